@@ -1,0 +1,44 @@
+// Where ralph keeps its private data: inside the git directory, so that no commit, clean or agent tool touches it by accident.
+import { join } from 'node:path'
+
+/** Of one change; shared by all work trees of the repository, because its branch and refs are shared too. */
+export interface RunPaths {
+  readonly root: string
+  readonly journal: string
+  readonly lock: string
+  readonly learnings: string
+  /** Bytes of the change folder as of the last spawn. */
+  readonly guard: string
+  readonly transcripts: string
+  /** Earlier runs of this change, a folder each. */
+  readonly archive: string
+  /** TMPDIR of the agent; removed after each turn. */
+  readonly temp: string
+}
+
+export function runPaths(gitCommonDir: string, change: string): RunPaths {
+  const root = join(changesDir(gitCommonDir), change)
+  return {
+    root,
+    journal: join(root, 'journal.ndjson'),
+    lock: join(root, 'lock.json'),
+    learnings: join(root, 'learnings.md'),
+    guard: join(root, 'guard'),
+    transcripts: join(root, 'transcripts'),
+    archive: join(root, 'archive'),
+    temp: join(root, 'tmp'),
+  }
+}
+
+export function changesDir(gitCommonDir: string): string {
+  return join(gitCommonDir, 'ralph', 'changes')
+}
+
+/** One loop per work tree, whatever its change: this lock lies in the work tree's own git directory. */
+export function worktreeLock(gitDir: string): string {
+  return join(gitDir, 'ralph', 'lock.json')
+}
+
+export function stateFile(worktree: string): string {
+  return join(worktree, '.claude', 'loop-state.json')
+}

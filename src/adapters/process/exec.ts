@@ -1,0 +1,81 @@
+// Runs one short command to its end: bytes in, bytes out, a time limit that kills the whole group and waits for it.
+import { spawn } from 'node:child_process'
+
+export interface ExecOptions {
+  readonly cwd: string
+  readonly env: NodeJS.ProcessEnv
+  readonly timeoutMs: number
+  readonly input?: string | Uint8Array
+  readonly signal?: AbortSignal
+  /** Output beyond this is dropped from the front; default keeps everything. */
+  readonly maxBytes?: number
+}
+
+export interface ExecResult {
+  readonly stdout: Buffer
+  readonly stderr: string
+  /** Absent when the command was ended by a signal or never started. */
+  readonly exitCode?: number
+  readonly signal?: NodeJS.Signals
+  readonly timedOut: boolean
+  /** Set when the program could not be started at all (ENOENT, E2BIG …). */
+  readonly spawnError?: NodeJS.ErrnoException
+}
+
+/** Never throws for what the command does; the result says how it ended. */
+export function exec(file: string, args: readonly string[], options: ExecOptions): Promise<ExecResult> {
+  return new Promise((resolve) => {
+    const stdout: Buffer[] = []
+    const stderr: Buffer[] = []
+    let kept = 0
+    let timedOut = false
+    let child: ReturnType<typeof spawn>
+    try {
+      // A group of its own: a hung helper (credential, hook, filter) dies with it, and Ctrl-C reaches ralph alone.
+      child = spawn(file, args, {
+        cwd: options.cwd,
+        env: options.env,
+        detached: true,
+        stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+      })
+    } catch (error) {
+      // E2BIG and EINVAL are thrown synchronously.
+      resolve({ stdout: Buffer.alloc(0), stderr: '', timedOut, spawnError: error as NodeJS.ErrnoException })
+      return
+    }
+    const killGroup = (): void => {
+      if (child.pid === undefined) return
+      try {
+        process.kill(-child.pid, 'SIGKILL')
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+      }
+    }
+    const timer = setTimeout(() => {
+      timedOut = true
+      killGroup()
+    }, options.timeoutMs)
+    options.signal?.addEventListener('abort', killGroup, { once: true })
+    child.stdout?.on('data', (chunk: Buffer) => {
+      stdout.push(chunk)
+      kept += chunk.length
+      while (options.maxBytes !== undefined && kept > options.maxBytes && stdout.length > 1) {
+        kept -= stdout.shift()?.length ?? 0
+      }
+    })
+    child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk))
+    // A command may end before it has read all its input.
+    child.stdin?.on('error', () => undefined)
+    child.stdin?.end(options.input)
+
+    const settle = (rest: Pick<ExecResult, 'exitCode' | 'signal' | 'spawnError'>): void => {
+      clearTimeout(timer)
+      options.signal?.removeEventListener('abort', killGroup)
+      resolve({ stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString('utf8'), timedOut, ...rest })
+    }
+    child.on('error', (error: NodeJS.ErrnoException) => settle({ spawnError: error }))
+    child.on('close', (code, signal) =>
+      settle({ ...(code !== null && { exitCode: code }), ...(signal !== null && { signal }) }),
+    )
+  })
+}

@@ -1,0 +1,317 @@
+// Every fact of a loop, as one closed union: the reducer's input, the journal's lines, the readers' stream.
+import { z } from 'zod'
+import { usageSchema } from './usage.ts'
+
+/** How an agent's turn ended; what each means for the story is in verdict.ts. */
+export const agentEndings = [
+  'finished', // its turn is over by its own account, or it exited 0
+  'crash', // exit code, signal or error result without a better name
+  'timeout', // ended by ralph: wall clock
+  'idle', // ended by ralph: no output and no child activity
+  'stopped', // ended by ralph: the user, a signal
+  'budget', // ended by ralph: hard stop of --max-tokens/--max-cost
+  'no_turn', // it never asked its model
+  'question', // it asked something and stopped
+  'refused_permission', // a tool was refused
+  'limit', // the provider's usage limit
+  'overloaded',
+  'offline',
+  'auth',
+  'missing',
+  'model',
+] as const
+export type AgentEnding = (typeof agentEndings)[number]
+
+/** What became of an iteration, in the journal, the state file and the reports. */
+export const verdicts = [
+  'complete', // story done, checkpoint saved
+  'partial', // COMPLETE, but only some boxes ticked: kept, one retry used
+  'failed', // FAILED: reason
+  'gate_failed', // COMPLETE, but a gate did not pass
+  'none', // no promise
+  'timeout',
+  'idle',
+  'crash',
+  'limit', // not the story's fault: limit, overloaded, offline
+  'fatal', // login, missing agent, unknown model
+  'interrupted', // stopped by the user, a signal, or a kill
+  'budget',
+  'kept', // manual mode: work kept without a promise
+] as const
+export type Verdict = (typeof verdicts)[number]
+
+export const storySummarySchema = z.object({
+  id: z.string(),
+  title: z.string(),
+  status: z.enum(['open', 'done', 'human', 'deferred']),
+  tasks_done: z.number().int(),
+  tasks_total: z.number().int(),
+})
+export type StorySummary = z.infer<typeof storySummarySchema>
+
+export const iterationSchema = z.looseObject({
+  n: z.number().int().positive(),
+  started: z.string(),
+  ended: z.string(),
+  done_check: z.boolean(),
+  commits: z.array(z.string()),
+  tokens_used: z.number().int().nonnegative(),
+  timed_out: z.literal(true).optional(),
+  tokens_estimated: z.literal(true).optional(),
+  story_id: z.string(),
+  attempt: z.number().int().positive(),
+  verdict: z.enum(verdicts),
+  reason: z.string(),
+  exit_code: z.number().int().optional(),
+  signal: z.string().optional(),
+  attempt_ref: z.string().optional(),
+  input_tokens: z.number().int().nonnegative(),
+  output_tokens: z.number().int().nonnegative(),
+  cache_read_tokens: z.number().int().nonnegative(),
+  cache_creation_tokens: z.number().int().nonnegative(),
+  cost_usd: z.number().nonnegative().optional(),
+  agent: z.string(),
+  log_file: z.string(),
+  duration_ms: z.number().int().nonnegative(),
+  history_rewritten: z.literal(true).optional(),
+})
+export type IterationRecord = z.infer<typeof iterationSchema>
+
+/** The settings that decide how the loop goes; resolved once, written into `loop.started`. */
+export const settingsSchema = z.object({
+  max_retries: z.number().int().nonnegative(),
+  /** Absent: open stories x (1 + max_retries), or 10 in manual mode. */
+  max_iterations: z.number().int().positive().optional(),
+  stall_threshold: z.number().int().positive(),
+  done_criteria: z.enum(['tasks', 'manual']),
+  task: z.string(),
+  iteration_timeout_min: z.number().positive(),
+  idle_timeout_min: z.number().nonnegative(),
+  limit_wait_min: z.number().nonnegative(),
+  gates: z.array(z.string()),
+  /** Only these stories; empty means all. */
+  stories: z.array(z.string()),
+  /** Preferred first. */
+  agents: z.array(z.string()).min(1),
+  model: z.string().optional(),
+  checkpoint: z.enum(['branch', 'stash']),
+  on_complete: z.enum(['ask', 'cleanup', 'keep']),
+  max_tokens: z.number().int().positive().optional(),
+  max_cost_usd: z.number().positive().optional(),
+})
+export type Settings = z.infer<typeof settingsSchema>
+
+const promiseSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('complete') }),
+  z.object({ kind: z.literal('failed'), reason: z.string() }),
+  z.object({ kind: z.literal('none') }),
+])
+
+/** What `Agent.work` says at the end of a turn. */
+export const agentEndedSchema = z.object({
+  ending: z.enum(agentEndings),
+  promise: promiseSchema,
+  exit_code: z.number().int().optional(),
+  signal: z.string().optional(),
+  session_id: z.string().optional(),
+  /** Last thing the assistant said, or the error's text: shown to the user, never parsed. */
+  last_words: z.string(),
+  /** For limit, overloaded, offline: epoch ms when it is worth trying again, if the provider said so. */
+  resets_at_ms: z.number().optional(),
+  usage: usageSchema.optional(),
+  model: z.string().optional(),
+  /** Processes that outlived even the reaper, for the report. */
+  survivors: z.array(z.number().int()),
+})
+export type AgentEnded = z.infer<typeof agentEndedSchema>
+
+const totalsSchema = z.object({
+  iterations: z.number().int(),
+  stories_done: z.number().int(),
+  stories_total: z.number().int(),
+  tasks_done: z.number().int(),
+  tasks_total: z.number().int(),
+  tokens: z.number().int(),
+  cost_usd: z.number(),
+  duration_ms: z.number(),
+})
+
+export const loopStatuses = ['starting', 'running', 'done', 'stuck', 'stalled', 'stopped'] as const
+export type LoopStatus = (typeof loopStatuses)[number]
+
+/** Events that the contract names: they leave the program (`--json`). */
+const publicBodies = [
+  z.object({
+    type: z.literal('loop.started'),
+    run_id: z.string(),
+    resumed: z.boolean(),
+    settings: settingsSchema,
+    pid: z.number().int(),
+    worktree: z.string(),
+    worktree_name: z.string(),
+    tasks_file: z.string(),
+    original_branch: z.string(),
+    branch: z.string(),
+    feedback: z.string().optional(),
+  }),
+  z.object({
+    type: z.literal('story.started'),
+    story_id: z.string(),
+    title: z.string(),
+    index: z.number().int().positive(),
+    total: z.number().int().positive(),
+    completed: z.number().int().nonnegative(),
+  }),
+  z.object({
+    type: z.literal('iteration.started'),
+    n: z.number().int().positive(),
+    story_id: z.string(),
+    attempt: z.number().int().positive(),
+    attempts: z.number().int().positive(),
+    max_iterations: z.number().int().positive(),
+    agent: z.string(),
+    base_commit: z.string(),
+    log_file: z.string(),
+  }),
+  z.object({ type: z.literal('agent.message'), n: z.number().int(), text: z.string() }),
+  z.object({ type: z.literal('agent.tool'), n: z.number().int(), name: z.string(), input: z.string() }),
+  z.object({ type: z.literal('agent.usage'), n: z.number().int(), ...usageSchema.shape }),
+  z.object({ type: z.literal('gate.started'), n: z.number().int(), command: z.string() }),
+  z.object({
+    type: z.literal('gate.ended'),
+    n: z.number().int(),
+    command: z.string(),
+    outcome: z.enum(['passed', 'failed', 'could_not_run', 'stopped']),
+    exit_code: z.number().int().optional(),
+    duration_ms: z.number(),
+    output_tail: z.string(),
+  }),
+  z.object({
+    type: z.literal('checkpoint.saved'),
+    n: z.number().int().optional(),
+    story_id: z.string().optional(),
+    message: z.string(),
+    commit: z.string(),
+    /** Whether it differs from the checkpoint before it. */
+    changed: z.boolean(),
+  }),
+  z.object({ type: z.literal('checkpoint.reverted'), n: z.number().int(), commit: z.string() }),
+  z.object({ type: z.literal('iteration.ended'), iteration: iterationSchema }),
+  z.object({
+    type: z.literal('waiting'),
+    for: z.enum(['limit', 'overloaded', 'offline']),
+    until: z.string(),
+    until_ms: z.number(),
+    agent: z.string(),
+  }),
+  z.object({ type: z.literal('warning'), code: z.string(), message: z.string() }),
+  z.object({
+    type: z.literal('error'),
+    code: z.string(),
+    message: z.string(),
+    hint: z.string(),
+    /** Set where the error ends the loop. */
+    exit_code: z.number().int().optional(),
+    story_id: z.string().optional(),
+  }),
+  z.object({ type: z.literal('max_retries_exceeded'), story_id: z.string(), attempts: z.number().int() }),
+  z.object({
+    type: z.literal('choice.needed'),
+    original_branch: z.string(),
+    branch: z.string(),
+    status: z.enum(loopStatuses),
+  }),
+  z.object({
+    type: z.literal('complete'),
+    status: z.enum(loopStatuses),
+    reason: z.string(),
+    stop_reason: z.string(),
+    exit_code: z.number().int(),
+    totals: totalsSchema,
+    choice: z.enum(['cleanup', 'keep', 'later']),
+  }),
+] as const
+
+/** Facts that only the journal and the reducer need. */
+const privateBodies = [
+  z.object({
+    type: z.literal('plan.read'),
+    stories: z.array(storySummarySchema),
+    human_tasks: z.array(z.string()),
+    tasks_done: z.number().int(),
+    tasks_total: z.number().int(),
+  }),
+  z.object({ type: z.literal('checkpoint.verified'), commit: z.string() }),
+  z.object({
+    type: z.literal('agent.started'),
+    n: z.number().int(),
+    pid: z.number().int(),
+    /** Start time of that pid as the OS tells it: pid alone can be reused. */
+    pid_started: z.string(),
+  }),
+  z.object({ type: z.literal('agent.session'), n: z.number().int(), session_id: z.string() }),
+  z.object({
+    type: z.literal('agent.ended'),
+    n: z.number().int(),
+    now_ms: z.number(),
+    duration_ms: z.number().int().nonnegative(),
+    ...agentEndedSchema.shape,
+  }),
+  z.object({
+    type: z.literal('attempt.kept'),
+    n: z.number().int(),
+    ref: z.string(),
+    commit: z.string(),
+    /** Made while the agent ran, oldest first. */
+    commits: z.array(z.string()),
+    changed: z.boolean(),
+    history_rewritten: z.boolean(),
+    /** The plan was deleted, emptied or made unreadable: nothing may be called done. */
+    spec_lost: z.string(),
+  }),
+  z.object({ type: z.literal('gates.checked'), n: z.number().int(), failed: z.string() }),
+  z.object({
+    type: z.literal('boxes.settled'),
+    n: z.number().int(),
+    /** Open tasks of the story that are left after COMPLETE; 0 means the story is complete. */
+    remaining: z.number().int(),
+    ticked_by_ralph: z.number().int(),
+  }),
+  z.object({ type: z.literal('wait.ended') }),
+  z.object({ type: z.literal('stop.requested'), signal: z.enum(['SIGHUP', 'SIGINT', 'SIGTERM']) }),
+  z.object({ type: z.literal('choice.made'), choice: z.enum(['cleanup', 'keep', 'later', 'done', 'go_on']) }),
+  z.object({
+    type: z.literal('loop.finished'),
+    choice: z.enum(['cleanup', 'keep', 'later']),
+    ok: z.boolean(),
+    message: z.string(),
+  }),
+  /** The human's word on a manual loop. */
+  z.object({ type: z.literal('human.done') }),
+  /** A dead loop was found and put in order. */
+  z.object({ type: z.literal('loop.recovered'), detail: z.string() }),
+  /** Write-ahead of a multi-step git operation: `began` before its first step, `ended` after its last. */
+  z.object({ type: z.literal('git.began'), op: z.string(), data: z.record(z.string(), z.unknown()) }),
+  z.object({ type: z.literal('git.step'), op: z.string(), step: z.string() }),
+  z.object({ type: z.literal('git.ended'), op: z.string() }),
+] as const
+
+export const publicEventTypes: readonly string[] = publicBodies.map((body) => body.shape.type.value)
+
+export const bodySchema = z.discriminatedUnion('type', [...publicBodies, ...privateBodies])
+export type EventBody = z.infer<typeof bodySchema>
+
+const envelope = {
+  v: z.literal(1),
+  seq: z.number().int().positive(),
+  /** Local ISO 8601 with numeric offset, whole seconds. */
+  time: z.string(),
+  change_id: z.string(),
+}
+export const envelopeSchema = z.object(envelope)
+export type LoopEvent = EventBody & z.infer<typeof envelopeSchema>
+
+/** The schema that ships as schema/event.schema.json. */
+export const publicEventSchema = z.discriminatedUnion('type', [
+  ...(publicBodies.map((body) => body.extend(envelope)) as unknown as typeof publicBodies),
+])

@@ -1,0 +1,58 @@
+// The plan as the loop sees it: stories and tasks, and which of them an agent may run.
+
+/**
+ * open: an agent may do it. human: only a person can. deferred: struck out or put off.
+ * phantom: OpenSpec counts it (in a fence, a comment, or without a text) but there is nothing to run.
+ */
+export type TaskState = 'open' | 'done' | 'human' | 'deferred' | 'phantom'
+
+export interface Task {
+  /** For display, never a key: the file's own id, or `<story>#<n>`. */
+  readonly id: string
+  readonly text: string
+  readonly state: TaskState
+  /** 1-based line in `file`. */
+  readonly line: number
+  /** Path of the tasks file, relative to the change folder (`tasks.md`). */
+  readonly file: string
+  /** Depth in the tree of boxes; 0 is a root box. */
+  readonly depth: number
+  /** Indented lines below the box, as written. */
+  readonly body: string
+  /** Nearest heading below the story's level, if there is one. */
+  readonly subheading: string
+}
+
+export interface Story {
+  readonly id: string
+  readonly title: string
+  /** Prose of the story that belongs to no task. */
+  readonly intro: string
+  readonly tasks: readonly Task[]
+}
+
+export interface Lint {
+  readonly file: string
+  readonly line: number
+  readonly message: string
+}
+
+export interface Plan {
+  readonly stories: readonly Story[]
+  /** As OpenSpec counts: every box, phantom ones too. */
+  readonly tasksDone: number
+  readonly tasksTotal: number
+  readonly lints: readonly Lint[]
+  /** Headings without boxes (Notes, Dependencies …), for the prompt's outline. */
+  readonly notes: readonly { readonly title: string; readonly text: string }[]
+}
+
+export type StoryStatus = 'open' | 'done' | 'human' | 'deferred'
+
+/** A story is open while an agent has something to do in it; after that, what is left decides. */
+export function storyStatus(story: Story): StoryStatus {
+  const has = (state: TaskState): boolean => story.tasks.some((task) => task.state === state)
+  if (has('open')) return 'open'
+  if (has('human')) return 'human'
+  return has('done') ? 'done' : 'deferred'
+}

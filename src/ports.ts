@@ -1,0 +1,203 @@
+// What the engine asks of the world. Each contract stands in prose on its type; a suite in test/ runs it on every adapter.
+import type { AgentEnded, EventBody, LoopEvent } from './core/event.ts'
+import type { Plan } from './core/story.ts'
+import type { UsageFigures } from './core/usage.ts'
+
+// --- the plan ---------------------------------------------------------------------------------------------------
+
+/** What came of comparing the change folder after an attempt with its guarded bytes. */
+export interface SpecJudgement {
+  /** One sentence for each thing put back: a foreign tick, a reworded task, an edited proposal, a move into archive/. */
+  readonly putBack: readonly string[]
+  /** Non-empty when the plan itself was deleted, emptied or made unreadable; it has been restored. */
+  readonly lost: string
+  /** Runnable tasks of the story that were open before the attempt: ticked by the agent / still open. */
+  readonly ticked: number
+  readonly stillOpen: number
+}
+
+export interface PromptRequest {
+  readonly storyId: string
+  readonly attempt: number
+  readonly attempts: number
+  /** Only after FAILED or a failed gate; the reason as the agent or the gate gave it. */
+  readonly previousFailure?: string
+  /** The user's words from `resume --feedback`. */
+  readonly feedback?: string
+}
+
+export interface SpecSource {
+  /** The plan as it is on disk now. A read error, an empty file or a file without boxes throws; it is never "no tasks". */
+  read(): Promise<Plan>
+  /** The exact prompt for one story; pure reading. Its first line is plain text and no line ends in a promise token. */
+  prompt(request: PromptRequest): Promise<string>
+  /** Remembers, durably, every byte of the change folder, so that `judge` and `putBack` can compare. Call before each spawn. */
+  guard(): Promise<void>
+  /** After an attempt: restores what this story's agent had no business changing, and says what it was. Ticks in this story and added lines stay. */
+  judge(storyId: string): Promise<SpecJudgement>
+  /** Restores the change folder to the guarded bytes, whether git holds it or not. Idempotent; survives a crash of ralph. */
+  putBack(): Promise<void>
+  /** Ticks every open runnable task of the story, changing only the character between the brackets. Ambiguous: throws, never guesses. */
+  tick(storyId: string): Promise<number>
+}
+
+// --- checkpoints ------------------------------------------------------------------------------------------------
+
+export interface KeptAttempt {
+  readonly ref: string
+  readonly commit: string
+  /** Made while the agent ran (base..HEAD and any branch it moved), oldest first, full hashes. */
+  readonly commits: readonly string[]
+  /** Whether the tree differs from the checkpoint. */
+  readonly changed: boolean
+  readonly historyRewritten: boolean
+  /** Refs the agent moved or deleted and that were put back, stashes it made …: one sentence each. */
+  readonly warnings: readonly string[]
+}
+
+export interface FinishReport {
+  /** One line for a person: where the work is now. */
+  readonly message: string
+  /** Files that only the user had changed before the loop, told apart from the loop's own. */
+  readonly userPaths: readonly string[]
+  readonly loopPaths: readonly string[]
+}
+
+export interface PreflightReport {
+  readonly worktree: string
+  /** `main`, a full hash when detached, or the unborn branch's name. */
+  readonly originalBranch: string
+  /** `ralph/<change>`, or the user's own branch for stash. */
+  readonly branch: string
+  readonly warnings: readonly string[]
+}
+
+/**
+ * A state of the work tree that can be restored exactly; see docs/checkpoints.md for HEAD, index, untracked and ignored files.
+ * Every method is idempotent, and each multi-step one is journalled ahead, so that `recover` can finish or undo it.
+ */
+export interface Checkpoints {
+  /** Read-only. Refuses with exit 2 where a loop could lose something (hazards G8, G20, G22, G23); nothing is touched. */
+  preflight(mode: 'start' | 'fresh' | 'resume'): Promise<PreflightReport>
+  /** The first change to the repository: the branch and its "initial state" (branch); nothing (stash). `fresh` archives an earlier branch first. */
+  start(mode: 'start' | 'fresh' | 'resume'): Promise<{ readonly commit: string }>
+  /**
+   * Before every spawn: the checkpoint of this story exists, HEAD is at it, the tree equals it.
+   * Violated: repaired from the journal, or throws; never ignored.
+   */
+  ensure(storyId: string): Promise<{ readonly commit: string }>
+  /** After every attempt, good or bad, agent dead: the full tree under `refs/ralph/<change>/attempts/<n>`, foreign refs put back. */
+  keep(n: number): Promise<KeptAttempt>
+  /** The tree as it is becomes the next checkpoint (on `ralph/<change>`, wherever the agent left HEAD). */
+  save(storyId: string, message: string): Promise<{ readonly commit: string; readonly changed: boolean }>
+  /** Back to exactly the checkpoint: HEAD, index, tracked, untracked, modes, half-done operations. Ignored files untouched. */
+  restore(): Promise<{ readonly commit: string }>
+  /** `later` touches nothing. A conflict with a moved original branch throws `finish_conflict` and touches nothing. */
+  finish(choice: 'cleanup' | 'keep' | 'later'): Promise<FinishReport>
+  /** At start of any writing command: completes or undoes the operation that `git.began` without `git.ended` names. */
+  recover(): Promise<string>
+}
+
+// --- the agent --------------------------------------------------------------------------------------------------
+
+export interface AgentTask {
+  readonly n: number
+  readonly prompt: string
+  /** Which agent of the chain. */
+  readonly agent: string
+  readonly cwd: string
+  /** RALPH_CHANGE, RALPH_STORY, RALPH_ATTEMPT, RALPH_ITERATION, RALPH_RUN_ID. */
+  readonly env: Readonly<Record<string, string>>
+  /** Raw bytes of everything it prints go here. */
+  readonly transcript: string
+  readonly timeoutMs: number
+  /** 0 = off. */
+  readonly idleTimeoutMs: number
+}
+
+export type AgentSignal =
+  | { readonly type: 'started'; readonly pid: number; readonly pidStarted: string }
+  | { readonly type: 'session'; readonly sessionId: string }
+  | { readonly type: 'message'; readonly text: string }
+  | { readonly type: 'tool'; readonly name: string; readonly input: string }
+  /** Cumulative for this run of the agent. */
+  | ({ readonly type: 'usage' } & UsageFigures)
+  /** Any sign of life without a better name (a retry, a raw line): throttled by the runner. */
+  | { readonly type: 'activity' }
+  | { readonly type: 'warning'; readonly message: string }
+
+export interface Agent {
+  /**
+   * Runs one turn. Never throws for what an agent may do (crash, silence, nonsense, not installed); resolves exactly once, and when it has
+   * resolved nothing of this run is alive. `stop.reason` on the signal says why ralph ended it (`stopped` or `budget`).
+   */
+  work(task: AgentTask, stop: AbortSignal, tell: (signal: AgentSignal) => void): Promise<AgentEnded>
+}
+
+// --- gates, usage, files, time ----------------------------------------------------------------------------------
+
+export interface GateResult {
+  /** Fail closed: "could not run" is neither passed nor failed; `stopped` when the signal ended it. */
+  readonly outcome: 'passed' | 'failed' | 'could_not_run' | 'stopped'
+  readonly exitCode?: number
+  readonly outputTail: string
+  readonly durationMs: number
+}
+
+export interface Gates {
+  /** Runs one command of the user's by `sh -c` in the work tree; nothing of it is alive when it has resolved. */
+  check(command: string, env: Readonly<Record<string, string>>, stop: AbortSignal): Promise<GateResult>
+}
+
+export interface MeasuredUsage extends UsageFigures {
+  readonly estimated: boolean
+  /** Cause of a fallback, for one warning on stderr; empty when the figures are good. */
+  readonly warning: string
+  /** `wt-usage`, `agent`, `sessions`, `estimate`: for `ralph why`. */
+  readonly source: string
+}
+
+export interface Usage {
+  /** Before the spawn: remembers where the counters stand. Never throws. */
+  before(agent: string): Promise<void>
+  /** After the turn: what it used. `own` is what the agent itself reported. Never throws, never negative. */
+  after(agent: string, own: UsageFigures | undefined, sessionId: string | undefined): Promise<MeasuredUsage>
+}
+
+export interface Journal {
+  /** Resolves only when the line is durable. Lines of the agent's talk (`agent.message`, `agent.tool`) are not kept. */
+  append(event: LoopEvent): Promise<void>
+  /** Whole lines only; a torn last line is dropped, a broken line in the middle throws. */
+  read(): Promise<readonly LoopEvent[]>
+}
+
+/** How an adapter writes ahead: the engine stamps the body and appends it before the promise resolves. */
+export type WriteAhead = (body: EventBody) => Promise<void>
+
+export interface Lock {
+  /** Throws `locked` (exit 7) naming the owner; stale, empty and corrupt locks are taken over. Released only by its owner. */
+  acquire(): Promise<{ release(): Promise<void> }>
+}
+
+/** The only time in the system. */
+export interface Clock {
+  /** Wall clock, epoch ms: for display and reset times. */
+  now(): number
+  /** Monotonic ms: for timeouts and durations. */
+  monotonic(): number
+  /** Local ISO 8601 with numeric offset, whole seconds. */
+  stamp(epochMs?: number): string
+  /** Resolves at the wall-clock time, or at once when the signal aborts. Survives a sleeping laptop. */
+  until(epochMs: number, stop: AbortSignal): Promise<void>
+}
+
+export interface Notifier {
+  /** Failing is a warning, never an error. */
+  notify(event: LoopEvent): Promise<string>
+}
+
+/** The human at the terminal; in a pipe nobody answers and the default stands. */
+export interface Human {
+  choose(question: { readonly originalBranch: string; readonly branch: string; readonly summary: string }, stop: AbortSignal): Promise<'cleanup' | 'keep' | 'later'>
+  isDone(task: string, stop: AbortSignal): Promise<'done' | 'go_on' | 'later'>
+}
