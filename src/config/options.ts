@@ -1,0 +1,232 @@
+// Every setting of a loop, in one table: flags, config keys, RALPH_ variables, help, docs and the JSON Schema come from it.
+
+/** The names `--agent` takes; `command` is what `--agent-command` runs. */
+export const agentNames = ['claude', 'codex', 'opencode', 'gemini', 'command', 'acp', 'demo'] as const
+export type AgentChoice = (typeof agentNames)[number]
+
+/** What a kind of setting holds once it is read. */
+export interface KindValues {
+  count: number
+  positive: number
+  minutes: number
+  minutes_or_off: number
+  seconds: number
+  usd: number
+  text: string
+  url: string
+  choice: string
+  texts: readonly string[]
+  pairs: Readonly<Record<string, string>>
+  agents: readonly AgentChoice[]
+  /** `true`: ralph picks the folder. */
+  folder: string | true
+  switch: boolean
+}
+export type OptionKind = keyof KindValues
+
+export interface OptionSpec {
+  readonly kind: OptionKind
+  /** How the value is called in help; a switch has none. */
+  readonly value?: string
+  readonly choices?: readonly string[]
+  readonly default?: KindValues[OptionKind]
+  /** Where the default is worked out later: how to say it. */
+  readonly defaultText?: string
+  readonly help: string
+  /** The one setting that is given after `--` and has no flag. */
+  readonly flagless?: true
+}
+
+export const options = {
+  max_retries: {
+    kind: 'count',
+    value: 'N',
+    default: 3,
+    help: 're-runs of a story after its first attempt; 0 = one attempt',
+  },
+  max_iterations: {
+    kind: 'positive',
+    value: 'N',
+    defaultText: 'open stories x (1 + max retries); 10 in manual mode',
+    help: 'stop after so many runs of the agent',
+  },
+  done: {
+    kind: 'choice',
+    value: 'HOW',
+    choices: ['tasks', 'manual'],
+    defaultText: 'tasks where there is a tasks.md, else manual',
+    help: 'who says that it is done: the boxes of tasks.md, or you',
+  },
+  task: {
+    kind: 'text',
+    value: 'TEXT',
+    defaultText: "the change's title",
+    help: 'what the agent is asked for in manual mode',
+  },
+  stall_threshold: {
+    kind: 'positive',
+    value: 'N',
+    defaultText: 'max retries + 2',
+    help: 'stop after so many iterations in a row that kept nothing',
+  },
+  iteration_timeout: {
+    kind: 'minutes',
+    value: 'MIN',
+    default: 45,
+    help: 'wall clock for one run of the agent, in minutes (fractions allowed)',
+  },
+  idle_timeout: {
+    kind: 'minutes_or_off',
+    value: 'MIN',
+    default: 10,
+    help: 'end an agent that neither prints nor works for so many minutes; 0 = off',
+  },
+  command_timeout: {
+    kind: 'seconds',
+    value: 'SEC',
+    default: 60,
+    help: 'limit for each git or openspec command, in seconds',
+  },
+  agent: {
+    kind: 'agents',
+    value: 'NAME[,NAME]',
+    choices: agentNames,
+    defaultText: 'first installed of claude, codex, opencode, gemini',
+    help: 'the agent; after a comma, who takes over at its limit',
+  },
+  model: { kind: 'text', value: 'M', defaultText: "the agent's own", help: 'the model the agent is to use' },
+  agent_command: {
+    kind: 'text',
+    value: 'CMD',
+    defaultText: 'none',
+    help: 'any program as agent: run by sh -c, prompt on stdin, stdout is what it says',
+  },
+  agent_args: {
+    kind: 'texts',
+    value: 'ARG',
+    default: [],
+    flagless: true,
+    help: 'further arguments for the agent (on the command line: after --)',
+  },
+  agent_env: {
+    kind: 'pairs',
+    value: 'KEY=VAL',
+    default: {},
+    help: "set a variable in the agent's environment (repeatable)",
+  },
+  no_api_key: {
+    kind: 'switch',
+    default: false,
+    help: 'hide API keys from the agent, so that it uses its subscription login',
+  },
+  verify: {
+    kind: 'texts',
+    value: 'CMD',
+    default: [],
+    help: 'gate: a command that must pass before a story counts (repeatable)',
+  },
+  checkpoint: {
+    kind: 'choice',
+    value: 'HOW',
+    choices: ['branch', 'stash'],
+    default: 'branch',
+    help: 'how work is kept between stories',
+  },
+  worktree: {
+    kind: 'folder',
+    value: 'DIR',
+    defaultText: 'off',
+    help: 'run in a git worktree of its own; your checkout is never touched',
+  },
+  on_complete: {
+    kind: 'choice',
+    value: 'WHAT',
+    choices: ['ask', 'cleanup', 'keep'],
+    defaultText: 'ask on a terminal, else keep',
+    help: 'where the work goes at the end',
+  },
+  max_tokens: {
+    kind: 'positive',
+    value: 'N',
+    defaultText: 'none',
+    help: 'token budget; checked before each run',
+  },
+  max_cost: {
+    kind: 'usd',
+    value: 'USD',
+    defaultText: 'none',
+    help: 'cost budget in dollars; checked before each run',
+  },
+  usage: {
+    kind: 'choice',
+    value: 'FROM',
+    choices: ['auto', 'wt-usage', 'agent', 'sessions'],
+    default: 'auto',
+    help: 'where token figures come from',
+  },
+  limit_wait: {
+    kind: 'minutes_or_off',
+    value: 'MIN',
+    default: 360,
+    help: "how long to wait for a provider's limit to reset",
+  },
+  story: { kind: 'texts', value: 'ID', default: [], help: 'only this story (repeatable)' },
+  require_valid: {
+    kind: 'switch',
+    default: false,
+    help: 'refuse to start when `openspec validate` finds an error',
+  },
+  archive: {
+    kind: 'switch',
+    default: false,
+    help: 'run `openspec archive` at the end, when no box is open',
+  },
+  notify_command: {
+    kind: 'text',
+    value: 'CMD',
+    defaultText: 'none',
+    help: 'run this at the end, with the `complete` event as JSON on stdin',
+  },
+  webhook: {
+    kind: 'url',
+    value: 'URL',
+    defaultText: 'none',
+    help: 'POST the `complete` event to this address',
+  },
+  fresh: { kind: 'switch', default: false, help: 'archive the earlier run of this change, then start anew' },
+  dry_run: { kind: 'switch', default: false, help: 'show preflight, plan and prompts; change nothing' },
+  json: { kind: 'switch', default: false, help: 'events as NDJSON on stdout, and nothing else there' },
+  no_tui: { kind: 'switch', default: false, help: 'plain lines on a terminal' },
+} as const satisfies Record<string, OptionSpec>
+
+type Options = typeof options
+export type OptionKey = keyof Options
+
+type ValueOf<Spec extends OptionSpec> = Spec extends { kind: 'choice'; choices: readonly (infer Choice)[] }
+  ? Choice
+  : KindValues[Spec['kind']]
+
+/** The settings as read: one without a fixed default may be absent. */
+export type Config = {
+  readonly [Key in OptionKey as Options[Key] extends { default: unknown } ? Key : never]: ValueOf<
+    Options[Key]
+  >
+} & {
+  readonly [Key in OptionKey as Options[Key] extends { default: unknown } ? never : Key]?: ValueOf<
+    Options[Key]
+  >
+}
+
+export const optionKeys = Object.keys(options) as readonly OptionKey[]
+
+export function specOf(key: OptionKey): OptionSpec {
+  return options[key]
+}
+
+export function flagOf(key: OptionKey): string {
+  return specOf(key).flagless ? '--' : `--${key.replaceAll('_', '-')}`
+}
+
+export function variableOf(key: OptionKey): string {
+  return `RALPH_${key.toUpperCase()}`
+}

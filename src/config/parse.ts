@@ -1,0 +1,100 @@
+// Turns what was written in a flag, a variable or a file into the value of a setting, or says what it should have been.
+import { RalphError } from '../core/error.ts'
+import { nearest } from '../core/nearest.ts'
+import { specOf } from './options.ts'
+import type { OptionKey, OptionKind, OptionSpec } from './options.ts'
+import { schemaOf, wantsOf } from './schema.ts'
+
+/** `name` is the setting as the user wrote it: `--max-retries`, `RALPH_MAX_RETRIES`, `max_retries in ralph.yaml`. */
+export function parseSetting(key: OptionKey, raw: unknown, name: string): unknown {
+  const spec = specOf(key)
+  const result = schemaOf(spec).safeParse(normalize(spec.kind, raw))
+  if (result.success) return result.data
+  throw new RalphError('config', `${name} wants ${wantsOf(spec)}, not ${quote(raw)}`, {
+    hint: suggestion(spec, raw) ?? `what it is for: ${spec.help}`,
+    exitCode: 2,
+  })
+}
+
+const numeric: readonly OptionKind[] = ['count', 'positive', 'minutes', 'minutes_or_off', 'seconds', 'usd']
+const switchWords = new Map([
+  ['1', true],
+  ['true', true],
+  ['yes', true],
+  ['on', true],
+  ['0', false],
+  ['false', false],
+  ['no', false],
+  ['off', false],
+])
+
+/** Flags and variables are texts, files have types: brings both to the form the schema checks. */
+function normalize(kind: OptionKind, raw: unknown): unknown {
+  if (numeric.includes(kind)) {
+    // Only plain decimals: Number() alone would take '', '0x10' and '1e9'.
+    return typeof raw === 'string' && /^\s*\d+(\.\d+)?\s*$/.test(raw) ? Number(raw) : raw
+  }
+  if (kind === 'switch' || kind === 'folder') {
+    const word = typeof raw === 'string' ? switchWords.get(raw.trim().toLowerCase()) : undefined
+    return kind === 'switch' || word === true ? (word ?? raw) : raw
+  }
+  if (kind === 'agents' && typeof raw === 'string') return raw.split(',').map((name) => name.trim())
+  if (kind === 'texts') return texts(raw)
+  if (kind === 'pairs') return pairs(raw)
+  return raw
+}
+
+/** `story: 2` means the text 2; `story: 1.10` was read as the number 1.1 and must be quoted. */
+function texts(raw: unknown): unknown {
+  if (typeof raw === 'string') return lines(raw)
+  const entries: readonly unknown[] = Array.isArray(raw) ? raw : [raw]
+  return entries.map((entry) => (Number.isInteger(entry) ? String(entry) : entry))
+}
+
+/** A variable holds several values one per line: commands have commas and spaces of their own. */
+function lines(raw: string): string[] {
+  return raw
+    .split('\n')
+    .map((entry) => entry.trim())
+    .filter((entry, _, all) => entry !== '' || all.length === 1)
+}
+
+function pairs(raw: unknown): unknown {
+  const entries = typeof raw === 'string' ? lines(raw) : raw
+  if (!Array.isArray(entries)) return typeof raw === 'object' ? textValues(raw) : raw
+  const found: [string, string][] = []
+  for (const entry of entries) {
+    const equals = typeof entry === 'string' ? entry.indexOf('=') : -1
+    if (typeof entry !== 'string' || equals < 1) return raw
+    found.push([entry.slice(0, equals), entry.slice(equals + 1)])
+  }
+  return Object.fromEntries(found)
+}
+
+/** `PORT: 8080` in a file means the text 8080. */
+function textValues(raw: object | null): unknown {
+  if (raw === null) return raw
+  return Object.fromEntries(
+    Object.entries(raw).map(([name, value]: [string, unknown]) => [
+      name,
+      typeof value === 'number' || typeof value === 'boolean' ? String(value) : value,
+    ]),
+  )
+}
+
+function suggestion(spec: OptionSpec, raw: unknown): string | undefined {
+  const choices = spec.choices ?? []
+  if (choices.length === 0) return undefined
+  const words = typeof raw === 'string' ? raw.split(',').map((word) => word.trim()) : []
+  const wrong = words.find((word) => !choices.includes(word))
+  const near = wrong === undefined ? undefined : nearest(wrong, choices)
+  return near === undefined
+    ? `it can be: ${choices.join(', ')}`
+    : `did you mean ${near}? It can be: ${choices.join(', ')}`
+}
+
+function quote(raw: unknown): string {
+  if (raw === null || raw === undefined) return 'nothing'
+  if (typeof raw === 'number') return String(raw)
+  return JSON.stringify(raw).slice(0, 80)
+}

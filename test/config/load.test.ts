@@ -1,0 +1,245 @@
+// Which of several sources of a setting counts, and what a wrong one says.
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { loadConfig } from '../../src/config/load.ts'
+import type { RawFlags, SettingEntry } from '../../src/config/load.ts'
+import { flagOf, optionKeys, specOf, variableOf } from '../../src/config/options.ts'
+import type { OptionKey } from '../../src/config/options.ts'
+import { RalphError } from '../../src/core/error.ts'
+
+let root: string
+let project: string
+let home: string
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'ralph-config-'))
+  project = join(root, 'project')
+  home = join(root, 'xdg')
+  await mkdir(project)
+  await mkdir(join(home, 'ralph'), { recursive: true })
+})
+afterEach(() => rm(root, { recursive: true, force: true }))
+
+const load = (flags: RawFlags = {}, env: NodeJS.ProcessEnv = {}) =>
+  loadConfig({ flags, env: { XDG_CONFIG_HOME: home, ...env }, projectFolder: project })
+
+const projectFile = (text: string, name = 'ralph.yaml') => writeFile(join(project, name), text)
+const userFile = (text: string) => writeFile(join(home, 'ralph', 'ralph.yaml'), text)
+
+async function entry(
+  key: OptionKey,
+  flags: RawFlags = {},
+  env: NodeJS.ProcessEnv = {},
+): Promise<SettingEntry> {
+  const { entries } = await load(flags, env)
+  const found = entries.find((candidate) => candidate.key === key)
+  if (found === undefined) throw new Error(`no entry for ${key}`)
+  return found
+}
+
+async function refusal(flags: RawFlags = {}, env: NodeJS.ProcessEnv = {}): Promise<RalphError> {
+  const error: unknown = await load(flags, env).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  if (!(error instanceof RalphError)) throw new Error(`expected a RalphError, got ${String(error)}`)
+  expect({ code: error.code, exit: error.exitCode }).toEqual({ code: 'config', exit: 2 })
+  return error
+}
+
+describe('order of sources', () => {
+  it('flag wins over variable over project file over user file over default, and says so', async () => {
+    expect(await entry('max_retries')).toMatchObject({ value: 3, origin: 'default' })
+    await userFile('max_retries: 4')
+    expect(await entry('max_retries')).toMatchObject({
+      value: 4,
+      origin: 'user',
+      where: join(home, 'ralph', 'ralph.yaml'),
+    })
+    await projectFile('max_retries: 5')
+    expect(await entry('max_retries')).toMatchObject({
+      value: 5,
+      origin: 'project',
+      where: join(project, 'ralph.yaml'),
+    })
+    const env = { RALPH_MAX_RETRIES: '6' }
+    expect(await entry('max_retries', {}, env)).toMatchObject({
+      value: 6,
+      origin: 'variable',
+      where: 'RALPH_MAX_RETRIES',
+    })
+    expect(await entry('max_retries', { max_retries: '0' }, env)).toMatchObject({
+      value: 0,
+      origin: 'flag',
+      where: '--max-retries',
+    })
+  })
+
+  it('a setting whose default depends on the change has no value, and says how it comes about', async () => {
+    const found = await entry('max_iterations')
+    expect('value' in found).toBe(false)
+    expect(found.where).toContain('open stories x (1 + max retries)')
+    expect((await load()).config.max_iterations).toBeUndefined()
+  })
+
+  it('an empty variable is no value', async () => {
+    expect(await entry('max_retries', {}, { RALPH_MAX_RETRIES: '' })).toMatchObject({ origin: 'default' })
+  })
+
+  it('a wrong line in the user file is refused even where a flag overrides it', async () => {
+    await userFile('max_retries: many')
+    expect((await refusal({ max_retries: '1' })).message).toContain('max_retries in')
+  })
+
+  it('RALPH_STORY of an outer loop is not taken for --story; alone it is', async () => {
+    expect((await load({}, { RALPH_STORY: '2' })).config.story).toEqual(['2'])
+    expect((await load({}, { RALPH_STORY: '2', RALPH_RUN_ID: 'r1' })).config.story).toEqual([])
+  })
+})
+
+describe('files', () => {
+  it('every setting can be written in the project file, by its name or by its flag', async () => {
+    await projectFile(
+      [
+        'max-retries: 0',
+        'iteration_timeout: 0.5',
+        'verify: npm test',
+        'story: ["1", 2]',
+        'agent: claude,codex',
+        'agent_env: { PORT: 8080, NAME: x y }',
+        'worktree: true',
+        'no_tui: true',
+        'webhook: https://example.org/hook',
+      ].join('\n'),
+    )
+    expect((await load()).config).toMatchObject({
+      max_retries: 0,
+      iteration_timeout: 0.5,
+      verify: ['npm test'],
+      story: ['1', '2'],
+      agent: ['claude', 'codex'],
+      agent_env: { PORT: '8080', NAME: 'x y' },
+      worktree: true,
+      no_tui: true,
+      webhook: 'https://example.org/hook',
+    })
+  })
+
+  it('ralph.json serves as well; both at once are refused', async () => {
+    await projectFile('{"checkpoint":"stash"}', 'ralph.json')
+    expect((await load()).config.checkpoint).toBe('stash')
+    await projectFile('checkpoint: branch')
+    expect((await refusal()).message).toContain('only one can count')
+  })
+
+  it('an empty file, or one with comments only, sets nothing', async () => {
+    await projectFile('# nothing yet\n')
+    expect((await load()).config.max_retries).toBe(3)
+  })
+
+  it('an unknown key names the nearest real one', async () => {
+    await projectFile('max_retires: 5')
+    const error = await refusal()
+    expect(error.message).toContain('unknown setting "max_retires"')
+    expect(error.hint).toBe('did you mean max_retries?')
+  })
+
+  it.each([
+    ['max_retries: 1\nmax_retries: 2', 'no valid YAML'],
+    ['max_retries: 1\nmax-retries: 2', 'stands twice'],
+    ['- a\n- b', 'must hold settings'],
+    ['max_retries: [', 'no valid YAML'],
+    ['max_retries:', 'wants a whole number, 0 or more, such as 3, not nothing'],
+    ['max_retries: .nan', 'wants a whole number'],
+    ['max_retries: !!js/function "() => 1"', 'wants a whole number'],
+    ['verify: ["ok", ""]', 'none of them empty'],
+    ['story: 1.10', 'not 1.1'],
+  ])('%j is refused', async (text, message) => {
+    await projectFile(text)
+    expect((await refusal()).message).toContain(message)
+  })
+
+  it('a file that cannot be read is an error, never taken for no file', async () => {
+    await mkdir(join(project, 'ralph.yaml'))
+    expect((await refusal()).message).toContain('cannot read')
+  })
+})
+
+describe('values', () => {
+  it.each<[OptionKey, unknown, string]>([
+    ['max_retries', 'abc', '--max-retries wants a whole number, 0 or more, such as 3, not "abc"'],
+    ['max_retries', '-1', 'not "-1"'],
+    ['max_retries', '1.5', 'not "1.5"'],
+    ['max_retries', '1e3', 'not "1e3"'],
+    ['max_retries', '', 'not ""'],
+    ['max_iterations', '0', '1 or more'],
+    ['iteration_timeout', '0', 'above 0'],
+    ['iteration_timeout', 'NaN', 'minutes as a number'],
+    ['iteration_timeout', '45m', 'minutes as a number'],
+    ['idle_timeout', '-2', 'from 0'],
+    ['command_timeout', 'Infinity', 'seconds as a number'],
+    ['max_cost', '$5', 'dollars as a number'],
+    ['webhook', 'ftp://x', 'http://'],
+    ['agent_env', ['NOVALUE'], 'KEY=VALUE'],
+    ['task', '  ', 'not empty'],
+  ])('%s = %j is refused with a sentence', async (key, raw, message) => {
+    expect((await refusal({ [key]: raw })).message).toContain(message)
+  })
+
+  it('a timeout longer than a timer can hold is refused instead of firing at once', async () => {
+    expect((await refusal({ iteration_timeout: '40000' })).message).toContain('at most 35791')
+    expect((await load({ iteration_timeout: '35791' })).config.iteration_timeout).toBe(35_791)
+  })
+
+  it('a wrong word names the nearest choice: agent, also in a chain', async () => {
+    expect((await refusal({ agent: 'cluade' })).hint).toContain('did you mean claude?')
+    expect((await refusal({ agent: 'claude,codx' })).hint).toContain('did you mean codex?')
+    expect((await refusal({ checkpoint: 'branhc' })).hint).toContain('did you mean branch?')
+  })
+
+  it('a misspelt variable is refused; one that resembles nothing is somebody else’s', async () => {
+    expect((await refusal({}, { RALPH_MAX_RETIRES: '1' })).hint).toBe('did you mean RALPH_MAX_RETRIES?')
+    await expect(load({}, { RALPH_WIGGUM_HOME: '/x' })).resolves.toBeDefined()
+  })
+
+  it('lists in a variable stand one per line', async () => {
+    const { config } = await load(
+      {},
+      { RALPH_VERIFY: 'npm test\nnpm run lint', RALPH_AGENT_ENV: 'A=1\nB=x=y' },
+    )
+    expect(config.verify).toEqual(['npm test', 'npm run lint'])
+    expect(config.agent_env).toEqual({ A: '1', B: 'x=y' })
+  })
+
+  it('property: whatever is written as a number is read as that number or refused, never something else', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(fc.string(), fc.double().map(String), fc.nat().map(String)), async (raw) => {
+        const outcome = await load({ idle_timeout: raw }).then(
+          ({ config }) => config.idle_timeout,
+          (error: unknown) => error,
+        )
+        if (outcome instanceof RalphError) return
+        expect(outcome).toBe(Number(raw))
+        expect(raw.trim()).toMatch(/^\d+(\.\d+)?$/)
+      }),
+      { numRuns: 60 },
+    )
+  })
+})
+
+describe('the table', () => {
+  it('every setting has a help text and either a default or the words for it', () => {
+    for (const key of optionKeys) {
+      const spec = specOf(key)
+      expect(spec.help, key).not.toBe('')
+      expect(spec.default !== undefined || spec.defaultText !== undefined, key).toBe(true)
+    }
+  })
+
+  it('flags and variables follow from the key', () => {
+    expect([flagOf('max_retries'), variableOf('max_retries')]).toEqual(['--max-retries', 'RALPH_MAX_RETRIES'])
+  })
+})
