@@ -55,6 +55,11 @@ export interface Spent {
   readonly cost_usd: number
 }
 
+interface SpentIteration {
+  readonly tokens_used: number
+  readonly cost_usd?: number | undefined
+}
+
 export interface Overshoot {
   readonly limit: 'max_tokens' | 'max_cost_usd'
   readonly used: number
@@ -63,10 +68,23 @@ export interface Overshoot {
   readonly max: number
 }
 
+/** The reason not to start another iteration, in one sentence; empty when the budget allows it. */
+export function overshoots(limits: BudgetLimits, iterations: readonly SpentIteration[]): string {
+  const over = wouldOvershoot(spentBy(iterations), iterations, limits)
+  return over === undefined ? '' : describeOvershoot(over)
+}
+
+export function spentBy(iterations: readonly SpentIteration[]): Spent {
+  return {
+    tokens: iterations.reduce((sum, iteration) => sum + iteration.tokens_used, 0),
+    cost_usd: iterations.reduce((sum, iteration) => sum + (iteration.cost_usd ?? 0), 0),
+  }
+}
+
 /** Before a spawn: the limit that the next iteration would break, if its kind so far is anything to go by. */
 export function wouldOvershoot(
   spent: Spent,
-  iterations: readonly { readonly tokens_used: number; readonly cost_usd?: number | undefined }[],
+  iterations: readonly SpentIteration[],
   limits: BudgetLimits,
 ): Overshoot | undefined {
   const checks = [

@@ -1,5 +1,5 @@
 // How figures add up, and when a budget stops a loop.
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { UsageFigures } from '../../src/core/usage.ts'
 import {
@@ -8,6 +8,7 @@ import {
   disagrees,
   isPastHardStop,
   noUsage,
+  overshoots,
   tokensUsed,
   wouldOvershoot,
 } from '../../src/core/usage.ts'
@@ -78,7 +79,7 @@ describe('budgets', () => {
 
   test('property: a loop of equal iterations never spends more than its limit, and stops when one more would break it', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 1000 }), fc.integer({ min: 1, max: 20_000 }), (each, max) => {
+      fc.property(fc.integer({ min: 100, max: 1000 }), fc.integer({ min: 1, max: 20_000 }), (each, max) => {
         const history: { tokens_used: number }[] = []
         const spent = (): number => history.length * each
         while (!wouldOvershoot({ tokens: spent(), cost_usd: 0 }, history, { max_tokens: max })) {
@@ -90,6 +91,14 @@ describe('budgets', () => {
       }),
       { verbose: true },
     )
+  })
+
+  test('a run is judged by the sum of its iterations', () => {
+    expect(overshoots({ max_tokens: 100 }, [iteration(40), iteration(40)])).toContain(
+      '--max-tokens would be broken',
+    )
+    expect(overshoots({ max_tokens: 120 }, [iteration(40), iteration(40)])).toBe('')
+    expect(overshoots({ max_cost_usd: 1 }, [iteration(40, 0.5), iteration(40, 0.5)])).toContain('used up')
   })
 
   test('the reason names the flag, what was used, the forecast and the limit', () => {
