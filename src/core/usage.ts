@@ -26,15 +26,15 @@ export function tokensUsed(figures: UsageFigures): number {
 
 /** The cost is the sum of the known ones, and absent when none is known. */
 export function addUsage(figures: Iterable<UsageFigures>): UsageFigures {
-  const sum = { ...noUsage }
+  const total = { ...noUsage }
   for (const part of figures) {
-    sum.input_tokens += part.input_tokens
-    sum.output_tokens += part.output_tokens
-    sum.cache_read_tokens += part.cache_read_tokens
-    sum.cache_creation_tokens += part.cache_creation_tokens
-    if (part.cost_usd !== undefined) sum.cost_usd = (sum.cost_usd ?? 0) + part.cost_usd
+    total.input_tokens += part.input_tokens
+    total.output_tokens += part.output_tokens
+    total.cache_read_tokens += part.cache_read_tokens
+    total.cache_creation_tokens += part.cache_creation_tokens
+    if (part.cost_usd !== undefined) total.cost_usd = (total.cost_usd ?? 0) + part.cost_usd
   }
-  return sum
+  return total
 }
 
 /** Whether two measurements of the same turn differ by more than a fifth of the larger. */
@@ -50,81 +50,51 @@ export interface BudgetLimits {
   readonly max_cost_usd?: number | undefined
 }
 
-export interface Spent {
-  readonly tokens: number
-  readonly cost_usd: number
-}
-
 interface SpentIteration {
   readonly tokens_used: number
   readonly cost_usd?: number | undefined
 }
 
-export interface Overshoot {
-  readonly limit: 'max_tokens' | 'max_cost_usd'
-  readonly used: number
-  /** What the next iteration is expected to use: the mean of this run's iterations that used any. */
-  readonly forecast: number
-  readonly max: number
-}
-
-/** The reason not to start another iteration, in one sentence; empty when the budget allows it. */
+/**
+ * Before a spawn: the reason not to start another iteration, in one sentence; empty when the budget allows it.
+ * The forecast is the mean of this run's iterations that used any, so the first one always starts.
+ */
 export function overshoots(limits: BudgetLimits, iterations: readonly SpentIteration[]): string {
-  const over = wouldOvershoot(spentBy(iterations), iterations, limits)
-  return over === undefined ? '' : describeOvershoot(over)
+  const tokens = iterations.map((iteration) => iteration.tokens_used)
+  const costs = iterations.map((iteration) => iteration.cost_usd ?? 0)
+  return (
+    overshoot('--max-tokens', limits.max_tokens, tokens, (value) => `${Math.round(value)} tokens`) ||
+    overshoot('--max-cost', limits.max_cost_usd, costs, (value) => `$${value.toFixed(2)}`)
+  )
 }
 
-export function spentBy(iterations: readonly SpentIteration[]): Spent {
-  return {
-    tokens: iterations.reduce((sum, iteration) => sum + iteration.tokens_used, 0),
-    cost_usd: iterations.reduce((sum, iteration) => sum + (iteration.cost_usd ?? 0), 0),
-  }
-}
-
-/** Before a spawn: the limit that the next iteration would break, if its kind so far is anything to go by. */
-export function wouldOvershoot(
-  spent: Spent,
-  iterations: readonly SpentIteration[],
+/** During a run, at each usage event: a tenth over the limit ends the agent, whatever it is doing. `open` is the running turn so far. */
+export function exceedsHardLimit(
   limits: BudgetLimits,
-): Overshoot | undefined {
-  const checks = [
-    {
-      limit: 'max_tokens',
-      used: spent.tokens,
-      max: limits.max_tokens,
-      history: iterations.map((iteration) => iteration.tokens_used),
-    },
-    {
-      limit: 'max_cost_usd',
-      used: spent.cost_usd,
-      max: limits.max_cost_usd,
-      history: iterations.map((iteration) => iteration.cost_usd ?? 0),
-    },
-  ] as const
-  for (const { limit, used, max, history } of checks) {
-    if (max === undefined) continue
-    const forecast = meanOfPositive(history)
-    if (used >= max || used + forecast > max) return { limit, used, forecast, max }
-  }
-  return undefined
+  iterations: readonly SpentIteration[],
+  open: UsageFigures,
+): boolean {
+  const tokens = sum(iterations.map((iteration) => iteration.tokens_used)) + tokensUsed(open)
+  const cost = sum(iterations.map((iteration) => iteration.cost_usd ?? 0)) + (open.cost_usd ?? 0)
+  const isPast = (used: number, max: number | undefined): boolean => max !== undefined && used >= max * 1.1
+  return isPast(tokens, limits.max_tokens) || isPast(cost, limits.max_cost_usd)
 }
 
-/** During a run: a tenth over the limit ends the agent, whatever it is doing. `spent` includes the open iteration. */
-export function isPastHardStop(spent: Spent, limits: BudgetLimits): boolean {
-  const past = (used: number, max: number | undefined): boolean => max !== undefined && used >= max * 1.1
-  return past(spent.tokens, limits.max_tokens) || past(spent.cost_usd, limits.max_cost_usd)
+function overshoot(
+  flag: string,
+  max: number | undefined,
+  history: readonly number[],
+  show: (value: number) => string,
+): string {
+  if (max === undefined) return ''
+  const used = sum(history)
+  if (used >= max) return `${flag} is used up: ${show(used)} of ${show(max)}`
+  const positive = history.filter((value) => value > 0)
+  const forecast = positive.length === 0 ? 0 : sum(positive) / positive.length
+  if (used + forecast <= max) return ''
+  return `${flag} would be broken: ${show(used)} used, the next iteration takes about ${show(forecast)}, the limit is ${show(max)}`
 }
 
-export function describeOvershoot(over: Overshoot): string {
-  const [flag, show] =
-    over.limit === 'max_tokens'
-      ? (['--max-tokens', (value: number) => `${Math.round(value)} tokens`] as const)
-      : (['--max-cost', (value: number) => `$${value.toFixed(2)}`] as const)
-  if (over.used >= over.max) return `${flag} is used up: ${show(over.used)} of ${show(over.max)}`
-  return `${flag} would be broken: ${show(over.used)} used, the next iteration takes about ${show(over.forecast)}, the limit is ${show(over.max)}`
-}
-
-function meanOfPositive(values: readonly number[]): number {
-  const positive = values.filter((value) => value > 0)
-  return positive.length === 0 ? 0 : positive.reduce((sum, value) => sum + value, 0) / positive.length
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
 }

@@ -4,13 +4,11 @@ import { describe, expect, test } from 'vitest'
 import type { UsageFigures } from '../../src/core/usage.ts'
 import {
   addUsage,
-  describeOvershoot,
   disagrees,
-  isPastHardStop,
+  exceedsHardLimit,
   noUsage,
   overshoots,
   tokensUsed,
-  wouldOvershoot,
 } from '../../src/core/usage.ts'
 
 const figures = (input: number, output: number, cost?: number): UsageFigures => ({
@@ -46,67 +44,48 @@ describe('budgets', () => {
 
   test('the spawn that would overshoot is not started', () => {
     const history = [iteration(400), iteration(0), iteration(200)]
-    expect(wouldOvershoot({ tokens: 600, cost_usd: 0 }, history, { max_tokens: 900 })).toBeUndefined()
-    expect(wouldOvershoot({ tokens: 600, cost_usd: 0 }, history, { max_tokens: 899 })).toEqual({
-      limit: 'max_tokens',
-      used: 600,
-      forecast: 300,
-      max: 899,
-    })
+    expect(overshoots({ max_tokens: 900 }, history)).toBe('')
+    expect(overshoots({ max_tokens: 899 }, history)).toBe(
+      '--max-tokens would be broken: 600 tokens used, the next iteration takes about 300 tokens, the limit is 899 tokens',
+    )
   })
 
   test('the first iteration starts under any limit, because nothing is known of it', () => {
-    expect(
-      wouldOvershoot({ tokens: 0, cost_usd: 0 }, [], { max_tokens: 1, max_cost_usd: 0.01 }),
-    ).toBeUndefined()
+    expect(overshoots({ max_tokens: 1, max_cost_usd: 0.01 }, [])).toBe('')
   })
 
-  test('a used-up budget stops even when this run has no history', () => {
-    expect(wouldOvershoot({ tokens: 0, cost_usd: 5 }, [], { max_cost_usd: 5 })?.limit).toBe('max_cost_usd')
+  test('a used-up budget says so', () => {
+    expect(overshoots({ max_cost_usd: 1 }, [iteration(40, 0.5), iteration(40, 0.5)])).toBe(
+      '--max-cost is used up: $1.00 of $1.00',
+    )
   })
 
   test('the cost forecast counts only priced iterations', () => {
-    const history = [iteration(10, 2), iteration(10)]
-    expect(wouldOvershoot({ tokens: 20, cost_usd: 2 }, history, { max_cost_usd: 3.5 })?.forecast).toBe(2)
+    expect(overshoots({ max_cost_usd: 3.5 }, [iteration(10, 2), iteration(10)])).toContain(
+      'takes about $2.00',
+    )
   })
 
   test('a running agent is ended at 110 % of the limit, not before', () => {
-    expect(isPastHardStop({ tokens: 1099, cost_usd: 0 }, { max_tokens: 1000 })).toBe(false)
-    expect(isPastHardStop({ tokens: 1100, cost_usd: 0 }, { max_tokens: 1000 })).toBe(true)
-    expect(isPastHardStop({ tokens: 9e9, cost_usd: 2.3 }, { max_cost_usd: 2 })).toBe(true)
-    expect(isPastHardStop({ tokens: 9e9, cost_usd: 9e9 }, {})).toBe(false)
+    const past = [iteration(600, 1)]
+    expect(exceedsHardLimit({ max_tokens: 1000 }, past, figures(400, 99))).toBe(false)
+    expect(exceedsHardLimit({ max_tokens: 1000 }, past, figures(400, 100))).toBe(true)
+    expect(exceedsHardLimit({ max_cost_usd: 2 }, past, figures(9e9, 0, 1.1))).toBe(false)
+    expect(exceedsHardLimit({ max_cost_usd: 2 }, past, figures(1, 0, 1.3))).toBe(true)
+    expect(exceedsHardLimit({}, past, figures(9e9, 9e9, 9e9))).toBe(false)
   })
 
-  test('property: a loop of equal iterations never spends more than its limit, and stops when one more would break it', () => {
+  test('property: a loop of equal iterations stays within its limit and stops when one more would break it', () => {
     fc.assert(
       fc.property(fc.integer({ min: 100, max: 1000 }), fc.integer({ min: 1, max: 20_000 }), (each, max) => {
         const history: { tokens_used: number }[] = []
-        const spent = (): number => history.length * each
-        while (!wouldOvershoot({ tokens: spent(), cost_usd: 0 }, history, { max_tokens: max })) {
-          history.push({ tokens_used: each })
-        }
+        while (overshoots({ max_tokens: max }, history) === '') history.push({ tokens_used: each })
+        const spent = history.length * each
         // The first is started blindly: it alone may be larger than the limit.
-        expect(spent() <= max || history.length === 1).toBe(true)
-        expect(spent() + each).toBeGreaterThan(max)
+        expect(spent <= max || history.length === 1).toBe(true)
+        expect(spent + each).toBeGreaterThan(max)
       }),
       { verbose: true },
-    )
-  })
-
-  test('a run is judged by the sum of its iterations', () => {
-    expect(overshoots({ max_tokens: 100 }, [iteration(40), iteration(40)])).toContain(
-      '--max-tokens would be broken',
-    )
-    expect(overshoots({ max_tokens: 120 }, [iteration(40), iteration(40)])).toBe('')
-    expect(overshoots({ max_cost_usd: 1 }, [iteration(40, 0.5), iteration(40, 0.5)])).toContain('used up')
-  })
-
-  test('the reason names the flag, what was used, the forecast and the limit', () => {
-    expect(describeOvershoot({ limit: 'max_tokens', used: 600, forecast: 300, max: 899 })).toBe(
-      '--max-tokens would be broken: 600 tokens used, the next iteration takes about 300 tokens, the limit is 899 tokens',
-    )
-    expect(describeOvershoot({ limit: 'max_cost_usd', used: 5, forecast: 1, max: 5 })).toBe(
-      '--max-cost is used up: $5.00 of $5.00',
     )
   })
 })
