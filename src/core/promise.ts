@@ -1,6 +1,171 @@
-// Finds the promise in what the assistant said: a pure, incremental scanner of its lines.
+// Finds the promise in what the assistant said: a pure, incremental scanner of its lines, by the rules of contract 4.
 
 export type PromiseFound =
   | { readonly kind: 'complete' }
   | { readonly kind: 'failed'; readonly reason: string }
   | { readonly kind: 'none' }
+
+export interface PromiseScanner {
+  /** More text of the current message, cut anywhere. */
+  feed(text: string): void
+  /** The current message is over; the next `feed` begins another. */
+  endMessage(): void
+  /** Nothing more comes. The last promise that counts. */
+  end(): PromiseFound
+}
+
+export function promiseScanner(): PromiseScanner {
+  let found: PromiseFound = { kind: 'none' }
+  /** Ends a line that also holds prose: counts only while nothing but white space follows it. */
+  let closing: PromiseFound | undefined
+  let partial: Line = emptyLine
+  let fence: string | undefined
+  let open: OpenTag | undefined
+
+  const count = (promise: PromiseFound | undefined, isAlone: boolean): void => {
+    if (promise === undefined) return
+    if (isAlone) found = promise
+    else closing = promise
+  }
+
+  const readTags = (text: string, hasCutHead: boolean): void => {
+    const start = [...text.matchAll(new RegExp(openTag, 'g'))].at(-1)
+    if (start === undefined) return
+    const before = text.slice(0, start.index)
+    // A block quote repeats somebody's words.
+    if (before.trimStart().startsWith('>')) return
+    const isAlone = !hasCutHead && isDecoration(before)
+    const inside = text.slice(start.index + start[0].length)
+    const end = closeTag.exec(inside)
+    if (end === null) {
+      open = { isAlone, content: inside.slice(0, reasonLimit) }
+      return
+    }
+    const after = inside.slice(end.index + end[0].length)
+    if (!isDecoration(after)) return
+    // After prose, backticks make it a mention ("I was asked to print `…`"), not a promise.
+    if (!isAlone && after.includes('`')) return
+    count(promiseOf(inside.slice(0, end.index)), isAlone)
+  }
+
+  const readLine = ({ text: raw, head, hasCutHead }: Line): void => {
+    const text = raw.includes('\u001b') ? raw.replaceAll(terminalCodes, '') : raw
+    if (!hasCutHead && text.trim() === '') {
+      if (open !== undefined) open.content += '\n'
+      return
+    }
+    closing = undefined
+    const isInFence = fence !== undefined
+    fence = fenceAfter(hasCutHead ? head : text, fence)
+    if (open !== undefined && (isInFence || !openTag.test(text))) {
+      const end = openTag.test(text) ? null : closeTag.exec(text)
+      if (end === null) {
+        open.content = `${open.content}\n${text}`.slice(0, reasonLimit)
+        return
+      }
+      const after = text.slice(end.index + end[0].length)
+      if (isDecoration(after) && (open.isAlone || !after.includes('`'))) {
+        count(promiseOf(`${open.content}\n${text.slice(0, end.index)}`), open.isAlone)
+      }
+      open = undefined
+      fence = undefined
+      return
+    }
+    open = undefined
+    if (!isInFence && fence === undefined) readTags(text, hasCutHead)
+  }
+
+  return {
+    feed(text) {
+      // A CR at the end of a chunk may be half of a CRLF.
+      const carriesCr = partial.text.endsWith('\r')
+      if (carriesCr) partial = { ...partial, text: partial.text.slice(0, -1) }
+      const chunk = carriesCr ? `\r${text}` : text
+      const lastBreak = Math.max(chunk.lastIndexOf('\n'), chunk.lastIndexOf('\r', chunk.length - 2))
+      if (chunk === '' || lastBreak === -1) {
+        partial = grow(partial, chunk)
+        return
+      }
+      const lines = chunk.slice(0, lastBreak)
+      const firstBreak = lineBreak.exec(lines)
+      readLine(grow(partial, lines.slice(0, firstBreak?.index)))
+      if (firstBreak !== null) {
+        const rest = lines.slice(firstBreak.index + firstBreak[0].length)
+        // A flood: no line of it can change anything but what "last" means.
+        if (!canMatter(rest, open)) closing = /\S/.test(rest) ? undefined : closing
+        else for (const line of rest.split(lineBreak)) readLine(grow(emptyLine, line))
+      }
+      partial = grow(emptyLine, chunk.slice(lastBreak + 1))
+    },
+    endMessage() {
+      readLine(partial)
+      partial = emptyLine
+      open = undefined
+      fence = undefined
+    },
+    end() {
+      this.endMessage()
+      return closing ?? found
+    },
+  }
+}
+
+interface Line {
+  readonly text: string
+  /** The first characters, for fences, when `text` lost its front. */
+  readonly head: string
+  readonly hasCutHead: boolean
+}
+
+interface OpenTag {
+  readonly isAlone: boolean
+  content: string
+}
+
+const emptyLine: Line = { text: '', head: '', hasCutHead: false }
+/** Longer lines lose their front: a promise can only be at their end. */
+const lineLimit = 65_536
+const reasonLimit = 16_384
+// A bare CR redraws the line on a terminal, so what follows stands alone there.
+const lineBreak = /\r\n|\n|\r/
+const openTag = /<\s*promise\s*>/
+const closeTag = /<\s*\/\s*promise\s*>/
+const terminalCodes = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\))/g
+
+function grow(line: Line, text: string): Line {
+  const whole = line.text + text
+  if (whole.length <= lineLimit) return { ...line, text: whole }
+  const head = line.hasCutHead ? line.head : whole.slice(0, 256)
+  return { text: whole.slice(-lineLimit / 2), head, hasCutHead: true }
+}
+
+function canMatter(text: string, open: OpenTag | undefined): boolean {
+  return open !== undefined || text.includes('promise') || text.includes('```') || text.includes('~~~')
+}
+
+/** A list dash or number, bold, backticks: what Markdown writes around a line that stands alone. */
+function isDecoration(text: string): boolean {
+  return /^\s*(?:(?:[-*+•]|\d+[.)])\s+)?[\s*_`]*$/.test(text)
+}
+
+/** The fence that is open after this line: its own opening characters, or none. */
+function fenceAfter(text: string, fence: string | undefined): string | undefined {
+  const mark = /^\s*(?:(?:[-*+]|\d+[.)])\s+)?(`{3,}|~{3,})(.*)$/.exec(text)
+  const run = mark?.[1]
+  if (run === undefined) return fence
+  const rest = mark?.[2] ?? ''
+  if (fence === undefined) return run.startsWith('`') && rest.includes('`') ? undefined : run
+  return run.startsWith(fence) && rest.trim() === '' ? undefined : fence
+}
+
+function promiseOf(content: string): PromiseFound | undefined {
+  const text = content.trim()
+  if (text === 'COMPLETE') return { kind: 'complete' }
+  const failed = /^FAILED\s*(?::([\s\S]*))?$/.exec(text)
+  if (failed === null) return undefined
+  const reason = (failed[1] ?? '').trim()
+  // The protocol's own description, quoted back.
+  if (/^[{<[(]?\s*(?:the\s+|your\s+)?reason\s*[}>\])]?$/i.test(reason) || /^(?:\.{3}|…)$/.test(reason))
+    return undefined
+  return { kind: 'failed', reason }
+}

@@ -1,0 +1,68 @@
+// Installs pinned real agents into .cache/agents for the e2e tests: a folder of the project's own, never a dependency of it.
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** Exact versions: on Node 20 npm would silently take an older Claude Code, and streams differ between versions. */
+const agents = {
+  claude: { package: '@anthropic-ai/claude-code', version: '2.1.325' },
+  codex: { package: '@openai/codex', version: '0.166.0' },
+  opencode: { package: 'opencode-ai', version: '1.18.33' },
+  gemini: { package: '@google/gemini-cli', version: '0.61.0' },
+}
+
+const cache = join(dirname(fileURLToPath(import.meta.url)), '..', '.cache', 'agents')
+const asked = process.argv.slice(2)
+const unknown = asked.filter((name) => name !== '--all' && !(name in agents))
+if (unknown.length > 0) {
+  console.error(
+    `install-agents: unknown agent ${unknown.join(', ')}; known: ${Object.keys(agents).join(', ')}, --all`,
+  )
+  process.exit(2)
+}
+const chosen = asked.includes('--all') ? Object.keys(agents) : asked.length > 0 ? asked : ['claude', 'codex']
+
+let failed = 0
+for (const name of chosen) failed += install(name) ? 0 : 1
+process.exit(failed > 0 ? 1 : 0)
+
+function install(name) {
+  const { package: packageName, version } = agents[name]
+  // A prefix each: one broken install leaves the others whole.
+  const prefix = join(cache, `${name}-${version}`)
+  const binary = join(prefix, 'node_modules', '.bin', name)
+  if (existsSync(binary) && installedVersion(prefix, packageName) === version) {
+    console.log(`${name} ${version}: present`)
+    return true
+  }
+  mkdirSync(prefix, { recursive: true })
+  const npm = spawnSync(
+    'npm',
+    [
+      'install',
+      '--prefix',
+      prefix,
+      '--no-save',
+      '--no-audit',
+      '--no-fund',
+      '--loglevel=error',
+      `${packageName}@${version}`,
+    ],
+    { cwd: prefix, encoding: 'utf8', timeout: 600_000 },
+  )
+  if (npm.status === 0 && existsSync(binary)) {
+    console.log(`${name} ${version}: installed`)
+    return true
+  }
+  const reason =
+    npm.error?.message ??
+    ((npm.stderr ?? '').trim().split('\n').slice(-3).join(' | ') || `npm exited ${npm.status}`)
+  console.error(`${name} ${version}: not installed: ${reason}`)
+  return false
+}
+
+function installedVersion(prefix, packageName) {
+  const manifest = join(prefix, 'node_modules', packageName, 'package.json')
+  return existsSync(manifest) ? JSON.parse(readFileSync(manifest, 'utf8')).version : undefined
+}
