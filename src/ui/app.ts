@@ -1,0 +1,215 @@
+// Everything a command can ask for, as functions that return data: the commands print, compose.ts does.
+import type { LoadedConfig, RawFlags, SettingEntry } from '../config/load.ts'
+import type { IterationRecord, LoopEvent, LoopStatus, StorySummary, Verdict } from '../core/event.ts'
+import type { TaskState } from '../core/story.ts'
+import type { Human } from '../ports.ts'
+
+/**
+ * A `change` left out means: the only one there is, or the one whose loop ran last; otherwise `change_ambiguous`.
+ * What the user can fix is thrown as RalphError. Fields are snake_case where they are printed as JSON (contract 9).
+ */
+export interface App {
+  /** Settles flags, variables and files; throws `config` before anything is touched. */
+  settings(flags: RawFlags): Promise<LoadedConfig>
+  /** As `settings`, for `ralph config`: all entries. */
+  config(): Promise<readonly SettingEntry[]>
+
+  list(): Promise<ChangeList>
+  show(change: string): Promise<ChangeDetail>
+  prompt(request: {
+    readonly change: string | undefined
+    readonly storyId: string | undefined
+  }): Promise<string>
+
+  /** Runs to its end, whatever that is; signals are its own business. Resolves after `complete` was told. */
+  loop(request: LoopRequest): Promise<LoopEnd>
+  resume(request: LoopRequest & { readonly feedback: string | undefined }): Promise<LoopEnd>
+  /** `--dry-run`: preflight, plan and prompts; spawns and changes nothing. */
+  plan(request: Pick<LoopRequest, 'change' | 'settings'>): Promise<DryRun>
+
+  stop(request: { readonly change: string | undefined; readonly force: boolean }): Promise<Said>
+  done(change: string | undefined): Promise<Said>
+  finish(request: { readonly change: string | undefined; readonly choice: 'cleanup' | 'keep' }): Promise<Said>
+  clean(request: { readonly change: string | undefined; readonly attempts: boolean }): Promise<Said>
+
+  /** Without a name: every loop of the repository, all work trees, the latest first. */
+  status(change: string | undefined): Promise<readonly StatusReport[]>
+  history(change: string | undefined): Promise<History>
+  /** Raw transcript bytes in order; with `follow` until the loop has ended or `stop` aborts. */
+  logs(request: LogRequest): Promise<void>
+  attempts(change: string | undefined): Promise<AttemptList>
+  /** A patch as git prints it, without colours. */
+  diff(request: { readonly change: string | undefined; readonly n: number }): Promise<string>
+  restore(request: {
+    readonly change: string | undefined
+    readonly n: number
+    readonly to: string | undefined
+  }): Promise<Said>
+  why(change: string | undefined): Promise<Decisions>
+  learnings(change: string | undefined): Promise<{ readonly path: string; readonly text: string }>
+  doctor(): Promise<Diagnosis>
+  usage(request: UsageRequest): Promise<UsageReport>
+  report(request: {
+    readonly change: string | undefined
+    readonly format: 'md' | 'html' | 'json' | 'text'
+  }): Promise<string>
+}
+
+export interface LoopRequest {
+  readonly change: string | undefined
+  readonly settings: LoadedConfig
+  /** Every event, private ones too, in order. Must not throw. */
+  readonly tell: (event: LoopEvent) => void
+  readonly human: Human
+  /** Aborts when nobody reads stdout any more (EPIPE): the loop stops as after HUP. */
+  readonly readerGone: AbortSignal
+}
+
+export interface LoopEnd {
+  readonly exitCode: number
+}
+
+/** What a command did, for a person, and as fields for `--json`. */
+export interface Said {
+  readonly message: string
+  readonly next?: string
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+export interface ChangeList {
+  readonly changes: readonly {
+    readonly name: string
+    readonly title: string
+    readonly stories_done: number
+    readonly stories_total: number
+    readonly tasks_done: number
+    readonly tasks_total: number
+    /** Of its loop; empty where none ever ran. */
+    readonly status: LoopStatus | ''
+  }[]
+}
+
+export interface ChangeDetail {
+  readonly name: string
+  readonly title: string
+  readonly stories: readonly {
+    readonly id: string
+    readonly title: string
+    readonly status: StorySummary['status']
+    readonly tasks: readonly {
+      readonly id: string
+      readonly text: string
+      readonly state: TaskState
+      readonly line: number
+    }[]
+  }[]
+  readonly scenarios: readonly {
+    readonly capability: string
+    readonly requirement: string
+    readonly name: string
+    readonly steps: readonly string[]
+  }[]
+}
+
+export interface DryRun {
+  readonly change_id: string
+  readonly branch: string
+  readonly original_branch: string
+  readonly worktree: string
+  readonly agents: readonly string[]
+  readonly gates: readonly string[]
+  readonly max_retries: number
+  readonly max_iterations: number
+  readonly warnings: readonly string[]
+  /** Stories that would run, in order, each with its first prompt. */
+  readonly stories: readonly (StorySummary & { readonly prompt: string })[]
+}
+
+/** The state file plus `alive`; only what the screen shows is typed, the rest passes through to `--json`. */
+export interface StatusReport {
+  readonly change_id: string
+  readonly status: LoopStatus
+  readonly alive: boolean
+  readonly current_iteration: number
+  readonly max_iterations: number
+  readonly started_at: string
+  readonly total_tokens: number
+  readonly iterations: readonly IterationRecord[]
+  readonly stories?: readonly StorySummary[]
+  readonly current?: {
+    readonly n: number
+    readonly story_id: string
+    readonly attempt: number
+    readonly started: string
+    readonly agent: string
+    readonly last_activity: string
+  }
+  readonly stop_reason?: string
+  readonly waiting_for?: string
+  readonly waiting_until?: string
+  readonly cost_usd?: number
+  readonly worktree_name?: string
+  readonly terminal_pid?: number
+  readonly [field: string]: unknown
+}
+
+export interface History {
+  readonly change_id: string
+  readonly iterations: readonly IterationRecord[]
+}
+
+export interface LogRequest {
+  readonly change: string | undefined
+  /** Absent: the latest. */
+  readonly iteration: number | undefined
+  readonly follow: boolean
+  readonly write: (bytes: Uint8Array) => void
+  readonly stop: AbortSignal
+}
+
+export interface AttemptList {
+  readonly attempts: readonly {
+    readonly n: number
+    readonly story_id: string
+    readonly attempt: number
+    readonly verdict: Verdict
+    readonly reason: string
+    readonly ref: string
+    readonly commit: string
+  }[]
+}
+
+export interface Decisions {
+  readonly change_id: string
+  readonly decisions: readonly {
+    readonly time: string
+    /** Iteration; absent for what belongs to the whole loop. */
+    readonly n?: number
+    /** What was decided: "attempt 2 failed", "stopped: stuck". */
+    readonly decision: string
+    readonly rule: string
+    readonly inputs: Readonly<Record<string, unknown>>
+  }[]
+}
+
+export interface Diagnosis {
+  readonly checks: readonly {
+    readonly name: string
+    readonly verdict: 'ok' | 'warning' | 'problem'
+    readonly detail: string
+    /** How to fix it; empty when there is nothing to fix. */
+    readonly fix: string
+  }[]
+}
+
+export interface UsageRequest {
+  readonly since: string
+  readonly by: 'agent' | 'model' | 'story' | 'day' | undefined
+}
+
+export interface UsageReport {
+  /** Printed as it is by `--format json`: the fields of `wt-usage` and more. */
+  readonly json: Readonly<Record<string, unknown>>
+  /** The same for a person, with bars as wide as `columns` allows. */
+  readonly text: (columns: number) => string
+}
