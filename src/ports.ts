@@ -155,13 +155,23 @@ export interface MeasuredUsage extends UsageFigures {
   readonly warning: string
   /** `wt-usage`, `agent`, `sessions`, `estimate`: for `ralph why`. */
   readonly source: string
+  /** For `ralph why`: that another source disagrees by more than 20 %, or why one was passed over; empty when there is nothing to say. */
+  readonly note: string
 }
 
 export interface Usage {
   /** Before the spawn: remembers where the counters stand. Never throws. */
   before(agent: string): Promise<void>
-  /** After the turn: what it used. `own` is what the agent itself reported. Never throws, never negative. */
-  after(agent: string, own: UsageFigures | undefined, sessionId: string | undefined): Promise<MeasuredUsage>
+  /**
+   * After the turn: what it used. `own` is what the agent itself reported; `model` prices figures that came without a cost.
+   * Never throws, never negative; `cost_usd` is absent for an unpriced model.
+   */
+  after(
+    agent: string,
+    own: UsageFigures | undefined,
+    sessionId: string | undefined,
+    model?: string | undefined,
+  ): Promise<MeasuredUsage>
 }
 
 export interface Journal {
@@ -198,6 +208,9 @@ export interface Notifier {
 
 /** The human at the terminal; in a pipe nobody answers and the default stands. */
 export interface Human {
-  choose(question: { readonly originalBranch: string; readonly branch: string; readonly summary: string }, stop: AbortSignal): Promise<'cleanup' | 'keep' | 'later'>
+  choose(
+    question: { readonly originalBranch: string; readonly branch: string; readonly summary: string },
+    stop: AbortSignal,
+  ): Promise<'cleanup' | 'keep' | 'later'>
   isDone(task: string, stop: AbortSignal): Promise<'done' | 'go_on' | 'later'>
 }

@@ -37,6 +37,7 @@ export const verdicts = [
   'interrupted', // stopped by the user, a signal, or a kill
   'budget',
   'kept', // manual mode: work kept without a promise
+  'error', // ralph itself could not go on
 ] as const
 export type Verdict = (typeof verdicts)[number]
 
@@ -268,6 +269,9 @@ const privateBodies = [
     history_rewritten: z.boolean(),
     /** The plan was deleted, emptied or made unreadable: nothing may be called done. */
     spec_lost: z.string(),
+    /** Runnable tasks of the story that were open before the attempt: ticked by the agent / still open. */
+    ticked: z.number().int(),
+    still_open: z.number().int(),
   }),
   z.object({ type: z.literal('gates.checked'), n: z.number().int(), failed: z.string() }),
   z.object({

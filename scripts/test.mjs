@@ -1,0 +1,60 @@
+// `npm test`: installs what is missing, builds, runs every check, and closes with the line `N passed, N failed`.
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const checksOnly = process.argv.includes('--checks')
+const bin = (name) => join(root, 'node_modules', '.bin', name)
+
+function run(label, file, args, options = {}) {
+  console.log(`\n▸ ${label}`)
+  const { status } = spawnSync(file, args, { cwd: root, stdio: 'inherit', ...options })
+  return status === 0
+}
+
+const marker = join(root, 'node_modules', '.package-lock.json')
+const isInstalled =
+  existsSync(marker) && statSync(marker).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs
+if (!isInstalled && !run('install', 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']))
+  process.exit(1)
+
+let failed = 0
+let passed = 0
+function check(label, file, args) {
+  if (run(label, file, args)) passed += 1
+  else {
+    failed += 1
+    console.error(`✗ ${label} failed`)
+  }
+}
+
+check('build', process.execPath, ['scripts/build.mjs'])
+check('types', bin('tsc'), [])
+check('lint', bin('oxlint'), ['--type-aware', '--deny-warnings', 'src', 'test', 'scripts', 'bench'])
+check('format', bin('oxfmt'), ['--check', 'src', 'test', 'scripts', 'bench'])
+check('unused code', bin('knip'), [])
+check('schemas up to date', bin('tsx'), ['scripts/schemas.ts', '--check'])
+check('specs', bin('openspec'), ['validate', '--specs', '--strict'])
+check('package', bin('publint'), ['--strict'])
+
+if (!checksOnly) {
+  run('real agents (for the e2e tests)', process.execPath, ['scripts/install-agents.mjs'])
+  const report = join(root, 'node_modules', '.cache', 'vitest-report.json')
+  mkdirSync(dirname(report), { recursive: true })
+  const ok = run('tests', bin('vitest'), [
+    'run',
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${report}`,
+  ])
+  const counts = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : undefined
+  passed += counts?.numPassedTests ?? 0
+  failed += counts?.numFailedTests ?? 0
+  // A suite that could not even be loaded fails no test, but fails the run.
+  if (!ok && (counts?.numFailedTests ?? 0) === 0) failed += 1
+}
+
+console.log(`\n${passed} passed, ${failed} failed`)
+process.exit(failed === 0 ? 0 : 1)

@@ -1,0 +1,38 @@
+// The only time in the system: wall clock for display, monotonic for durations.
+import type { Clock } from '../ports.ts'
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  stamp: (epochMs = Date.now()) => localIso(new Date(epochMs)),
+  until(epochMs, stop) {
+    return new Promise((resolve) => {
+      if (stop.aborted || epochMs <= Date.now()) {
+        resolve()
+        return
+      }
+      // A timer stands still while a laptop sleeps: look at the wall clock again every second.
+      const timer = setInterval(
+        () => {
+          if (Date.now() >= epochMs) finish()
+        },
+        Math.min(1000, Math.max(10, epochMs - Date.now())),
+      )
+      const finish = (): void => {
+        clearInterval(timer)
+        stop.removeEventListener('abort', finish)
+        resolve()
+      }
+      stop.addEventListener('abort', finish, { once: true })
+    })
+  },
+}
+
+/** `2026-02-09T14:03:22+01:00`: the only form that every reader of the state file handles. */
+function localIso(date: Date): string {
+  const offsetMin = -date.getTimezoneOffset()
+  const local = new Date(date.getTime() + offsetMin * 60_000).toISOString().slice(0, 19)
+  const pad = (value: number): string => String(value).padStart(2, '0')
+  const size = Math.abs(offsetMin)
+  return `${local}${offsetMin < 0 ? '-' : '+'}${pad(Math.floor(size / 60))}:${pad(size % 60)}`
+}

@@ -1,0 +1,114 @@
+// The journal: one JSON line per event, durable before the next command runs, readable after any crash.
+import { mkdir, open, readFile } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { bodySchema, envelopeSchema } from '../../core/event.ts'
+import type { LoopEvent } from '../../core/event.ts'
+import { RalphError } from '../../core/error.ts'
+import type { Journal } from '../../ports.ts'
+
+const talk: ReadonlySet<string> = new Set(['agent.message', 'agent.tool'])
+
+export function fileJournal(path: string): Journal & { close(): Promise<void> } {
+  let handle: Promise<FileHandle> | undefined
+  let waiting: string[] = []
+  let flushing: Promise<void> | undefined
+
+  const openForAppend = async (): Promise<FileHandle> => {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    const file = await open(path, 'a', 0o600)
+    // A crash may have torn the last line; a newline keeps the next record whole.
+    if (!(await endsWithNewline(path))) await file.appendFile('\n')
+    return file
+  }
+  // Group commit: what is appended while a sync runs goes out with the next one.
+  const flush = async (): Promise<void> => {
+    const lines = waiting.join('')
+    waiting = []
+    flushing = undefined
+    handle ??= openForAppend()
+    const file = await handle
+    await file.appendFile(lines)
+    await file.datasync()
+  }
+
+  let last = Promise.resolve()
+  return {
+    append(event) {
+      if (talk.has(event.type)) return Promise.resolve()
+      waiting.push(`${JSON.stringify(event)}\n`)
+      if (flushing === undefined) {
+        flushing = last.then(flush)
+        last = flushing.catch(() => undefined)
+      }
+      return flushing
+    },
+    read: () => readJournal(path),
+    async close() {
+      await last
+      await (await handle)?.close()
+    },
+  }
+}
+
+async function endsWithNewline(path: string): Promise<boolean> {
+  const file = await open(path, 'r')
+  try {
+    const { size } = await file.stat()
+    if (size === 0) return true
+    const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1)
+    return buffer[0] === 0x0a
+  } finally {
+    await file.close()
+  }
+}
+
+/** A torn line can only be one that a crash cut off: the last, or one that a later start closed with a newline. */
+export async function readJournal(path: string): Promise<readonly LoopEvent[]> {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+  const events: LoopEvent[] = []
+  const lines = text.split('\n')
+  for (const [index, line] of lines.entries()) {
+    if (line === '') continue
+    const event = parseLine(line)
+    if (event !== undefined) events.push(event)
+    else if (isJson(line)) throw unreadable(path, index + 1)
+  }
+  return events
+}
+
+function parseLine(line: string): LoopEvent | undefined {
+  const value = toJson(line)
+  const body = bodySchema.safeParse(value)
+  const envelope = envelopeSchema.safeParse(value)
+  return body.success && envelope.success ? { ...body.data, ...envelope.data } : undefined
+}
+
+function isJson(line: string): boolean {
+  return toJson(line) !== undefined
+}
+
+function toJson(line: string): unknown {
+  try {
+    return JSON.parse(line) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+function unreadable(path: string, line: number): RalphError {
+  return new RalphError(
+    'journal_unreadable',
+    `Line ${line} of the journal ${path} is not an event of this version.`,
+    {
+      hint: 'Nothing was touched. It may have been written by a newer ralph: update, or start over with --fresh (the journal is archived, not deleted).',
+      exitCode: 1,
+    },
+  )
+}

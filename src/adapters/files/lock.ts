@@ -1,0 +1,140 @@
+// A lock that says who holds it: pid, start time, boot id and host, so that a dead owner is known and a living one named.
+import { randomUUID } from 'node:crypto'
+import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { dirname } from 'node:path'
+import { z } from 'zod'
+import { RalphError } from '../../core/error.ts'
+import type { Lock } from '../../ports.ts'
+
+const ownerSchema = z.object({
+  pid: z.number().int().positive(),
+  pid_started: z.string(),
+  boot_id: z.string(),
+  host: z.string(),
+  token: z.string(),
+  change: z.string(),
+  worktree: z.string(),
+  since: z.string(),
+})
+export type LockOwner = z.infer<typeof ownerSchema>
+
+/** How the lock tells processes apart; from adapters/process. */
+export interface Identity {
+  readonly pid: number
+  readonly started: string
+  readonly bootId: string
+  isAlive(pid: number, started: string): boolean
+}
+
+export type LockState =
+  | { readonly held: 'no' }
+  /** `broken` lock files count as dead: a file that was linked into place is always whole. */
+  | { readonly held: 'dead'; readonly owner?: LockOwner; readonly raw: string }
+  | { readonly held: 'alive'; readonly owner: LockOwner }
+  /** Death is never inferred across hosts. */
+  | { readonly held: 'elsewhere'; readonly owner: LockOwner }
+
+export async function inspectLock(path: string, identity: Identity): Promise<LockState> {
+  let raw: string
+  try {
+    raw = await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { held: 'no' }
+    throw error
+  }
+  const owner = parseOwner(raw)
+  if (owner === undefined) return { held: 'dead', raw }
+  if (owner.host !== hostname()) return { held: 'elsewhere', owner }
+  const alive = owner.boot_id === identity.bootId && identity.isAlive(owner.pid, owner.pid_started)
+  return alive ? { held: 'alive', owner } : { held: 'dead', owner, raw }
+}
+
+export function fileLock(
+  path: string,
+  what: { readonly change: string; readonly worktree: string; readonly since: string },
+  identity: Identity,
+): Lock {
+  const mine: LockOwner = {
+    pid: identity.pid,
+    pid_started: identity.started,
+    boot_id: identity.bootId,
+    host: hostname(),
+    token: randomUUID(),
+    ...what,
+  }
+  return {
+    async acquire() {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      const draft = `${path}.${mine.token}`
+      await writeFile(draft, `${JSON.stringify(mine, null, 2)}\n`, { mode: 0o644, flush: true })
+      try {
+        while (!(await tryLink(draft, path))) {
+          const state = await inspectLock(path, identity)
+          if (state.held === 'alive' || state.held === 'elsewhere') throw locked(path, state)
+          if (state.held === 'dead') await removeDead(path, state.raw, mine.token)
+        }
+      } finally {
+        await rm(draft, { force: true })
+      }
+      return { release: () => release(path, mine.token) }
+    },
+  }
+}
+
+/** `link` puts the whole file in place or fails: there is never a half-written lock. */
+async function tryLink(draft: string, path: string): Promise<boolean> {
+  try {
+    await link(draft, path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** Moves the dead lock aside; if another process was faster and a living lock got moved, it is put back. */
+async function removeDead(path: string, raw: string, token: string): Promise<void> {
+  const aside = `${path}.dead-${token}`
+  try {
+    await rename(path, aside)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw error
+  }
+  if ((await readFile(aside, 'utf8')) !== raw) await tryLink(aside, path)
+  await rm(aside, { force: true })
+}
+
+async function release(path: string, token: string): Promise<void> {
+  const raw = await readFile(path, 'utf8').catch(() => '')
+  if (parseOwner(raw)?.token === token) await rm(path, { force: true })
+}
+
+function parseOwner(raw: string): LockOwner | undefined {
+  try {
+    const parsed = ownerSchema.safeParse(JSON.parse(raw))
+    return parsed.success ? parsed.data : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function locked(
+  path: string,
+  state: Extract<LockState, { owner: LockOwner; held: 'alive' | 'elsewhere' }>,
+): RalphError {
+  const { owner } = state
+  const where = state.held === 'elsewhere' ? ` on host ${owner.host}` : ''
+  return new RalphError(
+    'locked',
+    `Another loop is running${where}: change ${owner.change} in ${owner.worktree}, pid ${owner.pid}, since ${owner.since}.`,
+    {
+      hint:
+        state.held === 'elsewhere'
+          ? `If that machine is surely not running it any more, delete ${path}.`
+          : `Look: ralph status ${owner.change}. Stop it: ralph stop ${owner.change}.`,
+      exitCode: 7,
+    },
+  )
+}

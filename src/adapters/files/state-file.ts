@@ -1,0 +1,104 @@
+// Writes `.claude/loop-state.json` whole and atomically, and reads it without ever changing it.
+import { mkdir, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import writeFileAtomic from 'write-file-atomic'
+import { ownFields, stateFileSchema } from '../../core/state-file.ts'
+import type { StateFile } from '../../core/state-file.ts'
+
+export interface StateFileWriter {
+  /** Foreign fields of the file that was there are kept in every write. */
+  write(state: StateFile): Promise<void>
+  /** For an exit that cannot wait. */
+  writeNow(state: StateFile): void
+}
+
+/**
+ * Prepares the place: sweeps stray temporary files, keeps an earlier run's file and a corrupt or foreign one under another name.
+ * Returns the writer and, for the user, what was put aside.
+ */
+export async function openStateFile(
+  path: string,
+  archiveDir: string,
+  changeId: string,
+): Promise<{ writer: StateFileWriter; note: string }> {
+  await sweep(path)
+  const { foreign, note } = await takeOver(path, archiveDir, changeId)
+  let folderMade = false
+  const body = (state: StateFile): string => `${JSON.stringify({ ...foreign, ...state }, null, 2)}\n`
+  return {
+    note,
+    writer: {
+      async write(state) {
+        // A work tree that was deleted under the loop is not made again; only `.claude` itself may be missing.
+        await stat(dirname(dirname(path)))
+        if (!folderMade) await mkdir(dirname(path), { recursive: true })
+        folderMade = true
+        try {
+          await writeFileAtomic(path, body(state), { mode: 0o644 })
+        } catch (error) {
+          if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+          await mkdir(dirname(path))
+          await writeFileAtomic(path, body(state), { mode: 0o644 })
+        }
+      },
+      writeNow: (state) => writeFileAtomic.sync(path, body(state), { mode: 0o644 }),
+    },
+  }
+}
+
+/** SIGKILL in mid-write leaves write-file-atomic's temporary files behind: `<name>.<number>`. */
+async function sweep(path: string): Promise<void> {
+  const name = basename(path)
+  for (const entry of await readdir(dirname(path)).catch(() => [])) {
+    if (entry.startsWith(`${name}.`) && /^\d+$/.test(entry.slice(name.length + 1))) {
+      await rm(join(dirname(path), entry), { force: true })
+    }
+  }
+}
+
+async function takeOver(
+  path: string,
+  archiveDir: string,
+  changeId: string,
+): Promise<{ foreign: Record<string, unknown>; note: string }> {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { foreign: {}, note: '' }
+    throw error
+  }
+  const state = parseState(text)
+  if (state === undefined) {
+    const backup = `${path}.backup-${Date.now()}`
+    await rename(path, backup)
+    return { foreign: {}, note: `${path} was not a state file of ralph's; it is kept as ${backup}` }
+  }
+  const foreign = Object.fromEntries(Object.entries(state).filter(([key]) => !ownFields.includes(key)))
+  if (state.change_id === changeId) return { foreign, note: '' }
+  const archived = join(archiveDir, `loop-state.${state.change_id}.${Date.now()}.json`)
+  await mkdir(archiveDir, { recursive: true, mode: 0o700 })
+  await writeFileAtomic(archived, text, { mode: 0o644 })
+  return { foreign, note: `the state file of ${state.change_id} is kept as ${archived}` }
+}
+
+function parseState(text: string): StateFile | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  const parsed = stateFileSchema.safeParse(value)
+  return parsed.success ? parsed.data : undefined
+}
+
+/** For readers: the file as it is, or undefined when there is none; never writes. */
+export async function readStateFile(path: string): Promise<StateFile | undefined> {
+  try {
+    return parseState(await readFile(path, 'utf8'))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

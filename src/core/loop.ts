@@ -1,0 +1,197 @@
+// The loop as a pure function: reduce(state, event) gives the next state and the commands that are now due.
+import type { EventBody, LoopEvent } from './event.ts'
+import { completeEvent, reportsOf } from './outcome.ts'
+import { pickAgent } from './policy.ts'
+import { evolve } from './evolve.ts'
+import type { LoopState } from './state.ts'
+import { selectedStories } from './state.ts'
+import { exceedsHardLimit } from './usage.ts'
+
+/** What the engine is asked to do; each command leads to at least one event, which leads to the next command. */
+export type Command =
+  | { readonly do: 'read_plan' }
+  | { readonly do: 'announce'; readonly event: EventBody }
+  | { readonly do: 'ensure_checkpoint'; readonly storyId: string }
+  | {
+      readonly do: 'open_iteration'
+      readonly n: number
+      readonly storyId: string
+      readonly attempt: number
+      readonly attempts: number
+      readonly agent: string
+    }
+  | {
+      readonly do: 'run_agent'
+      readonly n: number
+      readonly storyId: string
+      readonly attempt: number
+      readonly attempts: number
+      readonly agent: string
+      readonly previousFailure?: string
+      readonly feedback?: string
+    }
+  | { readonly do: 'end_agent'; readonly why: 'budget' }
+  | { readonly do: 'keep_attempt'; readonly n: number; readonly storyId: string }
+  | {
+      readonly do: 'check_gates'
+      readonly n: number
+      readonly storyId: string
+      readonly commands: readonly string[]
+    }
+  | {
+      readonly do: 'settle_boxes'
+      readonly n: number
+      readonly storyId: string
+      readonly ticked: number
+      readonly stillOpen: number
+    }
+  | { readonly do: 'save_checkpoint'; readonly n: number; readonly storyId: string; readonly message: string }
+  | { readonly do: 'revert'; readonly n: number }
+  | { readonly do: 'record_iteration'; readonly n: number }
+  | {
+      readonly do: 'wait'
+      readonly for: 'limit' | 'overloaded' | 'offline'
+      readonly untilMs: number
+      readonly agent: string
+    }
+  | { readonly do: 'ask_done'; readonly task: string }
+  | { readonly do: 'ask_choice' }
+  | { readonly do: 'finish'; readonly choice: 'cleanup' | 'keep' | 'later' }
+
+export function reduce(
+  state: LoopState,
+  event: LoopEvent,
+): { state: LoopState; commands: readonly Command[] } {
+  const after = evolve(state, event)
+  if (after.step !== state.step) {
+    const command = next(after)
+    return { state: after, commands: command === undefined ? [] : [command] }
+  }
+  if (event.type === 'agent.usage' && after.phase === 'working' && after.settings !== undefined) {
+    const over = exceedsHardLimit(after.settings, after.iterations, event)
+    if (over) return { state: after, commands: [{ do: 'end_agent', why: 'budget' }] }
+  }
+  return { state: after, commands: [] }
+}
+
+/** The one command that a phase calls for; after a replay it says where to go on. */
+export function next(state: LoopState): Command | undefined {
+  const current = state.current
+  switch (state.phase) {
+    case 'idle':
+    case 'ended':
+      return undefined
+    case 'planning':
+      return { do: 'read_plan' }
+    case 'opening_story':
+      return { do: 'announce', event: storyStarted(state) }
+    case 'ensuring':
+      return { do: 'ensure_checkpoint', storyId: state.storyId }
+    case 'opening_iteration':
+      return {
+        do: 'open_iteration',
+        n: state.iterations.length + 1,
+        storyId: state.storyId,
+        ...attemptOf(state),
+        agent: pickAgent(state) ?? state.settings?.agents[0] ?? '',
+      }
+    case 'waiting':
+      return state.waiting === undefined
+        ? { do: 'read_plan' }
+        : { do: 'wait', for: state.waiting.for, untilMs: state.waiting.untilMs, agent: state.waiting.agent }
+    case 'confirming':
+      return { do: 'ask_done', task: state.settings?.task ?? '' }
+    case 'reporting':
+      return { do: 'announce', event: reportsOf(state)[state.reported] ?? completeEvent(state) }
+    case 'choosing':
+      return { do: 'ask_choice' }
+    case 'finishing':
+      return { do: 'finish', choice: state.choice ?? 'later' }
+    case 'completing':
+      return { do: 'announce', event: completeEvent(state) }
+    case 'working':
+    case 'keeping':
+    case 'gating':
+    case 'settling':
+    case 'saving':
+    case 'reverting':
+    case 'recording':
+      return current === undefined ? undefined : iterationCommand(state, state.phase, current)
+  }
+}
+
+type IterationPhase = 'working' | 'keeping' | 'gating' | 'settling' | 'saving' | 'reverting' | 'recording'
+
+function iterationCommand(
+  state: LoopState,
+  phase: IterationPhase,
+  current: NonNullable<LoopState['current']>,
+): Command {
+  const { n, storyId } = current
+  switch (phase) {
+    case 'working':
+      return {
+        do: 'run_agent',
+        n,
+        storyId,
+        attempt: current.attempt,
+        attempts: current.attempts,
+        agent: current.agent,
+        ...(state.failure?.storyId === storyId && { previousFailure: state.failure.reason }),
+        ...(state.feedback !== undefined && { feedback: state.feedback }),
+      }
+    case 'keeping':
+      return { do: 'keep_attempt', n, storyId }
+    case 'gating':
+      return { do: 'check_gates', n, storyId, commands: state.settings?.gates ?? [] }
+    case 'settling':
+      return {
+        do: 'settle_boxes',
+        n,
+        storyId,
+        ticked: current.kept?.ticked ?? 0,
+        stillOpen: current.kept?.stillOpen ?? 0,
+      }
+    case 'saving':
+      return { do: 'save_checkpoint', n, storyId, message: checkpointMessage(state, n, storyId) }
+    case 'reverting':
+      return { do: 'revert', n }
+    case 'recording':
+      return { do: 'record_iteration', n }
+  }
+}
+
+function checkpointMessage(state: LoopState, n: number, storyId: string): string {
+  return state.settings?.done_criteria === 'manual' ? `checkpoint: iteration-${n}` : `checkpoint: ${storyId}`
+}
+
+function attemptOf(state: LoopState): { attempt: number; attempts: number } {
+  if (state.settings?.done_criteria === 'manual') {
+    return {
+      attempt: state.iterations.length + 1,
+      attempts: Math.max(state.maxIterations, state.iterations.length + 1),
+    }
+  }
+  const attempts = (state.settings?.max_retries ?? 0) + 1
+  return { attempt: (state.retries[state.storyId] ?? 0) + 1, attempts }
+}
+
+function storyStarted(state: LoopState): EventBody {
+  const stories = selectedStories(state)
+  const index = stories.findIndex((story) => story.id === state.storyId)
+  return {
+    type: 'story.started',
+    story_id: state.storyId,
+    title: stories[index]?.title ?? '',
+    index: index + 1,
+    total: stories.length,
+    completed: stories.filter((story) => story.status === 'done').length,
+  }
+}
+
+/** State from a journal: what resume, recovery and every report start from. */
+export function replay(state: LoopState, events: Iterable<LoopEvent>): LoopState {
+  let replayed = state
+  for (const event of events) replayed = reduce(replayed, event).state
+  return replayed
+}

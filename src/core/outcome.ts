@@ -1,0 +1,93 @@
+// How a loop can end: status, exit code, the sentence that says why, and the reports that go out before `complete`.
+import type { EventBody } from './event.ts'
+import type { LoopState, Outcome, StopReason } from './state.ts'
+import { selectedStories, totalCostUsd, totalTokens } from './state.ts'
+
+const exits: Record<StopReason, readonly [status: Outcome['status'], exitCode: number]> = {
+  done: ['done', 0],
+  retries: ['stuck', 3],
+  iterations: ['stuck', 3],
+  stall: ['stalled', 4],
+  human: ['stopped', 5],
+  budget: ['stopped', 6],
+  limit: ['stopped', 6],
+  auth: ['stopped', 6],
+  missing: ['stopped', 6],
+  model: ['stopped', 6],
+  signal: ['stopped', 143],
+  killed: ['stopped', 137],
+  error: ['stopped', 1],
+}
+
+export function outcome(
+  stopReason: StopReason,
+  reason: string,
+  hint: string,
+  more: { readonly exitCode?: number; readonly storyId?: string } = {},
+): Outcome {
+  const [status, exitCode] = exits[stopReason]
+  return { status, stopReason, reason, hint, exitCode, ...more }
+}
+
+/** Every end but success, a signal and a bug is explained by an event of its own before `complete`. */
+export function reportsOf(state: LoopState): readonly EventBody[] {
+  const end = state.outcome
+  if (end === undefined) return []
+  const story = end.storyId === undefined ? {} : { story_id: end.storyId }
+  const error: EventBody = {
+    type: 'error',
+    code: end.stopReason,
+    message: end.reason,
+    hint: end.hint,
+    ...story,
+  }
+  switch (end.stopReason) {
+    case 'retries':
+      return [
+        error,
+        {
+          type: 'max_retries_exceeded',
+          story_id: end.storyId ?? '',
+          attempts: (state.settings?.max_retries ?? 0) + 1,
+        },
+      ]
+    case 'human':
+      return [{ type: 'warning', code: 'human_needed', message: `${end.reason} ${end.hint}` }]
+    case 'iterations':
+    case 'stall':
+    case 'budget':
+    case 'limit':
+    case 'auth':
+    case 'missing':
+    case 'model':
+      return [error]
+    case 'done':
+    case 'signal':
+    case 'killed':
+    case 'error':
+      return []
+  }
+}
+
+export function completeEvent(state: LoopState): EventBody {
+  const stories = selectedStories(state)
+  const end = state.outcome ?? outcome('error', 'the loop ended without an outcome', '')
+  return {
+    type: 'complete',
+    status: end.status,
+    reason: end.reason,
+    stop_reason: end.stopReason,
+    exit_code: end.exitCode,
+    choice: state.choice ?? 'later',
+    totals: {
+      iterations: state.iterations.length,
+      stories_done: stories.filter((story) => story.status === 'done').length,
+      stories_total: stories.length,
+      tasks_done: state.tasksDone,
+      tasks_total: state.tasksTotal,
+      tokens: totalTokens(state),
+      cost_usd: totalCostUsd(state),
+      duration_ms: state.iterations.reduce((sum, iteration) => sum + iteration.duration_ms, 0),
+    },
+  }
+}

@@ -1,0 +1,191 @@
+// What comes next when the loop is between two iterations: the rules and the precedence of contract 3.
+import type { AgentEnding, IterationRecord, Verdict } from './event.ts'
+import { outcome } from './outcome.ts'
+import type { LoopState, Outcome } from './state.ts'
+import { selectedStories } from './state.ts'
+import { overshoots } from './usage.ts'
+
+export type Decision =
+  | { readonly go: 'story'; readonly storyId: string }
+  | { readonly go: 'wait'; readonly for: 'limit' | 'overloaded' | 'offline'; readonly untilMs: number }
+  | { readonly go: 'confirm' }
+  | { readonly go: 'end'; readonly outcome: Outcome }
+
+const end = (result: Outcome): Decision => ({ go: 'end', outcome: result })
+
+/** The iteration that has just ended, with what its agent said; absent before the first one and after a wait. */
+export interface LastIteration {
+  readonly record: IterationRecord
+  readonly ending: AgentEnding
+}
+
+/** Interrupted, done, human needed, limit, stuck by retries, stalled, stuck by iterations; else the next story. */
+export function decide(state: LoopState, last?: LastIteration): Decision {
+  const resume = `ralph resume ${state.changeId}`
+  if (state.stop !== undefined) return end(interruptedOutcome(state))
+  const finished = isManual(state) ? manualEnd(state, last) : tasksEnd(state)
+  if (finished !== undefined) return finished
+  const limited = limitEnd(state, last)
+  if (limited !== undefined) return limited
+
+  const settings = state.settings
+  const story = selectedStories(state).find((candidate) => candidate.status === 'open')
+  if (settings === undefined || story === undefined) {
+    return end(outcome('error', 'the loop has no story to run', `Type: ralph show ${state.changeId}`))
+  }
+  const failedStory = last?.record.story_id ?? story.id
+  if (!isManual(state) && (state.retries[failedStory] ?? 0) > settings.max_retries) {
+    return end(
+      outcome(
+        'retries',
+        `Story ${failedStory} failed ${settings.max_retries + 1} times; last: ${last?.record.reason ?? 'see ralph history'}`,
+        `Its attempts are kept: ralph attempts ${state.changeId}. To try again: ${resume}`,
+        { storyId: failedStory },
+      ),
+    )
+  }
+  if (state.commitless >= settings.stall_threshold) {
+    const count = state.commitless
+    return end(
+      outcome(
+        'stall',
+        `No progress: ${count} iterations in a row kept nothing.`,
+        `To go on all the same: ${resume}`,
+      ),
+    )
+  }
+  if (state.iterations.length >= state.maxIterations) {
+    return end(
+      outcome(
+        'iterations',
+        `The limit of ${state.maxIterations} iterations is reached.`,
+        `To go on: ${resume} --max-iterations ${state.maxIterations * 2}`,
+      ),
+    )
+  }
+  return { go: 'story', storyId: story.id }
+}
+
+function tasksEnd(state: LoopState): Decision | undefined {
+  const stories = selectedStories(state)
+  if (stories.some((story) => story.status === 'open')) return undefined
+  if (stories.some((story) => story.status === 'human')) {
+    return end(
+      outcome(
+        'human',
+        `Only tasks for a human are left: ${state.humanTasks.join('; ')}.`,
+        `Do them, tick their boxes, then type: ralph resume ${state.changeId}`,
+      ),
+    )
+  }
+  const done = stories.filter((story) => story.status === 'done').length
+  return end(outcome('done', `${done} of ${stories.length} stories complete.`, ''))
+}
+
+function manualEnd(state: LoopState, last: LastIteration | undefined): Decision | undefined {
+  return last?.record.verdict === 'complete' ? { go: 'confirm' } : undefined
+}
+
+function limitEnd(state: LoopState, last: LastIteration | undefined): Decision | undefined {
+  const resume = `ralph resume ${state.changeId}`
+  if (last?.record.verdict === 'budget') {
+    return end(
+      outcome(
+        'budget',
+        last.record.reason,
+        `To go on with more: ${resume} --max-tokens N (or --max-cost USD)`,
+      ),
+    )
+  }
+  if (last?.record.verdict === 'fatal' && pickAgent(state) === undefined)
+    return end(fatalOutcome(state, last))
+  if (last?.record.verdict === 'limit') {
+    const waitFor = last.ending === 'overloaded' || last.ending === 'offline' ? last.ending : 'limit'
+    const untilMs =
+      waitFor === 'limit' ? earliestReset(state) : (state.limitedUntilMs[last.record.agent] ?? state.nowMs)
+    const otherAgent = waitFor === 'limit' ? pickAgent(state) : undefined
+    if (otherAgent === undefined) {
+      const wholeWaitMs = state.waitedMs + Math.max(0, untilMs - state.nowMs)
+      const allowedMs = (state.settings?.limit_wait_min ?? 0) * 60_000
+      if (wholeWaitMs <= allowedMs) return { go: 'wait', for: waitFor, untilMs }
+      return end(
+        outcome(
+          'limit',
+          `${last.record.reason}. Waiting would take longer than --limit-wait ${state.settings?.limit_wait_min ?? 0} minutes.`,
+          `Nothing is lost. Later: ${resume}`,
+        ),
+      )
+    }
+  }
+  const over = overshoots(state.settings ?? {}, state.iterations)
+  return over === ''
+    ? undefined
+    : end(outcome('budget', over, `To go on with more: ${resume} --max-tokens N (or --max-cost USD)`))
+}
+
+function fatalOutcome(state: LoopState, last: LastIteration): Outcome {
+  const resume = `ralph resume ${state.changeId}`
+  switch (last.ending) {
+    case 'missing':
+      return outcome(
+        'missing',
+        last.record.reason,
+        `Install it or name another: ${resume} --agent NAME (ralph doctor lists them)`,
+      )
+    case 'model':
+      return outcome('model', last.record.reason, `Name one that it knows: ${resume} --model NAME`)
+    default:
+      return outcome('auth', last.record.reason, `Log in with the agent's own command, then type: ${resume}`)
+  }
+}
+
+function earliestReset(state: LoopState): number {
+  const agents = state.settings?.agents ?? []
+  return Math.min(...agents.map((agent) => state.limitedUntilMs[agent] ?? state.nowMs))
+}
+
+/** The preferred agent that is not known to be at its limit or missing. */
+export function pickAgent(state: LoopState): string | undefined {
+  return state.settings?.agents.find((agent) => (state.limitedUntilMs[agent] ?? 0) <= state.nowMs)
+}
+
+/** When to ask again if the provider did not say: doubling from 5 s (a limit: 60 s), at most 5 (15) minutes. */
+export function backoffMs(ending: AgentEnding, waits: number): number {
+  const [first, most] = ending === 'limit' ? [60_000, 900_000] : [5_000, 300_000]
+  return Math.min(most, first * 2 ** Math.min(waits, 16))
+}
+
+export function interruptedOutcome(state: LoopState): Outcome {
+  const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143, killed: 137 }
+  const by = state.stop ?? 'SIGTERM'
+  const hint = `To go on: ralph resume ${state.changeId}`
+  return by === 'killed'
+    ? outcome('killed', 'The loop was killed and has been put in order.', hint)
+    : outcome('signal', `Stopped by ${by}.`, hint, { exitCode: exitCodes[by] })
+}
+
+export function isManual(state: LoopState): boolean {
+  return state.settings?.done_criteria === 'manual'
+}
+
+const retried: ReadonlySet<Verdict> = new Set([
+  'partial',
+  'failed',
+  'gate_failed',
+  'none',
+  'timeout',
+  'idle',
+  'crash',
+])
+
+/** Whether this verdict is the story's own doing and so uses up one of its retries. */
+export function usesRetry(verdict: Verdict): boolean {
+  return retried.has(verdict)
+}
+
+const blameless: ReadonlySet<Verdict> = new Set(['limit', 'fatal', 'interrupted', 'budget', 'error'])
+
+/** Whether this verdict says nothing about progress: it neither counts toward a stall nor ends one. */
+export function isBlameless(verdict: Verdict): boolean {
+  return blameless.has(verdict)
+}

@@ -1,0 +1,187 @@
+// The state of one loop: everything the reducer knows, all of it derived from events.
+import type { AgentEnded, IterationRecord, LoopStatus, Settings, StorySummary, Verdict } from './event.ts'
+import type { UsageFigures } from './usage.ts'
+
+/** Gerunds: each names what the loop is busy with, and `loop.ts` knows the one command that goes with it. */
+export type Phase =
+  | 'idle'
+  | 'planning'
+  | 'opening_story'
+  | 'ensuring'
+  | 'opening_iteration'
+  | 'working'
+  | 'keeping'
+  | 'gating'
+  | 'settling'
+  | 'saving'
+  | 'reverting'
+  | 'recording'
+  | 'waiting'
+  | 'confirming'
+  | 'reporting'
+  | 'choosing'
+  | 'finishing'
+  | 'completing'
+  | 'ended'
+
+/** The open iteration; it moves into `iterations` when it has ended. */
+export interface Current {
+  readonly n: number
+  readonly storyId: string
+  readonly attempt: number
+  readonly attempts: number
+  readonly started: string
+  readonly baseCommit: string
+  readonly agent: string
+  readonly logFile: string
+  readonly agentPid?: number
+  readonly agentPidStarted?: string
+  readonly sessionId?: string
+  readonly lastActivity: string
+  readonly usage?: UsageFigures
+  readonly ended?: AgentEnded & { readonly now_ms: number; readonly duration_ms: number }
+  readonly kept?: {
+    readonly ref: string
+    readonly commits: readonly string[]
+    readonly changed: boolean
+    readonly historyRewritten: boolean
+    readonly ticked: number
+    readonly stillOpen: number
+  }
+  readonly verdict?: Verdict
+  readonly reason: string
+  readonly tellsNext: boolean
+  readonly saved?: { readonly commit: string; readonly changed: boolean }
+}
+
+export type StopReason =
+  | 'done'
+  | 'retries'
+  | 'iterations'
+  | 'stall'
+  | 'human'
+  | 'budget'
+  | 'limit'
+  | 'auth'
+  | 'missing'
+  | 'model'
+  | 'signal'
+  | 'killed'
+  | 'error'
+
+export interface Outcome {
+  readonly status: LoopStatus
+  readonly stopReason: StopReason
+  readonly reason: string
+  readonly hint: string
+  readonly exitCode: number
+  readonly storyId?: string
+}
+
+export interface LoopState {
+  readonly phase: Phase
+  /** Counts entries into a phase: a command is due when it has moved. */
+  readonly step: number
+  readonly changeId: string
+  readonly runId: string
+  readonly settings: Settings | undefined
+  readonly startedAt: string
+  readonly updatedAt: string
+  readonly pid: number
+  readonly worktree: string
+  readonly worktreeName: string
+  readonly tasksFile: string
+  readonly originalBranch: string
+  readonly branch: string
+  readonly checkpoint: string
+  readonly maxIterations: number
+  readonly stories: readonly StorySummary[]
+  readonly humanTasks: readonly string[]
+  readonly tasksDone: number
+  readonly tasksTotal: number
+  /** Story announced last in this process's run. */
+  readonly storyId: string
+  /** Retries used, by story id. */
+  readonly retries: Readonly<Record<string, number>>
+  readonly failure: { readonly storyId: string; readonly reason: string } | undefined
+  readonly feedback: string | undefined
+  readonly current: Current | undefined
+  readonly iterations: readonly IterationRecord[]
+  readonly commitless: number
+  /** Epoch ms until which an agent of the chain is not worth asking; Infinity when it is not installed. */
+  readonly limitedUntilMs: Readonly<Record<string, number>>
+  /** Waits in a row since an iteration last got through to its model. */
+  readonly waits: number
+  readonly waitedMs: number
+  /** Latest wall-clock time that an event told; the core has no clock of its own. */
+  readonly nowMs: number
+  readonly waiting:
+    | {
+        readonly for: 'limit' | 'overloaded' | 'offline'
+        readonly untilMs: number
+        readonly until: string
+        readonly agent: string
+      }
+    | undefined
+  readonly stop: 'SIGHUP' | 'SIGINT' | 'SIGTERM' | 'killed' | undefined
+  readonly outcome: Outcome | undefined
+  /** How many of the outcome's reports are out. */
+  readonly reported: number
+  readonly choice: 'cleanup' | 'keep' | 'later' | undefined
+  readonly status: LoopStatus
+}
+
+export function initialState(changeId: string): LoopState {
+  return {
+    phase: 'idle',
+    step: 0,
+    changeId,
+    runId: '',
+    settings: undefined,
+    startedAt: '',
+    updatedAt: '',
+    pid: 0,
+    worktree: '',
+    worktreeName: '',
+    tasksFile: '',
+    originalBranch: '',
+    branch: '',
+    checkpoint: '',
+    maxIterations: 0,
+    stories: [],
+    humanTasks: [],
+    tasksDone: 0,
+    tasksTotal: 0,
+    storyId: '',
+    retries: {},
+    failure: undefined,
+    feedback: undefined,
+    current: undefined,
+    iterations: [],
+    commitless: 0,
+    limitedUntilMs: {},
+    waits: 0,
+    waitedMs: 0,
+    nowMs: 0,
+    waiting: undefined,
+    stop: undefined,
+    outcome: undefined,
+    reported: 0,
+    choice: undefined,
+    status: 'starting',
+  }
+}
+
+/** The stories this run is about: all, or those named by `--story`. */
+export function selectedStories(state: LoopState): readonly StorySummary[] {
+  const only = state.settings?.stories ?? []
+  return only.length === 0 ? state.stories : state.stories.filter((story) => only.includes(story.id))
+}
+
+export function totalTokens(state: LoopState): number {
+  return state.iterations.reduce((sum, iteration) => sum + iteration.tokens_used, 0)
+}
+
+export function totalCostUsd(state: LoopState): number {
+  return state.iterations.reduce((sum, iteration) => sum + (iteration.cost_usd ?? 0), 0)
+}

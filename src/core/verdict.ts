@@ -1,0 +1,69 @@
+// The verdict table of contract 4: what an agent's ending and its promise mean for the attempt.
+import type { AgentEnded, AgentEnding, Verdict } from './event.ts'
+
+export interface Judgement {
+  readonly verdict: Verdict
+  readonly reason: string
+  /** Whether the reason goes into the next prompt of this story. */
+  readonly tellsNext: boolean
+}
+
+/**
+ * `specLost` is non-empty when the agent destroyed the plan: whatever it promised, nothing is done then.
+ * A `complete` from here still has to pass the gates.
+ */
+export function judge(ended: AgentEnded, specLost: string): Judgement {
+  const byEnding = unconditional[ended.ending]
+  if (byEnding !== undefined) return { verdict: byEnding, reason: describe(ended), tellsNext: false }
+  if (ended.promise.kind === 'failed')
+    return { verdict: 'failed', reason: ended.promise.reason, tellsNext: true }
+  if (ended.promise.kind === 'complete') {
+    return specLost === ''
+      ? { verdict: 'complete', reason: '', tellsNext: false }
+      : { verdict: 'failed', reason: specLost, tellsNext: true }
+  }
+  return { verdict: ended.ending === 'crash' ? 'crash' : 'none', reason: describe(ended), tellsNext: false }
+}
+
+/** Endings that carry no verdict of the agent's, whatever it printed. */
+const unconditional: Partial<Record<AgentEnding, Verdict>> = {
+  stopped: 'interrupted',
+  budget: 'budget',
+  timeout: 'timeout',
+  idle: 'idle',
+  limit: 'limit',
+  overloaded: 'limit',
+  offline: 'limit',
+  auth: 'fatal',
+  missing: 'fatal',
+  model: 'fatal',
+}
+
+const phrases: Record<AgentEnding, string> = {
+  finished: 'the agent ended its turn without a promise',
+  crash: 'the agent crashed',
+  timeout: 'the agent was ended: iteration timeout',
+  idle: 'the agent was ended: no output and no child activity',
+  stopped: 'the agent was ended: stop requested',
+  budget: 'the agent was ended: budget used up',
+  no_turn: 'the agent never asked its model',
+  question: 'the agent asked a question and stopped',
+  refused_permission: 'the agent was refused a permission and stopped',
+  limit: "the provider's usage limit was hit",
+  overloaded: "the provider's service is overloaded",
+  offline: 'the provider could not be reached',
+  auth: "the agent's login is missing or expired",
+  missing: 'the agent is not installed',
+  model: 'the agent does not know this model',
+}
+
+function describe(ended: AgentEnded): string {
+  const exit =
+    ended.signal !== undefined
+      ? ` (signal ${ended.signal})`
+      : ended.exit_code !== undefined && ended.exit_code !== 0
+        ? ` (exit code ${ended.exit_code})`
+        : ''
+  const words = ended.last_words.trim()
+  return `${phrases[ended.ending]}${exit}${words === '' ? '' : `: ${words}`}`
+}

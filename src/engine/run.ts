@@ -1,0 +1,166 @@
+// Drives one loop: performs the reducer's commands through the ports and feeds what came of them back as events.
+import type { EventBody, LoopEvent } from '../core/event.ts'
+import type { Command } from '../core/loop.ts'
+import { next, reduce } from '../core/loop.ts'
+import type { LoopState } from '../core/state.ts'
+import { RalphError } from '../core/error.ts'
+import type { Agent, Checkpoints, Clock, Gates, Human, Journal, SpecSource, Usage } from '../ports.ts'
+import { perform } from './perform.ts'
+
+export interface Ports {
+  readonly spec: SpecSource
+  readonly checkpoints: Checkpoints
+  readonly agent: Agent
+  readonly gates: Gates
+  readonly usage: Usage
+  readonly journal: Journal
+  readonly clock: Clock
+  readonly human: Human
+  /** How the checkpoints begin, when the first one is needed: a finished plan leaves the repository untouched. */
+  readonly mode: 'start' | 'fresh' | 'resume'
+  /** Where the raw bytes of iteration n go. */
+  transcript(n: number): string
+}
+
+/** A reader of the stream: called for every event, in order, with the state after it. It must not throw. */
+export type Reader = (event: LoopEvent, state: LoopState) => void
+
+export interface Loop {
+  readonly state: LoopState
+  /** Stamps the body, reduces it, tells the readers; resolves when it is durable. */
+  tell(body: EventBody): Promise<void>
+  /** Runs until no command is left; the promise resolves with the final state. */
+  run(): Promise<LoopState>
+  /** TERM, INT, HUP: the agent is ended, the iteration recorded, the loop stopped. */
+  stop(signal: 'SIGHUP' | 'SIGINT' | 'SIGTERM'): void
+}
+
+export function createLoop(
+  ports: Ports,
+  from: { state: LoopState; seq: number },
+  readers: readonly Reader[],
+): Loop {
+  let state = from.state
+  let seq = from.seq
+  let due: Command[] = []
+  let durable: Promise<unknown> = Promise.resolve()
+  /** Ends a gate, a wait or a question. */
+  const stopping = new AbortController()
+  /** Ends the agent of the open iteration, with the reason. */
+  let agentStop = new AbortController()
+
+  const tell = (body: EventBody): Promise<void> => {
+    seq += 1
+    const event: LoopEvent = { v: 1, seq, time: ports.clock.stamp(), change_id: state.changeId, ...body }
+    const reduced = reduce(state, event)
+    state = reduced.state
+    for (const command of reduced.commands) {
+      if (command.do === 'end_agent') agentStop.abort(command.why)
+      else due.push(command)
+    }
+    const written = ports.journal.append(event)
+    durable = Promise.all([durable, written])
+    for (const read of readers) read(event, state)
+    return written
+  }
+
+  let begun = ports.mode === 'resume'
+  const context = {
+    ports,
+    tell,
+    begun: () => begun,
+    async begin() {
+      const { commit } = await ports.checkpoints.start(ports.mode)
+      if (!begun) await tell({ type: 'checkpoint.saved', message: 'initial state', commit, changed: true })
+      begun = true
+    },
+    state: () => state,
+    stopping: stopping.signal,
+    agentStop: () => agentStop.signal,
+  }
+
+  return {
+    get state() {
+      return state
+    },
+    tell,
+    stop(signal) {
+      if (state.phase === 'ended' || state.phase === 'completing') return
+      // The record that ralph ends the agent stands before the signal goes out (R18).
+      tell({ type: 'stop.requested', signal }).catch(() => undefined)
+      stopping.abort('stopped')
+      agentStop.abort('stopped')
+    },
+    async run() {
+      const first = due.length === 0 ? next(state) : undefined
+      if (first !== undefined) due.push(first)
+      for (let command = due.shift(); command !== undefined; command = due.shift()) {
+        if (command.do === 'run_agent') {
+          agentStop = new AbortController()
+          if (state.stop !== undefined) agentStop.abort('stopped')
+        }
+        try {
+          await durable
+          await perform(command, context)
+        } catch (error) {
+          if (state.phase === 'completing' || state.phase === 'ended') throw error
+          due = []
+          await tell(errorBody(error))
+          if (!(error instanceof RalphError))
+            throw new LoopBug(
+              error,
+              await drain(
+                context,
+                () => due.shift(),
+                () => durable,
+              ),
+            )
+        }
+      }
+      await durable
+      return state
+    },
+  }
+}
+
+/** A bug in ralph: the loop has been brought to its end and recorded before this is thrown. */
+export class LoopBug extends Error {
+  readonly state: LoopState
+  constructor(cause: unknown, state: LoopState) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
+    this.state = state
+  }
+}
+
+async function drain(
+  context: Parameters<typeof perform>[1],
+  take: () => Command | undefined,
+  durable: () => Promise<unknown>,
+): Promise<LoopState> {
+  for (let command = take(); command !== undefined; command = take()) {
+    await durable()
+    await perform(command, context)
+  }
+  await durable()
+  return context.state()
+}
+
+function errorBody(error: unknown): EventBody {
+  if (error instanceof RalphError) {
+    return {
+      type: 'error',
+      code: error.code,
+      message: error.message,
+      hint: error.hint,
+      exit_code: error.exitCode,
+    }
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  return {
+    type: 'error',
+    code: 'internal',
+    message: `ralph failed: ${message}`,
+    hint: 'Nothing is lost: the attempts and the checkpoint are in git. Go on with: ralph resume',
+    exit_code: 1,
+  }
+}
