@@ -1,6 +1,7 @@
 // Everything a command can ask for, as functions that return data: the commands print, compose.ts does.
 import type { LoadedConfig, RawFlags, SettingEntry } from '../config/load.ts'
 import type { IterationRecord, LoopEvent, LoopStatus, StorySummary, Verdict } from '../core/event.ts'
+import type { StateFile } from '../core/state-file.ts'
 import type { TaskState } from '../core/story.ts'
 import type { Human } from '../ports.ts'
 
@@ -125,33 +126,8 @@ export interface DryRun {
   readonly stories: readonly (StorySummary & { readonly prompt: string })[]
 }
 
-/** The state file plus `alive`; only what the screen shows is typed, the rest passes through to `--json`. */
-export interface StatusReport {
-  readonly change_id: string
-  readonly status: LoopStatus
-  readonly alive: boolean
-  readonly current_iteration: number
-  readonly max_iterations: number
-  readonly started_at: string
-  readonly total_tokens: number
-  readonly iterations: readonly IterationRecord[]
-  readonly stories?: readonly StorySummary[]
-  readonly current?: {
-    readonly n: number
-    readonly story_id: string
-    readonly attempt: number
-    readonly started: string
-    readonly agent: string
-    readonly last_activity: string
-  }
-  readonly stop_reason?: string
-  readonly waiting_for?: string
-  readonly waiting_until?: string
-  readonly cost_usd?: number
-  readonly worktree_name?: string
-  readonly terminal_pid?: number
-  readonly [field: string]: unknown
-}
+/** `alive`: the loop's process is there now, whatever the file says. */
+export type StatusReport = StateFile & { readonly alive: boolean }
 
 export interface History {
   readonly change_id: string

@@ -1,0 +1,34 @@
+// The streams and the surroundings of one command, so that tests can bring their own.
+import picocolors from 'picocolors'
+
+export interface Output extends NodeJS.WritableStream {
+  readonly isTTY?: boolean
+  readonly columns?: number
+}
+
+export interface Input extends NodeJS.ReadableStream {
+  readonly isTTY?: boolean
+}
+
+export interface Io {
+  readonly env: NodeJS.ProcessEnv
+  readonly cwd: string
+  readonly stdin: Input
+  readonly stdout: Output
+  readonly stderr: Output
+}
+
+export type Paint = ReturnType<typeof picocolors.createColors>
+
+/** NO_COLOR beats FORCE_COLOR beats what the stream is; picocolors' own guess looks at the process, not at this stream. */
+export function paintFor(stream: Output, env: NodeJS.ProcessEnv): Paint {
+  if (env['NO_COLOR']) return picocolors.createColors(false)
+  const forced = env['FORCE_COLOR']
+  if (forced !== undefined && forced !== '')
+    return picocolors.createColors(forced !== '0' && forced !== 'false')
+  return picocolors.createColors(isTerminal(stream) && env['TERM'] !== 'dumb')
+}
+
+export function isTerminal(stream: { readonly isTTY?: boolean }): boolean {
+  return stream.isTTY === true
+}

@@ -1,0 +1,136 @@
+// One event as one line for a person; pure, and the same for a pipe and for the lines above a terminal's live line.
+import type { IterationRecord, LoopEvent, Verdict } from '../../core/event.ts'
+import type { Paint } from '../io.ts'
+import { clip, clockTime, duration, excerpt, oneLine, plural, shortHash, tokens, usd } from './text.ts'
+
+export interface Line {
+  readonly text: string
+  readonly to: 'stdout' | 'stderr'
+}
+
+const textWidth = 160
+
+/** Nothing for events that only machines need: running token counts, the journal's private facts, the end (see summary.ts). */
+export function describe(event: LoopEvent, paint: Paint): Line | undefined {
+  const warning = alarm(event, paint)
+  if (warning !== undefined) return { text: warning, to: 'stderr' }
+  const text = sentence(event, paint)
+  return text === undefined
+    ? undefined
+    : { text: `${paint.dim(clockTime(event.time))} ${text}`, to: 'stdout' }
+}
+
+function alarm(event: LoopEvent, paint: Paint): string | undefined {
+  if (event.type === 'warning') return `${paint.yellow('warning:')} ${oneLine(event.message)}`
+  if (event.type !== 'error') return undefined
+  const hint = event.hint === '' ? '' : ` ${paint.dim(`(${oneLine(event.hint)})`)}`
+  return `${paint.red('error:')} ${clip(oneLine(event.message), 2000)}${hint}`
+}
+
+type Sayings = { readonly [Type in LoopEvent['type']]?: Saying<Extract<LoopEvent, { type: Type }>> }
+type Saying<Event> = (event: Event, paint: Paint) => string
+
+const sayings: Sayings = {
+  'loop.started': (event, paint) => {
+    const place =
+      event.branch === event.original_branch
+        ? `on your branch ${event.branch}`
+        : `on branch ${event.branch} (from ${branchName(event.original_branch)})`
+    const gates = event.settings.gates.length > 0 ? `, ${plural(event.settings.gates.length, 'gate')}` : ''
+    const what = paint.bold(`${event.resumed ? 'resumed' : 'loop'} ${oneLine(event.change_id)}`)
+    return `${what} ${oneLine(place)}, agent ${event.settings.agents.join(', then ')}${gates}`
+  },
+  'loop.recovered': (event) => `put in order after a loop that died: ${oneLine(event.detail)}`,
+  'story.started': (event, paint) =>
+    paint.bold(
+      `story ${String(event.index)}/${String(event.total)}: ${storyName(event.story_id, event.title)}`,
+    ),
+  'iteration.started': (event, paint) => {
+    const which = `(iteration ${String(event.n)}/${String(event.max_iterations)}, ${event.agent})`
+    return `  attempt ${String(event.attempt)}/${String(event.attempts)} ${paint.dim(which)}`
+  },
+  'agent.message': (event) => {
+    const said = excerpt(event.text, textWidth)
+    return said === '' ? '' : `    ${said}`
+  },
+  'agent.tool': (event, paint) =>
+    paint.dim(`    ${clip(`${oneLine(event.name)} ${oneLine(event.input)}`.trimEnd(), textWidth)}`),
+  'gate.started': (event) => `  gate: ${clip(oneLine(event.command), textWidth)}`,
+  'gate.ended': (event, paint) => {
+    const took = paint.dim(`(${duration(event.duration_ms)})`)
+    return `  gate ${gateOutcome(event, paint)}: ${clip(oneLine(event.command), textWidth)} ${took}${gateTail(event)}`
+  },
+  'checkpoint.saved': (event, paint) => {
+    const same = event.changed ? '' : paint.dim(' (nothing changed)')
+    return `  saved ${paint.cyan(shortHash(event.commit))} ${oneLine(event.message)}${same}`
+  },
+  'checkpoint.reverted': (event, paint) => `  restored ${paint.cyan(shortHash(event.commit))}`,
+  'iteration.ended': (event, paint) => `  ${iterationLine(event.iteration, paint)}`,
+  waiting: (event, paint) =>
+    paint.yellow(
+      `  waiting for ${event.agent} (${event.for}) until ${clockTime(event.until)}; ralph stop works meanwhile`,
+    ),
+  max_retries_exceeded: (event, paint) =>
+    paint.red(`story ${oneLine(event.story_id)} used up its ${plural(event.attempts, 'attempt')}`),
+  'choice.needed': (event) => `the loop is over (${event.status}); now: where its work goes`,
+}
+
+export function iterationLine(iteration: IterationRecord, paint: Paint): string {
+  const figures = [
+    duration(iteration.duration_ms),
+    `${iteration.tokens_estimated ? '~' : ''}${tokens(iteration.tokens_used)} tokens`,
+  ]
+  if (iteration.cost_usd !== undefined) figures.push(usd(iteration.cost_usd))
+  const reason = iteration.reason === '' ? '' : `: ${excerpt(iteration.reason, 400)}`
+  return `${verdictWord(iteration.verdict, paint)}${reason} ${paint.dim(`(${figures.join(', ')})`)}`
+}
+
+const verdictWords: Record<Verdict, string> = {
+  complete: 'complete',
+  partial: 'partly done, kept',
+  failed: 'failed',
+  gate_failed: 'gate failed',
+  none: 'no promise',
+  timeout: 'timed out',
+  idle: 'went idle',
+  crash: 'crashed',
+  limit: 'provider limit',
+  fatal: 'agent cannot run',
+  interrupted: 'interrupted',
+  budget: 'budget used up',
+  kept: 'work kept',
+  error: 'ralph itself failed',
+}
+
+export function verdictWord(verdict: Verdict, paint: Paint): string {
+  const word = verdictWords[verdict]
+  if (verdict === 'complete' || verdict === 'kept') return paint.green(word)
+  return verdict === 'partial' || verdict === 'limit' || verdict === 'interrupted'
+    ? paint.yellow(word)
+    : paint.red(word)
+}
+
+/** A title often begins with the number that is its id. */
+export function storyName(id: string, title: string): string {
+  const plain = oneLine(title)
+  return plain.startsWith(id) ? plain : `${id} ${plain}`.trimEnd()
+}
+
+/** A detached start is named by its commit. */
+export function branchName(branch: string): string {
+  return /^[0-9a-f]{40}([0-9a-f]{24})?$/.test(branch) ? `commit ${shortHash(branch)}` : oneLine(branch)
+}
+
+type GateEnded = Extract<LoopEvent, { type: 'gate.ended' }>
+
+function gateOutcome(event: GateEnded, paint: Paint): string {
+  if (event.outcome === 'passed') return paint.green('passed')
+  const exit = event.exit_code === undefined ? '' : ` with exit ${String(event.exit_code)}`
+  return paint.red(event.outcome === 'could_not_run' ? 'could not run' : `${event.outcome}${exit}`)
+}
+
+/** The last line is where a test runner says what was wrong. */
+function gateTail(event: GateEnded): string {
+  const last = event.output_tail.trimEnd().split('\n').at(-1) ?? ''
+  return event.outcome === 'passed' || last.trim() === '' ? '' : `: ${clip(oneLine(last), textWidth)}`
+}

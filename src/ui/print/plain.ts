@@ -1,0 +1,52 @@
+// Lines for a pipe or a log: one per event, no escape bytes unless colours were forced.
+import type { LoopEvent } from '../../core/event.ts'
+import type { Io } from '../io.ts'
+import { paintFor } from '../io.ts'
+import { describe } from './describe.ts'
+import type { Line } from './describe.ts'
+import type { Printer } from './printer.ts'
+import { summary } from './summary.ts'
+import type { Started } from './summary.ts'
+
+export function plainPrinter(io: Pick<Io, 'stdout' | 'stderr' | 'env'>): Printer {
+  const lines = createLines(io)
+  return {
+    tell(event): void {
+      for (const line of lines(event)) io[line.to].write(`${line.text}\n`)
+    },
+    pause: () => undefined,
+    close: () => undefined,
+  }
+}
+
+/** Remembers what the summary needs; the terminal's printer uses it as well. */
+export function createLines(
+  io: Pick<Io, 'stdout' | 'stderr' | 'env'>,
+): (event: LoopEvent) => readonly Line[] {
+  const paint = { stdout: paintFor(io.stdout, io.env), stderr: paintFor(io.stderr, io.env) }
+  let started: Started | undefined
+  let finished: string | undefined
+  let lastFailed: number | undefined
+  return (event) => {
+    if (event.type === 'loop.started') started = event
+    if (event.type === 'loop.finished' && event.ok) finished = event.message
+    if (event.type === 'iteration.ended') {
+      const { verdict, n, attempt_ref: ref } = event.iteration
+      lastFailed = verdict === 'complete' || verdict === 'kept' || ref === undefined ? undefined : n
+    }
+    if (event.type === 'complete') {
+      const ending = {
+        complete: event,
+        ...(started && { started }),
+        ...(finished !== undefined && { finished }),
+        ...(lastFailed !== undefined && { lastFailed }),
+      }
+      return summary(ending, paint.stdout).map((text) => ({ text, to: 'stdout' }))
+    }
+    const line = describe(
+      event,
+      event.type === 'warning' || event.type === 'error' ? paint.stderr : paint.stdout,
+    )
+    return line === undefined ? [] : [line]
+  }
+}

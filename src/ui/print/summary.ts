@@ -1,0 +1,75 @@
+// The last lines of a loop: what happened, where the work is, what to type next.
+import type { LoopEvent, LoopStatus } from '../../core/event.ts'
+import type { Paint } from '../io.ts'
+import { branchName } from './describe.ts'
+import { duration, oneLine, plural, tokens, usd } from './text.ts'
+
+export type Started = Extract<LoopEvent, { type: 'loop.started' }>
+export type Complete = Extract<LoopEvent, { type: 'complete' }>
+
+export interface Ending {
+  readonly complete: Complete
+  /** Absent when the loop ended before it began. */
+  readonly started?: Started
+  /** What `Checkpoints.finish` said, if it did something. */
+  readonly finished?: string
+  /** Iteration of the last attempt that was not kept. */
+  readonly lastFailed?: number
+}
+
+export function summary(ending: Ending, paint: Paint): readonly string[] {
+  const { complete } = ending
+  const { totals } = complete
+  const figures = [
+    plural(totals.iterations, 'iteration'),
+    duration(totals.duration_ms),
+    `${tokens(totals.tokens)} tokens`,
+  ]
+  if (totals.cost_usd > 0) figures.push(usd(totals.cost_usd))
+  const counts = `${String(totals.stories_done)}/${String(totals.stories_total)} stories, ${String(totals.tasks_done)}/${String(totals.tasks_total)} tasks`
+  const reason = complete.reason === '' ? '' : `: ${oneLine(complete.reason)}`
+  return [
+    `${statusWord(complete.status, paint)}${reason}`,
+    `  ${counts} ${paint.dim(`(${figures.join(', ')})`)}`,
+    ...whereLine(ending).map((line) => `  ${line}`),
+    ...nextCommands(ending).map(([command, why]) => `  next: ${paint.bold(command)}  ${paint.dim(why)}`),
+  ]
+}
+
+export function statusWord(status: LoopStatus | '', paint: Paint): string {
+  if (status === '') return paint.dim('not started')
+  if (status === 'done') return paint.green(paint.bold(status))
+  return status === 'running' || status === 'starting' ? paint.cyan(status) : paint.red(paint.bold(status))
+}
+
+function whereLine({ started, complete, finished }: Ending): readonly string[] {
+  if (finished !== undefined && finished !== '') return [oneLine(finished)]
+  if (started === undefined) return []
+  const branch = oneLine(started.branch)
+  const original = branchName(started.original_branch)
+  if (started.branch === started.original_branch) return [`the work is in your tree, on ${original}`]
+  if (complete.choice === 'cleanup') return [`the work is on ${original}, uncommitted`]
+  return [`the work is on branch ${branch}; ${original} is as it was`]
+}
+
+function nextCommands({ complete, started, lastFailed }: Ending): readonly (readonly [string, string])[] {
+  const change = oneLine(complete.change_id)
+  const inspect: [string, string][] =
+    lastFailed === undefined
+      ? []
+      : [[`ralph diff ${String(lastFailed)}`, 'what the last failed attempt had done']]
+  if (complete.status !== 'done') return [...inspect, [`ralph resume ${change}`, resumeReason(complete)]]
+  if (complete.choice === 'cleanup' || started === undefined) return [['git diff', 'see what was done']]
+  if (started.branch === started.original_branch) return [['git diff', 'see what was done']]
+  return [
+    [`ralph finish ${change} --cleanup`, `bring it to ${branchName(started.original_branch)}, uncommitted`],
+  ]
+}
+
+function resumeReason(complete: Complete): string {
+  if (complete.exit_code === 3 || complete.exit_code === 4)
+    return 'try again with fresh attempts (--feedback "…" helps the agent)'
+  if (complete.exit_code === 5) return 'after you have done your part'
+  if (complete.exit_code === 6) return 'once the limit or the login is settled'
+  return 'go on where it stopped'
+}

@@ -1,0 +1,79 @@
+// A loop on a terminal: lines that scroll, and below them one live line that is gone when the loop is.
+import type { Io } from '../io.ts'
+import { paintFor } from '../io.ts'
+import { applyLive, idleLive, liveText } from './live.ts'
+import { createLines } from './plain.ts'
+import type { Printer } from './printer.ts'
+import { widthOf } from './text.ts'
+import { attention, popTitle, pushTitle, titleBytes, titleOf } from './title.ts'
+
+export interface TerminalOptions extends Pick<Io, 'stdout' | 'stderr' | 'env'> {
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+  readonly frameMs?: number
+}
+
+export function terminalPrinter({ stdout, stderr, env, now, frameMs = 100 }: TerminalOptions): Printer {
+  const lines = createLines({ stdout, stderr, env })
+  const paint = paintFor(stdout, env)
+  let live = idleLive
+  let shownWidth = 0
+  let frame = 0
+  let timer: NodeJS.Timeout | undefined
+  let open = true
+  stdout.write(pushTitle)
+
+  const columns = (): number => Math.max(20, stdout.columns ?? 80)
+  // A terminal made narrower has wrapped the line: its first row is further up by now.
+  const erase = (): string => {
+    if (shownWidth === 0) return ''
+    const rowsUp = Math.ceil(shownWidth / columns()) - 1
+    shownWidth = 0
+    return `\r${rowsUp > 0 ? `\u001B[${String(rowsUp)}A` : ''}\u001B[J`
+  }
+  const draw = (): string => {
+    const text = liveText(live, { frame, nowMs: now(), columns: columns() })
+    shownWidth = widthOf(text)
+    return shownWidth === 0 ? '' : paint.cyan(text)
+  }
+  const tick = (): void => {
+    frame += 1
+    stdout.write(erase() + draw())
+  }
+  const rest = (): void => {
+    clearInterval(timer)
+    timer = undefined
+    stdout.write(erase())
+  }
+  const close = (): void => {
+    if (!open) return
+    open = false
+    rest()
+    stdout.write(popTitle)
+    process.removeListener('exit', close)
+  }
+  // The cursor is never hidden and the terminal never raw: even kill -9 leaves it usable.
+  process.on('exit', close)
+
+  return {
+    tell(event): void {
+      if (!open) return
+      live = applyLive(live, event, now())
+      const title = titleOf(event)
+      const wants = event.type === 'choice.needed' || event.type === 'complete'
+      stdout.write(erase() + (title === undefined ? '' : titleBytes(title)))
+      for (const line of lines(event)) {
+        const stream = line.to === 'stderr' ? stderr : stdout
+        stream.write(`${line.text}\n`)
+      }
+      if (wants) stdout.write(attention(`ralph ${event.change_id}: ${event.status}`))
+      if (!live.busy) rest()
+      else {
+        stdout.write(draw())
+        timer ??= setInterval(tick, frameMs).unref()
+      }
+    },
+    pause: rest,
+    close,
+  }
+}

@@ -1,0 +1,90 @@
+// Words and numbers as people read them: cleaned of control characters, clipped to a width, rounded.
+
+/** Escape sequences first, then what is left of C0, DEL and C1: an agent's text must not move the user's cursor. */
+const escapes = /\u001B(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001B]*(?:\u0007|\u001B\\)?|[ -/]*[0-~])/g
+const controls = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069]/g
+
+/** Keeps line breaks and tabs. */
+export function clean(text: string): string {
+  return text.replaceAll('\r\n', '\n').replaceAll(escapes, '').replaceAll(controls, '')
+}
+
+export function oneLine(text: string): string {
+  return clean(text).replaceAll(/\s+/g, ' ').trim()
+}
+
+/** The first line that says something, and how many more there are. */
+export function excerpt(text: string, width: number): string {
+  const lines = clean(text)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  const more = lines.length - 1
+  const rest = more > 0 ? ` (+${String(more)} line${more === 1 ? '' : 's'})` : ''
+  return clip(lines[0] ?? '', width) + rest
+}
+
+/** At most `width` cells; what is cut is shown as an ellipsis. */
+export function clip(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  let cells = 0
+  let kept = ''
+  for (const char of text) {
+    cells += cellsOf(char)
+    if (cells > width - 1) break
+    kept += char
+  }
+  return `${kept.trimEnd()}…`
+}
+
+/** Terminal cells, of a text without escape sequences. */
+export function widthOf(text: string): number {
+  let cells = 0
+  for (const char of text) cells += cellsOf(char)
+  return cells
+}
+
+const combining = /^(?:\p{M}|[\u200B-\u200F])$/u
+const wide =
+  /^[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{1F300}-\u{1F64F}\u{1F680}-\u{1FAFF}\u{20000}-\u{3FFFD}]$/u
+
+function cellsOf(char: string): number {
+  if (combining.test(char)) return 0
+  return wide.test(char) ? 2 : 1
+}
+
+/** 950 ms, 12.3 s, 4m 05s, 1h 02m. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${String(Math.round(ms))} ms`
+  const seconds = Math.round(ms / 1000)
+  if (seconds < 60) return `${(ms / 1000).toFixed(1).replace(/\.0$/, '')} s`
+  const pad = (value: number): string => String(value).padStart(2, '0')
+  if (seconds < 3600) return `${String(Math.floor(seconds / 60))}m ${pad(seconds % 60)}s`
+  const minutes = Math.round(seconds / 60)
+  return `${String(Math.floor(minutes / 60))}h ${pad(minutes % 60)}m`
+}
+
+/** 950, 12.3k, 4.56M. */
+export function tokens(count: number): string {
+  if (count < 1000) return String(count)
+  if (count < 999_950) return `${(count / 1000).toFixed(1)}k`
+  return `${(count / 1_000_000).toFixed(2)}M`
+}
+
+/** Below a cent it still says that it was not free. */
+export function usd(cost: number): string {
+  return cost > 0 && cost < 0.01 ? '<$0.01' : `$${cost.toFixed(2)}`
+}
+
+export function shortHash(commit: string): string {
+  return commit.slice(0, 7)
+}
+
+/** The clock's part of a local ISO time. */
+export function clockTime(stamp: string): string {
+  return stamp.slice(11, 19)
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${String(count)} ${count === 1 ? one : many}`
+}
