@@ -38,9 +38,9 @@ async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw new RalphError('config', `cannot read ${path} (${code ?? String(error)})`, {
+    throw new RalphError('config', `cannot read ${path} (${String(code ?? error)})`, {
       hint: 'make it readable, or move it away',
       exitCode: 2,
       cause: error,
@@ -54,7 +54,7 @@ function document({ path, text }: { path: string; text: string }): Record<string
     // JSON is YAML 1.2, but its own parser says better what is wrong with it.
     parsed = path.endsWith('.json') ? JSON.parse(text) : parse(text, { logLevel: 'error' })
   } catch (error) {
-    const [reason = 'not readable'] = (error as Error).message.split('\n')
+    const [reason = ''] = String(error instanceof Error ? error.message : error).split('\n')
     throw configError(
       `${path} is no valid ${path.endsWith('.json') ? 'JSON' : 'YAML'}: ${reason}`,
       'correct that line',
@@ -64,7 +64,7 @@ function document({ path, text }: { path: string; text: string }): Record<string
   if (typeof parsed !== 'object' || Array.isArray(parsed)) {
     throw configError(`${path} must hold settings, one "name: value" per line`, 'an example: max_retries: 3')
   }
-  return parsed as Record<string, unknown>
+  return { ...parsed }
 }
 
 function settings(written: Record<string, unknown>, path: string): ReadonlyMap<OptionKey, unknown> {
