@@ -51,7 +51,7 @@ export function promiseScanner(): PromiseScanner {
   const readLine = ({ text: raw, head, hasCutHead }: Line): void => {
     const text = raw.includes('\u001b') ? raw.replaceAll(terminalCodes, '') : raw
     if (!hasCutHead && text.trim() === '') {
-      if (open !== undefined) open.content += '\n'
+      if (open !== undefined) open.content = `${open.content}\n`.slice(0, reasonLimit)
       return
     }
     closing = undefined
@@ -81,8 +81,8 @@ export function promiseScanner(): PromiseScanner {
       const carriesCr = partial.text.endsWith('\r')
       if (carriesCr) partial = { ...partial, text: partial.text.slice(0, -1) }
       const chunk = carriesCr ? `\r${text}` : text
-      const lastBreak = Math.max(chunk.lastIndexOf('\n'), chunk.lastIndexOf('\r', chunk.length - 2))
-      if (chunk === '' || lastBreak === -1) {
+      const lastBreak = Math.max(chunk.lastIndexOf('\n'), chunk.slice(0, -1).lastIndexOf('\r'))
+      if (lastBreak === -1) {
         partial = grow(partial, chunk)
         return
       }
@@ -163,7 +163,7 @@ function promiseOf(content: string): PromiseFound | undefined {
   if (text === 'COMPLETE') return { kind: 'complete' }
   const failed = /^FAILED\s*(?::([\s\S]*))?$/.exec(text)
   if (failed === null) return undefined
-  const reason = (failed[1] ?? '').trim()
+  const reason = (failed[1] ?? '').slice(0, reasonLimit).trim()
   // The protocol's own description, quoted back.
   if (/^[{<[(]?\s*(?:the\s+|your\s+)?reason\s*[}>\])]?$/i.test(reason) || /^(?:\.{3}|…)$/.test(reason))
     return undefined

@@ -1,5 +1,5 @@
 // The promise rules of contract 4 and the hazards P1-P5, as tables and properties.
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promiseScanner, type PromiseFound } from '../../src/core/promise.ts'
 

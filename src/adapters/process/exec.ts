@@ -1,5 +1,6 @@
 // Runs one short command to its end: bytes in, bytes out, a time limit that kills the whole group and waits for it.
 import { spawn } from 'node:child_process'
+import { faultCode } from './fault.ts'
 
 export interface ExecOptions {
   readonly cwd: string
@@ -40,7 +41,8 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
       })
     } catch (error) {
       // E2BIG and EINVAL are thrown synchronously.
-      resolve({ stdout: Buffer.alloc(0), stderr: '', timedOut, spawnError: error as NodeJS.ErrnoException })
+      if (!(error instanceof Error)) throw error
+      resolve({ stdout: Buffer.alloc(0), stderr: '', timedOut, spawnError: error })
       return
     }
     const killGroup = (): void => {
@@ -48,7 +50,7 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
       try {
         process.kill(-child.pid, 'SIGKILL')
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+        if (faultCode(error) !== 'ESRCH') throw error
       }
     }
     const timer = setTimeout(() => {
@@ -71,7 +73,12 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
     const settle = (rest: Pick<ExecResult, 'exitCode' | 'signal' | 'spawnError'>): void => {
       clearTimeout(timer)
       options.signal?.removeEventListener('abort', killGroup)
-      resolve({ stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString('utf8'), timedOut, ...rest })
+      resolve({
+        stdout: Buffer.concat(stdout),
+        stderr: Buffer.concat(stderr).toString('utf8'),
+        timedOut,
+        ...rest,
+      })
     }
     child.on('error', (error: NodeJS.ErrnoException) => settle({ spawnError: error }))
     child.on('close', (code, signal) =>

@@ -1,0 +1,161 @@
+// Runs one program in a process group of its own, without a terminal, so that nothing of it is alive when its end is told.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { setTimeout as delay } from 'node:timers/promises'
+import { watchIdle } from './idle.ts'
+import { findAlive, reap, stopLadder, sweepLadder, type Quarry } from './reap.ts'
+import type { Marker } from './table.ts'
+
+export interface GroupOptions {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly cwd: string
+  readonly env: NodeJS.ProcessEnv
+  /** Goes to stdin: an argument would be seen in `ps` and fails at 128 KiB. */
+  readonly input: string
+  /** For programs that are talked to: stdin stays open after `input`. */
+  readonly keepsInput?: boolean
+  readonly marker: Marker
+  readonly timeoutMs: number
+  /** 0 = off. */
+  readonly idleTimeoutMs: number
+  /** From the first signal to KILL. */
+  readonly graceMs: number
+  onOutput(chunk: Buffer): void
+  onErrorOutput(chunk: Buffer): void
+}
+
+/** Why ralph ended it; recorded before the first signal goes out, because some agents answer a signal with success. */
+export type EndCause = 'timeout' | 'idle' | 'stopped' | 'budget' | 'turn_over' | 'hopeless'
+
+export interface GroupEnd {
+  readonly exitCode?: number
+  readonly signal?: NodeJS.Signals
+  readonly cause?: EndCause
+  /** Processes that were still there when the leader had ended by itself, and were ended. */
+  readonly leftBehind: number
+  readonly survivors: number[]
+}
+
+export interface Group {
+  readonly pid: number
+  readonly cause: EndCause | undefined
+  write(text: string): void
+  closeInput(): void
+  /** The first cause stands. */
+  end(cause: EndCause): void
+  /** Never rejects. */
+  readonly ended: Promise<GroupEnd>
+}
+
+/** Throws what `spawn` says when the program cannot be started (ENOENT, E2BIG …); nothing runs then. */
+export async function startGroup(options: GroupOptions): Promise<Group> {
+  const child = spawn(options.file, options.args, {
+    cwd: options.cwd,
+    env: options.env,
+    // A session of its own: no terminal to read keys from, and Ctrl-C reaches ralph alone.
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  await spawned(child)
+  const pid = child.pid ?? 0
+  const quarry: Quarry = { marker: options.marker, group: pid }
+  let cause: EndCause | undefined
+  let climbing: Promise<number[]> | undefined
+  let climbed = (): void => undefined
+  const ladderClimbed = new Promise<void>((resolve) => {
+    climbed = resolve
+  })
+  let lastOutput = performance.now()
+
+  child.stdout?.on('data', (chunk: Buffer) => {
+    lastOutput = performance.now()
+    options.onOutput(chunk)
+  })
+  child.stderr?.on('data', (chunk: Buffer) => {
+    lastOutput = performance.now()
+    options.onErrorOutput(chunk)
+  })
+  // A program may end before it has read its input (EPIPE).
+  child.stdin?.on('error', () => undefined)
+  child.stdin?.write(options.input)
+  if (options.keepsInput !== true) child.stdin?.end()
+
+  const end = (why: EndCause): void => {
+    if (cause !== undefined) return
+    cause = why
+    climbing = reap(quarry, stopLadder(options.graceMs)).finally(climbed)
+  }
+  const timer = setTimeout(() => end('timeout'), Math.min(options.timeoutMs, longestTimerMs))
+  const stopIdle = watchIdle(
+    { quarry, idleTimeoutMs: options.idleTimeoutMs, lastOutput: () => lastOutput },
+    () => end('idle'),
+  )
+  const exit = exitOf(child)
+
+  const settle = async (): Promise<GroupEnd> => {
+    // A process that not even KILL ends never exits: the ladder's end counts then.
+    await Promise.race([exit, ladderClimbed.then(() => delay(unkillableMs))])
+    clearTimeout(timer)
+    stopIdle()
+    if (climbing === undefined) await drained(child, { quietMs: 250, longestMs: 1000 })
+    const leftBehind = climbing === undefined ? findAlive(quarry).length : 0
+    const survivors = await (climbing ?? reap(quarry, sweepLadder))
+    // All writers are dead: what is left in the pipe is finite, and its end certain unless a survivor holds it.
+    await drained(child, { quietMs: survivors.length > 0 ? 100 : 1000, longestMs: 60_000 })
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy()
+    const { exitCode, signalCode } = child
+    return {
+      ...(exitCode !== null && { exitCode }),
+      ...(signalCode !== null && { signal: signalCode }),
+      ...(cause !== undefined && { cause }),
+      leftBehind,
+      survivors,
+    }
+  }
+
+  return {
+    pid,
+    get cause() {
+      return cause
+    },
+    write: (text) => void child.stdin?.write(text),
+    closeInput: () => void child.stdin?.end(),
+    end,
+    ended: settle(),
+  }
+}
+
+/** `setTimeout` fires at once for longer ones. */
+const longestTimerMs = 2 ** 31 - 1
+const unkillableMs = 500
+
+function spawned(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once('spawn', resolve)
+    child.once('error', reject)
+  })
+}
+
+/** `exit`, not `close`: a grandchild that holds stdout would keep `close` away for ever. */
+function exitOf(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) resolve()
+    else child.once('exit', () => resolve())
+  })
+}
+
+async function drained(child: ChildProcess, limit: { quietMs: number; longestMs: number }): Promise<void> {
+  const streams = [child.stdout, child.stderr].filter((stream) => stream !== null)
+  const deadline = performance.now() + limit.longestMs
+  let quietSince = performance.now()
+  const touch = (): void => {
+    quietSince = performance.now()
+  }
+  for (const stream of streams) stream.on('data', touch)
+  while (streams.some((stream) => !stream.readableEnded && !stream.destroyed)) {
+    const now = performance.now()
+    if (now >= deadline || now - quietSince >= limit.quietMs) break
+    await delay(5)
+  }
+  for (const stream of streams) stream.off('data', touch)
+}

@@ -1,0 +1,141 @@
+// The operating system's table of processes: who is alive, since when, whose child, and which of them carry a run's marker.
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { faultCode } from './fault.ts'
+
+export interface ProcessEntry {
+  readonly pid: number
+  readonly parent: number
+  readonly group: number
+  /** As the OS tells it: a pid alone can be reused. */
+  readonly started: string
+  readonly cpuMs: number
+}
+
+/** Variables that every process of a run inherits; they find what left its process group. */
+export type Marker = Readonly<Record<string, string>>
+
+/** Everything alive; a zombie is dead. */
+export function processTable(): ProcessEntry[] {
+  return process.platform === 'linux' ? linuxTable() : psTable(runPs(['-axo', `${psColumns},command=`]))
+}
+
+/** Those of the table whose environment carries every variable of the marker. A process of another user cannot be read and is left out. */
+export function withMarker(table: readonly ProcessEntry[], marker: Marker): ProcessEntry[] {
+  const wanted = Object.entries(marker).map(([name, value]) => `${name}=${value}`)
+  // Without a marker nobody is ours; `every` would say that all are.
+  if (wanted.length === 0) return []
+  if (process.platform === 'linux') {
+    return table.filter(({ pid }) => {
+      const environment = readProc(pid, 'environ')
+      return environment !== undefined && hasAll(environment.split('\0'), wanted)
+    })
+  }
+  const marked = new Set(markedInPs(runPs(['-axEww', '-o', 'pid=,command=']), wanted))
+  return table.filter(({ pid }) => marked.has(pid))
+}
+
+/** Start time of a living process, or empty: with the pid it is an identity that outlives ralph. */
+export function processIdentity(pid: number): string {
+  if (process.platform === 'linux') return linuxEntry(pid)?.started ?? ''
+  return psTable(runPs(['-o', `${psColumns},command=`, '-p', String(pid)]))[0]?.started ?? ''
+}
+
+export function isAlive(pid: number, started: string): boolean {
+  return started !== '' && processIdentity(pid) === started
+}
+
+/** Changes with every start of the machine; a pid recorded under another one is dead. */
+export function bootId(): string {
+  if (process.platform === 'linux') return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  return execFileSync('sysctl', ['-n', 'kern.boottime'], { encoding: 'utf8' }).trim()
+}
+
+function hasAll(have: readonly string[], wanted: readonly string[]): boolean {
+  return wanted.every((entry) => have.includes(entry))
+}
+
+// --- Linux ------------------------------------------------------------------------------------------------------
+
+function linuxTable(): ProcessEntry[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => linuxEntry(Number(name)))
+    .filter((entry) => entry !== undefined)
+}
+
+function linuxEntry(pid: number): ProcessEntry | undefined {
+  const stat = readProc(pid, 'stat')
+  if (stat === undefined) return undefined
+  // The name in brackets may hold spaces and brackets itself; fields count from behind it (state is field 3 of proc(5)).
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const state = fields[0]
+  if (state === undefined || state === 'Z' || state === 'X') return undefined
+  return {
+    pid,
+    parent: Number(fields[1]),
+    group: Number(fields[2]),
+    started: fields[19] ?? '',
+    cpuMs: (Number(fields[11]) + Number(fields[12])) * clockTickMs,
+  }
+}
+
+/** USER_HZ is 100 on every Linux that Node runs on. */
+const clockTickMs = 10
+
+function readProc(pid: number, file: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1')
+  } catch (error) {
+    if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(faultCode(error))) return undefined
+    throw error
+  }
+}
+
+// --- macOS ------------------------------------------------------------------------------------------------------
+
+const psColumns = 'pid=,ppid=,pgid=,state=,time=,lstart='
+
+export function psTable(output: string): ProcessEntry[] {
+  const line =
+    /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(?:(\d+)-)?(?:(\d+):)?(\d+):([\d.]+)\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]{8}\s+\d{4})/
+  const entries: ProcessEntry[] = []
+  for (const text of output.split('\n')) {
+    const match = line.exec(text)
+    if (match === null || (match[4] ?? '').startsWith('Z')) continue
+    const [days, hours, minutes, seconds] = match.slice(5, 9).map((part) => Number(part ?? 0))
+    const cpuMs = (((days ?? 0) * 24 + (hours ?? 0)) * 60 + (minutes ?? 0)) * 60_000 + (seconds ?? 0) * 1000
+    entries.push({
+      pid: Number(match[1]),
+      parent: Number(match[2]),
+      group: Number(match[3]),
+      started: match[9] ?? '',
+      cpuMs,
+    })
+  }
+  return entries
+}
+
+/** `ps -E` appends the environment to the command, words apart by blanks. */
+export function markedInPs(output: string, wanted: readonly string[]): number[] {
+  return output
+    .split('\n')
+    .map((text) => text.trim().split(/\s+/))
+    .filter((words) => hasAll(words, wanted))
+    .map((words) => Number(words[0]))
+}
+
+function runPs(args: readonly string[]): string {
+  try {
+    return execFileSync('ps', args, {
+      encoding: 'utf8',
+      env: { ...process.env, LC_ALL: 'C' },
+      maxBuffer: 64 * 1024 * 1024,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+  } catch (error) {
+    // `ps -p` exits 1 when there is no such process.
+    if (error instanceof Error && 'status' in error && error.status === 1) return ''
+    throw error
+  }
+}

@@ -1,0 +1,49 @@
+// The raw bytes of everything that an agent prints, on disk, up to a size.
+import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { faultMessage } from './fault.ts'
+
+export interface Transcript {
+  write(chunk: Buffer): void
+  close(): void
+}
+
+/** Appends: what an earlier run of the same iteration said stays. `warn` is called at most once. */
+export function openTranscript(path: string, maxBytes: number, warn: (message: string) => void): Transcript {
+  let file: number | undefined
+  let written = 0
+
+  const giveUp = (message: string): void => {
+    if (file !== undefined) closeSync(file)
+    file = undefined
+    warn(message)
+  }
+  try {
+    mkdirSync(dirname(path), { recursive: true })
+    file = openSync(path, 'a', 0o600)
+  } catch (error) {
+    giveUp(`The agent's output cannot be kept in ${path}: ${faultMessage(error)}`)
+  }
+
+  return {
+    write(chunk) {
+      if (file === undefined) return
+      const part = chunk.subarray(0, maxBytes - written)
+      try {
+        // Synchronous: the pipe is not read meanwhile, so the agent waits for the disk and nothing piles up in memory.
+        for (let at = 0; at < part.length;) at += writeSync(file, part, at)
+      } catch (error) {
+        giveUp(`The agent's output is no longer kept in ${path}: ${faultMessage(error)}`)
+        return
+      }
+      written += part.length
+      if (part.length < chunk.length) {
+        giveUp(`The agent printed more than ${maxBytes} bytes; the rest is not kept in ${path}`)
+      }
+    },
+    close() {
+      if (file !== undefined) closeSync(file)
+      file = undefined
+    },
+  }
+}

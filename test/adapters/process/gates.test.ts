@@ -1,0 +1,77 @@
+// Gates as real commands: fail closed, and nothing of them left alive.
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { shellGates } from '../../../src/adapters/process/gates.ts'
+import { findAlive } from '../../../src/adapters/process/reap.ts'
+
+let dir: string
+let env: Record<string, string>
+const never = new AbortController().signal
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'ralph-gates-'))
+  env = { RALPH_RUN_ID: randomUUID() }
+})
+afterEach(() => rmSync(dir, { recursive: true, force: true }))
+
+it('a gate passes by exit code 0, in the work tree, with the environment it is given', async () => {
+  const result = await shellGates({ cwd: dir }).check('pwd; echo "$RALPH_RUN_ID"', env, never)
+  expect(result).toMatchObject({ outcome: 'passed', exitCode: 0 })
+  expect(result.outputTail).toContain(env['RALPH_RUN_ID'])
+  expect(result.outputTail).toContain(dir)
+})
+
+it('a gate that fails tells its code and the end of both its outputs', async () => {
+  const result = await shellGates({ cwd: dir }).check(
+    'seq 1 20000; echo "2 tests failed" >&2; exit 4',
+    env,
+    never,
+  )
+  expect(result).toMatchObject({ outcome: 'failed', exitCode: 4 })
+  expect(result.outputTail).toContain('2 tests failed')
+  expect(result.outputTail.length).toBeLessThanOrEqual(4096)
+})
+
+it('a gate that a signal ended has failed', async () => {
+  expect(await shellGates({ cwd: dir }).check('kill -9 $$', env, never)).toMatchObject({ outcome: 'failed' })
+})
+
+it('a gate that cannot run has neither passed nor failed', async () => {
+  const gates = shellGates({ cwd: dir })
+  expect(await gates.check('no-such-gate-program', env, never)).toMatchObject({ outcome: 'could_not_run' })
+  expect(await shellGates({ cwd: join(dir, 'gone') }).check('true', env, never)).toMatchObject({
+    outcome: 'could_not_run',
+  })
+})
+
+it('a stop ends the gate and all of its children', async () => {
+  const stop = new AbortController()
+  const checking = shellGates({ cwd: dir, graceMs: 300 }).check(
+    "trap '' INT TERM; setsid tail -f /dev/null & while :; do sleep 1; done",
+    env,
+    stop.signal,
+  )
+  await new Promise<void>((resolve) => {
+    const look = setInterval(() => {
+      if (findAlive({ marker: env }).length < 2) return
+      clearInterval(look)
+      resolve()
+    }, 10)
+  })
+  stop.abort('stopped')
+  expect(await checking).toMatchObject({ outcome: 'stopped' })
+  expect(findAlive({ marker: env })).toEqual([])
+})
+
+it('a gate beyond its time has failed', async () => {
+  const result = await shellGates({ cwd: dir, timeoutMs: 200, graceMs: 200 }).check(
+    'tail -f /dev/null',
+    env,
+    never,
+  )
+  expect(result.outcome).toBe('failed')
+  expect(result.outputTail).toContain('ended by ralph')
+})

@@ -1,0 +1,204 @@
+// Process groups with real processes: endings, survivors, timeouts (R1-R4, R7, R11, R16).
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startGroup, type Group, type GroupOptions } from '../../../src/adapters/process/group.ts'
+import { findAlive, reapByMarker } from '../../../src/adapters/process/reap.ts'
+import { bootId, isAlive, markedInPs, processIdentity, psTable } from '../../../src/adapters/process/table.ts'
+
+let runId: string
+let dir: string
+let output: string
+let onOutput: () => void
+
+beforeEach(() => {
+  runId = randomUUID()
+  dir = mkdtempSync(join(tmpdir(), 'ralph-group-'))
+  output = ''
+  onOutput = () => undefined
+})
+afterEach(async () => {
+  await reapByMarker(runId)
+  rmSync(dir, { recursive: true, force: true })
+})
+
+describe('a program that ends by itself', () => {
+  it('R1: its exit code is told', async () => {
+    const group = await start('cat; exit 3', { input: 'the prompt' })
+    expect(await group.ended).toEqual({ exitCode: 3, leftBehind: 0, survivors: [] })
+    expect(output).toBe('the prompt')
+  })
+
+  it('R1: its signal is told, never as exit code 0', async () => {
+    const group = await start('kill -9 $$')
+    expect(await group.ended).toEqual({ signal: 'SIGKILL', leftBehind: 0, survivors: [] })
+  })
+
+  it('a missing program is an error at the start', async () => {
+    await expect(start('', { file: 'no-such-program-anywhere', args: [] })).rejects.toMatchObject({
+      code: 'ENOENT',
+    })
+  })
+
+  it('P7: a prompt that the program does not read breaks nothing', async () => {
+    const group = await start('exec 0<&-; exit 0', { input: 'x'.repeat(5_000_000) })
+    expect(await group.ended).toMatchObject({ exitCode: 0 })
+  })
+
+  it('P7: a prompt of 1 MB arrives whole and is not in the arguments', async () => {
+    const group = await start('wc -c; ps -o args= -p $$', { input: 'y'.repeat(1_000_000) })
+    await group.ended
+    expect(output).toContain('1000000')
+    expect(output).not.toContain('yyy')
+  })
+
+  it('R11: it has no terminal', async () => {
+    const group = await start('(: < /dev/tty) 2>/dev/null && echo tty || echo none')
+    await group.ended
+    expect(output).toBe('none\n')
+  })
+
+  it('P5: what is printed right before the exit is not lost', async () => {
+    const group = await start('head -c 3000000 /dev/zero')
+    await group.ended
+    expect(output.length).toBe(3_000_000)
+  })
+
+  it('R3: a server that it leaves running is ended, and counted', async () => {
+    const group = await start('tail -f /dev/null & echo started')
+    const ended = await group.ended
+    expect(ended).toMatchObject({ exitCode: 0, survivors: [] })
+    expect(ended.leftBehind).toBeGreaterThan(0)
+    expect(alive()).toEqual([])
+  })
+
+  it('R4: what went into a session of its own is ended', async () => {
+    const group = await start(
+      'setsid sh -c "trap \'\' TERM INT HUP; while :; do tail -f /dev/null & wait; done" & sleep 0.2',
+    )
+    expect(await group.ended).toMatchObject({ exitCode: 0, survivors: [] })
+    expect(alive()).toEqual([])
+  })
+
+  it('R4: a child with a cleared environment dies with its parent', async () => {
+    const group = await start('setsid sh -c "env -i tail -f /dev/null" & sleep 0.2')
+    await group.ended
+    expect(alive()).toEqual([])
+  })
+})
+
+describe('a program that ralph ends', () => {
+  it('R2: a grandchild that ignores TERM and holds stdout: settled with the ladder', async () => {
+    const began = performance.now()
+    const group = await start("trap '' INT TERM; (trap '' INT TERM; while :; do sleep 1; done) & wait", {
+      timeoutMs: 500,
+      graceMs: 600,
+    })
+    expect(await group.ended).toMatchObject({ cause: 'timeout', survivors: [] })
+    expect(alive()).toEqual([])
+    // The promise of the contract itself: timeout + grace + 1 s.
+    expect(performance.now() - began).toBeLessThan(500 + 600 + 1000)
+  })
+
+  it('R18: the cause is known before the first signal goes out', async () => {
+    const group = await start('trap "echo COMPLETE; exit 0" INT; echo ready; while :; do sleep 0.05; done')
+    await said('ready')
+    group.end('stopped')
+    expect(group.cause).toBe('stopped')
+    group.end('timeout')
+    expect(await group.ended).toMatchObject({ cause: 'stopped', exitCode: 0 })
+  })
+
+  it('R16: silent and without work is idle', async () => {
+    const group = await start('tail -f /dev/null', { idleTimeoutMs: 300 })
+    expect(await group.ended).toMatchObject({ cause: 'idle' })
+  })
+
+  it('R16: output is activity, and so is the CPU time of a silent child', async () => {
+    // Trickles for 1 s, then computes for 1.5 s without a word, in a session of its own.
+    const script = `for i in 1 2 3 4 5; do echo $i; sleep 0.2; done; setsid -w "${process.execPath}" -e "const e=Date.now()+1500;while(Date.now()<e);"; echo survived`
+    const group = await start(script, { idleTimeoutMs: 800 })
+    expect(await group.ended).toMatchObject({ exitCode: 0 })
+    expect(output).toContain('survived')
+  })
+})
+
+describe('identity', () => {
+  it('R7: a pid is alive only with its start time', async () => {
+    const group = await start('echo ready; tail -f /dev/null')
+    await said('ready')
+    const started = processIdentity(group.pid)
+    expect(started).toMatch(/^\d+$/)
+    expect(isAlive(group.pid, started)).toBe(true)
+    expect(isAlive(group.pid, `${started}1`)).toBe(false)
+    expect(isAlive(group.pid, '')).toBe(false)
+    group.end('stopped')
+    await group.ended
+    expect(isAlive(group.pid, started)).toBe(false)
+    expect(bootId()).toMatch(/^[0-9a-f-]{36}$/)
+  })
+
+  it('R6: after a crash of ralph the marker alone finds the orphans, and only those of that run', async () => {
+    const other = await start('echo ready; tail -f /dev/null', {
+      marker: {},
+      env: { ...process.env, RALPH_RUN_ID: `${runId}-other` },
+    })
+    await said('ready')
+    output = ''
+    const group = await start('setsid tail -f /dev/null & echo ready; tail -f /dev/null')
+    await said('ready')
+    const { ended, survivors } = await reapByMarker(runId)
+    expect(ended).toContain(group.pid)
+    expect(survivors).toEqual([])
+    expect(processIdentity(other.pid)).not.toBe('')
+    other.end('stopped')
+    await Promise.all([other.ended, group.ended])
+  })
+
+  it('macOS: reads the columns of ps', () => {
+    const table = psTable(
+      '  501     1   501 Ss     1:02.50 Sun Nov 15 21:53:20 2026     /bin/zsh -l\n 502 501 501 Z 0:00.00 Sun Nov 15 21:53:21 2026 (x)\n',
+    )
+    expect(table).toEqual([
+      { pid: 501, parent: 1, group: 501, started: 'Sun Nov 15 21:53:20 2026', cpuMs: 62_500 },
+    ])
+    expect(
+      markedInPs('  501 zsh HOME=/x RALPH_RUN_ID=a\n 502 zsh RALPH_RUN_ID=ab', ['RALPH_RUN_ID=a']),
+    ).toEqual([501])
+  })
+})
+
+function start(script: string, options: Partial<GroupOptions> = {}): Promise<Group> {
+  return startGroup({
+    file: 'sh',
+    args: ['-c', script],
+    cwd: dir,
+    env: { ...process.env, RALPH_RUN_ID: runId },
+    input: '',
+    marker: { RALPH_RUN_ID: runId },
+    timeoutMs: 60_000,
+    idleTimeoutMs: 0,
+    graceMs: 1000,
+    onOutput: (chunk) => {
+      output += chunk.toString('latin1')
+      onOutput()
+    },
+    onErrorOutput: () => undefined,
+    ...options,
+  })
+}
+
+function said(text: string): Promise<void> {
+  return new Promise((resolve) => {
+    onOutput = () => {
+      if (output.includes(text)) resolve()
+    }
+    onOutput()
+  })
+}
+
+function alive(): number[] {
+  return findAlive({ marker: { RALPH_RUN_ID: runId } }).map(({ pid }) => pid)
+}
