@@ -316,6 +316,7 @@ export const envelopeSchema = z.object(envelope)
 export type LoopEvent = EventBody & z.infer<typeof envelopeSchema>
 
 /** The schema that ships as schema/event.schema.json. */
-export const publicEventSchema = z.discriminatedUnion('type', [
-  ...(publicBodies.map((body) => body.extend(envelope)) as unknown as typeof publicBodies),
-])
+export const publicEventSchema = z.discriminatedUnion(
+  'type',
+  publicBodies.map((body) => body.extend(envelope)) as unknown as typeof publicBodies,
+)

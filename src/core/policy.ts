@@ -125,18 +125,16 @@ function limitEnd(state: LoopState, last: LastIteration | undefined): Decision |
 
 function fatalOutcome(state: LoopState, last: LastIteration): Outcome {
   const resume = `ralph resume ${state.changeId}`
-  switch (last.ending) {
-    case 'missing':
-      return outcome(
-        'missing',
-        last.record.reason,
-        `Install it or name another: ${resume} --agent NAME (ralph doctor lists them)`,
-      )
-    case 'model':
-      return outcome('model', last.record.reason, `Name one that it knows: ${resume} --model NAME`)
-    default:
-      return outcome('auth', last.record.reason, `Log in with the agent's own command, then type: ${resume}`)
+  if (last.ending === 'missing') {
+    return outcome(
+      'missing',
+      last.record.reason,
+      `Install it or name another: ${resume} --agent NAME (ralph doctor lists them)`,
+    )
   }
+  if (last.ending === 'model')
+    return outcome('model', last.record.reason, `Name one that it knows: ${resume} --model NAME`)
+  return outcome('auth', last.record.reason, `Log in with the agent's own command, then type: ${resume}`)
 }
 
 function earliestReset(state: LoopState): number {

@@ -1,0 +1,305 @@
+// The transitions behind evolve.ts: what a start, an attempt, an ended iteration, a choice or a crash do to the state.
+import type { LoopEvent } from './event.ts'
+import { outcome, reportsOf } from './outcome.ts'
+import { backoffMs, decide, interruptedOutcome, isBlameless, isManual, usesRetry } from './policy.ts'
+import type { LastIteration } from './policy.ts'
+import type { Current, LoopState, Outcome, Phase } from './state.ts'
+import { initialState, selectedStories } from './state.ts'
+import { judge } from './verdict.ts'
+
+type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
+
+/** Entering a phase moves the step, and a moved step makes its command due. */
+export function enter(state: LoopState, phase: Phase): LoopState {
+  return { ...state, phase, step: state.step + 1 }
+}
+
+export function patchCurrent(state: LoopState, n: number, patch: Partial<Current>): LoopState {
+  return state.current?.n === n ? { ...state, current: { ...state.current, ...patch } } : state
+}
+
+export function started(state: LoopState, event: Of<'loop.started'>): LoopState {
+  const base = event.resumed ? state : initialState(state.changeId)
+  const stuckStory = base.outcome?.stopReason === 'retries' ? base.outcome.storyId : undefined
+  return enter(
+    {
+      ...base,
+      runId: event.run_id,
+      settings: event.settings,
+      startedAt: base.startedAt === '' ? event.time : base.startedAt,
+      updatedAt: event.time,
+      pid: event.pid,
+      worktree: event.worktree,
+      worktreeName: event.worktree_name,
+      tasksFile: event.tasks_file,
+      originalBranch: event.original_branch,
+      branch: event.branch,
+      // Resolved anew at the first reading of the plan, on top of what is used already.
+      maxIterations: 0,
+      storyId: '',
+      retries: stuckStory === undefined ? base.retries : { ...base.retries, [stuckStory]: 0 },
+      feedback: event.feedback,
+      current: undefined,
+      commitless: 0,
+      limitedUntilMs: {},
+      waits: 0,
+      waitedMs: 0,
+      waiting: undefined,
+      stop: undefined,
+      outcome: undefined,
+      reported: 0,
+      choice: undefined,
+      status: 'starting',
+    },
+    'planning',
+  )
+}
+
+export function planRead(state: LoopState, event: Of<'plan.read'>): LoopState {
+  const read = {
+    ...state,
+    stories: event.stories,
+    humanTasks: event.human_tasks,
+    tasksDone: event.tasks_done,
+    tasksTotal: event.tasks_total,
+  }
+  const resolved = read.maxIterations === 0 ? { ...read, maxIterations: resolveMaxIterations(read) } : read
+  return state.phase === 'planning' ? follow(resolved) : resolved
+}
+
+function resolveMaxIterations(state: LoopState): number {
+  const settings = state.settings
+  if (settings?.max_iterations !== undefined) return settings.max_iterations
+  const used = state.iterations.length
+  if (isManual(state)) return used + 10
+  const open = selectedStories(state).filter((story) => story.status === 'open').length
+  return Math.max(1, used + open * (1 + (settings?.max_retries ?? 0)))
+}
+
+/** Between two iterations: take the decision of policy.ts. */
+function follow(state: LoopState, last?: LastIteration): LoopState {
+  const decision = decide(state, last)
+  switch (decision.go) {
+    case 'end':
+      return conclude(state, decision.outcome)
+    case 'confirm':
+      return enter(state, 'confirming')
+    case 'wait': {
+      const waiting = {
+        for: decision.for,
+        untilMs: decision.untilMs,
+        until: '',
+        agent: last?.record.agent ?? '',
+      }
+      return enter({ ...state, waiting }, 'waiting')
+    }
+    case 'story':
+      return decision.storyId === state.storyId
+        ? enter(state, 'ensuring')
+        : enter({ ...state, storyId: decision.storyId }, 'opening_story')
+  }
+}
+
+/** The outcome stands; its reports go out first, then the choice is offered. */
+function conclude(state: LoopState, end: Outcome): LoopState {
+  const concluded = { ...state, outcome: end, reported: 0 }
+  return reportsOf(concluded).length > 0 ? enter(concluded, 'reporting') : offerChoice(concluded)
+}
+
+export function reported(state: LoopState): LoopState {
+  if (state.phase !== 'reporting') return state
+  const told = { ...state, reported: state.reported + 1 }
+  return told.reported < reportsOf(told).length ? enter(told, 'reporting') : offerChoice(told)
+}
+
+function offerChoice(state: LoopState): LoopState {
+  const wish = state.settings?.on_complete ?? 'keep'
+  if (wish !== 'ask') return enter({ ...state, choice: wish }, 'finishing')
+  // A TERM or HUP comes from a program or a closing terminal: nobody is there to answer.
+  const nobody = state.stop !== undefined && state.stop !== 'SIGINT'
+  return nobody ? enter({ ...state, choice: 'later' }, 'finishing') : enter(state, 'choosing')
+}
+
+export function verified(state: LoopState, event: Of<'checkpoint.verified'>): LoopState {
+  const at = { ...state, checkpoint: event.commit }
+  return state.stop === undefined ? enter(at, 'opening_iteration') : conclude(at, interruptedOutcome(state))
+}
+
+export function iterationStarted(state: LoopState, event: Of<'iteration.started'>): LoopState {
+  const current: Current = {
+    n: event.n,
+    storyId: event.story_id,
+    attempt: event.attempt,
+    attempts: event.attempts,
+    started: event.time,
+    baseCommit: event.base_commit,
+    agent: event.agent,
+    logFile: event.log_file,
+    lastActivity: event.time,
+    reason: '',
+    tellsNext: false,
+  }
+  return enter({ ...state, status: 'running', waiting: undefined, current }, 'working')
+}
+
+export function kept(state: LoopState, current: Current, event: Of<'attempt.kept'>): LoopState {
+  if (current.ended === undefined) return state
+  const judged = judge(current.ended, event.spec_lost)
+  const gates = state.settings?.gates.length ?? 0
+  const withKept: Current = {
+    ...current,
+    kept: {
+      ref: event.ref,
+      commits: event.commits,
+      changed: event.changed,
+      historyRewritten: event.history_rewritten,
+      ticked: event.ticked,
+      stillOpen: event.still_open,
+    },
+    verdict: judged.verdict,
+    reason: judged.reason,
+    tellsNext: judged.tellsNext,
+  }
+  const judgedState = { ...state, current: withKept }
+  if (judged.verdict === 'complete') {
+    // Gates may take minutes; a stop has five seconds.
+    if (state.stop !== undefined && gates > 0) return interruptedAttempt(judgedState, withKept)
+    return enter(judgedState, gates > 0 ? 'gating' : 'settling')
+  }
+  const unpromised =
+    judged.verdict === 'none' ||
+    judged.verdict === 'crash' ||
+    judged.verdict === 'timeout' ||
+    judged.verdict === 'idle'
+  if (isManual(state) && unpromised && event.changed) {
+    return enter({ ...state, current: { ...withKept, verdict: 'kept' } }, 'saving')
+  }
+  return enter(judgedState, 'reverting')
+}
+
+function interruptedAttempt(state: LoopState, current: Current): LoopState {
+  const reason = 'stopped before its gates had passed'
+  return enter(
+    { ...state, current: { ...current, verdict: 'interrupted', reason, tellsNext: false } },
+    'reverting',
+  )
+}
+
+export function gatesChecked(state: LoopState, current: Current, failure: string): LoopState {
+  if (failure === '') return enter(state, 'settling')
+  if (state.stop !== undefined) return interruptedAttempt(state, current)
+  return enter(
+    { ...state, current: { ...current, verdict: 'gate_failed', reason: failure, tellsNext: true } },
+    'reverting',
+  )
+}
+
+export function iterationEnded(state: LoopState, current: Current, event: Of<'iteration.ended'>): LoopState {
+  const record = event.iteration
+  const { verdict, story_id: storyId } = record
+  const ending = current.ended?.ending ?? 'stopped'
+  const blameless = isBlameless(verdict)
+  const keptSomething = current.saved?.changed === true
+  const limitedUntilMs =
+    verdict === 'limit'
+      ? {
+          ...state.limitedUntilMs,
+          [record.agent]: current.ended?.resets_at_ms ?? state.nowMs + backoffMs(ending, state.waits),
+        }
+      : ending === 'missing'
+        ? { ...state.limitedUntilMs, [record.agent]: Number.POSITIVE_INFINITY }
+        : state.limitedUntilMs
+  const recorded: LoopState = {
+    ...state,
+    current: undefined,
+    iterations: [...state.iterations, record],
+    retries: usesRetry(verdict)
+      ? { ...state.retries, [storyId]: (state.retries[storyId] ?? 0) + 1 }
+      : state.retries,
+    // The same attempt runs again after a limit or a stop, so its reason still stands.
+    failure: blameless ? state.failure : current.tellsNext ? { storyId, reason: record.reason } : undefined,
+    feedback: blameless ? state.feedback : undefined,
+    commitless: blameless ? state.commitless : keptSomething ? 0 : state.commitless + 1,
+    maxIterations: verdict === 'limit' || verdict === 'fatal' ? state.maxIterations + 1 : state.maxIterations,
+    limitedUntilMs,
+    waits: verdict === 'limit' ? state.waits + 1 : blameless ? state.waits : 0,
+    waitedMs: blameless ? state.waitedMs : 0,
+  }
+  // An error of ralph's own has set the outcome already.
+  if (state.outcome !== undefined) return enter({ ...recorded, choice: 'later' }, 'completing')
+  return follow(recorded, { record, ending })
+}
+
+export function waitEnded(state: LoopState): LoopState {
+  const untilMs = state.waiting?.untilMs ?? state.nowMs
+  const waited = {
+    ...state,
+    waiting: undefined,
+    waitedMs: state.waitedMs + Math.max(0, untilMs - state.nowMs),
+    nowMs: Math.max(state.nowMs, untilMs),
+  }
+  return state.stop === undefined ? enter(waited, 'planning') : conclude(waited, interruptedOutcome(state))
+}
+
+export function choiceMade(state: LoopState, choice: Of<'choice.made'>['choice']): LoopState {
+  if (state.phase === 'choosing' && (choice === 'cleanup' || choice === 'keep' || choice === 'later')) {
+    return enter({ ...state, choice }, 'finishing')
+  }
+  if (state.phase !== 'confirming') return state
+  if (state.stop !== undefined) return conclude(state, interruptedOutcome(state))
+  if (choice === 'done') {
+    const stories = state.stories.map((story) => ({ ...story, status: 'done' as const }))
+    return conclude({ ...state, stories }, outcome('done', 'A human said that it is done.', ''))
+  }
+  if (choice === 'go_on') return follow(state)
+  return conclude(
+    state,
+    outcome(
+      'human',
+      'The agent says that it is complete; a human has to agree.',
+      `Type: ralph done ${state.changeId}, or ralph resume ${state.changeId} --feedback "what is missing"`,
+    ),
+  )
+}
+
+/** An error that ends the loop: the tree stays as it is, an open iteration is still recorded. */
+export function failed(state: LoopState, event: Of<'error'>): LoopState {
+  if (state.outcome !== undefined && state.phase !== 'recording')
+    return state.phase === 'ended' ? state : enter({ ...state, choice: 'later' }, 'completing')
+  const end = outcome('error', event.message, event.hint, { exitCode: event.exit_code ?? 1 })
+  const ended = { ...state, outcome: end, choice: 'later' as const }
+  if (state.current === undefined || state.phase === 'recording')
+    return enter({ ...ended, current: undefined }, 'completing')
+  const current: Current = { ...state.current, verdict: 'error', reason: event.message, tellsNext: false }
+  return enter({ ...ended, current }, 'recording')
+}
+
+/** A dead loop: whatever it was doing is brought to its nearest safe end, as if it had been stopped there. */
+export function recovered(state: LoopState): LoopState {
+  const stopped: LoopState = { ...state, stop: 'killed' }
+  const current = state.current
+  if (current === undefined) {
+    return enter(
+      { ...stopped, outcome: state.outcome ?? interruptedOutcome(stopped), choice: state.choice ?? 'later' },
+      'completing',
+    )
+  }
+  if (state.phase === 'saving' || state.phase === 'reverting' || state.phase === 'recording')
+    return enter(stopped, state.phase)
+  const ended = current.ended ?? {
+    ending: 'stopped' as const,
+    promise: { kind: 'none' as const },
+    last_words: '',
+    survivors: [],
+    now_ms: state.nowMs,
+    duration_ms: 0,
+  }
+  const interrupted: Current = {
+    ...current,
+    ended,
+    verdict: 'interrupted',
+    reason: 'ralph was killed',
+    tellsNext: false,
+  }
+  return enter({ ...stopped, current: interrupted }, current.kept === undefined ? 'keeping' : 'reverting')
+}

@@ -1,0 +1,399 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { agentEndings, bodySchema } from '../../src/core/event.ts'
+import type { EventBody, LoopEvent } from '../../src/core/event.ts'
+import { next, reduce, replay } from '../../src/core/loop.ts'
+import { initialState } from '../../src/core/state.ts'
+import { toStateFile, stateFileSchema } from '../../src/core/state-file.ts'
+import type { Deed, World } from './world.ts'
+import { good, ofType, play, settings } from './world.ts'
+
+const failed: Deed = { ...good, promise: 'failed' }
+const silent: Deed = { ...good, promise: 'none' }
+
+const deeds = fc.record<Deed>({
+  ending: fc.constantFrom(
+    ...agentEndings.filter((ending) => ending !== 'stopped'),
+    'finished',
+    'finished',
+    'finished',
+  ),
+  promise: fc.constantFrom('complete', 'failed', 'none'),
+  ticks: fc.constantFrom('all', 'some', 'none'),
+  gatesPass: fc.boolean(),
+  stop: fc.integer({ min: 0, max: 19 }).map((roll) => roll === 0),
+  changesTree: fc.boolean(),
+  tokens: fc.integer({ min: 0, max: 1000 }),
+})
+
+const worlds = fc.record<World>({
+  settings: fc
+    .record({
+      max_retries: fc.integer({ min: 0, max: 4 }),
+      stall: fc.integer({ min: 1, max: 8 }),
+      gates: fc.boolean(),
+      agents: fc.constantFrom(['claude'], ['claude', 'codex']),
+      max_tokens: fc.option(fc.integer({ min: 1, max: 5000 }), { nil: undefined }),
+    })
+    .map(({ max_retries, stall, gates, agents, max_tokens }) => ({
+      ...settings,
+      max_retries,
+      stall_threshold: stall,
+      gates: gates ? ['true'] : [],
+      agents,
+      ...(max_tokens !== undefined && { max_tokens }),
+    })),
+  tasks: fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 5 }),
+  deeds: fc.array(deeds, { maxLength: 60 }),
+})
+
+describe('properties of the loop', () => {
+  test('no story ever gets more than 1 + max_retries attempts that were its own doing', () => {
+    fc.assert(
+      fc.property(worlds, (world) => {
+        const run = play(world)
+        const used = new Map<string, number>()
+        for (const { iteration } of ofType(run, 'iteration.ended')) {
+          if (['limit', 'fatal', 'interrupted', 'budget'].includes(iteration.verdict)) continue
+          used.set(iteration.story_id, (used.get(iteration.story_id) ?? 0) + 1)
+        }
+        for (const count of used.values()) expect(count).toBeLessThanOrEqual(1 + world.settings.max_retries)
+        for (const started of ofType(run, 'iteration.started'))
+          expect(started.attempt).toBeLessThanOrEqual(started.attempts)
+      }),
+    )
+  })
+
+  test('no story is skipped or run out of order', () => {
+    fc.assert(
+      fc.property(worlds, (world) => {
+        const run = play(world)
+        let last = 1
+        const complete = new Set<number>()
+        for (const event of run.events) {
+          if (event.type === 'iteration.started') {
+            const story = Number(event.story_id)
+            expect(story).toBeGreaterThanOrEqual(last)
+            for (let earlier = 1; earlier < story; earlier += 1) expect(complete.has(earlier)).toBe(true)
+            last = story
+          }
+          if (event.type === 'iteration.ended' && event.iteration.verdict === 'complete')
+            complete.add(Number(event.iteration.story_id))
+        }
+      }),
+    )
+  })
+
+  test('every run ends in exactly one complete, and it is the last event', () => {
+    fc.assert(
+      fc.property(worlds, (world) => {
+        const run = play(world)
+        expect(ofType(run, 'complete')).toHaveLength(1)
+        expect(run.events.at(-1)?.type).toBe('complete')
+        expect(run.state.phase).toBe('ended')
+      }),
+    )
+  })
+
+  test('U1: exit code 0 if and only if every story is complete', () => {
+    fc.assert(
+      fc.property(worlds, (world) => {
+        const run = play(world)
+        const end = ofType(run, 'complete')[0]
+        const allDone = run.state.stories.every((story) => story.status === 'done')
+        expect(end?.exit_code === 0).toBe(allDone && end?.stop_reason !== 'signal')
+        expect(end?.exit_code === 0).toBe(end?.status === 'done')
+      }),
+    )
+  })
+
+  test('replay(journal) == state, at every prefix', () => {
+    fc.assert(
+      fc.property(worlds, fc.nat(), (world, cut) => {
+        const run = play(world)
+        expect(replay(initialState('demo'), run.events)).toEqual(run.state)
+        const prefix = run.events.slice(0, cut % (run.events.length + 1))
+        const half = replay(initialState('demo'), prefix)
+        expect(replay(half, run.events.slice(prefix.length))).toEqual(run.state)
+      }),
+    )
+  })
+
+  test('U3: every iteration that started is recorded exactly once, and its tokens are in the total', () => {
+    fc.assert(
+      fc.property(worlds, (world) => {
+        const run = play(world)
+        const started = ofType(run, 'iteration.started').map((event) => event.n)
+        expect(run.state.iterations.map((iteration) => iteration.n)).toEqual(started)
+        const file = toStateFile(run.state)
+        expect(file.total_tokens).toBe(
+          run.state.iterations.reduce((sum, iteration) => sum + iteration.tokens_used, 0),
+        )
+        expect(stateFileSchema.safeParse(file).success).toBe(true)
+      }),
+    )
+  })
+
+  test('a loop killed at any event is brought to a recorded end by loop.recovered', () => {
+    fc.assert(
+      fc.property(worlds, fc.nat(), (world, cut) => {
+        const run = play(world)
+        const prefix = run.events.slice(0, 1 + (cut % run.events.length))
+        const dead = replay(initialState('demo'), prefix)
+        if (dead.phase === 'ended') return
+        const { state } = reduce(dead, event({ type: 'loop.recovered', detail: '' }))
+        expect(['keeping', 'saving', 'reverting', 'recording', 'completing']).toContain(state.phase)
+        expect(next(state)).toBeDefined()
+      }),
+    )
+  })
+
+  test('a random event never breaks it', () => {
+    const anyEvent = fc.constantFrom(
+      ...play({ settings, tasks: [1, 2], deeds: [failed, silent, { ...good, ticks: 'some' }] }).events,
+    )
+    fc.assert(
+      fc.property(fc.array(anyEvent, { maxLength: 120 }), (events) => {
+        const state = replay(initialState('demo'), events)
+        expect(Number.isInteger(state.step)).toBe(true)
+        expect(state.iterations.length).toBeLessThanOrEqual(events.length)
+      }),
+    )
+  })
+})
+
+describe('rules of the loop', () => {
+  test('S000-story-iteration: three stories run one after another and the loop is done', () => {
+    const run = play({ settings, tasks: [1, 1, 1], deeds: [] })
+    expect(ofType(run, 'story.started').map((event) => event.story_id)).toEqual(['1', '2', '3'])
+    expect(ofType(run, 'complete')[0]).toMatchObject({ status: 'done', exit_code: 0 })
+  })
+
+  test('S000-retry-with-reason: the reason of FAILED is handed to the next attempt of that story and to no other', () => {
+    const run = play({ settings, tasks: [1, 1], deeds: [failed, good, good] })
+    const prompts = run.commands.filter((command) => command.do === 'run_agent')
+    expect(prompts.map((command) => command.previousFailure)).toEqual([undefined, 'reason 1', undefined])
+  })
+
+  test('S000-abnormal-termination: no promise is retried without added context', () => {
+    const run = play({ settings, tasks: [1], deeds: [failed, silent, good] })
+    const prompts = run.commands.filter((command) => command.do === 'run_agent')
+    expect(prompts.map((command) => command.previousFailure)).toEqual([undefined, 'reason 1', undefined])
+  })
+
+  test('S000-max-retries: 4 attempts by default, then error, max_retries_exceeded, no further story, exit 3', () => {
+    const run = play({ settings, tasks: [1, 1], deeds: [failed, failed, failed, failed, failed] })
+    expect(ofType(run, 'iteration.started').map((event) => [event.story_id, event.attempt])).toEqual([
+      ['1', 1],
+      ['1', 2],
+      ['1', 3],
+      ['1', 4],
+    ])
+    const tail = run.events
+      .map((event) => event.type)
+      .filter((type) => ['error', 'max_retries_exceeded', 'complete'].includes(type))
+    expect(tail).toEqual(['error', 'max_retries_exceeded', 'complete'])
+    expect(ofType(run, 'complete')[0]).toMatchObject({
+      status: 'stuck',
+      exit_code: 3,
+      stop_reason: 'retries',
+    })
+  })
+
+  test('--max-retries 0 means one attempt', () => {
+    const run = play({ settings: { ...settings, max_retries: 0 }, tasks: [1], deeds: [failed] })
+    expect(ofType(run, 'iteration.started')).toHaveLength(1)
+  })
+
+  test('P6: COMPLETE without a ticked box counts as complete; some ticked keeps the work and uses a retry', () => {
+    const none = play({ settings, tasks: [3], deeds: [{ ...good, ticks: 'none' }] })
+    expect(none.state.iterations.map((iteration) => iteration.verdict)).toEqual(['complete'])
+    const some = play({ settings, tasks: [4], deeds: [{ ...good, ticks: 'some' }, good] })
+    expect(some.state.iterations.map((iteration) => [iteration.verdict, iteration.attempt])).toEqual([
+      ['partial', 1],
+      ['complete', 2],
+    ])
+  })
+
+  test('a failed gate is a failed attempt whose reason reaches the next one', () => {
+    const run = play({
+      settings: { ...settings, gates: ['npm test'] },
+      tasks: [1],
+      deeds: [{ ...good, gatesPass: false }, good],
+    })
+    expect(run.state.iterations.map((iteration) => iteration.verdict)).toEqual(['gate_failed', 'complete'])
+    expect(run.commands.filter((command) => command.do === 'run_agent')[1]?.previousFailure).toBe(
+      'gate failed',
+    )
+  })
+
+  test('R8: a limit uses no retry, counts toward no stall, and max_iterations grows by one', () => {
+    const limit: Deed = { ...good, ending: 'limit', promise: 'none' }
+    const run = play({
+      settings: { ...settings, max_retries: 0, stall_threshold: 1 },
+      tasks: [1],
+      deeds: [limit, limit, good],
+    })
+    expect(run.state.status).toBe('done')
+    expect(run.state.maxIterations).toBe(3)
+    expect(ofType(run, 'waiting')).toHaveLength(2)
+    expect(ofType(run, 'iteration.started').map((event) => event.attempt)).toEqual([1, 1, 1])
+  })
+
+  test('R8: a limit past --limit-wait ends with exit 6', () => {
+    const limit: Deed = { ...good, ending: 'limit', promise: 'none' }
+    const run = play({ settings: { ...settings, limit_wait_min: 0.5 }, tasks: [1], deeds: [limit] })
+    expect(ofType(run, 'complete')[0]).toMatchObject({
+      status: 'stopped',
+      exit_code: 6,
+      stop_reason: 'limit',
+    })
+  })
+
+  test('a chain takes the next agent at once when the first hits its limit, and returns after the reset', () => {
+    const limit: Deed = { ...good, ending: 'limit', promise: 'none' }
+    const run = play({
+      settings: { ...settings, agents: ['claude', 'codex'] },
+      tasks: [1, 1],
+      deeds: [limit, good, good],
+    })
+    expect(ofType(run, 'iteration.started').map((event) => event.agent)).toEqual(['claude', 'codex', 'codex'])
+    expect(ofType(run, 'waiting')).toHaveLength(0)
+  })
+
+  test('a missing agent ends with exit 6, unless the chain has another', () => {
+    const missing: Deed = { ...good, ending: 'missing', promise: 'none' }
+    expect(ofType(play({ settings, tasks: [1], deeds: [missing] }), 'complete')[0]).toMatchObject({
+      exit_code: 6,
+      stop_reason: 'missing',
+    })
+    const chain = play({
+      settings: { ...settings, agents: ['claude', 'codex'] },
+      tasks: [1],
+      deeds: [missing, good],
+    })
+    expect(chain.state.status).toBe('done')
+  })
+
+  test('stall: commit-less iterations in a row end the loop with exit 4', () => {
+    const idle: Deed = { ...silent, changesTree: false }
+    const run = play({ settings: { ...settings, stall_threshold: 2 }, tasks: [1], deeds: [idle, idle] })
+    expect(ofType(run, 'complete')[0]).toMatchObject({ status: 'stalled', exit_code: 4 })
+    expect(run.state.iterations).toHaveLength(2)
+  })
+
+  test('precedence: done beats stall and budget; retries beat stall; stall beats iterations', () => {
+    const doneFirst = play({
+      settings: { ...settings, stall_threshold: 1, max_tokens: 5 },
+      tasks: [1],
+      deeds: [{ ...good, changesTree: false }],
+    })
+    expect(doneFirst.state.status).toBe('done')
+    const retriesFirst = play({
+      settings: { ...settings, max_retries: 0, stall_threshold: 1, max_iterations: 1 },
+      tasks: [1],
+      deeds: [failed],
+    })
+    expect(retriesFirst.state.outcome?.stopReason).toBe('retries')
+    const stallFirst = play({
+      settings: { ...settings, stall_threshold: 1, max_iterations: 1 },
+      tasks: [1],
+      deeds: [silent],
+    })
+    expect(stallFirst.state.outcome?.stopReason).toBe('stall')
+    const iterations = play({ settings: { ...settings, max_iterations: 1 }, tasks: [1], deeds: [failed] })
+    expect(iterations.state.outcome).toMatchObject({ stopReason: 'iterations', exitCode: 3, status: 'stuck' })
+  })
+
+  test('a stop is recorded once, uses no retry and exits 143', () => {
+    const run = play({ settings, tasks: [1], deeds: [{ ...good, stop: true }] })
+    expect(run.state.iterations.map((iteration) => iteration.verdict)).toEqual(['interrupted'])
+    expect(run.state.retries).toEqual({})
+    expect(ofType(run, 'complete')[0]).toMatchObject({ status: 'stopped', exit_code: 143 })
+  })
+
+  test('a finished list spawns no agent', () => {
+    const run = play({ settings, tasks: [0, 0], deeds: [] })
+    expect(ofType(run, 'iteration.started')).toHaveLength(0)
+    expect(run.state.status).toBe('done')
+    expect(toStateFile(run.state).current_iteration).toBe(0)
+  })
+
+  test('resume after a stuck story starts it with fresh attempts and keeps the history', () => {
+    const stuck = play({ settings, tasks: [1], deeds: [failed, failed, failed, failed] }).state
+    const resumed = reduce(stuck, event(startedBody(true))).state
+    expect(resumed.iterations).toHaveLength(4)
+    expect(resumed.retries).toEqual({ '1': 0 })
+    expect(resumed.startedAt).toBe(stuck.startedAt)
+  })
+
+  test('every event of a run is valid by the schema', () => {
+    const run = play({
+      settings: { ...settings, gates: ['true'] },
+      tasks: [2, 1],
+      deeds: [failed, { ...good, gatesPass: false }, silent, good],
+    })
+    for (const each of run.events) expect(bodySchema.safeParse(each).error).toBeUndefined()
+  })
+})
+
+describe('manual mode', () => {
+  const manual = { ...settings, done_criteria: 'manual' as const }
+
+  test('an iteration without a promise keeps its work; without a change it is commit-less', () => {
+    const run = play({
+      settings: { ...manual, stall_threshold: 2 },
+      tasks: [1],
+      deeds: [silent, { ...silent, changesTree: false }, { ...silent, changesTree: false }],
+    })
+    expect(run.state.iterations.map((iteration) => iteration.verdict)).toEqual(['kept', 'none', 'none'])
+    expect(run.commands.find((command) => command.do === 'save_checkpoint')?.message).toBe(
+      'checkpoint: iteration-1',
+    )
+    expect(run.state.status).toBe('stalled')
+  })
+
+  test('COMPLETE waits for the human: exit 5 where nobody answers, done after their word', () => {
+    const run = play({ settings: manual, tasks: [1], deeds: [good] })
+    expect(ofType(run, 'complete')[0]).toMatchObject({
+      status: 'stopped',
+      exit_code: 5,
+      stop_reason: 'human',
+    })
+    const said = reduce(run.state, event({ type: 'human.done' }))
+    expect(said.commands).toHaveLength(1)
+    expect(said.commands[0]).toMatchObject({
+      do: 'announce',
+      event: { type: 'complete', status: 'done', exit_code: 0 },
+    })
+  })
+
+  test('ten iterations by default', () => {
+    const run = play({
+      settings: { ...manual, stall_threshold: 99 },
+      tasks: [1],
+      deeds: Array.from({ length: 20 }, () => failed),
+    })
+    expect(run.state.iterations).toHaveLength(10)
+    expect(run.state.outcome?.stopReason).toBe('iterations')
+  })
+})
+
+function startedBody(resumed: boolean): EventBody {
+  return {
+    type: 'loop.started',
+    run_id: 'r2',
+    resumed,
+    settings,
+    pid: 2,
+    worktree: '/w',
+    worktree_name: 'w',
+    tasks_file: 'tasks.md',
+    original_branch: 'main',
+    branch: 'ralph/demo',
+  }
+}
+
+function event(body: EventBody): LoopEvent {
+  return { v: 1, seq: 99_999, time: '2026-01-01T00:00:01+00:00', change_id: 'demo', ...body } as LoopEvent
+}
