@@ -11,28 +11,28 @@ import { good, ofType, play, settings } from './world.ts'
 const failed: Deed = { ...good, promise: 'failed' }
 const silent: Deed = { ...good, promise: 'none' }
 
-const deeds = fc.record<Deed>({
+const deeds: fc.Arbitrary<Deed> = fc.record({
   ending: fc.constantFrom(
     ...agentEndings.filter((ending) => ending !== 'stopped'),
     'finished',
     'finished',
     'finished',
   ),
-  promise: fc.constantFrom('complete', 'failed', 'none'),
-  ticks: fc.constantFrom('all', 'some', 'none'),
+  promise: fc.constantFrom<Deed['promise']>('complete', 'failed', 'none'),
+  ticks: fc.constantFrom<Deed['ticks']>('all', 'some', 'none'),
   gatesPass: fc.boolean(),
   stop: fc.integer({ min: 0, max: 19 }).map((roll) => roll === 0),
   changesTree: fc.boolean(),
   tokens: fc.integer({ min: 0, max: 1000 }),
 })
 
-const worlds = fc.record<World>({
+const worlds: fc.Arbitrary<World> = fc.record({
   settings: fc
     .record({
       max_retries: fc.integer({ min: 0, max: 4 }),
       stall: fc.integer({ min: 1, max: 8 }),
       gates: fc.boolean(),
-      agents: fc.constantFrom(['claude'], ['claude', 'codex']),
+      agents: fc.constantFrom<string[]>(['claude'], ['claude', 'codex']),
       max_tokens: fc.option(fc.integer({ min: 1, max: 5000 }), { nil: undefined }),
     })
     .map(({ max_retries, stall, gates, agents, max_tokens }) => ({
@@ -395,5 +395,5 @@ function startedBody(resumed: boolean): EventBody {
 }
 
 function event(body: EventBody): LoopEvent {
-  return { v: 1, seq: 99_999, time: '2026-01-01T00:00:01+00:00', change_id: 'demo', ...body } as LoopEvent
+  return { v: 1, seq: 99_999, time: '2026-01-01T00:00:01+00:00', change_id: 'demo', ...body }
 }
