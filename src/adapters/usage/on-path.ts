@@ -1,0 +1,18 @@
+// Finds a program on PATH the way a shell does, so that "not installed" is told apart from "failed".
+import { accessSync, constants, statSync } from 'node:fs'
+import { delimiter, isAbsolute, join } from 'node:path'
+
+export function onPath(program: string, env: NodeJS.ProcessEnv): string | undefined {
+  const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => isAbsolute(folder))
+  return folders.map((folder) => join(folder, program)).find(isExecutable)
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return false
+    throw error
+  }
+}

@@ -1,0 +1,52 @@
+// What tokens cost, from a price table that ships with the program; a model it does not know is unpriced, never free.
+import type { UsageFigures } from '../../core/usage.ts'
+import { tokensUsed } from '../../core/usage.ts'
+
+/** For refusing --max-cost: Claude Code reports its own cost, whatever the model. */
+export async function canPrice(model: string | undefined, agent?: string): Promise<boolean> {
+  if (agent === 'claude') return true
+  return model !== undefined && (await costUsd(model, oneToken)) !== undefined
+}
+
+/** Undefined: unpriced. No network. */
+export async function costUsd(model: string, figures: UsageFigures): Promise<number | undefined> {
+  if (model === '') return undefined
+  // 830 kB of table: loaded only where a price is asked for.
+  const { calcPrice } = await import('@pydantic/genai-prices')
+  const slash = model.indexOf('/')
+  const names = slash === -1 ? [model] : [model, model.slice(slash + 1)]
+  const usage = {
+    // The table's input contains the cached tokens, ours does not.
+    input_tokens: figures.input_tokens + figures.cache_read_tokens + figures.cache_creation_tokens,
+    output_tokens: figures.output_tokens,
+    cache_read_tokens: figures.cache_read_tokens,
+    cache_write_tokens: figures.cache_creation_tokens,
+  }
+  for (const name of names) {
+    const price = calcPrice(usage, name)
+    if (price !== null) return price.total_price
+  }
+  return undefined
+}
+
+/** The agent's own figure where a record has one; undefined as soon as one record cannot be priced. */
+export async function costOfRecords(
+  records: readonly { readonly model: string; readonly figures: UsageFigures }[],
+): Promise<number | undefined> {
+  let total: number | undefined
+  for (const { model, figures } of records) {
+    // Claude Code writes its own notices as answers of a model called <synthetic>, with no tokens.
+    if (tokensUsed(figures) === 0) continue
+    const cost = figures.cost_usd ?? (await costUsd(model, figures))
+    if (cost === undefined) return undefined
+    total = (total ?? 0) + cost
+  }
+  return total
+}
+
+const oneToken: UsageFigures = {
+  input_tokens: 1,
+  output_tokens: 1,
+  cache_read_tokens: 0,
+  cache_creation_tokens: 0,
+}

@@ -1,0 +1,71 @@
+// Asks the wt-usage program for the tokens since the loop's start; whatever it does wrong is a cause in words, never a crash.
+import type { UsageFigures } from '../../core/usage.ts'
+import { exec } from '../process/exec.ts'
+import { asObject } from './usage-record.ts'
+import { onPath } from './on-path.ts'
+
+export type WtUsageAnswer =
+  | { readonly is: 'figures'; readonly figures: UsageFigures }
+  | { readonly is: 'absent' }
+  | { readonly is: 'failed'; readonly cause: string }
+
+const timeoutMs = 10_000
+
+export async function askWtUsage(since: string, cwd: string, env: NodeJS.ProcessEnv): Promise<WtUsageAnswer> {
+  const program = onPath('wt-usage', env)
+  if (program === undefined) return { is: 'absent' }
+  const failed = (cause: string): WtUsageAnswer => ({ is: 'failed', cause })
+  const result = await exec(program, ['--since', since, '--format', 'json'], { cwd, env, timeoutMs })
+  if (result.timedOut) return failed(`no answer within ${timeoutMs / 1000} s`)
+  if (result.spawnError !== undefined) return failed(`it could not be started (${result.spawnError.message})`)
+  if (result.exitCode !== 0) {
+    const words = result.stderr.trim().split('\n').at(-1) ?? ''
+    return failed(`${result.signal ?? `exit code ${result.exitCode}`}${words && `: ${words.slice(0, 200)}`}`)
+  }
+  return parseAnswer(result.stdout.toString('utf8'))
+}
+
+/** What one turn used: the difference, or why it cannot be told. */
+export function between(before: UsageFigures, after: UsageFigures): UsageFigures | string {
+  const grown = (
+    key: 'input_tokens' | 'output_tokens' | 'cache_read_tokens' | 'cache_creation_tokens',
+  ): number => after[key] - before[key]
+  const used = grown('input_tokens') + grown('output_tokens')
+  if (used === 0) return 'it counted 0 tokens for this iteration'
+  if (used < 0) return `its count fell by ${-used} tokens`
+  return {
+    input_tokens: Math.max(0, grown('input_tokens')),
+    output_tokens: Math.max(0, grown('output_tokens')),
+    cache_read_tokens: Math.max(0, grown('cache_read_tokens')),
+    cache_creation_tokens: Math.max(0, grown('cache_creation_tokens')),
+  }
+}
+
+function parseAnswer(stdout: string): WtUsageAnswer {
+  let answer: unknown
+  try {
+    answer = JSON.parse(stdout)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    return { is: 'failed', cause: `its output is not JSON: ${JSON.stringify(stdout.trim().slice(0, 60))}` }
+  }
+  const fields = asObject(answer) ?? {}
+  const count = (key: string): number | undefined => {
+    const value = fields[key]
+    return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.round(value) : undefined
+  }
+  const input = count('input_tokens')
+  const output = count('output_tokens')
+  if (input === undefined || output === undefined) {
+    return { is: 'failed', cause: 'its JSON has no usable input_tokens and output_tokens' }
+  }
+  return {
+    is: 'figures',
+    figures: {
+      input_tokens: input,
+      output_tokens: output,
+      cache_read_tokens: count('cache_read_tokens') ?? 0,
+      cache_creation_tokens: count('cache_creation_tokens') ?? 0,
+    },
+  }
+}
