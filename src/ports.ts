@@ -11,9 +11,11 @@ export interface SpecJudgement {
   readonly putBack: readonly string[]
   /** Non-empty when the plan itself was deleted, emptied or made unreadable; it has been restored. */
   readonly lost: string
-  /** Runnable tasks of the story that were open before the attempt: ticked by the agent / still open. */
+  /** Runnable tasks of the story that were open before the attempt and that the agent was asked to do: ticked by it / still open. */
   readonly ticked: number
   readonly stillOpen: number
+  /** Open tasks of a large story that this iteration was not asked for: the story goes on with them, and no retry is used up. */
+  readonly notAsked?: number
 }
 
 export interface PromptRequest {
@@ -156,7 +158,7 @@ export interface MeasuredUsage extends UsageFigures {
   /** `wt-usage`, `agent`, `sessions`, `estimate`: for `ralph why`. */
   readonly source: string
   /** For `ralph why`: that another source disagrees by more than 20 %, or why one was passed over; empty when there is nothing to say. */
-  readonly note: string
+  readonly note?: string
 }
 
 export interface Usage {
@@ -170,7 +172,7 @@ export interface Usage {
     agent: string,
     own: UsageFigures | undefined,
     sessionId: string | undefined,
-    model?: string | undefined,
+    model?: string,
   ): Promise<MeasuredUsage>
 }
 
