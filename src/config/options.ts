@@ -24,7 +24,11 @@ export interface KindValues {
 }
 export type OptionKind = keyof KindValues
 
+/** Headings of the help text, in this order. */
+export const optionGroups = ['Plan', 'Limits', 'Agent', 'Work', 'Output'] as const
+
 export interface OptionSpec {
+  readonly group: (typeof optionGroups)[number]
   readonly kind: OptionKind
   /** How the value is called in help; a switch has none. */
   readonly value?: string
@@ -39,18 +43,21 @@ export interface OptionSpec {
 
 export const options = {
   max_retries: {
+    group: 'Limits',
     kind: 'count',
     value: 'N',
     default: 3,
     help: 're-runs of a story after its first attempt; 0 = one attempt',
   },
   max_iterations: {
+    group: 'Limits',
     kind: 'positive',
     value: 'N',
     defaultText: 'open stories x (1 + max retries); 10 in manual mode',
     help: 'stop after so many runs of the agent',
   },
   done: {
+    group: 'Plan',
     kind: 'choice',
     value: 'HOW',
     choices: ['tasks', 'manual'],
@@ -58,50 +65,64 @@ export const options = {
     help: 'who says that it is done: the boxes of tasks.md, or you',
   },
   task: {
+    group: 'Plan',
     kind: 'text',
     value: 'TEXT',
     defaultText: "the change's title",
     help: 'what the agent is asked for in manual mode',
   },
   stall_threshold: {
+    group: 'Limits',
     kind: 'positive',
     value: 'N',
     defaultText: 'max retries + 2',
     help: 'stop after so many iterations in a row that kept nothing',
   },
   iteration_timeout: {
+    group: 'Limits',
     kind: 'minutes',
     value: 'MIN',
     default: 45,
     help: 'wall clock for one run of the agent, in minutes (fractions allowed)',
   },
   idle_timeout: {
+    group: 'Limits',
     kind: 'minutes_or_off',
     value: 'MIN',
     default: 10,
     help: 'end an agent that neither prints nor works for so many minutes; 0 = off',
   },
   command_timeout: {
+    group: 'Limits',
     kind: 'seconds',
     value: 'SEC',
     default: 60,
     help: 'limit for each git or openspec command, in seconds',
   },
   agent: {
+    group: 'Agent',
     kind: 'agents',
     value: 'NAME[,NAME]',
     choices: agentNames,
     defaultText: 'first installed of claude, codex, opencode, gemini',
     help: 'the agent; after a comma, who takes over at its limit',
   },
-  model: { kind: 'text', value: 'M', defaultText: "the agent's own", help: 'the model the agent is to use' },
+  model: {
+    group: 'Agent',
+    kind: 'text',
+    value: 'M',
+    defaultText: "the agent's own",
+    help: 'the model the agent is to use',
+  },
   agent_command: {
+    group: 'Agent',
     kind: 'text',
     value: 'CMD',
     defaultText: 'none',
     help: 'any program as agent: run by sh -c, prompt on stdin, stdout is what it says',
   },
   agent_args: {
+    group: 'Agent',
     kind: 'texts',
     value: 'ARG',
     default: [],
@@ -109,23 +130,27 @@ export const options = {
     help: 'further arguments for the agent (on the command line: after --)',
   },
   agent_env: {
+    group: 'Agent',
     kind: 'pairs',
     value: 'KEY=VAL',
     default: {},
     help: "set a variable in the agent's environment (repeatable)",
   },
   no_api_key: {
+    group: 'Agent',
     kind: 'switch',
     default: false,
     help: 'hide API keys from the agent, so that it uses its subscription login',
   },
   verify: {
+    group: 'Work',
     kind: 'texts',
     value: 'CMD',
     default: [],
     help: 'gate: a command that must pass before a story counts (repeatable)',
   },
   checkpoint: {
+    group: 'Work',
     kind: 'choice',
     value: 'HOW',
     choices: ['branch', 'stash'],
@@ -133,12 +158,14 @@ export const options = {
     help: 'how work is kept between stories',
   },
   worktree: {
+    group: 'Work',
     kind: 'folder',
     value: 'DIR',
     defaultText: 'off',
     help: 'run in a git worktree of its own; your checkout is never touched',
   },
   on_complete: {
+    group: 'Work',
     kind: 'choice',
     value: 'WHAT',
     choices: ['ask', 'cleanup', 'keep'],
@@ -146,18 +173,21 @@ export const options = {
     help: 'where the work goes at the end',
   },
   max_tokens: {
+    group: 'Limits',
     kind: 'positive',
     value: 'N',
     defaultText: 'none',
     help: 'token budget; checked before each run',
   },
   max_cost: {
+    group: 'Limits',
     kind: 'usd',
     value: 'USD',
     defaultText: 'none',
     help: 'cost budget in dollars; checked before each run',
   },
   usage: {
+    group: 'Limits',
     kind: 'choice',
     value: 'FROM',
     choices: ['auto', 'wt-usage', 'agent', 'sessions'],
@@ -165,38 +195,58 @@ export const options = {
     help: 'where token figures come from',
   },
   limit_wait: {
+    group: 'Limits',
     kind: 'minutes_or_off',
     value: 'MIN',
     default: 360,
     help: "how long to wait for a provider's limit to reset",
   },
-  story: { kind: 'texts', value: 'ID', default: [], help: 'only this story (repeatable)' },
+  story: { group: 'Plan', kind: 'texts', value: 'ID', default: [], help: 'only this story (repeatable)' },
   require_valid: {
+    group: 'Plan',
     kind: 'switch',
     default: false,
     help: 'refuse to start when `openspec validate` finds an error',
   },
   archive: {
+    group: 'Work',
     kind: 'switch',
     default: false,
     help: 'run `openspec archive` at the end, when no box is open',
   },
   notify_command: {
+    group: 'Output',
     kind: 'text',
     value: 'CMD',
     defaultText: 'none',
     help: 'run this at the end, with the `complete` event as JSON on stdin',
   },
   webhook: {
+    group: 'Output',
     kind: 'url',
     value: 'URL',
     defaultText: 'none',
     help: 'POST the `complete` event to this address',
   },
-  fresh: { kind: 'switch', default: false, help: 'archive the earlier run of this change, then start anew' },
-  dry_run: { kind: 'switch', default: false, help: 'show preflight, plan and prompts; change nothing' },
-  json: { kind: 'switch', default: false, help: 'events as NDJSON on stdout, and nothing else there' },
-  no_tui: { kind: 'switch', default: false, help: 'plain lines on a terminal' },
+  fresh: {
+    group: 'Plan',
+    kind: 'switch',
+    default: false,
+    help: 'archive the earlier run of this change, then start anew',
+  },
+  dry_run: {
+    group: 'Plan',
+    kind: 'switch',
+    default: false,
+    help: 'show preflight, plan and prompts; change nothing',
+  },
+  json: {
+    group: 'Output',
+    kind: 'switch',
+    default: false,
+    help: 'events as NDJSON on stdout, and nothing else there',
+  },
+  no_tui: { group: 'Output', kind: 'switch', default: false, help: 'plain lines on a terminal' },
 } as const satisfies Record<string, OptionSpec>
 
 type Options = typeof options

@@ -16,7 +16,14 @@ export function parseSetting(key: OptionKey, raw: unknown, name: string): unknow
   })
 }
 
-const numeric: readonly OptionKind[] = ['count', 'positive', 'minutes', 'minutes_or_off', 'seconds', 'usd']
+const numeric: ReadonlySet<OptionKind> = new Set([
+  'count',
+  'positive',
+  'minutes',
+  'minutes_or_off',
+  'seconds',
+  'usd',
+])
 const switchWords = new Map([
   ['1', true],
   ['true', true],
@@ -30,7 +37,7 @@ const switchWords = new Map([
 
 /** Flags and variables are texts, files have types: brings both to the form the schema checks. */
 function normalize(kind: OptionKind, raw: unknown): unknown {
-  if (numeric.includes(kind)) {
+  if (numeric.has(kind)) {
     // Only plain decimals: Number() alone would take '', '0x10' and '1e9'.
     return typeof raw === 'string' && /^\s*\d+(\.\d+)?\s*$/.test(raw) ? Number(raw) : raw
   }

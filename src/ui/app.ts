@@ -179,6 +179,7 @@ export interface Diagnosis {
 }
 
 export interface UsageRequest {
+  /** An ISO time that Date.parse understands; `today` and `week` are the local day and week so far. */
   readonly since: string
   readonly by: 'agent' | 'model' | 'story' | 'day' | undefined
 }

@@ -7,13 +7,15 @@ import { branchName } from './describe.ts'
 import { oneLine } from './text.ts'
 
 export interface HumanOptions extends Pick<Io, 'stdin' | 'stdout' | 'env'> {
+  /** With `--json` stdout is for events: nothing is asked. */
+  readonly isQuiet: boolean
   /** Takes the live line off the screen before a question. */
   readonly before: () => void
 }
 
 /** On a terminal: asks. In a pipe nobody answers: the work stays where it is, and a manual loop is not called done. */
 export function humanAt(options: HumanOptions): Human {
-  if (!isTerminal(options.stdin) || !isTerminal(options.stdout)) {
+  if (options.isQuiet || !isTerminal(options.stdin) || !isTerminal(options.stdout)) {
     return { choose: () => Promise.resolve('later'), isDone: () => Promise.resolve('later') }
   }
   const paint = paintFor(options.stdout, options.env)

@@ -85,7 +85,7 @@ export function iterationLine(iteration: IterationRecord, paint: Paint): string 
   return `${verdictWord(iteration.verdict, paint)}${reason} ${paint.dim(`(${figures.join(', ')})`)}`
 }
 
-const verdictWords: Record<Verdict, string> = {
+export const verdictWords: Record<Verdict, string> = {
   complete: 'complete',
   partial: 'partly done, kept',
   failed: 'failed',

@@ -1,0 +1,33 @@
+#!/usr/bin/env node
+// The program's door: answers --version by itself, loads the rest only for a command, and ends with its exit code.
+import type { Io } from './ui/io.ts'
+
+declare const RALPH_VERSION: string
+
+const argv = process.argv.slice(2)
+
+if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
+  process.stdout.write(`${RALPH_VERSION}\n`)
+} else {
+  const io: Io = {
+    env: process.env,
+    cwd: process.cwd(),
+    // Looking at process.stdin opens it; most commands never do.
+    get stdin() {
+      return process.stdin
+    },
+    stdout: process.stdout,
+    stderr: process.stderr,
+  }
+  const { run } = await import('./ui/cli/run.ts')
+  const exitCode = await run(argv, {
+    io,
+    version: RALPH_VERSION,
+    loadApp: async (surroundings) => {
+      const { createApp } = await import('./compose.ts')
+      return createApp(surroundings)
+    },
+  })
+  // Once stdout has taken everything: a handle that somebody left open must not keep a finished command alive.
+  process.stdout.write('', () => process.exit(exitCode))
+}

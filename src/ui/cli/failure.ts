@@ -1,0 +1,52 @@
+// What a failed command says, where, and with which exit code.
+import { CommanderError } from '@commander-js/extra-typings'
+import { RalphError } from '../../core/error.ts'
+import type { Io } from '../io.ts'
+import { paintFor } from '../io.ts'
+import { clean } from '../print/text.ts'
+
+export interface FailureOptions {
+  readonly io: Io
+  /** One object on stdout instead of words on stderr. */
+  readonly json: boolean
+  readonly command: string
+}
+
+export function reportFailure(thrown: unknown, { io, json, command }: FailureOptions): number {
+  const error = thrown instanceof CommanderError ? usageError(thrown, command) : thrown
+  if (error instanceof RalphError) {
+    if (json) {
+      const { code, message, hint, exitCode } = error
+      io.stdout.write(
+        `${JSON.stringify({ error: { code, message, hint, exit_code: exitCode } }, undefined, 2)}\n`,
+      )
+      return exitCode
+    }
+    const paint = paintFor(io.stderr, io.env)
+    const hint = error.hint === '' ? '' : `  ${clean(error.hint).replaceAll('\n', '\n  ')}\n`
+    io.stderr.write(`${paint.red('error:')} ${clean(error.message)}\n${hint}`)
+    return error.exitCode
+  }
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  if (json)
+    io.stdout.write(
+      `${JSON.stringify({ error: { code: 'internal', message: stack, hint: bugHint, exit_code: 1 } })}\n`,
+    )
+  io.stderr.write(`${stack}\n${bugHint}\n`)
+  return 1
+}
+
+const bugHint = `This is a bug in ralph. Your work is safe: checkpoints and attempts are kept, the journal is under ralph/ in the git directory.
+See where it stands with: ralph status. Go on with: ralph resume`
+
+/** Commander says 1 for a wrong flag; the contract says 2. */
+function usageError(error: CommanderError, command: string): RalphError {
+  const [first = '', second = ''] = error.message.replace(/^error: /, '').split('\n')
+  const near = /^\(Did you mean (.+)\?\)$/.exec(second)?.[1]
+  const known = error.code === 'commander.unknownCommand' || command.startsWith('-')
+  return new RalphError('usage', first, {
+    hint: near === undefined ? `see: ralph ${known ? '' : `${command} `}--help` : `did you mean ${near}?`,
+    exitCode: 2,
+    cause: error,
+  })
+}

@@ -1,0 +1,74 @@
+// Declares the settings of the table as flags, and reads back what was really given.
+import type { CommandUnknownOpts } from '@commander-js/extra-typings'
+import { Option } from '@commander-js/extra-typings'
+import { RalphError } from '../../core/error.ts'
+import type { RawFlags } from '../../config/load.ts'
+import { flagOf, optionGroups, optionKeys, specOf } from '../../config/options.ts'
+import type { OptionKey, OptionSpec } from '../../config/options.ts'
+
+/** Returns the reader for the command's action. */
+export function addLoopOptions(
+  command: CommandUnknownOpts,
+  except: readonly OptionKey[] = [],
+): () => RawFlags {
+  const declared = new Map<OptionKey, Option>()
+  for (const group of optionGroups) {
+    for (const key of optionKeys) {
+      const spec = specOf(key)
+      if (spec.group !== group || spec.flagless || except.includes(key)) continue
+      const option = toOption(key, spec).helpGroup(`${group}:`)
+      declared.set(key, option)
+      command.addOption(option)
+    }
+  }
+  return () => readFlags(command, declared)
+}
+
+function toOption(key: OptionKey, spec: OptionSpec): Option {
+  const option = new Option(`${flagOf(key)}${placeholder(spec)}`, description(spec))
+  if (spec.kind === 'texts' || spec.kind === 'pairs') {
+    return option.argParser((value: string, earlier: readonly string[] | undefined) => [
+      ...(earlier ?? []),
+      value,
+    ])
+  }
+  return option
+}
+
+function placeholder(spec: OptionSpec): string {
+  if (spec.kind === 'switch') return ''
+  if (spec.kind === 'choice') return ` <${(spec.choices ?? []).join('|')}>`
+  return spec.kind === 'folder' ? ` [${spec.value ?? ''}]` : ` <${spec.value ?? ''}>`
+}
+
+function description(spec: OptionSpec): string {
+  const plain =
+    typeof spec.default === 'number' || typeof spec.default === 'string' ? String(spec.default) : undefined
+  const usual = spec.defaultText ?? plain
+  return usual === undefined || usual === 'none' || usual === 'off'
+    ? spec.help
+    : `${spec.help} (default: ${usual})`
+}
+
+function readFlags(command: CommandUnknownOpts, declared: ReadonlyMap<OptionKey, Option>): RawFlags {
+  const flags: Partial<Record<OptionKey, unknown>> = {}
+  for (const [key, option] of declared) {
+    const name = option.attributeName()
+    if (command.getOptionValueSource(name) !== 'cli') continue
+    const value = option.negate ? true : command.getOptionValue(name)
+    refuseSwallowedFlag(key, value, declared)
+    flags[key] = value
+  }
+  return flags
+}
+
+/** `--model --json`: the value was forgotten, and the next flag must not become it. */
+function refuseSwallowedFlag(key: OptionKey, value: unknown, declared: ReadonlyMap<OptionKey, Option>): void {
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value]
+  const swallowed = [...declared.keys()].map(flagOf).find((flag) => values.includes(flag))
+  if (swallowed === undefined) return
+  throw new RalphError('usage', `${flagOf(key)} needs a value, and ${swallowed} is a flag`, {
+    hint: `give it one: ${flagOf(key)} ${specOf(key).value ?? ''}`,
+    exitCode: 2,
+  })
+}

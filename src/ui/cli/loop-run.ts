@@ -1,0 +1,72 @@
+// What `loop` and `resume` do once their arguments are read: settle, choose a printer, run, print the end.
+import { performance } from 'node:perf_hooks'
+import type { LoadedConfig, RawFlags } from '../../config/load.ts'
+import type { App, LoopEnd, LoopRequest } from '../app.ts'
+import { isTerminal } from '../io.ts'
+import { humanAt } from '../print/choice.ts'
+import { jsonPrinter } from '../print/json.ts'
+import { plainPrinter } from '../print/plain.ts'
+import type { Printer } from '../print/printer.ts'
+import { terminalPrinter } from '../print/terminal.ts'
+import type { Context } from './context.ts'
+import { respond } from './context.ts'
+
+export async function startLoop(
+  context: Context,
+  change: string | undefined,
+  flags: RawFlags,
+): Promise<void> {
+  const { app, settings } = await prepare(context, flags)
+  if (settings.config.dry_run) {
+    const plan = await app.plan({ change, settings })
+    await respond(context, settings.config.json, plan, async (paint) => {
+      const { dryRunText } = await import('../print/dry-run.ts')
+      return dryRunText(plan, paint)
+    })
+    return
+  }
+  await perform(context, settings, (request) => app.loop({ ...request, change }))
+}
+
+export async function resumeLoop(
+  context: Context,
+  change: string | undefined,
+  flags: RawFlags,
+  feedback: string | undefined,
+): Promise<void> {
+  const { app, settings } = await prepare(context, flags)
+  await perform(context, settings, (request) => app.resume({ ...request, change, feedback }))
+}
+
+async function prepare(context: Context, flags: RawFlags): Promise<{ app: App; settings: LoadedConfig }> {
+  const app = await context.app()
+  const { passThrough } = context
+  const settings = await app.settings({ ...flags, ...(passThrough && { agent_args: passThrough }) })
+  return { app, settings }
+}
+
+async function perform(
+  context: Context,
+  settings: LoadedConfig,
+  work: (request: Omit<LoopRequest, 'change'>) => Promise<LoopEnd>,
+): Promise<void> {
+  const printer = printerFor(context, settings.config.json)
+  const human = humanAt({ ...context.io, isQuiet: settings.config.json, before: () => printer.pause() })
+  try {
+    const { exitCode } = await work({
+      settings,
+      human,
+      readerGone: context.readerGone,
+      tell: (event) => printer.tell(event),
+    })
+    context.exitWith(exitCode)
+  } finally {
+    printer.close()
+  }
+}
+
+function printerFor({ io }: Context, json: boolean): Printer {
+  if (json) return jsonPrinter(io.stdout, io.stderr)
+  if (!isTerminal(io.stdout) || io.env['TERM'] === 'dumb') return plainPrinter(io)
+  return terminalPrinter({ ...io, now: () => performance.now() })
+}

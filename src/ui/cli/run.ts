@@ -1,0 +1,71 @@
+// One command from its arguments to its exit code.
+import { CommanderError } from '@commander-js/extra-typings'
+import type { App } from '../app.ts'
+import type { Io } from '../io.ts'
+import type { Context } from './context.ts'
+import { buildProgram } from './program.ts'
+
+export interface Surroundings {
+  readonly io: Io
+  readonly version: string
+  readonly loadApp: (io: Io) => Promise<App>
+}
+
+export async function run(argv: readonly string[], { io, version, loadApp }: Surroundings): Promise<number> {
+  let exitCode = 0
+  const { own, passThrough } = split(argv)
+  const context: Context = {
+    io,
+    app: () => loadApp(io),
+    passThrough,
+    readerGone: readerGone(io),
+    exitWith: (code) => {
+      exitCode = code
+    },
+  }
+  const program = buildProgram(context, version)
+  try {
+    if (argv.length === 0) {
+      const { home } = await import('./home.ts')
+      await home(context, program.helpInformation())
+    } else await program.parseAsync([...own], { from: 'user' })
+    return exitCode
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return 0
+    const { reportFailure } = await import('./failure.ts')
+    return reportFailure(error, { io, json: wantsJson(argv), command: argv[0] ?? '' })
+  }
+}
+
+const runners = new Set(['loop', 'run', 'resume'])
+
+/** What follows `--` belongs to the agent; commander would take the first of it for the change's name. */
+function split(argv: readonly string[]): {
+  own: readonly string[]
+  passThrough: readonly string[] | undefined
+} {
+  const dashes = argv.indexOf('--')
+  if (dashes < 0 || !runners.has(argv[0] ?? '')) return { own: argv, passThrough: undefined }
+  return { own: argv.slice(0, dashes), passThrough: argv.slice(dashes + 1) }
+}
+
+/** A loop's stdout holds events and nothing else: its errors go to stderr only. */
+function wantsJson(argv: readonly string[]): boolean {
+  if (runners.has(argv[0] ?? '')) return false
+  return (
+    argv.includes('--json') || argv.includes('--format=json') || argv[argv.indexOf('--format') + 1] === 'json'
+  )
+}
+
+/** `ralph list | head -1`: a reader that went away is no error of ours. */
+function readerGone({ stdout, stderr }: Io): AbortSignal {
+  const gone = new AbortController()
+  const onError = (error: NodeJS.ErrnoException): void => {
+    // EIO: the terminal itself was closed.
+    if (error.code !== 'EPIPE' && error.code !== 'EIO' && error.code !== 'ERR_STREAM_DESTROYED') throw error
+    gone.abort()
+  }
+  stdout.on('error', onError)
+  stderr.on('error', onError)
+  return gone.signal
+}

@@ -1,0 +1,44 @@
+// The changes as a table, and the way on from there.
+import type { ChangeList } from '../app.ts'
+import type { Paint } from '../io.ts'
+import { statusWord } from './summary.ts'
+import { table } from './table.ts'
+import { clip, oneLine } from './text.ts'
+
+export function listText({ changes }: ChangeList, paint: Paint): string {
+  if (changes.length === 0)
+    return 'no changes under openspec/changes\nmake one with: openspec new change <name>'
+  const rows = changes.map((change) => [
+    oneLine(change.name),
+    `${String(change.stories_done)}/${String(change.stories_total)}`,
+    `${String(change.tasks_done)}/${String(change.tasks_total)}`,
+    { text: change.status || 'not started', paint: () => statusWord(change.status, paint) },
+    { text: clip(oneLine(change.title), 60), paint: paint.dim },
+  ])
+  return table(['change', 'stories', 'tasks', 'loop', 'title'], rows, paint)
+}
+
+export function homeText(list: ChangeList, paint: Paint): string {
+  const lines = [
+    listText(list, paint),
+    '',
+    ...nextSteps(list).map(([command, why]) => `  ${paint.bold(command)}  ${paint.dim(why)}`),
+  ]
+  return lines.join('\n')
+}
+
+function nextSteps({ changes }: ChangeList): readonly (readonly [string, string])[] {
+  const running = changes.find(({ status }) => status === 'running' || status === 'starting')
+  const halted = changes.find(
+    ({ status }) => status === 'stuck' || status === 'stalled' || status === 'stopped',
+  )
+  const open = changes.find((change) => change.status === '' && change.tasks_done < change.tasks_total)
+  const steps: [string, string][] = []
+  if (running) steps.push([`ralph status ${oneLine(running.name)} --watch`, 'see it work'])
+  if (halted) steps.push([`ralph resume ${oneLine(halted.name)}`, 'go on where it stopped'])
+  if (open) {
+    steps.push([`ralph loop ${oneLine(open.name)} --dry-run`, 'see plan and prompts, change nothing'])
+    steps.push([`ralph loop ${oneLine(open.name)}`, 'run it'])
+  }
+  return [...steps, ['ralph --help', 'everything else']]
+}

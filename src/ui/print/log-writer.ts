@@ -1,0 +1,32 @@
+// Writes a transcript: raw into a pipe, harmless on a terminal, as JSON lines for programs.
+import { StringDecoder } from 'node:string_decoder'
+import type { Output } from '../io.ts'
+import { isTerminal } from '../io.ts'
+import { clean } from './text.ts'
+
+export interface LogWriter {
+  readonly write: (bytes: Uint8Array) => void
+  /** A last line without its line feed is not lost. */
+  readonly end: () => void
+}
+
+export function logWriter(stdout: Output, json: boolean): LogWriter {
+  if (!json && !isTerminal(stdout))
+    return { write: (bytes) => void stdout.write(bytes), end: () => undefined }
+  const decoder = new StringDecoder('utf8')
+  let rest = ''
+  const line = (text: string): void => {
+    stdout.write(json ? `${JSON.stringify({ text })}\n` : `${clean(text)}\n`)
+  }
+  return {
+    write: (bytes) => {
+      const lines = (rest + decoder.write(Buffer.from(bytes))).split('\n')
+      rest = lines.pop() ?? ''
+      for (const text of lines) line(text)
+    },
+    end: () => {
+      const last = rest + decoder.end()
+      if (last !== '') line(last)
+    },
+  }
+}

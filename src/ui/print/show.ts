@@ -1,0 +1,39 @@
+// One change on the screen: stories with their boxes, then the scenarios they must meet.
+import type { ChangeDetail } from '../app.ts'
+import type { TaskState } from '../../core/story.ts'
+import type { Paint } from '../io.ts'
+import { storyName } from './describe.ts'
+import { oneLine, plural } from './text.ts'
+
+const boxes: Record<TaskState, string> = {
+  open: '[ ]',
+  done: '[x]',
+  human: '[?]',
+  deferred: '[-]',
+  phantom: '[ ]',
+}
+
+export function showText(change: ChangeDetail, paint: Paint): string {
+  const lines = [`${paint.bold(oneLine(change.name))}  ${oneLine(change.title)}`]
+  for (const story of change.stories) {
+    const done = story.tasks.filter((task) => task.state === 'done').length
+    const note =
+      story.status === 'open' || story.status === 'done' ? '' : ` ${paint.yellow(storyNotes[story.status])}`
+    lines.push(
+      '',
+      `${paint.bold(storyName(story.id, story.title))} ${paint.dim(`${String(done)}/${String(story.tasks.length)}`)}${note}`,
+    )
+    for (const task of story.tasks) {
+      const box = task.state === 'done' ? paint.green(boxes.done) : boxes[task.state]
+      const remark = task.state === 'phantom' ? paint.dim(' (not run: in a comment or a code block)') : ''
+      lines.push(`  ${box} ${oneLine(task.text)}${remark}`)
+    }
+  }
+  if (change.scenarios.length > 0) lines.push('', paint.bold(plural(change.scenarios.length, 'scenario')))
+  for (const { capability, requirement, name } of change.scenarios) {
+    lines.push(`  ${oneLine(name)} ${paint.dim(`(${oneLine(capability)}: ${oneLine(requirement)})`)}`)
+  }
+  return lines.join('\n')
+}
+
+const storyNotes = { human: 'only a person can go on', deferred: 'put off' }

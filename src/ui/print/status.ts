@@ -1,0 +1,103 @@
+// Where loops stand, on one screen: story, attempt, time, tokens, cost, what it waits for, what to type next.
+import type { StatusReport } from '../app.ts'
+import type { Paint } from '../io.ts'
+import { storyName } from './describe.ts'
+import { statusWord } from './summary.ts'
+import { table } from './table.ts'
+import { clockTime, duration, excerpt, oneLine, plural, tokens, usd } from './text.ts'
+
+export interface StatusView {
+  readonly paint: Paint
+  readonly nowMs: number
+}
+
+export function statusText(reports: readonly StatusReport[], view: StatusView): string {
+  const [only, second] = reports
+  if (only === undefined) return 'no loop has run in this repository yet\nnext: ralph list'
+  return second === undefined ? oneStatus(only, view) : allStatuses(reports, view)
+}
+
+function oneStatus(report: StatusReport, { paint, nowMs }: StatusView): string {
+  const done = report.stories.filter((story) => story.status === 'done').length
+  const facts: (readonly [string, string])[] = [
+    ['stories', `${String(done)}/${String(report.stories.length)} done`],
+    ...nowFacts(report, nowMs),
+    ['iterations', `${String(report.current_iteration)}/${String(report.max_iterations)}`],
+    ['tokens', tokens(report.total_tokens) + (report.cost_usd > 0 ? `, ${usd(report.cost_usd)}` : '')],
+    ['work', `from ${oneLine(report.original_branch)}, in ${oneLine(report.worktree_name)}`],
+    ...lastFacts(report),
+  ]
+  const dead = isActive(report) && !report.alive ? paint.red(' (its process is gone)') : ''
+  return [
+    `${paint.bold(oneLine(report.change_id))}  ${statusWord(report.status, paint)}${dead}`,
+    ...facts.map(([name, value]) => `  ${paint.dim(name.padEnd(11))} ${value}`),
+    `  ${paint.dim('next'.padEnd(11))} ${paint.bold(nextCommand(report))}`,
+  ].join('\n')
+}
+
+function nowFacts(report: StatusReport, nowMs: number): readonly (readonly [string, string])[] {
+  const { current } = report
+  const facts: [string, string][] = []
+  if (current !== undefined) {
+    const story = report.stories.find(({ id }) => id === current.story_id)
+    facts.push(['story', storyName(current.story_id, story?.title ?? '')])
+    facts.push([
+      'attempt',
+      `${String(current.attempt)}, by ${oneLine(current.agent)}, for ${since(current.started, nowMs)}`,
+    ])
+    facts.push(['last sign', `${since(current.last_activity, nowMs)} ago`])
+  }
+  if (report.waiting_for !== undefined) {
+    const until = report.waiting_until === undefined ? '' : `, until ${clockTime(report.waiting_until)}`
+    facts.push(['waits for', `${waits[report.waiting_for]}${until}`])
+  }
+  return facts
+}
+
+const waits: Record<NonNullable<StatusReport['waiting_for']>, string> = {
+  limit: "the provider's limit to reset",
+  overloaded: 'the provider, which is overloaded',
+  offline: 'the network',
+  human: 'you',
+}
+
+function lastFacts(report: StatusReport): readonly (readonly [string, string])[] {
+  const last = report.iterations.at(-1)
+  const facts: [string, string][] = []
+  if (last !== undefined && last.reason !== '') facts.push(['last reason', excerpt(last.reason, 100)])
+  if (report.stop_reason !== undefined && report.stop_reason !== '')
+    facts.push(['stopped by', oneLine(report.stop_reason)])
+  return facts
+}
+
+function allStatuses(reports: readonly StatusReport[], { paint }: StatusView): string {
+  const rows = reports.map((report) => [
+    oneLine(report.change_id),
+    { text: report.status, paint: () => statusWord(report.status, paint) },
+    report.alive ? 'yes' : 'no',
+    `${String(report.stories.filter(({ status }) => status === 'done').length)}/${String(report.stories.length)}`,
+    `${String(report.current_iteration)}/${String(report.max_iterations)}`,
+    tokens(report.total_tokens),
+    oneLine(report.worktree_name),
+  ])
+  const headings = ['change', 'status', 'alive', 'stories', 'iterations', 'tokens', 'work tree']
+  return `${table(headings, rows, paint)}\n${plural(reports.length, 'loop')}; one of them: ralph status <change>`
+}
+
+function nextCommand(report: StatusReport): string {
+  const change = oneLine(report.change_id)
+  if (report.alive && report.waiting_for === 'human') return `ralph done ${change}`
+  if (report.alive) return `ralph logs ${change} -f`
+  if (report.status === 'done') return `ralph finish ${change} --cleanup`
+  return report.stop_reason === 'human'
+    ? `ralph done ${change}, or ralph resume ${change}`
+    : `ralph resume ${change}`
+}
+
+function isActive({ status }: StatusReport): boolean {
+  return status === 'running' || status === 'starting'
+}
+
+function since(stamp: string, nowMs: number): string {
+  return duration(Math.max(0, Math.floor((nowMs - Date.parse(stamp)) / 1000) * 1000))
+}
