@@ -2,10 +2,8 @@
 import type { UsageFigures } from '../../core/usage.ts'
 import { addUsage, disagrees, noUsage, tokensUsed } from '../../core/usage.ts'
 import type { Clock, MeasuredUsage, Usage } from '../../ports.ts'
-import { claudeSessions } from './claude-sessions.ts'
-import { codexSessions } from './codex-sessions.ts'
-import { opencodeSessions } from './opencode-sessions.ts'
 import { costOfRecords, costUsd } from './prices.ts'
+import { readOrSkip, sessionSources } from './session-sources.ts'
 import type { SessionQuery, SessionSource, UsageRecord } from './usage-record.ts'
 import type { WtUsageAnswer } from './wt-usage.ts'
 import { askWtUsage, between } from './wt-usage.ts'
@@ -35,11 +33,7 @@ interface Chosen {
 
 export function measureUsage(deps: UsageDeps): Usage {
   const { env, worktree, clock, source } = deps
-  const sources = [
-    claudeSessions(env, [worktree], { below: false }),
-    codexSessions(env, [worktree]),
-    opencodeSessions(env, [worktree]),
-  ]
+  const sources = sessionSources(env, [worktree], { below: false })
   const ask = (): Promise<WtUsageAnswer> =>
     source === 'auto' || source === 'wt-usage'
       ? askWtUsage(deps.loopStarted, worktree, env)
@@ -158,15 +152,6 @@ async function readSessions(
   )
   const skipped = read.map((part) => part.skipped).filter((part) => part !== '')
   return { records: ofSession.length > 0 ? ofSession : records, skipped: skipped.join('; ') }
-}
-
-async function readOrSkip(source: SessionSource, query: SessionQuery): ReturnType<SessionSource['read']> {
-  try {
-    return await source.read(query)
-  } catch (error) {
-    // A session file may vanish or be locked away at any moment; that is no reason to lose an iteration.
-    return { records: [], skipped: `the sessions of ${source.agent} could not be read (${String(error)})` }
-  }
 }
 
 async function growth(sources: readonly SessionSource[], query: SessionQuery): Promise<number> {

@@ -1,0 +1,59 @@
+// `ralph usage` for a person: the rows of wt-usage, then bars for the breakdown.
+import type { UsageSummary } from '../../core/usage-summary.ts'
+import { clip, oneLine, tokens, usd, widthOf } from './text.ts'
+
+export function usageText(summary: UsageSummary, columns: number): string {
+  const { unpriced_models: unpriced, skipped } = summary
+  const number = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
+  const rows: readonly (readonly [string, string])[] = [
+    ['Input', number(summary.input_tokens)],
+    ['Output', number(summary.output_tokens)],
+    ['Cache read', number(summary.cache_read_tokens)],
+    ['Cache creation', number(summary.cache_creation_tokens)],
+    ['API (in+out)', number(summary.api_tokens)],
+    ['Total (w/cache)', number(summary.total_tokens)],
+    ['Cost (estimate)', costText(summary.estimated_cost_usd, summary.total_tokens)],
+  ]
+  const span = summary.until === undefined ? summary.since : `${summary.since} until ${summary.until}`
+  return [
+    `Usage since ${span}`,
+    ...rows.map(([name, value]) => `  ${name.padEnd(16)}${value.padStart(16)}`),
+    ...(unpriced.length > 0 ? [`  not in the cost (unpriced): ${unpriced.map(oneLine).join(', ')}`] : []),
+    ...bars(summary, columns),
+    ...skipped.map((reason) => `skipped: ${oneLine(reason)}`),
+    '',
+  ].join('\n')
+}
+
+function bars({ by, breakdown }: UsageSummary, columns: number): readonly string[] {
+  if (by === undefined || breakdown === undefined || breakdown.length === 0) return []
+  const names = breakdown.map((row) => clip(oneLine(row.name), Math.max(8, Math.floor(columns / 3))))
+  const nameWidth = Math.max(...names.map(widthOf))
+  const largest = Math.max(...breakdown.map((row) => row.api_tokens), 1)
+  // Name, two gaps of two, tokens in 7, cost in 9.
+  const barWidth = Math.max(4, Math.min(48, columns - nameWidth - 24))
+  return [
+    '',
+    `By ${by} (input + output)`,
+    ...breakdown.map((row, index) => {
+      const name = names[index] ?? ''
+      const bar = barOf(row.api_tokens / largest, barWidth)
+      const cost = costText(row.estimated_cost_usd, row.total_tokens)
+      return `  ${name}${' '.repeat(nameWidth - widthOf(name))}  ${bar} ${tokens(row.api_tokens).padStart(7)}  ${cost}`
+    }),
+  ]
+}
+
+const eighths = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']
+
+/** What is not nothing shows at least the thinnest bar. */
+function barOf(share: number, width: number): string {
+  const parts = share > 0 ? Math.max(1, Math.round(share * width * 8)) : 0
+  const bar = '█'.repeat(Math.floor(parts / 8)) + (eighths[parts % 8] ?? '')
+  return bar.padEnd(width)
+}
+
+function costText(cost: number | undefined, total: number): string {
+  if (cost === undefined) return total === 0 ? '$0.00' : 'unpriced'
+  return usd(cost)
+}
