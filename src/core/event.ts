@@ -26,6 +26,7 @@ export type AgentEnding = (typeof agentEndings)[number]
 export const verdicts = [
   'complete', // story done, checkpoint saved
   'partial', // COMPLETE, but only some boxes ticked: kept, one retry used
+  'progress', // COMPLETE for all that was asked of a large story: kept, the story goes on, no retry used
   'failed', // FAILED: reason
   'gate_failed', // COMPLETE, but a gate did not pass
   'none', // no promise
@@ -272,13 +273,16 @@ const privateBodies = [
     /** Runnable tasks of the story that were open before the attempt: ticked by the agent / still open. */
     ticked: z.number().int(),
     still_open: z.number().int(),
+    /** Open tasks of a large story that this iteration was not asked for. */
+    not_asked: z.number().int(),
   }),
   z.object({ type: z.literal('gates.checked'), n: z.number().int(), failed: z.string() }),
   z.object({
     type: z.literal('boxes.settled'),
     n: z.number().int(),
-    /** Open tasks of the story that are left after COMPLETE; 0 means the story is complete. */
+    /** Tasks asked for and still open after COMPLETE; 0, and nothing unasked, means the story is complete. */
     remaining: z.number().int(),
+    not_asked: z.number().int(),
     ticked_by_ralph: z.number().int(),
   }),
   z.object({ type: z.literal('wait.ended') }),

@@ -21,7 +21,10 @@ import {
 
 export function evolve(before: LoopState, event: LoopEvent): LoopState {
   // After `complete` only a new start (or the human's word) moves the loop again.
-  if (before.phase === 'ended' && event.type !== 'loop.started' && event.type !== 'human.done') return before
+  if (before.phase === 'ended') {
+    if (event.type === 'loop.finished') return event.ok ? { ...before, choice: event.choice } : before
+    if (event.type !== 'loop.started' && event.type !== 'human.done') return before
+  }
   const state: LoopState = { ...before, updatedAt: event.time }
   const current = state.current
   switch (event.type) {
@@ -64,12 +67,10 @@ export function evolve(before: LoopState, event: LoopEvent): LoopState {
         : state
     case 'boxes.settled': {
       if (state.phase !== 'settling' || current?.n !== event.n) return state
-      const partial = event.remaining > 0
-      const reason = partial ? `${event.remaining} tasks of the story are still open` : ''
-      return enter(
-        { ...state, current: { ...current, verdict: partial ? 'partial' : 'complete', reason } },
-        'saving',
-      )
+      const verdict = event.remaining > 0 ? 'partial' : event.not_asked > 0 ? 'progress' : 'complete'
+      const left = event.remaining + event.not_asked
+      const reason = left > 0 ? `${left} tasks of the story are still open` : ''
+      return enter({ ...state, current: { ...current, verdict, reason } }, 'saving')
     }
     case 'checkpoint.saved': {
       const saved = { ...state, checkpoint: event.commit }

@@ -44,6 +44,7 @@ export type Command =
       readonly storyId: string
       readonly ticked: number
       readonly stillOpen: number
+      readonly notAsked: number
     }
   | { readonly do: 'save_checkpoint'; readonly n: number; readonly storyId: string; readonly message: string }
   | { readonly do: 'revert'; readonly n: number }
@@ -151,6 +152,7 @@ function iterationCommand(
         storyId,
         ticked: current.kept?.ticked ?? 0,
         stillOpen: current.kept?.stillOpen ?? 0,
+        notAsked: current.kept?.notAsked ?? 0,
       }
     case 'saving':
       return { do: 'save_checkpoint', n, storyId, message: checkpointMessage(state, n, storyId) }

@@ -47,6 +47,7 @@ export interface Current {
     readonly historyRewritten: boolean
     readonly ticked: number
     readonly stillOpen: number
+    readonly notAsked: number
   }
   readonly verdict?: Verdict
   readonly reason: string

@@ -155,6 +155,7 @@ export function kept(state: LoopState, current: Current, event: Of<'attempt.kept
       historyRewritten: event.history_rewritten,
       ticked: event.ticked,
       stillOpen: event.still_open,
+      notAsked: event.not_asked,
     },
     verdict: judged.verdict,
     reason: judged.reason,
@@ -194,6 +195,9 @@ export function gatesChecked(state: LoopState, current: Current, failure: string
   )
 }
 
+/** Iterations that the plan did not reckon with: a large story's next part, or the provider's fault. */
+const grows: ReadonlySet<string> = new Set(['limit', 'fatal', 'progress'])
+
 export function iterationEnded(state: LoopState, current: Current, event: Of<'iteration.ended'>): LoopState {
   const record = event.iteration
   const { verdict, story_id: storyId } = record
@@ -220,7 +224,7 @@ export function iterationEnded(state: LoopState, current: Current, event: Of<'it
     failure: blameless ? state.failure : current.tellsNext ? { storyId, reason: record.reason } : undefined,
     feedback: blameless ? state.feedback : undefined,
     commitless: blameless ? state.commitless : keptSomething ? 0 : state.commitless + 1,
-    maxIterations: verdict === 'limit' || verdict === 'fatal' ? state.maxIterations + 1 : state.maxIterations,
+    maxIterations: grows.has(verdict) ? state.maxIterations + 1 : state.maxIterations,
     limitedUntilMs,
     waits: verdict === 'limit' ? state.waits + 1 : blameless ? state.waits : 0,
     waitedMs: blameless ? state.waitedMs : 0,
@@ -262,16 +266,15 @@ export function choiceMade(state: LoopState, choice: Of<'choice.made'>['choice']
   )
 }
 
-/** An error that ends the loop: the tree stays as it is, an open iteration is still recorded. */
+/** An error that ends the loop: the tree stays as it is, an open iteration is still recorded (tried once more if that is what failed). */
 export function failed(state: LoopState, event: Of<'error'>): LoopState {
-  if (state.outcome !== undefined && state.phase !== 'recording')
-    return state.phase === 'ended' ? state : enter({ ...state, choice: 'later' }, 'completing')
+  if (state.outcome !== undefined)
+    return enter({ ...state, current: undefined, choice: 'later' }, 'completing')
   const end = outcome('error', event.message, event.hint, { exitCode: event.exit_code ?? 1 })
   const ended = { ...state, outcome: end, choice: 'later' as const }
-  if (state.current === undefined || state.phase === 'recording')
-    return enter({ ...ended, current: undefined }, 'completing')
+  if (state.current === undefined) return enter(ended, 'completing')
   const current: Current = { ...state.current, verdict: 'error', reason: event.message, tellsNext: false }
-  return enter({ ...ended, current }, 'recording')
+  return enter(state.phase === 'recording' ? ended : { ...ended, current }, 'recording')
 }
 
 /** A dead loop: whatever it was doing is brought to its nearest safe end, as if it had been stopped there. */

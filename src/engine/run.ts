@@ -33,6 +33,8 @@ export interface Loop {
   run(): Promise<LoopState>
   /** TERM, INT, HUP: the agent is ended, the iteration recorded, the loop stopped. */
   stop(signal: 'SIGHUP' | 'SIGINT' | 'SIGTERM'): void
+  /** Something outside the commands broke (the disk, a bug): the open iteration is recorded and the loop ends. */
+  fail(error: unknown): void
 }
 
 export function createLoop(
@@ -88,6 +90,12 @@ export function createLoop(
       if (state.phase === 'ended' || state.phase === 'completing') return
       // The record that ralph ends the agent stands before the signal goes out (R18).
       tell({ type: 'stop.requested', signal }).catch(() => undefined)
+      stopping.abort('stopped')
+      agentStop.abort('stopped')
+    },
+    fail(error) {
+      if (state.phase === 'ended') return
+      tell(errorBody(error)).catch(() => undefined)
       stopping.abort('stopped')
       agentStop.abort('stopped')
     },

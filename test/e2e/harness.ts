@@ -1,0 +1,160 @@
+// A scratch repository with an OpenSpec change, and the built program run in it as a user would.
+import { execFileSync, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { onTestFinished } from 'vitest'
+import type { LoopEvent } from '../../src/core/event.ts'
+import type { StateFile } from '../../src/core/state-file.ts'
+
+export const program = resolve(import.meta.dirname, '../../dist/main.js')
+
+export interface Scratch {
+  /** Home and everything else of this test; removed at its end. */
+  readonly root: string
+  readonly repo: string
+  readonly env: NodeJS.ProcessEnv
+  git(...args: string[]): string
+  write(path: string, text: string): void
+  read(path: string): string
+  /** An executable script in the scratch folder, outside the repository. */
+  script(name: string, body: string): string
+  state(): StateFile
+}
+
+/** `n` stories of two tasks each. */
+export function tasksOf(n: number): string {
+  return Array.from(
+    { length: n },
+    (_, index) =>
+      `## ${index + 1}. Story ${index + 1}\n\n- [ ] ${index + 1}.1 first\n- [ ] ${index + 1}.2 second\n`,
+  ).join('\n')
+}
+
+export function scratch(options: { tasks?: string; commit?: boolean } = {}): Scratch {
+  const root = mkdtempSync(join(tmpdir(), 'ralph-e2e-'))
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }))
+  const repo = join(root, 'repo')
+  const home = join(root, 'home')
+  mkdirSync(home)
+  const env: NodeJS.ProcessEnv = {
+    PATH: process.env['PATH'],
+    HOME: home,
+    TMPDIR: tmpdir(),
+    LANG: 'C.UTF-8',
+    GIT_CONFIG_NOSYSTEM: '1',
+    OPENSPEC_TELEMETRY: '0',
+    NO_COLOR: '1',
+  }
+  mkdirSync(repo)
+  const at: Scratch = {
+    root,
+    repo,
+    env,
+    git: (...args) => execFileSync('git', args, { cwd: repo, env, encoding: 'utf8' }).trimEnd(),
+    write(path, text) {
+      mkdirSync(dirname(join(repo, path)), { recursive: true })
+      writeFileSync(join(repo, path), text)
+    },
+    read: (path) => readFileSync(join(repo, path), 'utf8'),
+    script(name, body) {
+      const path = join(root, name)
+      writeFileSync(path, body)
+      chmodSync(path, 0o755)
+      return path
+    },
+    state: () => JSON.parse(readFileSync(join(repo, '.claude', 'loop-state.json'), 'utf8')) as StateFile,
+  }
+  at.git('init', '-q', '-b', 'main')
+  at.git('config', 'user.name', 'User')
+  at.git('config', 'user.email', 'user@example.invalid')
+  at.write('README.md', '# scratch\n')
+  at.write('openspec/changes/demo/proposal.md', '# Demo change\n\n## Why\nBecause.\n')
+  if (options.tasks !== '') at.write('openspec/changes/demo/tasks.md', options.tasks ?? tasksOf(3))
+  if (options.commit !== false) {
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'start')
+  }
+  return at
+}
+
+export interface Finished {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Running {
+  readonly child: ChildProcess
+  readonly pid: number
+  readonly ended: Promise<Finished>
+  /** Resolves as soon as what was printed so far satisfies the predicate; rejects when the program ends before. */
+  seen(predicate: (stdout: string) => boolean): Promise<void>
+}
+
+/** Starts the built program; `ended` resolves with what it printed. */
+export function start(
+  at: Scratch,
+  args: readonly string[],
+  options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+): Running {
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd: options.cwd ?? at.repo,
+    env: { ...at.env, ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let stdout = ''
+  let stderr = ''
+  const watchers = new Set<() => void>()
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString('utf8')
+    for (const look of watchers) look()
+  })
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString('utf8')
+  })
+  const ended = new Promise<Finished>((done) => {
+    child.on('close', (code, signal) => done({ code, signal, stdout, stderr }))
+  })
+  onTestFinished(() => {
+    if (child.exitCode === null) child.kill('SIGKILL')
+  })
+  return {
+    child,
+    pid: child.pid ?? 0,
+    ended,
+    seen: (predicate) =>
+      new Promise((done, fail) => {
+        const look = (): void => {
+          if (!predicate(stdout)) return
+          watchers.delete(look)
+          done()
+        }
+        watchers.add(look)
+        ended.then(() => fail(new Error(`ended before it was seen\n${stdout}\n${stderr}`)), fail)
+        look()
+      }),
+  }
+}
+
+export function ralph(
+  at: Scratch,
+  args: readonly string[],
+  options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+): Promise<Finished> {
+  return start(at, args, options).ended
+}
+
+/** The events of a `--json` run. */
+export function eventsOf(finished: Finished): LoopEvent[] {
+  return finished.stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as LoopEvent)
+}
+
+/** Says COMPLETE after writing a file named after its story and iteration. */
+export const goodAgent =
+  'echo "work of $RALPH_STORY" > "story-$RALPH_STORY.txt"; echo done; echo "<promise>COMPLETE</promise>"'
