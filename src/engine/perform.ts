@@ -217,6 +217,7 @@ async function keepAttempt(command: Of<'keep_attempt'>, context: Context): Promi
     spec_lost: judged.lost,
     ticked: judged.ticked,
     still_open: judged.stillOpen,
+    not_asked: judged.notAsked ?? 0,
   })
 }
 
@@ -258,6 +259,7 @@ async function settleBoxes(command: Of<'settle_boxes'>, context: Context): Promi
     type: 'boxes.settled',
     n: command.n,
     remaining: forgot ? 0 : command.stillOpen,
+    not_asked: command.notAsked,
     ticked_by_ralph: tickedByRalph,
   })
 }
@@ -268,8 +270,9 @@ async function recordIteration(context: Context): Promise<void> {
   if (current === undefined) return
   const measured = await ports.usage.after(
     current.agent,
-    current.usage ?? current.ended?.usage,
-    current.sessionId,
+    current.ended?.usage ?? current.usage,
+    current.ended?.session_id ?? current.sessionId,
+    current.ended?.model ?? context.state().settings?.model,
   )
   if (measured.warning !== '') await tell({ type: 'warning', code: 'usage', message: measured.warning })
   // A plan that cannot be read is never "done"; the next reading of it stops the loop with its own error.

@@ -166,6 +166,7 @@ export function play(world: World): Run {
           spec_lost: '',
           ticked,
           still_open: before - ticked,
+          not_asked: 0,
         })
         break
       }
@@ -179,7 +180,7 @@ export function play(world: World): Run {
       case 'settle_boxes': {
         const remaining = command.ticked === 0 ? 0 : command.stillOpen
         open[storyIndex()] = remaining
-        tell({ type: 'boxes.settled', n: command.n, remaining, ticked_by_ralph: 0 })
+        tell({ type: 'boxes.settled', n: command.n, remaining, not_asked: 0, ticked_by_ralph: 0 })
         break
       }
       case 'save_checkpoint':
