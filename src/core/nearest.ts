@@ -1,42 +1,42 @@
-// Finds the name that a mistyped word was meant to be, for every "did you mean".
+// "Did you mean": the candidate that a mistyped word most likely stands for.
 
-/** The closest candidate, or none when nothing is near enough to be worth a guess. */
+/** The closest candidate, or undefined when none is close enough to be worth naming. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
-  const typed = word.toLowerCase()
   let best: string | undefined
-  // A third of the letters may be wrong: `sotp` finds `stop`, `foo` finds nothing.
-  let bestDistance = Math.max(1, Math.floor(typed.length / 3) + 1)
+  let bestDistance = Infinity
   for (const candidate of candidates) {
-    const distance = editDistance(typed, candidate.toLowerCase())
-    if (distance < bestDistance || (distance === bestDistance && best === undefined)) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase())
+    // A third of the word may be wrong; a prefix of the real name always counts ("add-exp" for "add-export").
+    const allowed = Math.max(2, Math.floor(Math.max(word.length, candidate.length) / 3))
+    const isPrefix = word.length >= 2 && candidate.toLowerCase().startsWith(word.toLowerCase())
+    if ((distance <= allowed || isPrefix) && distance < bestDistance) {
       best = candidate
       bestDistance = distance
     }
   }
-  if (best !== undefined) return best
-  const started = candidates.filter((candidate) => typed.length >= 3 && candidate.toLowerCase().startsWith(typed))
-  return started.length === 1 ? started[0] : undefined
+  return best
 }
 
-/** Damerau-Levenshtein (optimal string alignment): insert, delete, replace, swap of neighbours. */
-function editDistance(left: string, right: string): number {
-  let before: number[] = []
-  let previous = Array.from({ length: right.length + 1 }, (_, column) => column)
-  for (let row = 1; row <= left.length; row += 1) {
+/** Optimal string alignment: insert, delete, replace, and swap of neighbours (the commonest slip) cost one each. */
+function editDistance(a: string, b: string): number {
+  let beforeLast: number[] = []
+  let last = Array.from({ length: b.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= a.length; row += 1) {
     const current = [row]
-    for (let column = 1; column <= right.length; column += 1) {
-      const same = left[row - 1] === right[column - 1]
-      let cost = Math.min(
-        (previous[column] ?? 0) + 1,
+    for (let column = 1; column <= b.length; column += 1) {
+      const cost = a[row - 1] === b[column - 1] ? 0 : 1
+      let least = Math.min(
+        (last[column] ?? 0) + 1,
         (current[column - 1] ?? 0) + 1,
-        (previous[column - 1] ?? 0) + (same ? 0 : 1),
+        (last[column - 1] ?? 0) + cost,
       )
-      const swapped = left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1]
-      if (swapped && row > 1 && column > 1) cost = Math.min(cost, (before[column - 2] ?? 0) + 1)
-      current.push(cost)
+      if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]) {
+        least = Math.min(least, (beforeLast[column - 2] ?? 0) + 1)
+      }
+      current.push(least)
     }
-    before = previous
-    previous = current
+    beforeLast = last
+    last = current
   }
-  return previous[right.length] ?? 0
+  return last[b.length] ?? 0
 }

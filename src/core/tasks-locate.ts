@@ -1,0 +1,81 @@
+// Finds a task again in a plan that may have been edited since: by line and text, by text, by id; never by line alone.
+import type { Story, Task } from './story.ts'
+import { normalised } from './tasks-names.ts'
+import type { PlanBox } from './tasks-story.ts'
+
+/** How many open root tasks an agent is given at a time: splitting the story itself would change ids while boxes get ticked. */
+export const openRootsPerIteration = 8
+
+export type Located =
+  | { readonly kind: 'found'; readonly box: PlanBox }
+  | { readonly kind: 'missing' }
+  /** Several boxes could be it: who changes one of them would guess. */
+  | { readonly kind: 'ambiguous'; readonly lines: readonly number[] }
+
+/** Made once per plan: a plan may have thousands of boxes, and each of them is looked up. */
+export interface BoxIndex {
+  readonly byText: ReadonlyMap<string, readonly PlanBox[]>
+  readonly byId: ReadonlyMap<string, readonly PlanBox[]>
+}
+
+export function indexBoxes(boxes: readonly PlanBox[]): BoxIndex {
+  return { byText: groupedBy(boxes, textKey), byId: groupedBy(boxes, idKey) }
+}
+
+/** `from` is the plan that `wanted` was read in, `into` the one it is looked for in. */
+export function locate(wanted: PlanBox, from: BoxIndex, into: BoxIndex): Located {
+  const isSibling = (box: PlanBox): boolean => box.storyKey === wanted.storyKey
+  const sameText = into.byText.get(textKey(wanted)) ?? []
+  const sameStory = sameText.filter(isSibling)
+  const sameLine = sameStory.filter((box) => box.task.line === wanted.task.line)
+  // The same words several times in one story: as long as none came or went, their order tells them apart.
+  const twins = (from.byText.get(textKey(wanted)) ?? []).filter(isSibling)
+  const sameTurn = twins.length === sameStory.length ? sameStory.slice(twins.indexOf(wanted)).slice(0, 1) : []
+  const isDotted = wanted.ownId.includes('.')
+  const sameId = isDotted && sameText.length === 0 ? (into.byId.get(idKey(wanted)) ?? []) : []
+  for (const candidates of [sameLine, sameTurn, sameStory, sameText, sameId]) {
+    const [box] = candidates
+    if (candidates.length === 1 && box !== undefined) return { kind: 'found', box }
+    if (candidates.length > 1) return { kind: 'ambiguous', lines: candidates.map((each) => each.task.line) }
+  }
+  return { kind: 'missing' }
+}
+
+function groupedBy(boxes: readonly PlanBox[], key: (box: PlanBox) => string): Map<string, PlanBox[]> {
+  const groups = new Map<string, PlanBox[]>()
+  for (const box of boxes) {
+    const group = groups.get(key(box))
+    if (group === undefined) groups.set(key(box), [box])
+    else group.push(box)
+  }
+  return groups
+}
+
+function textKey(box: PlanBox): string {
+  return `${box.task.file}\n${normalised(box.description)}`
+}
+
+function idKey(box: PlanBox): string {
+  return `${box.task.file}\n${box.ownId}`
+}
+
+/** The open tasks that the next iteration is asked to do: the first open root tasks of the story, each with its subtree. */
+export function handedTasks(story: Story): readonly Task[] {
+  const handed: Task[] = []
+  let units = 0
+  let unit: Task[] = []
+  const close = (): void => {
+    const open = unit.filter((task) => task.state === 'open')
+    if (open.length > 0 && units < openRootsPerIteration) {
+      units += 1
+      handed.push(...open)
+    }
+    unit = []
+  }
+  for (const task of story.tasks) {
+    if (task.depth === 0) close()
+    unit.push(task)
+  }
+  close()
+  return handed
+}

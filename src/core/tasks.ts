@@ -1,0 +1,78 @@
+// Parses tasks.md, any shape of it, into the plan: stories, tasks, notes and lints, with OpenSpec's own counts.
+import { isDoneMark } from './box.ts'
+import type { Lint, Plan } from './story.ts'
+import { lintPlan } from './tasks-lint.ts'
+import { readLines } from './tasks-lines.ts'
+import { readStoryName, withoutDoneMark } from './tasks-names.ts'
+import { groupBoxes, type Group } from './tasks-groups.ts'
+import { readStory, type PlanBox } from './tasks-story.ts'
+
+export interface TasksFile {
+  /** Relative to the change folder. */
+  readonly file: string
+  readonly text: string
+}
+
+export interface ReadPlan extends Plan {
+  /** Every box of every file, in order. */
+  readonly boxes: readonly PlanBox[]
+}
+
+interface FileStory {
+  readonly file: string
+  readonly group: Group
+  readonly number: string
+  readonly title: string
+}
+
+export function parseTasks(files: readonly TasksFile[]): ReadPlan {
+  const stories: FileStory[] = []
+  const notes: { title: string; text: string }[] = []
+  const lints: Lint[] = []
+  for (const { file, text } of files) {
+    const { lines, unclosedFences } = readLines(text)
+    const found = groupBoxes(lines)
+    for (const group of found.groups) stories.push({ file, group, ...readStoryName(group.heading) })
+    notes.push(...found.notes)
+    for (const line of unclosedFences)
+      lints.push({ file, line, message: 'this fence never closes; it was read as text' })
+    if (found.groups.length === 0 && lines.some((line) => /^\s*(?:[-*+]|\d+[.)])\s+\S/.test(line.text))) {
+      lints.push({ file, line: 1, message: 'there are lists but no boxes: write each task as `- [ ] text`' })
+    }
+  }
+  const ids = storyIds(stories)
+  const read = stories.map((story, index) => {
+    const id = ids[index]
+    const folder = files.length > 1 ? folderOf(story.file) : ''
+    // Beside an ordinal the heading keeps its own number, or `3. C` would be shown as story 2 without a trace of the 3.
+    const title = id === undefined ? withoutDoneMark(story.group.heading) : story.title
+    return readStory(
+      story.file,
+      story.group,
+      id ?? String(index + 1),
+      folder + (title === '' ? 'All tasks' : title),
+    )
+  })
+  const boxes = read.flatMap((each) => each.boxes)
+  const named = read.map((each) => each.story)
+  const numbers = stories.map((story) => story.number)
+  return {
+    stories: named,
+    notes,
+    tasksDone: boxes.filter((box) => isDoneMark(box.mark)).length,
+    tasksTotal: boxes.length,
+    lints: [...lints, ...lintPlan(named, boxes, numbers)],
+    boxes,
+  }
+}
+
+/** The headings' numbers if all are there and differ; undefined stands for "use the ordinal". */
+function storyIds(stories: readonly FileStory[]): readonly (string | undefined)[] {
+  const numbers = stories.map(({ number, file }) => (number === '' ? '' : folderOf(file) + number))
+  const areUsable = !numbers.includes('') && new Set(numbers).size === numbers.length
+  return areUsable ? numbers : stories.map(() => undefined)
+}
+
+function folderOf(file: string): string {
+  return file.slice(0, file.lastIndexOf('/') + 1)
+}

@@ -1,0 +1,14 @@
+// "Did you mean".
+import { expect, test } from 'vitest'
+import { nearest } from '../../src/core/nearest.ts'
+
+test.each([
+  ['add-exprot', 'add-export'],
+  ['ADD-EXPORT', 'add-export'],
+  ['add-exp', 'add-export'],
+  ['lop', 'loop'],
+  ['xyzzy', undefined],
+  ['', undefined],
+])('for %j it names %j', (word, expected) => {
+  expect(nearest(word, ['fix-login', 'add-export', 'loop'])).toBe(expected)
+})
