@@ -20,6 +20,8 @@ export interface GroupOptions {
   readonly idleTimeoutMs: number
   /** From the first signal to KILL. */
   readonly graceMs: number
+  /** What to write to stdin before the first signal, for programs that can be asked to stop; empty: nothing. */
+  farewell?(): string
   onOutput(chunk: Buffer): void
   onErrorOutput(chunk: Buffer): void
 }
@@ -83,7 +85,10 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
   const end = (why: EndCause): void => {
     if (cause !== undefined) return
     cause = why
-    climbing = reap(quarry, stopLadder(options.graceMs)).finally(climbed)
+    const farewell = options.farewell?.() ?? ''
+    if (farewell !== '') child.stdin?.write(farewell)
+    const ladder = stopLadder(options.graceMs)
+    climbing = reap(quarry, farewell === '' ? ladder : [{ waitMs: farewellMs }, ...ladder]).finally(climbed)
   }
   const timer = setTimeout(() => end('timeout'), Math.min(options.timeoutMs, longestTimerMs))
   const stopIdle = watchIdle(
@@ -128,6 +133,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
 /** `setTimeout` fires at once for longer ones. */
 const longestTimerMs = 2 ** 31 - 1
 const unkillableMs = 500
+const farewellMs = 500
 
 function spawned(child: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {

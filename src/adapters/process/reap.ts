@@ -10,9 +10,9 @@ export interface Quarry {
   readonly group?: number
 }
 
-/** A signal for all that is left, and how long to wait for its effect. */
+/** A signal for all that is left, and how long to wait for its effect. Without one: only waits. */
 export interface Rung {
-  readonly signal: NodeJS.Signals
+  readonly signal?: NodeJS.Signals
   readonly waitMs: number
   /** Only the group: a leader that is asked kindly ends its tools itself. */
   readonly onlyGroup?: boolean
@@ -38,7 +38,7 @@ export async function reap(quarry: Quarry, ladder: readonly Rung[]): Promise<num
       const alive = findAlive(quarry)
       if (alive.length === 0) return []
       // KILL is sent again: a process may have forked between the look and the blow.
-      if (isFirst || signal === 'SIGKILL') {
+      if (signal !== undefined && (isFirst || signal === 'SIGKILL')) {
         for (const entry of alive)
           if (onlyGroup !== true || entry.group === quarry.group) send(entry.pid, signal)
       }
@@ -57,6 +57,11 @@ export async function reapByMarker(runId: string): Promise<{ ended: number[]; su
   const before = findAlive(quarry).map(({ pid }) => pid)
   const survivors = await reap(quarry, sweepLadder)
   return { ended: before.filter((pid) => !survivors.includes(pid)), survivors }
+}
+
+/** KILL to all of the run at once, without waiting: for a user who has asked twice. */
+export function killNow(runId: string): void {
+  for (const { pid } of findAlive({ marker: { RALPH_RUN_ID: runId } })) send(pid, 'SIGKILL')
 }
 
 /** For what is left when the leader is gone. */

@@ -1,0 +1,219 @@
+// The Agent port: starts the program, listens to it, and resolves when nothing of it is alive.
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { StringDecoder } from 'node:string_decoder'
+import type { AgentEnded, AgentEnding } from '../../core/event.ts'
+import type { Agent, AgentSignal, AgentTask } from '../../ports.ts'
+import { faultCode, faultMessage } from '../process/fault.ts'
+import { startGroup, type Group } from '../process/group.ts'
+import { lineSplitter } from '../process/lines.ts'
+import { processIdentity } from '../process/table.ts'
+import { boundedTail } from '../process/tail.ts'
+import { openTranscript } from '../process/transcript.ts'
+import { echoFilter } from './echo.ts'
+import { agentEnvironment } from './environment.ts'
+import { gitIdentity } from './identity.ts'
+import type { AgentKind, AgentRun, Listener } from './kind.ts'
+import { agentKind } from './table.ts'
+import { startTurn, type Turn } from './turn.ts'
+
+export interface AgentsOptions {
+  /** What `--agent-command` says. */
+  readonly command?: string
+  readonly model?: string
+  /** What stands after `--`. */
+  readonly passThrough: readonly string[]
+  /** `--agent-env`. */
+  readonly agentEnv: Readonly<Record<string, string>>
+  /** `--no-api-key`. */
+  readonly noApiKey: boolean
+  /** The user's. */
+  readonly env: NodeJS.ProcessEnv
+  /** From the first signal to KILL. */
+  readonly graceMs: number
+  /** How long an agent whose turn is over may take to leave. */
+  readonly turnGraceMs?: number
+  readonly transcriptMaxBytes?: number
+}
+
+export function createAgents(options: AgentsOptions): Agent {
+  return {
+    async work(task, stop, tell) {
+      const kind = agentKind(task.agent)
+      if (kind === undefined) return notStarted('missing', `There is no agent called ${task.agent}.`)
+      if (stop.aborted) return notStarted(causeOf(stop), '')
+      const tempDir = await mkdtemp(join(options.env['TMPDIR'] ?? tmpdir(), 'ralph-'))
+      try {
+        return await runTurn({ kind, task, stop, tell, options, tempDir })
+      } finally {
+        await rm(tempDir, { recursive: true, force: true, maxRetries: 3 })
+      }
+    },
+  }
+}
+
+interface Running {
+  readonly kind: AgentKind
+  readonly task: AgentTask
+  readonly stop: AbortSignal
+  readonly tell: (signal: AgentSignal) => void
+  readonly options: AgentsOptions
+  readonly tempDir: string
+}
+
+async function runTurn(running: Running): Promise<AgentEnded> {
+  const { kind, task, stop, tell, options, tempDir } = running
+  const run: AgentRun = {
+    prompt: task.prompt,
+    cwd: task.cwd,
+    model: options.model,
+    command: options.command,
+    passThrough: options.passThrough,
+    isRoot: process.getuid?.() === 0,
+  }
+  const launch = kind.launch(run)
+  const env = agentEnvironment({
+    user: options.env,
+    task: task.env,
+    kind: { ...launch.env, ...(kind.hidesGitConfig === true && (await gitIdentity(task.cwd, options.env))) },
+    own: options.agentEnv,
+    hidden: options.noApiKey ? kind.keys : [],
+    tempDir,
+  })
+  const transcript = openTranscript(
+    task.transcript,
+    options.transcriptMaxBytes ?? transcriptMaxBytes,
+    (message) => tell({ type: 'warning', message }),
+  )
+  const stderr = boundedTail(stderrBytes)
+  const listener = kind.listen(run)
+  let group: Group | undefined
+  const turn = startTurn(kind, tell, () => group?.cause !== undefined)
+  const ear =
+    kind.speaks === 'lines' ? lineEar(listener, turn, tell, () => group) : textEar(task.prompt, turn)
+  const pulse = throttled(() => tell({ type: 'activity' }))
+  let leaving: NodeJS.Timeout | undefined
+
+  try {
+    group = await startGroup({
+      ...launch,
+      cwd: task.cwd,
+      env,
+      ...(kind.keepsInput === true && { keepsInput: true }),
+      marker: markerOf(task),
+      timeoutMs: task.timeoutMs,
+      idleTimeoutMs: task.idleTimeoutMs,
+      graceMs: options.graceMs,
+      farewell: () => (turn.isOver ? '' : (listener.cancel?.() ?? '')),
+      onOutput(chunk) {
+        transcript.write(chunk)
+        pulse()
+        ear.feed(chunk)
+        // Some stay for minutes after their last word, for a background task of their own (R15).
+        if (turn.isOver)
+          leaving ??= setTimeout(() => group?.end('turn_over'), options.turnGraceMs ?? turnGraceMs)
+        if (turn.isOver && kind.keepsInput === true) group?.closeInput()
+      },
+      onErrorOutput(chunk) {
+        transcript.write(chunk)
+        pulse()
+        stderr.feed(chunk)
+      },
+    })
+  } catch (error) {
+    transcript.close()
+    return cannotStart(error, launch.file, task.cwd)
+  }
+  tell({ type: 'started', pid: group.pid, pidStarted: processIdentity(group.pid) })
+  const onStop = (): void => group?.end(turn.isOver ? 'turn_over' : causeOf(stop))
+  stop.addEventListener('abort', onStop, { once: true })
+  if (stop.aborted) onStop()
+  const end = await group.ended
+  stop.removeEventListener('abort', onStop)
+  clearTimeout(leaving)
+  ear.end()
+  transcript.close()
+  if (end.leftBehind > 0) {
+    tell({
+      type: 'warning',
+      message: `The agent left ${end.leftBehind} of its processes running; ralph ended them.`,
+    })
+  }
+  return turn.end(end, stderr.text())
+}
+
+const transcriptMaxBytes = 1024 ** 3
+const stderrBytes = 16_384
+const turnGraceMs = 5000
+/** A longer line is no event that matters: the largest are tool results. */
+const lineMaxBytes = 32 * 1024 * 1024
+
+interface Ear {
+  feed(chunk: Buffer): void
+  end(): void
+}
+
+function lineEar(
+  listener: Listener,
+  turn: Turn,
+  tell: (signal: AgentSignal) => void,
+  group: () => Group | undefined,
+): Ear {
+  return lineSplitter(
+    lineMaxBytes,
+    (line) => {
+      for (const fact of listener.hear(line, Date.now())) {
+        turn.hear(fact)
+        if (fact.type === 'say') group()?.write(fact.text)
+        if (fact.type === 'failed' && fact.isHopeless === true) group()?.end('hopeless')
+      }
+    },
+    (bytes) =>
+      tell({ type: 'warning', message: `A line of ${bytes} bytes was not read; it is in the transcript.` }),
+  )
+}
+
+function textEar(prompt: string, turn: Turn): Ear {
+  const decoder = new StringDecoder('utf8')
+  const filter = echoFilter(prompt)
+  const hear = (text: string): void => {
+    if (text !== '') turn.hear({ type: 'text', text, isPartial: true })
+  }
+  return {
+    feed: (chunk) => hear(filter.feed(decoder.write(chunk))),
+    end: () => hear(filter.feed(decoder.end()) + filter.end()),
+  }
+}
+
+/** Of the iteration, not only of the run: what the user's gates left running is not the agent's. */
+function markerOf(task: AgentTask): Record<string, string> {
+  const names = ['RALPH_RUN_ID', 'RALPH_ITERATION']
+  return Object.fromEntries(Object.entries(task.env).filter(([name]) => names.includes(name)))
+}
+
+function causeOf(stop: AbortSignal): 'budget' | 'stopped' {
+  return stop.reason === 'budget' ? 'budget' : 'stopped'
+}
+
+function cannotStart(error: unknown, file: string, cwd: string): AgentEnded {
+  // ENOENT is also what spawn says when the folder is gone (R14).
+  if (!existsSync(cwd)) return notStarted('crash', `The work tree ${cwd} is gone.`)
+  const isMissing = ['ENOENT', 'EACCES', 'ENOTDIR'].includes(faultCode(error))
+  return notStarted(isMissing ? 'missing' : 'crash', `${file} could not be started: ${faultMessage(error)}`)
+}
+
+function notStarted(ending: AgentEnding, lastWords: string): AgentEnded {
+  return { ending, promise: { kind: 'none' }, last_words: lastWords, survivors: [] }
+}
+
+function throttled(act: () => void): () => void {
+  let last = Number.NEGATIVE_INFINITY
+  return () => {
+    const now = performance.now()
+    if (now - last < 1000) return
+    last = now
+    act()
+  }
+}

@@ -1,0 +1,148 @@
+// Claude Code: `claude -p`, stream-json.
+import type { UsageFigures } from '../../core/usage.ts'
+import { endingOfError, endingOfStatus } from './failure.ts'
+import { at, countAt, listAt, parseJson, shortInput, textAt } from './json.ts'
+import type { AgentFact, AgentKind } from './kind.ts'
+import { resetTime } from './reset-time.ts'
+
+export const claude: AgentKind = {
+  program: 'claude',
+  speaks: 'lines',
+  keys: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN'],
+  launch({ prompt, model, passThrough, isRoot }) {
+    // Whoever names permissions of their own gets those and no others.
+    const hasOwnRules = passThrough.some((arg) =>
+      /^--(?:permission-mode|allowed-?tools|disallowed-?tools|dangerously-skip-permissions)\b/i.test(arg),
+    )
+    return {
+      file: 'claude',
+      args: [
+        '-p',
+        '--output-format',
+        'stream-json',
+        '--verbose',
+        ...(hasOwnRules ? [] : ['--dangerously-skip-permissions']),
+        ...(model === undefined ? [] : ['--model', model]),
+        ...passThrough,
+      ],
+      env: {
+        // An update in the middle of a loop would change the agent under it.
+        DISABLE_AUTOUPDATER: '1',
+        // It refuses to skip permissions as root otherwise.
+        ...(isRoot && { IS_SANDBOX: '1' }),
+      },
+      input: prompt,
+    }
+  },
+  listen: () => ({ hear: (line, nowMs) => (canMatter(line) ? parseClaude(parseJson(line), nowMs) : []) }),
+  diagnose: (exitCode, stderr) => {
+    const ending = exitCode === 0 ? 'crash' : endingOfError(stderr)
+    return ending === 'crash' ? undefined : ending
+  },
+}
+
+export function parseClaude(event: unknown, nowMs: number): readonly AgentFact[] {
+  switch (textAt(event, 'type')) {
+    case 'system':
+      return system(event)
+    case 'assistant':
+      return assistant(event)
+    case 'rate_limit_event': {
+      const resetsAt = countAt(event, 'rate_limit_info', 'resetsAt')
+      const isRejected = textAt(event, 'rate_limit_info', 'status') === 'rejected'
+      return isRejected && resetsAt > 0 ? [{ type: 'resets', atMs: resetsAt * 1000 }] : []
+    }
+    case 'result':
+      return result(event, nowMs)
+    default:
+      return []
+  }
+}
+
+function system(event: unknown): readonly AgentFact[] {
+  const subtype = textAt(event, 'subtype')
+  if (subtype === 'init') {
+    const [id, model] = [textAt(event, 'session_id'), textAt(event, 'model')]
+    return [
+      ...(id === '' ? [] : [{ type: 'session', id } as const]),
+      ...(model === '' ? [] : [{ type: 'model', model } as const]),
+    ]
+  }
+  if (subtype !== 'api_retry') return []
+  const status = countAt(event, 'error_status')
+  const ending = status === 0 ? 'offline' : endingOfStatus(status)
+  // 2.1 retries a 401 ten times over three minutes; no retry brings a login back.
+  if (ending !== 'auth') return [{ type: 'retry', ending }]
+  return [{ type: 'failed', ending, message: `${textAt(event, 'error')} (HTTP ${status})`, isHopeless: true }]
+}
+
+function assistant(event: unknown): readonly AgentFact[] {
+  // A sub-agent's words are for its parent; a synthetic message is the CLI's own error text.
+  if (textAt(event, 'parent_tool_use_id') !== '' || textAt(event, 'message', 'model') === '<synthetic>')
+    return []
+  return listAt(event, 'message', 'content').flatMap((block): AgentFact[] => {
+    const type = textAt(block, 'type')
+    if (type === 'text') return [{ type: 'text', text: textAt(block, 'text') }]
+    if (type !== 'tool_use') return []
+    const name = textAt(block, 'name')
+    const tool: AgentFact = { type: 'tool', name, input: shortInput(at(block, 'input')) }
+    return name === 'AskUserQuestion' ? [tool, { type: 'halted', ending: 'question' }] : [tool]
+  })
+}
+
+function result(event: unknown, nowMs: number): readonly AgentFact[] {
+  const facts: AgentFact[] = []
+  const figures = usageOf(event)
+  if (figures !== undefined) facts.push({ type: 'usage', figures })
+  const message = textAt(event, 'result')
+  if (at(event, 'is_error') === true || textAt(event, 'subtype') !== 'success') {
+    const resetsAtMs = resetTime(message, nowMs)
+    const ending = endingOfResult(event, message)
+    facts.push({
+      type: 'failed',
+      ending,
+      message: message || textAt(event, 'subtype'),
+      ...(ending === 'limit' && resetsAtMs !== undefined && { resetsAtMs }),
+    })
+    return facts
+  }
+  // "Unknown command: /word" and its like: success, exit 0, and the model was never asked.
+  if (at(event, 'num_turns') === 0) return [...facts, { type: 'failed', ending: 'no_turn', message }]
+  if (listAt(event, 'permission_denials').length > 0)
+    facts.push({ type: 'halted', ending: 'refused_permission' })
+  return [...facts, { type: 'turn_over' }]
+}
+
+function endingOfResult(event: unknown, message: string): ReturnType<typeof endingOfStatus> {
+  const status = countAt(event, 'api_error_status')
+  if (/credit balance|not logged in|invalid api key|please run \/login/i.test(message)) return 'auth'
+  if (status > 0) return endingOfStatus(status)
+  return textAt(event, 'terminal_reason') === 'api_error' ? 'offline' : 'crash'
+}
+
+/** `modelUsage` counts sub-agents, `usage` does not; assistant events repeat the same figures and are useless. */
+function usageOf(event: unknown): UsageFigures | undefined {
+  const models = at(event, 'modelUsage')
+  if (typeof models !== 'object' || models === null) return undefined
+  const sum = (field: string): number =>
+    Object.values(models).reduce((total: number, model) => total + countAt(model, field), 0)
+  const cost = at(event, 'total_cost_usd')
+  return {
+    input_tokens: sum('inputTokens'),
+    output_tokens: sum('outputTokens'),
+    cache_read_tokens: sum('cacheReadInputTokens'),
+    cache_creation_tokens: sum('cacheCreationInputTokens'),
+    ...(typeof cost === 'number' && cost >= 0 && { cost_usd: cost }),
+  }
+}
+
+/** Tool results are most of the bytes and tell nothing; a quote inside a JSON string is escaped, so these words are structure. */
+function canMatter(line: Buffer): boolean {
+  if (line.length < 4096) return true
+  if (line.subarray(0, 14).equals(userHead)) return false
+  return needles.some((needle) => line.includes(needle))
+}
+const userHead = Buffer.from('{"type":"user"')
+const needles = ['"type":"assistant"', '"type":"result"', '"type":"system"', '"type":"rate_limit_event"'].map(
+  (text) => Buffer.from(text),
+)

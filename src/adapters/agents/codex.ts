@@ -1,0 +1,120 @@
+// Codex: `codex exec --json`.
+import { endingOfError } from './failure.ts'
+import { at, countAt, listAt, parseJson, shortInput, textAt } from './json.ts'
+import type { AgentFact, AgentKind } from './kind.ts'
+import { resetTime } from './reset-time.ts'
+
+export const codex: AgentKind = {
+  program: 'codex',
+  speaks: 'lines',
+  keys: ['OPENAI_API_KEY', 'CODEX_API_KEY'],
+  launch({ prompt, model, passThrough }) {
+    const hasOwnRules = passThrough.some((arg) =>
+      /^(?:--sandbox|-s|--full-auto|--ask-for-approval|-a|--dangerously-bypass.*|--yolo)\b/.test(arg),
+    )
+    return {
+      file: 'codex',
+      args: [
+        'exec',
+        '--json',
+        ...(hasOwnRules ? [] : ['--dangerously-bypass-approvals-and-sandbox']),
+        '--skip-git-repo-check',
+        ...(model === undefined ? [] : ['-m', model]),
+        ...passThrough,
+        '-',
+      ],
+      env: {},
+      input: prompt,
+    }
+  },
+  listen: () => {
+    const running = new Set<string>()
+    return {
+      hear: (line, nowMs) => {
+        if (!canMatter(line)) return []
+        const event = parseJson(line)
+        const facts = parseCodex(event, nowMs)
+        const id = textAt(event, 'item', 'id')
+        if (textAt(event, 'type') === 'item.started') running.add(id)
+        if (textAt(event, 'type') === 'item.completed') running.delete(id)
+        if (textAt(event, 'type') !== 'turn.completed' || running.size === 0) return facts
+        // A command that takes long goes on after the turn; Codex ends it when it leaves.
+        return [
+          {
+            type: 'warning',
+            message: `Codex ended its turn while ${running.size} of its commands still ran; they were ended.`,
+          },
+          ...facts,
+        ]
+      },
+    }
+  },
+  diagnose: (exitCode, stderr) => {
+    const ending = exitCode === 0 ? 'crash' : endingOfError(stderr)
+    return ending === 'crash' ? undefined : ending
+  },
+}
+
+export function parseCodex(event: unknown, nowMs: number): readonly AgentFact[] {
+  switch (textAt(event, 'type')) {
+    case 'thread.started':
+      return [{ type: 'session', id: textAt(event, 'thread_id') }]
+    case 'item.started':
+      return toolOf(at(event, 'item'))
+    case 'item.completed':
+      return completed(at(event, 'item'))
+    case 'error': {
+      // Not the end: it connects again by itself. Without a login it never will.
+      const message = textAt(event, 'message')
+      const ending = endingOfError(message)
+      if (ending === 'auth') return [{ type: 'failed', ending, message, isHopeless: true }]
+      return ending === 'crash' ? [] : [{ type: 'retry', ending }]
+    }
+    case 'turn.failed': {
+      const message = textAt(event, 'error', 'message')
+      const ending = endingOfError(message)
+      const resetsAtMs = ending === 'limit' ? resetTime(message, nowMs) : undefined
+      return [{ type: 'failed', ending, message, ...(resetsAtMs !== undefined && { resetsAtMs }) }]
+    }
+    case 'turn.completed': {
+      const cached = countAt(event, 'usage', 'cached_input_tokens')
+      const figures = {
+        // Its input counts what was cached; ours does not.
+        input_tokens: Math.max(0, countAt(event, 'usage', 'input_tokens') - cached),
+        output_tokens: countAt(event, 'usage', 'output_tokens'),
+        cache_read_tokens: cached,
+        cache_creation_tokens: 0,
+      }
+      return [{ type: 'usage', figures }, { type: 'turn_over' }]
+    }
+    default:
+      return []
+  }
+}
+
+function completed(item: unknown): readonly AgentFact[] {
+  const type = textAt(item, 'type')
+  if (type === 'agent_message') return [{ type: 'text', text: textAt(item, 'text') }]
+  if (type === 'file_change') {
+    const paths = listAt(item, 'changes').map((change) => textAt(change, 'path'))
+    return [{ type: 'tool', name: 'file_change', input: shortInput(paths.join(' ')) }]
+  }
+  return []
+}
+
+function toolOf(item: unknown): readonly AgentFact[] {
+  const type = textAt(item, 'type')
+  if (type === 'command_execution') return [{ type: 'tool', name: 'shell', input: shortInput(item) }]
+  if (type === 'mcp_tool_call')
+    return [{ type: 'tool', name: textAt(item, 'tool'), input: shortInput(at(item, 'arguments')) }]
+  return type === 'web_search' ? [{ type: 'tool', name: type, input: shortInput(item) }] : []
+}
+
+/** A command's output comes whole in its `item.completed`, which only its short siblings can be told apart from by the head. */
+function canMatter(line: Buffer): boolean {
+  return (
+    line.length < 65_536 ||
+    line.subarray(0, 200).includes('"agent_message"') ||
+    !line.subarray(0, 200).includes('item.completed')
+  )
+}

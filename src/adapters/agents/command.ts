@@ -1,0 +1,38 @@
+// Any program as agent: run by `sh -c`, prompt on stdin, its stdout is what the assistant says.
+import type { AgentKind } from './kind.ts'
+
+export const command: AgentKind = {
+  speaks: 'text',
+  // What it calls is not known: none of the known keys may pay.
+  keys: [
+    'ANTHROPIC_API_KEY',
+    'ANTHROPIC_AUTH_TOKEN',
+    'OPENAI_API_KEY',
+    'CODEX_API_KEY',
+    'GEMINI_API_KEY',
+    'GOOGLE_API_KEY',
+  ],
+  launch: ({ prompt, command: program, passThrough }) => ({
+    ...shell(program ?? '', passThrough),
+    env: {},
+    input: prompt,
+  }),
+  listen: () => ({ hear: () => [] }),
+  diagnose(exitCode, stderr) {
+    // What a shell answers when there is no such program; a script whose last command is missing says the same.
+    const isMissing =
+      (exitCode === 127 && /not found|no such file/i.test(stderr)) ||
+      (exitCode === 126 && /permission denied/i.test(stderr))
+    return isMissing ? 'missing' : undefined
+  },
+}
+
+/** Pass-through arguments come as words of their own, whatever is in them. */
+export function shell(
+  program: string,
+  passThrough: readonly string[],
+): { file: string; args: readonly string[] } {
+  return passThrough.length === 0
+    ? { file: 'sh', args: ['-c', program] }
+    : { file: 'sh', args: ['-c', `${program} "$@"`, 'sh', ...passThrough] }
+}

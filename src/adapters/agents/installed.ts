@@ -1,0 +1,79 @@
+// Which agents are there, and who pays for their calls: by looking, without starting any of them.
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { faultCode } from '../process/fault.ts'
+import { at, textAt } from './json.ts'
+import type { AgentName } from './kind.ts'
+import { agentKinds } from './table.ts'
+
+/** In order of preference; only those that a user installs. */
+const preferred = ['claude', 'codex', 'opencode', 'gemini'] as const satisfies readonly AgentName[]
+
+export function installedAgents(env: NodeJS.ProcessEnv): AgentName[] {
+  return preferred.filter((name) => findProgram(agentKinds[name].program ?? name, env) !== '')
+}
+
+/** Path of the program on PATH, or empty. */
+export function findProgram(program: string, env: NodeJS.ProcessEnv): string {
+  const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
+  return folders.map((folder) => join(folder, program)).find(isExecutable) ?? ''
+}
+
+/** One line for the banner and `doctor`: a key in the environment may bill a user who has a subscription (R12). */
+export function billing(agent: string, env: NodeJS.ProcessEnv): string {
+  const home = env['HOME'] ?? ''
+  const has = (name: string): boolean => (env[name] ?? '') !== ''
+  switch (agent) {
+    case 'claude': {
+      if (has('CLAUDE_CODE_USE_BEDROCK')) return 'Amazon Bedrock (CLAUDE_CODE_USE_BEDROCK)'
+      if (has('CLAUDE_CODE_USE_VERTEX')) return 'Google Vertex (CLAUDE_CODE_USE_VERTEX)'
+      const key = ['ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_KEY'].find(has)
+      if (key !== undefined) return `API key (${key})`
+      if (has('CLAUDE_CODE_OAUTH_TOKEN')) return 'subscription login (CLAUDE_CODE_OAUTH_TOKEN)'
+      const config = env['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude')
+      return existsSync(join(config, '.credentials.json')) ? 'subscription login' : 'unknown'
+    }
+    case 'codex': {
+      if (has('CODEX_API_KEY')) return 'API key (CODEX_API_KEY)'
+      const file = join(env['CODEX_HOME'] ?? join(home, '.codex'), 'auth.json')
+      const login = readJson(file)
+      if (at(login, 'tokens') !== undefined && at(login, 'tokens') !== null) return 'subscription login'
+      return textAt(login, 'OPENAI_API_KEY') === '' ? 'unknown' : `API key (${file})`
+    }
+    case 'gemini': {
+      const key = ['GEMINI_API_KEY', 'GOOGLE_API_KEY'].find(has)
+      if (key !== undefined) return `API key (${key})`
+      return existsSync(join(home, '.gemini', 'oauth_creds.json')) ? 'Google login' : 'unknown'
+    }
+    case 'opencode': {
+      const key = agentKinds.opencode.keys.find(has)
+      if (key !== undefined) return `API key (${key}), if its provider is chosen`
+      return existsSync(join(env['XDG_DATA_HOME'] ?? join(home, '.local', 'share'), 'opencode', 'auth.json'))
+        ? 'logins of opencode'
+        : 'unknown'
+    }
+    case 'demo':
+      return 'free (no model is called)'
+    default:
+      return 'unknown'
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch (error) {
+    if (faultCode(error) !== '') return false
+    throw error
+  }
+}
+
+function readJson(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    if (error instanceof SyntaxError || faultCode(error) !== '') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,79 @@
+// What ralph knows of one kind of agent: how it is called, and what its lines say. All of it pure.
+import type { AgentEnding } from '../../core/event.ts'
+import type { UsageFigures } from '../../core/usage.ts'
+
+export const agentNames = ['claude', 'codex', 'opencode', 'gemini', 'command', 'acp', 'demo'] as const
+export type AgentName = (typeof agentNames)[number]
+
+/** What a line tells; a kind makes these of its own protocol. */
+export type AgentFact =
+  | { readonly type: 'session'; readonly id: string }
+  | { readonly type: 'model'; readonly model: string }
+  /** The assistant's own words, never a tool's, a sub-agent's or the prompt's. A partial one goes on in the next. */
+  | { readonly type: 'text'; readonly text: string; readonly isPartial?: true }
+  | { readonly type: 'tool'; readonly name: string; readonly input: string }
+  /** Of the whole run so far, or of one step, to be added up. */
+  | { readonly type: 'usage'; readonly figures: UsageFigures; readonly isStep?: true }
+  /** Known before the failure that it belongs to. */
+  | { readonly type: 'resets'; readonly atMs: number }
+  /** The agent tries again by itself; why. */
+  | { readonly type: 'retry'; readonly ending: AgentEnding }
+  /** Its protocol calls the turn an error. `isHopeless`: it would go on trying, but ralph knows better. */
+  | {
+      readonly type: 'failed'
+      readonly ending: AgentEnding
+      readonly message: string
+      readonly resetsAtMs?: number
+      readonly isHopeless?: true
+    }
+  /** Its protocol says that the turn is over and went well. */
+  | { readonly type: 'turn_over' }
+  /** Why a turn without a promise may have ended. */
+  | { readonly type: 'halted'; readonly ending: 'question' | 'refused_permission' }
+  /** To be written to its stdin. */
+  | { readonly type: 'say'; readonly text: string }
+  | { readonly type: 'warning'; readonly message: string }
+
+export interface AgentRun {
+  readonly prompt: string
+  readonly cwd: string
+  readonly model: string | undefined
+  /** What `--agent-command` says. */
+  readonly command: string | undefined
+  /** What stands after `--`. */
+  readonly passThrough: readonly string[]
+  readonly isRoot: boolean
+}
+
+export interface Launch {
+  readonly file: string
+  readonly args: readonly string[]
+  /** On top of the user's environment. */
+  readonly env: Readonly<Record<string, string>>
+  readonly input: string
+}
+
+/** One conversation: lines in, facts out. */
+export interface Listener {
+  /** One line without its break. Whatever it is, it must not throw. */
+  hear(line: Buffer, nowMs: number): readonly AgentFact[]
+  /** For protocols that can be asked to stop: what to say before the first signal. */
+  cancel?(): string
+}
+
+export interface AgentKind {
+  /** The program to look for on PATH; none for those that need no installation. */
+  readonly program?: string
+  /** `lines`: a protocol that says when a turn is over. `text`: stdout is what the assistant says. */
+  readonly speaks: 'lines' | 'text'
+  /** stdin stays open during the turn. */
+  readonly keepsInput?: true
+  /** Its tools do not see the user's git configuration, so the identity has to come by environment. */
+  readonly hidesGitConfig?: true
+  /** Variables whose value pays for a call, hidden by `--no-api-key`. */
+  readonly keys: readonly string[]
+  launch(run: AgentRun): Launch
+  listen(run: AgentRun): Listener
+  /** For an end without a word of the protocol: what exit code and stderr say, if they say it. */
+  diagnose?(exitCode: number | undefined, stderr: string): AgentEnding | undefined
+}

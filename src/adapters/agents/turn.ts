@@ -1,0 +1,152 @@
+// One turn of an agent as it unfolds: gathers the facts, and decides at the end how it went.
+import type { AgentEnded, AgentEnding } from '../../core/event.ts'
+import { promiseScanner } from '../../core/promise.ts'
+import type { UsageFigures } from '../../core/usage.ts'
+import type { AgentSignal } from '../../ports.ts'
+import type { GroupEnd } from '../process/group.ts'
+import type { AgentFact, AgentKind } from './kind.ts'
+import { talk } from './talk.ts'
+
+export interface Turn {
+  /** Nothing after ralph's own decision to end it can change the verdict (R18). */
+  hear(fact: AgentFact): void
+  /** Whether its protocol has said that it is over, well or not. */
+  readonly isOver: boolean
+  end(end: GroupEnd, stderr: string): AgentEnded
+}
+
+export function startTurn(
+  kind: AgentKind,
+  tell: (signal: AgentSignal) => void,
+  wasEnded: () => boolean,
+): Turn {
+  const scanner = promiseScanner()
+  const words = talk((text) => tell({ type: 'message', text }))
+  let lastWords = ''
+  let isMidMessage = false
+  let hasWorked = false
+  let isOver = false
+  let sessionId: string | undefined
+  let model: string | undefined
+  let usage: UsageFigures | undefined
+  let resetsAtMs: number | undefined
+  let retrying: AgentEnding | undefined
+  let halted: AgentEnding | undefined
+  let failed: Extract<AgentFact, { type: 'failed' }> | undefined
+
+  const endMessage = (): void => {
+    if (!isMidMessage) return
+    scanner.endMessage()
+    words.flush()
+    isMidMessage = false
+  }
+
+  const hearText = (text: string, isPartial: boolean): void => {
+    if (!isPartial) endMessage()
+    if (!isMidMessage) lastWords = ''
+    lastWords = (lastWords + text.slice(-lastWordsLimit)).slice(-lastWordsLimit)
+    scanner.feed(text)
+    words.add(text)
+    isMidMessage = true
+    if (!isPartial) endMessage()
+  }
+
+  const conclude = (end: GroupEnd, stderr: string): { ending: AgentEnding; hasVerdict: boolean } => {
+    if (failed !== undefined) return { ending: failed.ending, hasVerdict: false }
+    if (isOver) return { ending: 'finished', hasVerdict: true }
+    if (end.cause !== undefined) return { ending: endingOfCause(end.cause, retrying), hasVerdict: false }
+    const diagnosis = kind.diagnose?.(end.exitCode, stderr)
+    if (kind.speaks === 'lines') {
+      // Without the word of its protocol a turn has not ended well, whatever the exit code.
+      const fallback = end.exitCode === 0 && !hasWorked ? 'no_turn' : 'crash'
+      return { ending: diagnosis ?? fallback, hasVerdict: false }
+    }
+    if (diagnosis !== undefined && !hasWorked) return { ending: diagnosis, hasVerdict: false }
+    return { ending: end.exitCode === 0 ? 'finished' : 'crash', hasVerdict: end.exitCode !== undefined }
+  }
+
+  return {
+    get isOver() {
+      return isOver
+    },
+    hear(fact) {
+      if (fact.type === 'session') {
+        sessionId = fact.id
+        tell({ type: 'session', sessionId })
+      }
+      if (fact.type === 'usage') {
+        usage = fact.isStep === true ? added(usage, fact.figures) : fact.figures
+        tell({ type: 'usage', ...usage })
+      }
+      if (fact.type === 'model') model = fact.model
+      if (fact.type === 'warning') tell({ type: 'warning', message: fact.message })
+      if (isOver || wasEnded()) return
+      if (fact.type === 'text') hearText(fact.text, fact.isPartial === true)
+      if (fact.type === 'tool') {
+        endMessage()
+        tell({ type: 'tool', name: fact.name, input: fact.input })
+      }
+      if (fact.type === 'text' || fact.type === 'tool') {
+        hasWorked = true
+        retrying = undefined
+        halted = undefined
+      }
+      if (fact.type === 'resets') resetsAtMs = fact.atMs
+      if (fact.type === 'retry') {
+        retrying = fact.ending
+        tell({ type: 'activity' })
+      }
+      if (fact.type === 'halted') halted = fact.ending
+      if (fact.type === 'failed') {
+        failed = fact
+        resetsAtMs ??= fact.resetsAtMs
+      }
+      if (fact.type === 'failed' || fact.type === 'turn_over') isOver = true
+    },
+    end(end, stderr) {
+      endMessage()
+      words.flush()
+      const { ending, hasVerdict } = conclude(end, stderr)
+      const promise = hasVerdict ? scanner.end() : ({ kind: 'none' } as const)
+      const isWaiting = ending === 'limit' || ending === 'overloaded' || ending === 'offline'
+      return {
+        ending: ending === 'finished' && promise.kind === 'none' ? (halted ?? ending) : ending,
+        promise,
+        ...(end.exitCode !== undefined && { exit_code: end.exitCode }),
+        ...(end.signal !== undefined && { signal: end.signal }),
+        ...(sessionId !== undefined && { session_id: sessionId }),
+        last_words: failed?.message ?? (lastWords.trim() || stderr.trim().slice(-lastWordsLimit)),
+        ...(isWaiting && resetsAtMs !== undefined && { resets_at_ms: resetsAtMs }),
+        ...(usage !== undefined && { usage }),
+        ...(model !== undefined && { model }),
+        survivors: end.survivors,
+      }
+    },
+  }
+}
+
+const lastWordsLimit = 2000
+
+/** Time that ran out while the agent waited for its provider is not the story's fault. */
+function endingOfCause(
+  cause: NonNullable<GroupEnd['cause']>,
+  retrying: AgentEnding | undefined,
+): AgentEnding {
+  if (cause === 'timeout' || cause === 'idle') return retrying ?? cause
+  return cause === 'budget' ? 'budget' : cause === 'stopped' ? 'stopped' : 'crash'
+}
+
+function added(sum: UsageFigures | undefined, step: UsageFigures): UsageFigures {
+  if (sum === undefined) return step
+  const cost =
+    sum.cost_usd === undefined && step.cost_usd === undefined
+      ? undefined
+      : (sum.cost_usd ?? 0) + (step.cost_usd ?? 0)
+  return {
+    input_tokens: sum.input_tokens + step.input_tokens,
+    output_tokens: sum.output_tokens + step.output_tokens,
+    cache_read_tokens: sum.cache_read_tokens + step.cache_read_tokens,
+    cache_creation_tokens: sum.cache_creation_tokens + step.cache_creation_tokens,
+    ...(cost !== undefined && { cost_usd: cost }),
+  }
+}
