@@ -1,7 +1,6 @@
 // Settles every setting: flag, then variable, then project file, then user file, then default; and remembers which it was.
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { RalphError } from '../core/error.ts'
 import { nearest } from '../core/nearest.ts'
 import { readSettingsFile } from './files.ts'
 import type { SettingsFile } from './files.ts'
@@ -23,6 +22,8 @@ export interface SettingEntry {
 export interface LoadedConfig {
   readonly config: Config
   readonly entries: readonly SettingEntry[]
+  /** Misspelt variables: to be said, not refused. */
+  readonly warnings: readonly string[]
 }
 
 /** As written on the command line: texts, lists of texts, or true. */
@@ -36,7 +37,6 @@ export interface ConfigSources {
 }
 
 export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> {
-  refuseUnknownVariables(sources.env)
   const project =
     sources.projectFolder === undefined ? undefined : await readSettingsFile(sources.projectFolder)
   const user = await readSettingsFile(userFolder(sources.env))
@@ -45,7 +45,7 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
     entries.filter((entry) => 'value' in entry).map((entry) => [entry.key, entry.value]),
   )
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each value has passed the schema of its own key
-  return { config: config as unknown as Config, entries }
+  return { config: config as unknown as Config, entries, warnings: misspeltVariables(sources.env) }
 }
 
 export function userFolder(env: NodeJS.ProcessEnv): string {
@@ -89,19 +89,12 @@ function isLoopsOwn(variable: string, env: NodeJS.ProcessEnv): boolean {
   return variable === 'RALPH_STORY' && env['RALPH_RUN_ID'] !== undefined
 }
 
-/** A misspelt variable that is silently ignored is a budget that does not hold. Only near misses: other tools may use the prefix. */
-function refuseUnknownVariables(env: NodeJS.ProcessEnv): void {
+/** A budget in a misspelt variable does not hold. Only near misses, and no refusal: other programs may use the prefix. */
+function misspeltVariables(env: NodeJS.ProcessEnv): readonly string[] {
   const known = [...optionKeys.map(variableOf), ...otherVariables]
-  for (const name of Object.keys(env)) {
-    if (!name.startsWith('RALPH_') || known.includes(name)) continue
-    const near = nearest(
-      name.slice('RALPH_'.length),
-      known.map((variable) => variable.slice('RALPH_'.length)),
-    )
-    if (near === undefined) continue
-    throw new RalphError('config', `unknown variable ${name} in the environment`, {
-      hint: `did you mean RALPH_${near}?`,
-      exitCode: 2,
-    })
-  }
+  return Object.keys(env).flatMap((name) => {
+    if (!name.startsWith('RALPH_') || known.includes(name)) return []
+    const near = nearest(name, known)
+    return near === undefined ? [] : [`the variable ${name} means nothing to ralph; did you mean ${near}?`]
+  })
 }

@@ -1,59 +1,69 @@
-// Answers the shell's Tab: the commands and flags of the program, and the names of the changes.
-import tab, { script } from '@bomb.sh/tab'
-import type { CommandUnknownOpts } from '@commander-js/extra-typings'
+// Answers the shell's Tab from the program's own declarations, with the names of the changes.
+import type { CommandUnknownOpts, Option } from '@commander-js/extra-typings'
 import { agentNames } from '../../config/options.ts'
-import type { Context } from './context.ts'
 
-export function completionScript(shell: 'bash' | 'zsh' | 'fish'): void {
-  script(shell, 'ralph', 'ralph')
-}
+/** A word to offer and what it is for. */
+export type Offer = readonly [word: string, description: string]
 
-export async function complete(
+/** `words`: everything after the program's name up to the cursor; the last one is being typed and may be empty. */
+export function offers(
   program: CommandUnknownOpts,
   words: readonly string[],
-  context: Context,
-): Promise<void> {
-  const changes = await changeNames(context)
-  for (const command of program.createHelp().visibleCommands(program)) {
-    for (const name of [command.name(), ...command.aliases()]) declare(command, name, changes)
+  changes: readonly Offer[],
+): readonly Offer[] {
+  const typed = words.at(-1) ?? ''
+  const starting = (all: readonly Offer[]): readonly Offer[] => all.filter(([word]) => word.startsWith(typed))
+  const commands = program.createHelp().visibleCommands(program)
+  if (words.length <= 1) return starting(commands.map((command) => [command.name(), command.description()]))
+  const command = commands.find((candidate) =>
+    [candidate.name(), ...candidate.aliases()].includes(words[0] ?? ''),
+  )
+  if (command === undefined) return []
+
+  const before = words.slice(1, -1)
+  const waiting = optionOf(command, before.at(-1))
+  if (waiting !== undefined && takesValue(waiting)) return starting(valuesOf(waiting))
+  // Bash cuts words at `=`: --agent = cl
+  if (typed === '=') return valuesOf(optionOf(command, before.at(-1)))
+  if (before.at(-1) === '=') return starting(valuesOf(optionOf(command, before.at(-2))))
+  const [flag = '', value] = typed.split('=', 2)
+  if (value !== undefined && flag.startsWith('--')) {
+    return starting(valuesOf(optionOf(command, flag)).map(([word, what]) => [`${flag}=${word}`, what]))
   }
-  tab.parse([...words])
+  if (typed.startsWith('-')) {
+    return starting(
+      visibleOptions(command).map((option) => [option.long ?? option.flags, option.description]),
+    )
+  }
+  const argument = command.registeredArguments[operands(command, before)]
+  if (argument?.name() === 'change') return starting(changes)
+  return starting((argument?.argChoices ?? []).map((choice) => [choice, '']))
 }
 
-/** Tab must stay silent: outside a repository, or with a broken plan, there are just no names to offer. */
-async function changeNames(context: Context): Promise<readonly (readonly [string, string])[]> {
-  try {
-    const { changes } = await (await context.app()).list()
-    return changes.map(({ name, title }) => [name, title])
-  } catch {
-    return []
-  }
+function visibleOptions(command: CommandUnknownOpts): readonly Option[] {
+  return command.createHelp().visibleOptions(command)
 }
 
-function declare(
-  command: CommandUnknownOpts,
-  name: string,
-  changes: readonly (readonly [string, string])[],
-): void {
-  const declared = tab.command(name, command.description())
-  for (const option of command.createHelp().visibleOptions(command)) {
-    const long = option.long?.slice(2)
-    if (long === undefined) continue
-    const words = long === 'agent' ? agentNames : (option.argChoices ?? inBrackets(option.flags))
-    if (option.required || option.optional) {
-      declared.option(long, option.description, (offer) => words.forEach((word) => offer(word, '')))
-    } else declared.option(long, option.description)
-  }
-  for (const argument of command.registeredArguments) {
-    declared.argument(argument.name(), (offer) => {
-      if (argument.name() === 'change') changes.forEach(([change, title]) => offer(change, title))
-      else argument.argChoices?.forEach((choice) => offer(choice, ''))
-    })
-  }
+function optionOf(command: CommandUnknownOpts, word: string | undefined): Option | undefined {
+  if (word === undefined) return undefined
+  return visibleOptions(command).find((option) => option.long === word || option.short === word)
 }
 
-/** `--checkpoint <branch|stash>` */
-function inBrackets(flags: string): readonly string[] {
-  const inside = /<(.+)>/.exec(flags)?.[1] ?? ''
-  return inside.includes('|') ? inside.split('|') : []
+/** An optional value may as well be the next argument: only a required one is waited for. */
+function takesValue(option: Option): boolean {
+  return option.required
+}
+
+function valuesOf(option: Option | undefined): readonly Offer[] {
+  if (option === undefined) return []
+  const inBrackets = /<([^>]+\|[^>]+)>/.exec(option.flags)?.[1]?.split('|') ?? []
+  const words = option.long === '--agent' ? agentNames : (option.argChoices ?? inBrackets)
+  return words.map((word) => [word, ''])
+}
+
+function operands(command: CommandUnknownOpts, before: readonly string[]): number {
+  return before.filter((word, index) => {
+    const previous = optionOf(command, before[index - 1])
+    return !word.startsWith('-') && (previous === undefined || !takesValue(previous))
+  }).length
 }

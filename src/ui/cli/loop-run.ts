@@ -8,6 +8,7 @@ import { jsonPrinter } from '../print/json.ts'
 import { plainPrinter } from '../print/plain.ts'
 import type { Printer } from '../print/printer.ts'
 import { terminalPrinter } from '../print/terminal.ts'
+import { oneLine } from '../print/text.ts'
 import type { Context } from './context.ts'
 import { respond } from './context.ts'
 
@@ -42,6 +43,7 @@ async function prepare(context: Context, flags: RawFlags): Promise<{ app: App; s
   const app = await context.app()
   const { passThrough } = context
   const settings = await app.settings({ ...flags, ...(passThrough && { agent_args: passThrough }) })
+  for (const warning of settings.warnings) context.io.stderr.write(`warning: ${oneLine(warning)}\n`)
   return { app, settings }
 }
 

@@ -40,7 +40,6 @@ export function buildProgram(context: Context, version: string): Command {
       'Runs a coding agent in a loop over an OpenSpec change: checkpoints, gates, retries, and never a false done.',
     )
     .version(version)
-    .helpCommand('help [command]', 'show help for a command')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void stdout.write(text),
@@ -53,5 +52,6 @@ export function buildProgram(context: Context, version: string): Command {
     program.commandsGroup(heading)
     for (const add of commands) add(program, context)
   }
-  return program
+  // Last, so that it stands under the last heading.
+  return program.helpCommand('help [command]', 'help for a command')
 }

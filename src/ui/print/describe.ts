@@ -100,6 +100,7 @@ export const verdictWords: Record<Verdict, string> = {
   budget: 'budget used up',
   kept: 'work kept',
   error: 'ralph itself failed',
+  progress: 'some done, kept',
 }
 
 export function verdictWord(verdict: Verdict, paint: Paint): string {
