@@ -1,0 +1,118 @@
+// What a loop looks like in a pipe and as NDJSON.
+import { describe, expect, it } from 'vitest'
+import { publicEventSchema, publicEventTypes } from '../../src/core/event.ts'
+import type { LoopEvent } from '../../src/core/event.ts'
+import type { Output } from '../../src/ui/io.ts'
+import { jsonPrinter } from '../../src/ui/print/json.ts'
+import { plainPrinter } from '../../src/ui/print/plain.ts'
+import { complete, event, iteration, script, started } from './events.ts'
+import { Sink } from './fake-app.ts'
+
+function plain(events: readonly LoopEvent[], env: NodeJS.ProcessEnv = {}): { out: string; err: string } {
+  const stdout = new Sink()
+  const stderr = new Sink()
+  const printer = plainPrinter({ stdout: stdout as Output, stderr: stderr as Output, env })
+  for (const each of events) printer.tell(each)
+  printer.close()
+  return { out: stdout.text, err: stderr.text }
+}
+
+describe('plain lines', () => {
+  it('contract 10: in a pipe there is not one escape byte or control character, whatever agents and titles hold', () => {
+    const { out, err } = plain(script)
+    expect(out + err).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F]/)
+  })
+
+  it('read like a log: story, attempt, gate, verdict with reason, checkpoint, tokens, duration', () => {
+    const { out, err } = plain(script)
+    expect(out.trimEnd().split('\n')).toEqual([
+      '14:03:22 loop add-login on branch ralph/add-login (from main), agent claude, 1 gate',
+      '14:03:22 story 1/2: 1 Model',
+      '14:03:22   attempt 1/4 (iteration 1/8, claude)',
+      '14:03:22     I will start. (+2 lines)',
+      '14:03:22     Edit src/a.ts',
+      '14:03:22   gate: npm test',
+      '14:03:22   gate failed with exit 1: npm test (3.2 s): not ok 2 - login',
+      '14:03:22   restored 1a2b3c4',
+      '14:03:22   gate failed: npm test (+1 line) (1m 01s, 12.3k tokens, $0.25)',
+      '14:03:22   waiting for claude (limit) until 15:00:00; ralph stop works meanwhile',
+      '14:03:22   saved 1a2b3c4 checkpoint: 1',
+      '14:03:22   complete (1m 01s, ~12.3k tokens)',
+      '14:03:22 the loop is over (done); now: where its work goes',
+      'done: every story is complete',
+      '  2/2 stories, 5/5 tasks (2 iterations, 2m 02s, 24.7k tokens, $0.50)',
+      '  the work is on branch ralph/add-login; main is as it was',
+      '  next: ralph finish add-login --cleanup  bring it to main, uncommitted',
+    ])
+    expect(err).toBe('warning: wt-usage failed, using an estimate\n')
+  })
+
+  it('U5: a loop that halts names the reason, where the work is and the command to go on with', () => {
+    const { out, err } = plain([
+      event(started),
+      event({
+        type: 'iteration.ended',
+        iteration: iteration({ n: 4, verdict: 'failed', reason: 'no tests', attempt_ref: 'r' }),
+      }),
+      event({
+        type: 'error',
+        code: 'retries',
+        message: 'story 1 failed 4 times',
+        hint: 'see ralph attempts',
+      }),
+      event({
+        ...complete,
+        status: 'stuck',
+        exit_code: 3,
+        reason: 'story 1 used up its retries',
+        stop_reason: 'retries',
+      }),
+    ])
+    expect(err).toBe('error: story 1 failed 4 times (see ralph attempts)\n')
+    expect(out).toContain('stuck: story 1 used up its retries\n')
+    expect(out).toContain('next: ralph diff 4')
+    expect(out).toContain('next: ralph resume add-login')
+    expect(out).not.toContain('finish')
+  })
+
+  it('the end uses the words of the finished checkpoint where there are some', () => {
+    const { out } = plain([
+      event(started),
+      event({
+        type: 'loop.finished',
+        choice: 'cleanup',
+        ok: true,
+        message: 'back on main with 3 files changed',
+      }),
+      event({ ...complete, choice: 'cleanup' }),
+    ])
+    expect(out).toContain('  back on main with 3 files changed\n  next: git diff')
+  })
+
+  it('FORCE_COLOR colours a pipe, NO_COLOR wins over it', () => {
+    expect(plain(script, { FORCE_COLOR: '1' }).out).toContain('\u001B[')
+    expect(plain(script, { FORCE_COLOR: '1', NO_COLOR: '1' }).out).not.toContain('\u001B[')
+  })
+})
+
+describe('--json', () => {
+  it('contract 9: stdout holds the public events, one valid object per line, in order, and nothing else', () => {
+    const stdout = new Sink()
+    const stderr = new Sink()
+    const printer = jsonPrinter(stdout as Output, stderr as Output)
+    for (const each of script) printer.tell(each)
+    const lines = stdout.text.trimEnd().split('\n')
+    const parsed = lines.map((line) => publicEventSchema.parse(JSON.parse(line)))
+    expect(parsed.map(({ type }) => type)).toEqual(
+      script.map(({ type }) => type).filter((type) => publicEventTypes.includes(type)),
+    )
+    expect(parsed.at(-1)?.type).toBe('complete')
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+      v: 1,
+      seq: 1,
+      time: expect.any(String),
+      change_id: 'add-login',
+    })
+    expect(stderr.text).toBe('warning: wt-usage failed, using an estimate\n')
+  })
+})
