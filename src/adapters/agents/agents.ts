@@ -32,7 +32,7 @@ export interface AgentsOptions {
   /** The user's. */
   readonly env: NodeJS.ProcessEnv
   /** From the first signal to KILL. */
-  readonly graceMs: number
+  readonly graceMs?: number
   /** How long an agent whose turn is over may take to leave. */
   readonly turnGraceMs?: number
   readonly transcriptMaxBytes?: number
@@ -105,7 +105,7 @@ async function runTurn(running: Running): Promise<AgentEnded> {
       marker: markerOf(task),
       timeoutMs: task.timeoutMs,
       idleTimeoutMs: task.idleTimeoutMs,
-      graceMs: options.graceMs,
+      graceMs: options.graceMs ?? stopGraceMs,
       farewell: () => (turn.isOver ? '' : (listener.cancel?.() ?? '')),
       onOutput(chunk) {
         transcript.write(chunk)
@@ -146,6 +146,8 @@ async function runTurn(running: Running): Promise<AgentEnded> {
 
 const transcriptMaxBytes = 1024 ** 3
 const stderrBytes = 16_384
+/** The whole stop must be recorded within 5 s of the signal. */
+const stopGraceMs = 3000
 const turnGraceMs = 5000
 /** A longer line is no event that matters: the largest are tool results. */
 const lineMaxBytes = 32 * 1024 * 1024
