@@ -1,0 +1,197 @@
+// A run's history as a report: what each story and attempt took, and how much of it went into attempts that were not kept.
+import type { IterationRecord, LoopStatus, StorySummary, Verdict } from './event.ts'
+
+export interface RunHistory {
+  readonly change_id: string
+  readonly status: LoopStatus
+  /** Why it ended, in words; empty while it runs. */
+  readonly reason: string
+  readonly stories: readonly StorySummary[]
+  readonly iterations: readonly IterationRecord[]
+}
+
+export interface Spending {
+  readonly iterations: number
+  /** Input and output. */
+  readonly tokens: number
+  /** Of the iterations that have a price; absent when none has. */
+  readonly cost_usd?: number
+  /** Time of the agents, without waits. */
+  readonly duration_ms: number
+}
+
+export interface AttemptReport {
+  readonly n: number
+  readonly attempt: number
+  readonly agent: string
+  readonly verdict: Verdict
+  /** Whether its work stayed in the tree. */
+  readonly kept: boolean
+  readonly reason: string
+  readonly started: string
+  readonly ended: string
+  /** Since the run's first iteration. */
+  readonly from_ms: number
+  readonly to_ms: number
+  readonly duration_ms: number
+  readonly tokens: number
+  readonly tokens_estimated: boolean
+  readonly cost_usd?: number
+  readonly commits: number
+}
+
+export interface StoryReport extends Spending {
+  readonly story_id: string
+  readonly title: string
+  /** Empty when the plan no longer has this story. */
+  readonly status: StorySummary['status'] | ''
+  readonly tasks_done: number
+  readonly tasks_total: number
+  readonly not_kept: Spending
+  readonly attempts: readonly AttemptReport[]
+}
+
+export interface RunReport {
+  readonly change_id: string
+  readonly status: LoopStatus
+  readonly reason: string
+  /** Empty when no iteration ran. */
+  readonly started: string
+  readonly ended: string
+  /** From the first start to the last end, waits too. */
+  readonly wall_ms: number
+  readonly stories_done: number
+  readonly stories_total: number
+  readonly totals: Spending & {
+    readonly input_tokens: number
+    readonly output_tokens: number
+    readonly cache_read_tokens: number
+    readonly cache_creation_tokens: number
+    /** Iterations with tokens but without a price: their cost is not in the sum. */
+    readonly unpriced: number
+    /** Iterations whose tokens are a guess. */
+    readonly estimated: number
+  }
+  readonly not_kept: Spending
+  readonly stories: readonly StoryReport[]
+}
+
+export function runReport(history: RunHistory): RunReport {
+  const { iterations, stories } = history
+  const first = iterations[0]
+  const startMs = first === undefined ? 0 : epochMs(first.started)
+  const attempts = iterations.map((iteration) => attemptReport(iteration, startMs))
+  const byStory = (storyId: string) => attempts.filter((_, index) => iterations[index]?.story_id === storyId)
+  const sum = (count: (iteration: IterationRecord) => number): number =>
+    iterations.reduce((total, iteration) => total + count(iteration), 0)
+  return {
+    change_id: history.change_id,
+    status: history.status,
+    reason: history.reason,
+    started: first?.started ?? '',
+    ended: iterations.at(-1)?.ended ?? '',
+    wall_ms: attempts.reduce((latest, attempt) => Math.max(latest, attempt.to_ms), 0),
+    stories_done: stories.filter((story) => story.status === 'done').length,
+    stories_total: stories.length,
+    totals: {
+      ...spending(attempts),
+      input_tokens: sum((iteration) => iteration.input_tokens),
+      output_tokens: sum((iteration) => iteration.output_tokens),
+      cache_read_tokens: sum((iteration) => iteration.cache_read_tokens),
+      cache_creation_tokens: sum((iteration) => iteration.cache_creation_tokens),
+      unpriced: attempts.filter((attempt) => attempt.tokens > 0 && attempt.cost_usd === undefined).length,
+      estimated: attempts.filter((attempt) => attempt.tokens_estimated).length,
+    },
+    not_kept: spending(attempts.filter((attempt) => !attempt.kept)),
+    stories: knownStories(stories, iterations).map((story) => {
+      const own = byStory(story.id)
+      return {
+        story_id: story.id,
+        title: story.title,
+        status: story.status,
+        tasks_done: story.tasks_done,
+        tasks_total: story.tasks_total,
+        ...spending(own),
+        not_kept: spending(own.filter((attempt) => !attempt.kept)),
+        attempts: own,
+      }
+    }),
+  }
+}
+
+/** The plan's stories in their order, then those that only the history knows. */
+function knownStories(stories: readonly StorySummary[], iterations: readonly IterationRecord[]) {
+  const planned = new Set(stories.map((story) => story.id))
+  const gone = new Set(iterations.map((iteration) => iteration.story_id).filter((id) => !planned.has(id)))
+  return [
+    ...stories,
+    ...[...gone].map((id) => ({ id, title: '', status: '' as const, tasks_done: 0, tasks_total: 0 })),
+  ]
+}
+
+function attemptReport(iteration: IterationRecord, startMs: number): AttemptReport {
+  const from = Math.max(0, epochMs(iteration.started) - startMs)
+  return {
+    n: iteration.n,
+    attempt: iteration.attempt,
+    agent: iteration.agent,
+    verdict: iteration.verdict,
+    kept: keepsWork[iteration.verdict],
+    reason: iteration.reason,
+    started: iteration.started,
+    ended: iteration.ended,
+    from_ms: from,
+    // A clock that was set back must not turn a bar around.
+    to_ms: Math.max(from, epochMs(iteration.ended) - startMs),
+    duration_ms: iteration.duration_ms,
+    tokens: iteration.tokens_used,
+    tokens_estimated: iteration.tokens_estimated === true,
+    ...(iteration.cost_usd !== undefined && { cost_usd: iteration.cost_usd }),
+    commits: iteration.commits.length,
+  }
+}
+
+/** A table, so that a new verdict has to be decided here. */
+const keepsWork: Readonly<Record<Verdict, boolean>> = {
+  complete: true,
+  partial: true,
+  progress: true,
+  kept: true,
+  failed: false,
+  gate_failed: false,
+  none: false,
+  timeout: false,
+  idle: false,
+  crash: false,
+  limit: false,
+  fatal: false,
+  interrupted: false,
+  budget: false,
+  error: false,
+}
+
+function spending(attempts: readonly AttemptReport[]): Spending {
+  const costs = attempts.flatMap((attempt) => attempt.cost_usd ?? [])
+  return {
+    iterations: attempts.length,
+    tokens: attempts.reduce((sum, attempt) => sum + attempt.tokens, 0),
+    ...(costs.length > 0 && { cost_usd: costs.reduce((sum, cost) => sum + cost, 0) }),
+    duration_ms: attempts.reduce((sum, attempt) => sum + attempt.duration_ms, 0),
+  }
+}
+
+const stampPattern = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:Z|([+-])(\d\d):?(\d\d))$/
+
+/** Of a stamp with its offset, by arithmetic alone because core has no clock; 0 for anything else. */
+export function epochMs(stamp: string): number {
+  const match = stampPattern.exec(stamp)
+  if (match === null) return 0
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number)
+  const offset = (Number(match[8] ?? 0) * 60 + Number(match[9] ?? 0)) * (match[7] === '-' ? -1 : 1)
+  // Years from March, so that the leap day comes last: the days before a month are then one formula.
+  const y = month > 2 ? year : year - 1
+  const monthFromMarch = (month + 9) % 12
+  const leapDays = Math.floor(y / 4) - Math.floor(y / 100) + Math.floor(y / 400)
+  const days = y * 365 + leapDays + Math.floor((153 * monthFromMarch + 2) / 5) + day - 1 - 719_468
+  return ((days * 24 + hour) * 60 + minute - offset) * 60_000 + second * 1000
+}

@@ -1,0 +1,55 @@
+// The report for a terminal: stories with their attempts below them.
+import type { AttemptReport, RunReport, StoryReport } from '../../core/report.ts'
+import {
+  caveats,
+  costWord,
+  notKeptWords,
+  timeWord,
+  tokenWord,
+  verdictKind,
+  verdictKinds,
+  verdictWord,
+} from './report-words.ts'
+import { clip, duration, excerpt, oneLine, plural, tokens, widthOf } from './text.ts'
+
+export function reportText(report: RunReport, columns: number): string {
+  const { totals } = report
+  const figures = [
+    plural(totals.iterations, 'iteration'),
+    `${tokens(totals.tokens)} tokens`,
+    costWord(totals),
+    duration(totals.duration_ms),
+  ].filter((word) => word !== '-')
+  const lines = [
+    `${oneLine(report.change_id)}: ${report.status}${report.reason === '' ? '' : `, ${oneLine(report.reason)}`}`,
+    `${String(report.stories_done)}/${String(report.stories_total)} stories, ${figures.join(', ')}`,
+    ...[notKeptWords(totals, report.not_kept), ...caveats(report)].filter((line) => line !== ''),
+    ...report.stories.flatMap((story) => ['', storyLine(story, columns), ...story.attempts.map(attemptLine)]),
+  ]
+  return `${lines.map((line) => clip(line, columns)).join('\n')}\n`
+}
+
+function storyLine(story: StoryReport, columns: number): string {
+  const figures = `${tokens(story.tokens)} tokens  ${costWord(story)}  ${timeWord(story)}`
+  const state = story.status || 'no longer planned'
+  const name = clip(
+    oneLine(`${story.story_id} ${story.title}`),
+    Math.max(12, columns - figures.length - state.length - 6),
+  )
+  const gap = Math.max(2, columns - widthOf(name) - state.length - figures.length - 4)
+  return `${name}  ${state}${' '.repeat(gap)}${figures}`
+}
+
+function attemptLine(attempt: AttemptReport): string {
+  const { sign } = verdictKinds[verdictKind(attempt.verdict)]
+  const words = [
+    `#${String(attempt.n)}`.padStart(6),
+    sign,
+    verdictWord(attempt.verdict).padEnd(11),
+    tokenWord(attempt).padStart(7),
+    costWord(attempt).padStart(8),
+    duration(attempt.duration_ms).padStart(8),
+    excerpt(attempt.reason, 400),
+  ]
+  return words.join(' ').trimEnd()
+}

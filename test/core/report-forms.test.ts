@@ -1,0 +1,123 @@
+// The report as text, Markdown and HTML: the figures are there, and nothing of an agent's words becomes markup.
+import { describe, expect, test } from 'vitest'
+import type { RunHistory } from '../../src/core/report.ts'
+import { runReport } from '../../src/core/report.ts'
+import { reportHtml } from '../../src/ui/print/report-html.ts'
+import { reportMarkdown } from '../../src/ui/print/report-md.ts'
+import { reportText } from '../../src/ui/print/report-text.ts'
+import { widthOf } from '../../src/ui/print/text.ts'
+import { history, iteration } from './report-history.ts'
+
+const report = runReport(history)
+const lost = '6 of 8 iterations were not kept: 120.5k tokens (60%), $1.60, 1h 02m'
+
+describe('text', () => {
+  test('names what was lost, what is estimated and what has no price', () => {
+    const text = reportText(report, 100)
+    expect(text).toContain('add-login: stuck, story 3 used up its 2 attempts')
+    expect(text).toContain('2/4 stories, 8 iterations, 200.5k tokens, $2.76, 1h 20m')
+    expect(text).toContain(lost)
+    expect(text).toMatch(/#4 ! no promise +~12\.0k unpriced/)
+  })
+
+  test.each([40, 80, 120])('no line is wider than a terminal of %d columns', (columns) => {
+    for (const line of reportText(report, columns).split('\n'))
+      expect(widthOf(line)).toBeLessThanOrEqual(columns)
+  })
+})
+
+describe('markdown', () => {
+  const markdown = reportMarkdown(report)
+
+  test('has a row for each story and each iteration', () => {
+    expect(markdown).toContain(
+      '| 1 Store sessions in the database | done | 4/4 | 1 | 42.0k | $0.61 | - | 9m 00s |',
+    )
+    expect(markdown.match(/^\| \d+ \| \d \|/gm)).toHaveLength(8)
+    expect(markdown).toContain(`- ${lost}`)
+  })
+
+  test('words of a plan or an agent cannot break out of their cell', () => {
+    const evil = '| [x](javascript:1) <img src=x> `code` **bold**\n| second row |'
+    const rows = reportMarkdown(
+      runReport({ ...history, iterations: [iteration(1, '1', 1, 'failed', [0, 1], 1, { reason: evil })] }),
+    )
+    const row = rows.split('\n').find((line) => line.startsWith('| 1 | 1 | 1 |'))
+    expect(row).toContain('\\| \\[x\\]\\(javascript:1\\) \\<img src=x\\> \\`code\\` \\*\\*bold\\*\\*')
+    expect(rows).not.toContain('\n| second row |')
+  })
+})
+
+describe('html', () => {
+  const html = reportHtml(report)
+
+  test('stands alone: no script, nothing to load', () => {
+    expect(html).not.toMatch(/<script|<link|<img|@import|url\(/i)
+    expect(html.replaceAll('http://www.w3.org/2000/svg', '')).not.toMatch(/https?:/)
+    expect(html).toContain("default-src 'none'")
+    expect(html).toContain('prefers-color-scheme: dark')
+  })
+
+  test('has the timeline with one bar for each iteration, told by sign and words as well as colour', () => {
+    const timeline = picture(html, 'timeline')
+    expect(timeline).toContain('<title id="timeline-title">Timeline of 8 iterations in 3 stories</title>')
+    expect(timeline.match(/<g class="bar /g)).toHaveLength(8)
+    expect(timeline).toContain(
+      'Iteration 7, attempt 2: timeout, 57.0k tokens, 45m 00s. timed out after 45 min',
+    )
+    expect(timeline).toContain('>✓ 1</text>')
+  })
+
+  test('has tokens over time, with what was not kept as a part of it', () => {
+    const tokens = picture(html, 'tokens')
+    expect(tokens).toContain('Tokens over time: 200.5k in all, 120.5k in attempts that were not kept')
+    expect(tokens).toContain('class="line lost"')
+    expect(tokens).toContain('>200.5k</text>')
+  })
+
+  test('has the figures and both tables', () => {
+    for (const figure of ['2/4', '200.5k', '$2.76', '1h 20m', lost]) expect(html).toContain(figure)
+    expect(html.match(/<tr>/g)).toHaveLength(2 + 4 + 8)
+  })
+
+  test('words of a plan or an agent are never markup', () => {
+    expect(html).toContain('&lt;script&gt;alert(1)&lt;/script&gt;')
+    expect(html).toContain('Login page with &lt;form&gt; &amp; &quot;remember me&quot;')
+    expect(html).not.toContain('<form')
+  })
+
+  test.each<[name: string, run: RunHistory]>([
+    ['no iteration', { ...history, iterations: [] }],
+    [
+      'one iteration of no time and no tokens',
+      { ...history, iterations: [iteration(1, '1', 1, 'crash', [0, 0], 0)] },
+    ],
+    [
+      '200 iterations',
+      {
+        ...history,
+        iterations: Array.from({ length: 200 }, (_, i) =>
+          iteration(i + 1, '1', i + 1, 'failed', [i, i + 1], 1_234_567),
+        ),
+      },
+    ],
+    [
+      'stamps of another kind',
+      { ...history, iterations: [iteration(1, '1', 1, 'complete', [0, 1], 5, { started: 'x', ended: 'y' })] },
+    ],
+  ])('%s: every number is a number, every tag is closed', (_, run) => {
+    const page = reportHtml(runReport(run))
+    expect(page).not.toMatch(/NaN|Infinity|undefined|null/)
+    for (const tag of ['g', 'svg', 'table', 'tr', 'td', 'section', 'ul', 'li', 'text', 'title']) {
+      expect(page.match(new RegExp(`<${tag}[ >]`, 'g'))?.length).toBe(
+        page.match(new RegExp(`</${tag}>`, 'g'))?.length,
+      )
+    }
+  })
+})
+
+function picture(html: string, id: string): string {
+  const from = html.indexOf(`<svg id="${id}"`)
+  expect(from).toBeGreaterThan(0)
+  return html.slice(from, html.indexOf('</svg>', from))
+}
