@@ -13,6 +13,7 @@ import { processIdentity } from '../process/table.ts'
 import { boundedTail } from '../process/tail.ts'
 import { openTranscript } from '../process/transcript.ts'
 import { echoFilter } from './echo.ts'
+import { throughShell } from './command.ts'
 import { agentEnvironment } from './environment.ts'
 import { gitIdentity } from './identity.ts'
 import type { AgentKind, AgentRun, Listener } from './kind.ts'
@@ -130,7 +131,8 @@ async function runTurn(running: Running): Promise<AgentEnded> {
   const onStop = (): void => group?.end(turn.isOver ? 'turn_over' : causeOf(stop))
   stop.addEventListener('abort', onStop, { once: true })
   if (stop.aborted) onStop()
-  const end = await group.ended
+  const ended = await group.ended
+  const end = launch.file === 'sh' ? throughShell(ended) : ended
   stop.removeEventListener('abort', onStop)
   clearTimeout(leaving)
   ear.end()

@@ -1,4 +1,6 @@
 // Any program as agent: run by `sh -c`, prompt on stdin, its stdout is what the assistant says.
+import { constants } from 'node:os'
+import type { GroupEnd } from '../process/group.ts'
 import type { AgentKind } from './kind.ts'
 
 export const command: AgentKind = {
@@ -35,4 +37,15 @@ export function shell(
   return passThrough.length === 0
     ? { file: 'sh', args: ['-c', program] }
     : { file: 'sh', args: ['-c', `${program} "$@"`, 'sh', ...passThrough] }
+}
+
+/** A shell reports a child's death by a signal as 128 + its number: that is how the agent died, not a code it chose. */
+export function throughShell(end: GroupEnd): GroupEnd {
+  const { exitCode, ...rest } = end
+  const signal = Object.entries(constants.signals).find(([, number]) => exitCode === 128 + number)?.[0]
+  return isSignal(signal) ? { ...rest, signal } : end
+}
+
+function isSignal(name: string | undefined): name is NodeJS.Signals {
+  return name !== undefined
 }
