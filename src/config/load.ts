@@ -44,7 +44,7 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
   const config = Object.fromEntries(
     entries.filter((entry) => 'value' in entry).map((entry) => [entry.key, entry.value]),
   )
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each value has passed the schema of its own key
+  // each value has passed the schema of its own key
   return { config: config as unknown as Config, entries, warnings: misspeltVariables(sources.env) }
 }
 

@@ -267,7 +267,7 @@ export type Config = {
   >
 }
 
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table is const: it has no other keys
+// the table is const: it has no other keys
 export const optionKeys = Object.keys(options) as readonly OptionKey[]
 
 export function specOf(key: OptionKey): OptionSpec {

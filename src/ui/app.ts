@@ -68,6 +68,8 @@ export interface LoopRequest {
 
 export interface LoopEnd {
   readonly exitCode: number
+  /** Instead of a run: why there was none ("done already"). */
+  readonly note?: string
 }
 
 /** What a command did, for a person, and as fields for `--json`. */

@@ -2,12 +2,12 @@
 import picocolors from 'picocolors'
 
 export interface Output extends NodeJS.WritableStream {
-  readonly isTTY?: boolean
-  readonly columns?: number
+  readonly isTTY?: boolean | undefined
+  readonly columns?: number | undefined
 }
 
 export interface Input extends NodeJS.ReadableStream {
-  readonly isTTY?: boolean
+  readonly isTTY?: boolean | undefined
 }
 
 export interface Io {
@@ -29,6 +29,6 @@ export function paintFor(stream: Output, env: NodeJS.ProcessEnv): Paint {
   return picocolors.createColors(isTerminal(stream) && env['TERM'] !== 'dumb')
 }
 
-export function isTerminal(stream: { readonly isTTY?: boolean }): boolean {
+export function isTerminal(stream: { readonly isTTY?: boolean | undefined }): boolean {
   return stream.isTTY === true
 }

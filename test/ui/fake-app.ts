@@ -3,7 +3,7 @@ import { PassThrough, Writable } from 'node:stream'
 import { loadConfig } from '../../src/config/load.ts'
 import type { App } from '../../src/ui/app.ts'
 import { run } from '../../src/ui/cli/run.ts'
-import type { Input, Io, Output } from '../../src/ui/io.ts'
+import type { Input, Io } from '../../src/ui/io.ts'
 
 export interface Call {
   readonly name: string
@@ -68,8 +68,8 @@ export async function ralph(argv: readonly string[], options: RunOptions = {}): 
     env: { TERM: 'xterm', ...options.env },
     cwd: '/nowhere',
     stdin,
-    stdout: stdout as Output,
-    stderr: stderr as Output,
+    stdout,
+    stderr,
   }
   const code = await run(argv, { io, version: '1.2.3', loadApp: () => Promise.resolve(app) })
   return { code, out: stdout.text, err: stderr.text, calls }

@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest'
 import { publicEventSchema, publicEventTypes } from '../../src/core/event.ts'
 import type { LoopEvent } from '../../src/core/event.ts'
-import type { Output } from '../../src/ui/io.ts'
 import { jsonPrinter } from '../../src/ui/print/json.ts'
 import { plainPrinter } from '../../src/ui/print/plain.ts'
 import { complete, event, iteration, script, started } from './events.ts'
@@ -11,7 +10,7 @@ import { Sink } from './fake-app.ts'
 function plain(events: readonly LoopEvent[], env: NodeJS.ProcessEnv = {}): { out: string; err: string } {
   const stdout = new Sink()
   const stderr = new Sink()
-  const printer = plainPrinter({ stdout: stdout as Output, stderr: stderr as Output, env })
+  const printer = plainPrinter({ stdout, stderr, env })
   for (const each of events) printer.tell(each)
   printer.close()
   return { out: stdout.text, err: stderr.text }
@@ -99,7 +98,7 @@ describe('--json', () => {
   it('contract 9: stdout holds the public events, one valid object per line, in order, and nothing else', () => {
     const stdout = new Sink()
     const stderr = new Sink()
-    const printer = jsonPrinter(stdout as Output, stderr as Output)
+    const printer = jsonPrinter(stdout, stderr)
     for (const each of script) printer.tell(each)
     const lines = stdout.text.trimEnd().split('\n')
     const parsed = lines.map((line) => publicEventSchema.parse(JSON.parse(line)))

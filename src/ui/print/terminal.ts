@@ -60,18 +60,21 @@ export function terminalPrinter({ stdout, stderr, env, now, frameMs = 100 }: Ter
       if (!open) return
       live = applyLive(live, event, now())
       const title = titleOf(event)
-      const wants = event.type === 'choice.needed' || event.type === 'complete'
-      stdout.write(erase() + (title === undefined ? '' : titleBytes(title)))
+      // One write where possible: a terminal that paints in between would flicker.
+      let pending = erase() + (title === undefined ? '' : titleBytes(title))
       for (const line of lines(event)) {
-        const stream = line.to === 'stderr' ? stderr : stdout
-        stream.write(`${line.text}\n`)
+        if (line.to === 'stderr') {
+          stdout.write(pending)
+          pending = ''
+          stderr.write(`${line.text}\n`)
+        } else pending += `${line.text}\n`
       }
-      if (wants) stdout.write(attention(`ralph ${event.change_id}: ${event.status}`))
-      if (!live.busy) rest()
-      else {
-        stdout.write(draw())
-        timer ??= setInterval(tick, frameMs).unref()
+      if (event.type === 'choice.needed' || event.type === 'complete') {
+        pending += attention(`ralph ${event.change_id}: ${event.status}`)
       }
+      stdout.write(pending + draw())
+      if (live.busy) timer ??= setInterval(tick, frameMs).unref()
+      else rest()
     },
     pause: rest,
     close,

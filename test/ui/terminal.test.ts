@@ -1,0 +1,180 @@
+// A loop on a real (pseudo) terminal: the live line, the title, the question, and what is left behind.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { spawn } from '@lydell/node-pty'
+import type { IPty } from '@lydell/node-pty'
+import xterm from '@xterm/headless'
+import { build } from 'esbuild'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+
+let folder: string
+let child: string
+let pty: IPty | undefined
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ralph-terminal-'))
+  child = join(folder, 'child.mjs')
+  await build({
+    entryPoints: [fileURLToPath(new URL('terminal-child.ts', import.meta.url))],
+    outfile: child,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    banner: {
+      js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+    },
+  })
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+afterEach(() => {
+  pty?.kill('SIGKILL')
+  pty = undefined
+})
+
+interface Screen {
+  readonly raw: () => string
+  readonly lines: () => readonly string[]
+  /** Resolves as soon as the screen is as wanted; the test's own time limit says when it never is. */
+  readonly until: (wanted: (lines: readonly string[]) => boolean) => Promise<readonly string[]>
+  readonly step: () => void
+  readonly resize: (columns: number) => void
+  readonly exited: Promise<void>
+}
+
+function open(columns = 80): Screen {
+  const rows = 30
+  const terminal = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true })
+  const running = spawn(process.execPath, [child], {
+    cols: columns,
+    rows,
+    cwd: folder,
+    env: { PATH: process.env['PATH'] ?? '', TERM: 'xterm-256color', NO_COLOR: '1' },
+  })
+  pty = running
+  let raw = ''
+  const watchers = new Set<() => void>()
+  const lines = (): string[] => {
+    const buffer = terminal.buffer.active
+    return Array.from(
+      { length: buffer.length },
+      (_, row) => buffer.getLine(row)?.translateToString(true) ?? '',
+    )
+  }
+  running.onData((data) => {
+    raw += data
+    terminal.write(data, () => watchers.forEach((watch) => watch()))
+  })
+  const exited = new Promise<void>((resolve) => {
+    running.onExit(() => terminal.write('', resolve))
+  })
+  return {
+    raw: () => raw,
+    lines,
+    until: (wanted) =>
+      new Promise((resolve) => {
+        const watch = (): void => {
+          const seen = lines()
+          if (!wanted(seen)) return
+          watchers.delete(watch)
+          resolve(seen)
+        }
+        watchers.add(watch)
+        watch()
+      }),
+    step: () => running.kill('SIGUSR2'),
+    resize: (next) => {
+      running.resize(next, rows)
+      terminal.resize(next, rows)
+    },
+    exited,
+  }
+}
+
+const spinning = (line: string): boolean => /^[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] /.test(line)
+const answer = (text: string): void => pty?.write(text)
+
+/** One step at a time: two equal signals at once arrive as one. */
+async function toQuestion(screen: Screen): Promise<void> {
+  await screen.until((lines) => lines.some(spinning))
+  screen.step()
+  await screen.until((lines) => lines.some((line) => line.includes('saved 1a2b3c4')))
+  screen.step()
+  await screen.until((lines) => lines.some((line) => line.includes('[keep]')))
+}
+
+describe('on a terminal', { timeout: 30_000 }, () => {
+  it('one live line at the bottom shows story, attempt, elapsed, tokens and the last tool, and is gone afterwards', async () => {
+    const screen = open()
+    const seen = await screen.until((lines) =>
+      lines.some((line) => spinning(line) && line.includes('Edit src/a.ts')),
+    )
+    const live = seen.filter(spinning)
+    expect(live).toHaveLength(1)
+    expect(live[0]).toMatch(/^. 1\/2 1 Model · attempt 1\/4 · \d+ m?s · 9\.3k tokens · Edit src\/a\.ts$/)
+    await toQuestion(screen)
+    expect(screen.lines().filter(spinning)).toEqual([])
+    answer('later\n')
+    await screen.exited
+    expect(screen.lines().filter(spinning)).toEqual([])
+    expect(screen.lines()).toContain('chose later')
+    expect(screen.lines()).toContain(
+      '14:03:22   gate failed: npm test (+1 line) (1m 01s, 12.3k tokens, $0.25)',
+    )
+  })
+
+  it('R11: made narrower, the live line still is one line and leaves nothing behind', async () => {
+    const screen = open(100)
+    await screen.until((lines) => lines.some((line) => spinning(line) && line.includes('Edit src/a.ts')))
+    screen.resize(40)
+    await screen.until((lines) => lines.some((line) => spinning(line) && line.length < 40))
+    screen.step()
+    await screen.until((lines) => lines.some((line) => line.includes('saved 1a2b3c4')))
+    expect(
+      screen.lines().filter((line) => line.includes('· attempt') || line.includes('9.3k tokens')),
+    ).toEqual([])
+  })
+
+  it('contract 10: the title is set exactly, without control characters, and handed back', async () => {
+    const screen = open()
+    await toQuestion(screen)
+    answer('\n')
+    await screen.exited
+    const raw = screen.raw()
+    const order = [
+      '\u001B[22;0t',
+      '\u001B]0;Ralph: add-login [1/8]\u0007',
+      '\u001B]0;Ralph: add-login [done]\u0007',
+      '\u001B[23;0t',
+    ]
+    expect(order.map((part) => raw.split(part).length - 1)).toEqual([1, 1, 1, 1])
+    expect(order.map((part) => raw.indexOf(part))).toEqual(
+      order.map((part) => raw.indexOf(part)).toSorted((a, b) => a - b),
+    )
+    expect(screen.lines()).toContain('chose keep')
+    expect(raw).not.toContain('\u001B[?25l')
+  })
+
+  it('the question says by branch names what each answer does, asks again after nonsense, and takes words', async () => {
+    const screen = open()
+    await toQuestion(screen)
+    const text = screen.lines().join('\n')
+    expect(text).toContain('cleanup: back to main')
+    expect(text).toContain('keep: stay on ralph/add-login')
+    answer('delete everything\n')
+    await screen.until((lines) => lines.some((line) => line.includes('please type c, k, l')))
+    answer('cleanup\n')
+    await screen.exited
+    expect(screen.lines()).toContain('chose cleanup')
+  })
+
+  it('R11: Ctrl-C at the question touches nothing and leaves a sane terminal', async () => {
+    const screen = open()
+    await toQuestion(screen)
+    answer('\u0003')
+    await screen.exited
+    expect(screen.lines()).toContain('chose later')
+    expect(screen.raw().endsWith('chose later\r\n')).toBe(true)
+  })
+})
