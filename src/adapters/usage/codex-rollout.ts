@@ -62,6 +62,9 @@ class Reading {
     this.#sessionId = asText(payload['id']) || this.#name
     this.folder = asText(payload['cwd'])
     this.#parentId = asText(payload['forked_from_id']) || asText(payload['parent_thread_id'])
+    // A sub-agent's thread has an id of its own in the session of its parent (0.166).
+    const session = asText(payload['session_id'])
+    if (this.#parentId === '' && session !== this.#sessionId) this.#parentId = session
   }
 
   #takeAnswer(line: JsonObject, payload: JsonObject): void {
@@ -99,13 +102,14 @@ class Reading {
   }
 }
 
-/** Codex counts cached tokens as input too, and reasoning as output already. */
+/** Codex counts cached tokens, read or written, as input too, and reasoning as output already. */
 function counts(usage: JsonObject): UsageRecord['figures'] {
   const cached = asCount(usage['cached_input_tokens'])
+  const written = asCount(usage['cache_write_input_tokens'])
   return {
-    input_tokens: Math.max(0, asCount(usage['input_tokens']) - cached),
+    input_tokens: Math.max(0, asCount(usage['input_tokens']) - cached - written),
     output_tokens: asCount(usage['output_tokens']),
     cache_read_tokens: cached,
-    cache_creation_tokens: 0,
+    cache_creation_tokens: written,
   }
 }

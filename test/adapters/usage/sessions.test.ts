@@ -33,6 +33,36 @@ async function turn(
   return measure.after(agent, undefined, sessionId)
 }
 
+describe('recorded sessions of the real programs', () => {
+  const sums = {
+    input_tokens: 2700,
+    output_tokens: 153,
+    cache_read_tokens: 600,
+    cache_creation_tokens: 0,
+    source: 'sessions',
+  }
+
+  test('Claude Code 2.1.325: the figures and the cost that it reported itself', async () => {
+    const id = '8b688487-21fd-4441-843a-bb9c489f7877'
+    const place = () => box.place('recorded/claude-2.1.325.jsonl', join(box.claudeFolder, `${id}.jsonl`))
+    const measured = await turn('claude', place, id)
+    expect(measured).toMatchObject({ ...sums, input_tokens: 2100, cache_creation_tokens: 90 })
+    expect(measured.cost_usd).toBeCloseTo(0.0091125, 10)
+  })
+
+  test('Codex 0.166.0: each answer once, although the file tells of it twice', async () => {
+    const id = '01a1e149-b2d4-77a0-9202-eaea9b031d54'
+    const path = join(box.home, '.codex/sessions/2026/11/15', `rollout-2026-11-15T22-17-45-${id}.jsonl`)
+    expect(await turn('codex', () => box.place('recorded/codex-0.166.0.jsonl', path), id)).toMatchObject(sums)
+  })
+
+  test.runIf(hasSqlite())('OpenCode 1.18.33: the figures and the cost that it reported itself', async () => {
+    const measured = await turn('opencode', () => buildOpencode('recorded/opencode-1.18.33.sql'))
+    expect(measured).toMatchObject(sums)
+    expect(measured.cost_usd).toBeCloseTo(0.010575, 10)
+  })
+})
+
 describe('Claude Code', () => {
   const main = () => box.place('claude/main.jsonl', join(box.claudeFolder, `${session}.jsonl`))
   const mainTotals = {
@@ -198,16 +228,8 @@ describe('Codex', () => {
 })
 
 describe('OpenCode', () => {
-  const build = async (): Promise<void> => {
-    const folder = join(box.home, '.local', 'share', 'opencode')
-    await box.place('opencode.sql', join(folder, 'build.sql'))
-    execFileSync('sqlite3', [join(folder, 'opencode.db')], {
-      input: await readFile(join(folder, 'build.sql')),
-    })
-  }
-
   test.runIf(hasSqlite())('answers of the session and its child, by way of sqlite3', async () => {
-    const measured = await turn('opencode', build, 'ses_1')
+    const measured = await turn('opencode', () => buildOpencode('opencode.sql'), 'ses_1')
     expect(measured).toMatchObject({
       input_tokens: 1000,
       output_tokens: 55,
@@ -236,6 +258,12 @@ describe('OpenCode', () => {
     expect(measured.warning).toContain("OpenCode's sessions could not be read")
   })
 })
+
+async function buildOpencode(fixture: string): Promise<void> {
+  const folder = join(box.home, '.local', 'share', 'opencode')
+  await box.place(fixture, join(folder, 'build.sql'))
+  execFileSync('sqlite3', [join(folder, 'opencode.db')], { input: await readFile(join(folder, 'build.sql')) })
+}
 
 function hasSqlite(): boolean {
   try {
