@@ -151,6 +151,9 @@ const publicBodies = [
     pid: z.number().int(),
     worktree: z.string(),
     worktree_name: z.string(),
+    /** With --worktree: the user's own checkout, and what was copied from there. */
+    home: z.string().optional(),
+    brought: z.array(z.string()).optional(),
     tasks_file: z.string(),
     original_branch: z.string(),
     branch: z.string(),

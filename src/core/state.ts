@@ -91,6 +91,9 @@ export interface LoopState {
   readonly pid: number
   readonly worktree: string
   readonly worktreeName: string
+  /** The user's own checkout, where the loop runs in a work tree of its own; else empty. */
+  readonly home: string
+  readonly brought: readonly string[]
   readonly tasksFile: string
   readonly originalBranch: string
   readonly branch: string
@@ -144,6 +147,8 @@ export function initialState(changeId: string): LoopState {
     pid: 0,
     worktree: '',
     worktreeName: '',
+    home: '',
+    brought: [],
     tasksFile: '',
     originalBranch: '',
     branch: '',

@@ -31,6 +31,8 @@ export function started(state: LoopState, event: Of<'loop.started'>): LoopState 
       pid: event.pid,
       worktree: event.worktree,
       worktreeName: event.worktree_name,
+      home: event.home ?? '',
+      brought: event.brought ?? [],
       tasksFile: event.tasks_file,
       originalBranch: event.original_branch,
       branch: event.branch,

@@ -1,8 +1,9 @@
 // A lock that says who holds it: pid, start time, boot id and host, so that a dead owner is known and a living one named.
-import { randomUUID } from 'node:crypto'
-import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { createHash, randomUUID } from 'node:crypto'
+import { link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { RalphError } from '../../core/error.ts'
 import type { Lock } from '../../ports.ts'
@@ -72,7 +73,7 @@ export function fileLock(
         while (!(await tryLink(draft, path))) {
           const state = await inspectLock(path, identity)
           if (state.held === 'alive' || state.held === 'elsewhere') throw locked(path, state)
-          if (state.held === 'dead') await removeDead(path, state.raw, mine.token)
+          if (state.held === 'dead') await removeDead(path, state.raw, draft)
         }
       } finally {
         await rm(draft, { force: true })
@@ -93,17 +94,32 @@ async function tryLink(draft: string, path: string): Promise<boolean> {
   }
 }
 
-/** Moves the dead lock aside; if another process was faster and a living lock got moved, it is put back. */
-async function removeDead(path: string, raw: string, token: string): Promise<void> {
-  const aside = `${path}.dead-${token}`
-  try {
-    await rename(path, aside)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
-    throw error
+/** A claim that outlives this was left by a process that died while it held it. */
+const claimMs = 10_000
+
+/**
+ * Only who holds the claim on exactly these bytes may remove them, and looks again before doing so:
+ * without it the slower of two could remove the lock that the faster has just taken.
+ */
+async function removeDead(path: string, raw: string, draft: string): Promise<void> {
+  const claim = `${path}.claim-${createHash('sha256').update(raw).digest('hex').slice(0, 16)}`
+  if (!(await tryLink(draft, claim))) {
+    const age =
+      Date.now() -
+      (await stat(claim).then(
+        (found) => found.ctimeMs,
+        () => Date.now(),
+      ))
+    if (age > claimMs) await rm(claim, { force: true })
+    else await delay(5)
+    return
   }
-  if ((await readFile(aside, 'utf8')) !== raw) await tryLink(aside, path)
-  await rm(aside, { force: true })
+  try {
+    const now = await readFile(path, 'utf8').catch(() => undefined)
+    if (now === raw) await rm(path, { force: true })
+  } finally {
+    await rm(claim, { force: true })
+  }
 }
 
 async function release(path: string, token: string): Promise<void> {

@@ -1,0 +1,68 @@
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { fileJournal, readJournal } from '../../../src/adapters/files/journal.ts'
+import type { EventBody, LoopEvent } from '../../../src/core/event.ts'
+
+let folder = ''
+let path = ''
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ralph-journal-'))
+  path = join(folder, 'deep', 'journal.ndjson')
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+function event(seq: number, body: EventBody = { type: 'warning', code: 'x', message: `m${seq}` }): LoopEvent {
+  return { v: 1, seq, time: '2026-01-01T00:00:00+00:00', change_id: 'demo', ...body }
+}
+
+describe('journal', () => {
+  test('an append is on disk when its promise has resolved, in order', async () => {
+    const journal = fileJournal(path)
+    await Promise.all([1, 2, 3, 4, 5].map((seq) => journal.append(event(seq))))
+    const lines = (await readFile(path, 'utf8')).trim().split('\n')
+    expect(lines.map((line) => (JSON.parse(line) as LoopEvent).seq)).toEqual([1, 2, 3, 4, 5])
+    expect(await journal.read()).toEqual([1, 2, 3, 4, 5].map((seq) => event(seq)))
+    await journal.close()
+  })
+
+  test("the agent's talk is not kept", async () => {
+    const journal = fileJournal(path)
+    await journal.append(event(1, { type: 'agent.message', n: 1, text: 'hello' }))
+    await journal.append(event(2))
+    await journal.close()
+    expect((await readJournal(path)).map((each) => each.seq)).toEqual([2])
+  })
+
+  test('a torn last line is dropped, and the next append starts a line of its own', async () => {
+    const first = fileJournal(path)
+    await first.append(event(1))
+    await first.close()
+    await appendFile(path, '{"v":1,"seq":2,"ti')
+    expect((await readJournal(path)).map((each) => each.seq)).toEqual([1])
+    const second = fileJournal(path)
+    await second.append(event(3))
+    await second.close()
+    expect((await readJournal(path)).map((each) => each.seq)).toEqual([1, 3])
+  })
+
+  test('a whole line that is no event of this version is an error that names the line, never skipped', async () => {
+    const journal = fileJournal(path)
+    await journal.append(event(1))
+    await journal.close()
+    await appendFile(path, '{"v":2,"seq":2,"type":"from.the.future"}\n')
+    await expect(readJournal(path)).rejects.toThrow(/Line 2/)
+  })
+
+  test('no file means no events', async () => {
+    expect(await readJournal(join(folder, 'none'))).toEqual([])
+  })
+
+  test('R14: an append that cannot be written rejects, and so does the next one', async () => {
+    await writeFile(join(folder, 'deep'), 'a file where a folder should be')
+    const journal = fileJournal(path)
+    await expect(journal.append(event(1))).rejects.toThrow()
+    await expect(journal.append(event(2))).rejects.toThrow()
+  })
+})
