@@ -44,7 +44,7 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
   const config = Object.fromEntries(
     entries.filter((entry) => 'value' in entry).map((entry) => [entry.key, entry.value]),
   )
-  // each value has passed the schema of its own key
+  // Each value has passed the schema of its own key
   return { config: config as unknown as Config, entries, warnings: misspeltVariables(sources.env) }
 }
 

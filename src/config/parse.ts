@@ -2,7 +2,8 @@
 import { RalphError } from '../core/error.ts'
 import { nearest } from '../core/nearest.ts'
 import { specOf } from './options.ts'
-import type { OptionKey, OptionKind, OptionSpec } from './options.ts'
+import type { OptionKey } from './options.ts'
+import type { OptionKind, OptionSpec } from './option.ts'
 import { schemaOf, wantsOf } from './schema.ts'
 
 /** `name` is the setting as the user wrote it: `--max-retries`, `RALPH_MAX_RETRIES`, `max_retries in ralph.yaml`. */

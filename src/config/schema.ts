@@ -1,7 +1,8 @@
 // What a value of each setting must look like: as a zod schema, and as the sentence that helps whoever got it wrong.
 import { z } from 'zod'
-import { agentNames, optionKeys, specOf } from './options.ts'
-import type { OptionKind, OptionSpec } from './options.ts'
+import { optionKeys, specOf } from './options.ts'
+import { agentNames } from './option.ts'
+import type { OptionKind, OptionSpec } from './option.ts'
 
 /** Beyond this a Node timer fires at once instead of late. */
 const longestTimerMs = 2 ** 31 - 1

@@ -1,6 +1,6 @@
 // Answers the shell's Tab from the program's own declarations, with the names of the changes.
 import type { CommandUnknownOpts, Option } from '@commander-js/extra-typings'
-import { agentNames } from '../../config/options.ts'
+import { agentNames } from '../../config/option.ts'
 
 /** A word to offer and what it is for. */
 export type Offer = readonly [word: string, description: string]

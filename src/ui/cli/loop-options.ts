@@ -3,8 +3,10 @@ import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { Option } from '@commander-js/extra-typings'
 import { RalphError } from '../../core/error.ts'
 import type { RawFlags } from '../../config/load.ts'
-import { flagOf, optionGroups, optionKeys, specOf } from '../../config/options.ts'
-import type { OptionKey, OptionSpec } from '../../config/options.ts'
+import { flagOf, optionKeys, specOf } from '../../config/options.ts'
+import { optionGroups } from '../../config/option.ts'
+import type { OptionKey } from '../../config/options.ts'
+import type { OptionSpec } from '../../config/option.ts'
 
 /** Returns the reader for the command's action. */
 export function addLoopOptions(

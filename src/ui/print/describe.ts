@@ -14,7 +14,7 @@ const textWidth = 160
 export function describe(event: LoopEvent, paint: Paint): Line | undefined {
   const warning = alarm(event, paint)
   if (warning !== undefined) return { text: warning, to: 'stderr' }
-  // the table pairs each type with its own saying
+  // The table pairs each type with its own saying
   const say = sayings[event.type] as Saying<LoopEvent> | undefined
   const text = say?.(event, paint) ?? ''
   return text === '' ? undefined : { text: `${paint.dim(clockTime(event.time))} ${text}`, to: 'stdout' }

@@ -26,7 +26,7 @@ export const idleLive: Live = {
 }
 
 export function applyLive(live: Live, event: LoopEvent, nowMs: number): Live {
-  // the table pairs each type with its own change
+  // The table pairs each type with its own change
   const change = changes[event.type] as Change<LoopEvent> | undefined
   return change === undefined ? live : { ...live, ...change(event, nowMs, live) }
 }

@@ -1,0 +1,42 @@
+// What one setting is made of; the settings themselves are in options.ts.
+
+/** The names `--agent` takes; `command` is what `--agent-command` runs. */
+export const agentNames = ['claude', 'codex', 'opencode', 'gemini', 'command', 'acp', 'demo'] as const
+export type AgentChoice = (typeof agentNames)[number]
+
+/** What a kind of setting holds once it is read. */
+export interface KindValues {
+  count: number
+  positive: number
+  minutes: number
+  minutes_or_off: number
+  seconds: number
+  usd: number
+  text: string
+  url: string
+  choice: string
+  texts: readonly string[]
+  pairs: Readonly<Record<string, string>>
+  agents: readonly AgentChoice[]
+  /** `true`: ralph picks the folder. */
+  folder: string | true
+  switch: boolean
+}
+export type OptionKind = keyof KindValues
+
+/** Headings of the help text, in this order. */
+export const optionGroups = ['Plan', 'Limits', 'Agent', 'Work', 'Output'] as const
+
+export interface OptionSpec {
+  readonly group: (typeof optionGroups)[number]
+  readonly kind: OptionKind
+  /** How the value is called in help; a switch has none. */
+  readonly value?: string
+  readonly choices?: readonly string[]
+  readonly default?: KindValues[OptionKind]
+  /** Where the default is worked out later: how to say it. */
+  readonly defaultText?: string
+  readonly help: string
+  /** The one setting that is given after `--` and has no flag. */
+  readonly flagless?: true
+}
