@@ -1,0 +1,92 @@
+// Carries a difference of two trees into a work tree that may hold other changes: all of it, or nothing.
+import { join } from 'node:path'
+import { RalphError } from '../../core/error.ts'
+import { lstatIfThere, parentOf, removePath } from './files.ts'
+import { shown, type Git } from './git.ts'
+import { exempt, scanTree } from './scan.ts'
+import { commitTree, joined } from './tree.ts'
+
+/** The tree of a three-way merge; throws `finish_conflict` when it is not clean. Nothing but objects is written. */
+export async function mergeTrees(git: Git, base: string, ours: string, theirs: string): Promise<string> {
+  if (ours === base) return theirs
+  // Made-up history: git 2.38 cannot be told the base, it has to find it.
+  const root = await commitTree(git, base, [], 'base')
+  const [one, other] = [
+    await commitTree(git, ours, [root], 'ours'),
+    await commitTree(git, theirs, [root], 'theirs'),
+  ]
+  const args = ['merge-tree', '--write-tree', '-z', '--name-only', '--no-messages', one, other]
+  const { out, code } = await git.run(args, { accept: [1] })
+  const [tree = '', ...conflicts] = out.split('\0').filter((item) => item !== '')
+  if (code === 0) return tree
+  throw conflict('the original branch and the loop changed the same lines', conflicts)
+}
+
+/** Refuses if one of the paths holds something that is not in `from`: it would be overwritten. */
+export async function refuseOverwrite(
+  git: Git,
+  from: string,
+  to: string,
+  isExpected: (path: string) => boolean,
+): Promise<void> {
+  const [changes, scan] = await Promise.all([differences(git, from, to), scanTree(git)])
+  const dirty = new Set(
+    [...scan.changed, ...scan.deleted, ...scan.untracked, ...scan.staged].filter((path) => !isExpected(path)),
+  )
+  const inTheWay: string[] = []
+  for (const { path, isAdded } of changes) {
+    const isThere = isAdded && !isExpected(path) && (await lstatIfThere(git.worktree, path)) !== undefined
+    if (
+      isThere ||
+      dirty.has(path) ||
+      above(path).some((folder) => dirty.has(folder) || dirty.has(`${folder}/`))
+    )
+      inTheWay.push(path)
+  }
+  if (inTheWay.length > 0) throw conflict(`uncommitted changes in ${git.worktree} are in the way`, inTheWay)
+}
+
+/** Idempotent: writes and removes exactly the paths that differ, whatever state a kill left them in. */
+export async function applyTrees(
+  git: Git,
+  folder: string,
+  from: string,
+  to: string,
+  globs: readonly string[],
+): Promise<void> {
+  const isExempt = exempt(globs, [])
+  const changes = (await differences(git, from, to)).filter(({ path }) => !isExempt(path))
+  const index = join(folder, 'apply-index')
+  await git.run(['read-tree', to], { index })
+  for (const { path, isDeleted } of changes) if (isDeleted) await removePath(git.worktree, path)
+  const input = joined(changes.filter(({ isDeleted }) => !isDeleted).map(({ path }) => path))
+  if (input.length > 0)
+    await git.run(['checkout-index', '--force', '--quiet', '-z', '--stdin'], { index, input })
+}
+
+async function differences(
+  git: Git,
+  from: string,
+  to: string,
+): Promise<{ path: string; isAdded: boolean; isDeleted: boolean }[]> {
+  const fields = await git.list(['diff-tree', '-r', '-z', '--no-renames', '--name-status', from, to])
+  const pairs = Array.from(
+    { length: fields.length / 2 },
+    (_, at) => [fields[at * 2] ?? '', fields[at * 2 + 1] ?? ''] as const,
+  )
+  return pairs.map(([state, path]) => ({ path, isAdded: state === 'A', isDeleted: state === 'D' }))
+}
+
+function above(path: string): string[] {
+  const parents: string[] = []
+  for (let parent = parentOf(path); parent !== ''; parent = parentOf(parent)) parents.push(parent)
+  return parents
+}
+
+function conflict(what: string, paths: readonly string[]): RalphError {
+  const names = paths.slice(0, 10).map(shown).join(', ')
+  return new RalphError('finish_conflict', `${what}: ${names}`, {
+    hint: 'Nothing was touched. Commit or move your changes, or merge the ralph branch by hand, then run `ralph finish` again.',
+    exitCode: 1,
+  })
+}

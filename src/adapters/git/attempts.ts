@@ -1,0 +1,127 @@
+// Every attempt that was kept: listed, shown as a patch, brought back, pruned on request.
+import { mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RalphError } from '../../core/error.ts'
+import { applyTrees, refuseOverwrite } from './apply.ts'
+import { shown, type Git } from './git.ts'
+import { moveRefs, readRefs } from './refs.ts'
+import { checkpointFolder } from './room.ts'
+
+export interface AttemptRef {
+  readonly n: number
+  readonly ref: string
+  readonly commit: string
+  /** The checkpoint that the attempt began with. */
+  readonly base: string
+}
+
+/** By number. */
+export async function listAttempts(git: Git, change: string): Promise<AttemptRef[]> {
+  const folder = `refs/ralph/${change}/attempts`
+  const format = '--format=%(objectname) %(refname) %(trailers:key=Ralph-Base,valueonly,separator=)'
+  const lines = (await git.line(['for-each-ref', format, folder])).split('\n').filter((line) => line !== '')
+  const attempts = lines.map((line) => {
+    const [commit = '', ref = '', base = ''] = line.split(' ')
+    return { n: Number(ref.split('/').at(-1)), ref: `${folder}/${ref.split('/').at(-1)}`, commit, base }
+  })
+  return attempts.sort((one, other) => one.n - other.n)
+}
+
+/** The bytes of a patch that `git apply` takes, binary files too. */
+export async function diffAttempt(git: Git, change: string, n: number): Promise<Buffer> {
+  const { base, commit } = await findAttempt(git, change, n)
+  const { out } = await git.run([
+    'diff',
+    '--binary',
+    '--full-index',
+    '--no-ext-diff',
+    '--no-textconv',
+    '--no-color',
+    '-M',
+    base,
+    commit,
+  ])
+  return Buffer.from(out, 'latin1')
+}
+
+/**
+ * Writes the whole tree of the attempt into `to` (empty or not there yet), or carries its changes into the work tree,
+ * uncommitted; refuses where that would overwrite something.
+ */
+export async function restoreAttempt(
+  git: Git,
+  change: string,
+  n: number,
+  options: { readonly protectedPaths: readonly string[]; readonly to?: string },
+): Promise<string> {
+  const { base, commit } = await findAttempt(git, change, n)
+  const folder = checkpointFolder(git.gitCommonDir, change)
+  await mkdir(folder, { recursive: true })
+  if (options.to !== undefined) {
+    await writeInto(git, folder, options.to, commit)
+    return options.to
+  }
+  const { head } = await readRefs(git)
+  const from = await git.line(['rev-parse', `${head.commit || base}^{tree}`])
+  const to = await git.line(['rev-parse', `${commit}^{tree}`])
+  await refuseOverwrite(git, from, to, () => false)
+  await applyTrees(git, folder, from, to, options.protectedPaths)
+  return git.worktree
+}
+
+/** Iterations of the next run count from 1 again: the attempts of this one make room. */
+export async function archiveAttempts(git: Git, change: string, time: string): Promise<void> {
+  await moveRefs(git, 'archive', await attemptMoves(git, change, time))
+}
+
+export async function attemptMoves(git: Git, change: string, time: string): Promise<string[]> {
+  const own = `refs/ralph/${change}`
+  const format = '--format=%(objectname) %(refname)'
+  const out = shown(await git.line(['for-each-ref', format, `${own}/attempts`, `${own}/moved`]))
+  const lines = out.split('\n').filter((line) => line !== '')
+  return lines.flatMap((line) => {
+    const [hash = '', name = ''] = line.split(' ')
+    return [`update ${own}/earlier/${time}${name.slice(own.length)} ${hash}`, `delete ${name} ${hash}`]
+  })
+}
+
+/** Only on request: with its ref goes the only promise that git keeps an attempt. */
+export async function cleanAttempts(git: Git, change: string): Promise<number> {
+  const folders = ['attempts', 'moved', 'earlier'].map((name) => `refs/ralph/${change}/${name}`)
+  const lines = (await git.line(['for-each-ref', '--format=%(refname) %(objectname)', ...folders])).split(
+    '\n',
+  )
+  const refs = lines.filter((line) => line !== '')
+  await moveRefs(
+    git,
+    'clean',
+    refs.map((line) => `delete ${shown(line)}`),
+  )
+  return refs.filter((line) => line.includes('/attempts/')).length
+}
+
+async function findAttempt(git: Git, change: string, n: number): Promise<AttemptRef> {
+  const attempts = await listAttempts(git, change)
+  const found = attempts.find((attempt) => attempt.n === n)
+  if (found !== undefined) return found
+  const numbers = attempts.map((attempt) => attempt.n).join(', ')
+  throw new RalphError('attempt_not_found', `there is no attempt ${n} of ${change}`, {
+    hint: numbers === '' ? 'No attempt has been kept yet.' : `These are kept: ${numbers}.`,
+    exitCode: 2,
+  })
+}
+
+async function writeInto(git: Git, folder: string, to: string, commit: string): Promise<void> {
+  await mkdir(to, { recursive: true })
+  if ((await readdir(to)).length > 0) {
+    throw new RalphError('usage', `${to} is not empty`, {
+      hint: 'Name a folder that is empty or not there yet.',
+      exitCode: 2,
+    })
+  }
+  const index = join(folder, 'export-index')
+  await git.run(['read-tree', commit], { index })
+  await git.run(['checkout-index', '--all', '--force', '--quiet', `--prefix=${to.replace(/\/*$/, '')}/`], {
+    index,
+  })
+}

@@ -1,0 +1,178 @@
+// The completion choice: *cleanup* brings the work back to where the user stood, uncommitted; *keep* stays.
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { RalphError } from '../../core/error.ts'
+import type { FinishReport } from '../../ports.ts'
+import { applyTrees, mergeTrees, refuseOverwrite } from './apply.ts'
+import { shown, type Git } from './git.ts'
+import { copyIndex, installIndex } from './index-file.ts'
+import type { Memory, Origin, Pending } from './memory.ts'
+import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
+import { timeName, type Room } from './room.ts'
+import { changedPaths, emptyTree, joined } from './tree.ts'
+
+const planSchema = z.object({
+  tip: z.string(),
+  time: z.string(),
+  /** Trees to carry files between; empty when they are in place already. */
+  from: z.string(),
+  to: z.string(),
+  /** Where HEAD goes; absent when it stays. */
+  head: z.object({ ref: z.string(), commit: z.string() }).optional(),
+  /** What becomes of the index: the prepared file, none at all, or as it is. */
+  index: z.enum(['prepared', 'none', 'as_is']),
+})
+type Plan = z.infer<typeof planSchema>
+
+export async function finishBranch(room: Room, choice: 'cleanup' | 'keep' | 'later'): Promise<FinishReport> {
+  const memory = await room.reread()
+  const { git } = room
+  const refs = await readRefs(git)
+  const branch = `ralph/${room.change}`
+  const tip = refs.all[`refs/heads/${branch}`] ?? memory.checkpoint
+  const { origin, initial } = memory
+  if (tip === undefined || origin === undefined || initial === undefined) {
+    return { message: `nothing is left to finish for ${room.change}`, userPaths: [], loopPaths: [] }
+  }
+  const base = origin.commit === '' ? await emptyTree(git) : origin.commit
+  const [loopPaths, startPaths] = await Promise.all([
+    changedPaths(git, initial, tip),
+    changedPaths(git, base, initial),
+  ])
+  const touched = new Set(loopPaths)
+  const report = {
+    userPaths: startPaths.filter((path) => !touched.has(path)).map(shown),
+    loopPaths: loopPaths.map(shown),
+  }
+  if (choice !== 'cleanup') {
+    const where =
+      refs.head.ref === `refs/heads/${branch}` ? 'you are on it' : `\`git switch ${branch}\` takes you there`
+    const message = `the work is on ${branch} (${where}); \`ralph finish ${room.change} --cleanup\` brings it back to ${nameOf(origin)}`
+    return { message, ...report }
+  }
+  const plan =
+    room.home === undefined
+      ? await planHere(room, memory, origin, refs, tip, loopPaths)
+      : await planHome(room, origin, initial, tip)
+  await room.operate('finish', { ...plan }, () => perform(room, plan))
+  const message = `everything is on ${nameOf(origin)}, uncommitted; the commits of ${branch} are archived as ${room.refs}/archive/${plan.time}`
+  return { message, ...report }
+}
+
+export async function redoFinish(room: Room, pending: Pending): Promise<string> {
+  await perform(room, planSchema.parse(pending.data))
+  return 'the cleanup was completed'
+}
+
+/** Each step may have been done already. */
+async function perform(room: Room, plan: Plan): Promise<void> {
+  const { git, home } = room
+  const branch = `refs/heads/ralph/${room.change}`
+  await moveRefs(git, 'archive', [`update ${room.refs}/archive/${plan.time} ${plan.tip}`])
+  if (plan.to !== '')
+    await applyTrees(
+      home === undefined ? git : git.at(home),
+      room.folder,
+      plan.from,
+      plan.to,
+      room.protectedPaths,
+    )
+  if (plan.head !== undefined) {
+    const refs = await readRefs(git)
+    const isGone = plan.head.ref !== '' && plan.head.commit !== '' && refs.all[plan.head.ref] === undefined
+    if (isGone) await moveRefs(git, 'cleanup', [`create ${plan.head.ref} ${plan.head.commit}`])
+    await setHead(git, plan.head, 'cleanup')
+  }
+  if (plan.index === 'prepared') await installIndex(git, join(room.folder, 'finish-index'))
+  if (plan.index === 'none') await installIndex(git, undefined)
+  await moveRefs(git, 'cleanup', [`delete ${branch}`, `delete ${room.refs}/checkpoint`])
+  await rm(join(room.folder, 'snapshot.json'), { force: true })
+}
+
+async function planHere(
+  room: Room,
+  memory: Memory,
+  origin: Origin,
+  refs: Refs,
+  tip: string,
+  touched: readonly string[],
+): Promise<Plan> {
+  const { git } = room
+  const isOnBranch = refs.head.ref === `refs/heads/ralph/${room.change}`
+  const now = origin.kind === 'detached' ? origin.commit : (refs.all[origin.ref] ?? origin.commit)
+  const isAtOrigin = origin.kind === 'detached' ? refs.head.ref === '' : refs.head.ref === origin.ref
+  if (!isOnBranch && !isAtOrigin) throw elsewhere(room, origin)
+  const plan = { tip, time: timeName(room), head: { ref: origin.ref, commit: now } }
+  if (isOnBranch && now === origin.commit) {
+    const index = await giveBackIndex(room, origin, touched)
+    return { ...plan, from: '', to: '', index }
+  }
+  const base = origin.commit === '' ? await emptyTree(git) : await treeOf(git, origin.commit)
+  const ours = await treeOf(git, isAtOrigin ? refs.head.commit || base : now)
+  const theirs = await treeOf(git, tip)
+  const to = await mergeTrees(git, base, ours, theirs)
+  const from = isOnBranch ? theirs : ours
+  await refuseOverwrite(git, from, to, () => false)
+  if (!isOnBranch) return { tip, time: plan.time, from, to, index: 'as_is' }
+  await git.run(['read-tree', now], { index: join(room.folder, 'finish-index') })
+  return { ...plan, from, to, index: 'prepared' }
+}
+
+/** The user's own index again, except for what the loop has touched: that is unstaged. */
+async function giveBackIndex(room: Room, origin: Origin, touched: readonly string[]): Promise<Plan['index']> {
+  const { git } = room
+  const index = join(room.folder, 'finish-index')
+  if (!(await copyIndex(join(room.folder, 'user-index'), index))) return 'none'
+  if (touched.length === 0) return 'prepared'
+  const entries =
+    origin.commit === '' ? [] : await git.list(['ls-tree', '-r', '-z', '--full-tree', origin.commit])
+  const wanted = new Set(touched)
+  const back = entries.filter((entry) => wanted.has(entry.slice(entry.indexOf('\t') + 1)))
+  await git.run(['update-index', '--force-remove', '-z', '--stdin'], { index, input: joined(touched) })
+  if (back.length > 0)
+    await git.run(['update-index', '--replace', '-z', '--index-info'], { index, input: joined(back) })
+  return 'prepared'
+}
+
+/** The loop ran in a work tree of its own: its changes are carried into the user's checkout. */
+async function planHome(room: Room, origin: Origin, initial: string, tip: string): Promise<Plan> {
+  const { git, home, brought = [] } = room
+  if (home === undefined) throw elsewhere(room, origin)
+  const there = git.at(home)
+  const { head } = await readRefs(there)
+  if (head.ref !== origin.ref || head.commit === '') throw elsewhere(room, origin)
+  const isBrought = (path: string): boolean =>
+    brought.some((folder) => path.startsWith(`${Buffer.from(folder).toString('latin1')}/`))
+  const index = join(room.folder, 'home-index')
+  await there.run(['read-tree', head.commit], { index })
+  const files = await there.list(['ls-files', '--cached', '--others', '-z'], { index })
+  const input = joined([...new Set(files)].filter(isBrought))
+  if (input.length > 0)
+    await there.run(['update-index', '--add', '--remove', '-z', '--stdin'], { index, input })
+  const ours = await there.line(['write-tree'], { index })
+  const to = await mergeTrees(git, await treeOf(git, initial), ours, await treeOf(git, tip))
+  await refuseOverwrite(there, ours, to, isBrought)
+  return { tip, time: timeName(room), from: ours, to, head: { ref: '', commit: tip }, index: 'as_is' }
+}
+
+function elsewhere(room: Room, origin: Origin): RalphError {
+  return new RalphError(
+    'finish_conflict',
+    `${room.home?.worktree ?? room.git.worktree} is not on ${nameOf(origin)}, where the work came from`,
+    {
+      hint: `Nothing was touched. \`git switch ${nameOf(origin)}\`, then \`ralph finish ${room.change} --cleanup\` again.`,
+      exitCode: 1,
+    },
+  )
+}
+
+async function treeOf(git: Git, commit: string): Promise<string> {
+  return await git.line(['rev-parse', '--verify', `${commit}^{tree}`])
+}
+
+function nameOf(origin: Origin): string {
+  return origin.kind === 'detached'
+    ? `the commit ${origin.commit.slice(0, 12)}`
+    : origin.ref.replace('refs/heads/', '')
+}

@@ -1,0 +1,167 @@
+// The first change to the repository: from where the user stands to `ralph/<change>`, files untouched.
+import { mkdir, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { RalphError } from '../../core/error.ts'
+import type { PreflightReport } from '../../ports.ts'
+import { attemptMoves } from './attempts.ts'
+import { writeDurably } from './files.ts'
+import { copyIndex, installIndex, realIndex } from './index-file.ts'
+import { originSchema, stepOf, type Origin, type Pending } from './memory.ts'
+import { doubtful, refuseClash, refuseName, refuseState } from './preflight.ts'
+import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
+import { readIfThere } from './repository.ts'
+import { nothingToResume, timeName, type Room } from './room.ts'
+import { exempt, scanTree } from './scan.ts'
+import { look } from './sight.ts'
+import { saveSnapshot } from './snapshot.ts'
+import { commitTree, joined, writeTree } from './tree.ts'
+
+export type StartMode = 'start' | 'fresh' | 'resume'
+
+export async function preflightBranch(room: Room, mode: StartMode): Promise<PreflightReport> {
+  const { git, change } = room
+  await refuseName(git, change)
+  const [refs, scan, memory] = await Promise.all([readRefs(git), scanTree(git), room.reread()])
+  refuseClash(git, refs, change)
+  const branch = `ralph/${change}`
+  if (mode === 'resume') {
+    if (memory.checkpoint === undefined) throw nothingToResume(change)
+    return { worktree: git.worktree, originalBranch: nameOf(memory.origin), branch, warnings: [] }
+  }
+  const origin = await originOf(room, refs, mode)
+  await refuseState(git, scan)
+  const warnings = await doubtful(git, scan, room.protectedPaths)
+  return { worktree: git.worktree, originalBranch: nameOf(origin), branch, warnings }
+}
+
+export async function startBranch(room: Room, mode: StartMode): Promise<{ commit: string }> {
+  if (mode === 'resume') {
+    const { checkpoint } = await room.reread()
+    if (checkpoint === undefined) throw nothingToResume(room.change)
+    return { commit: checkpoint }
+  }
+  const { git } = room
+  await mkdir(room.folder, { recursive: true })
+  const sight = await look(room)
+  const origin = await originOf(room, sight.refs, mode)
+  const previous = sight.refs.all[branchOf(room)] ?? ''
+  const time = timeName(room)
+  return await room.operate('start', { origin, previous, time }, async () => {
+    await writeDurably(join(room.folder, 'origin.json'), JSON.stringify(origin))
+    const index = join(room.folder, 'start-index')
+    const staged = await saveUserIndex(room, index, sight.refs.head.commit, sight.scan.staged.length > 0)
+    const nested = sight.scan.untracked.filter((path) => path.endsWith('/'))
+    const isExempt = exempt(room.protectedPaths, [...sight.scan.ignored, ...nested])
+    const { tree } = await writeTree(git, index, sight.scan, isExempt)
+    const commit = await commitTree(git, tree, [sight.refs.head.commit], 'initial state')
+    await rename(index, join(room.folder, `index-${commit}`))
+    await room.step('start', 'checkpoint', commit)
+    await moveRefs(git, 'start', [
+      `update ${branchOf(room)} ${commit} ${previous || '0'.repeat(commit.length)}`,
+      `update ${room.refs}/checkpoint ${commit}`,
+      ...(previous ? [`update ${room.refs}/archive/${time} ${previous}`] : []),
+      ...(staged ? [`update ${room.refs}/index/${time} ${staged}`] : []),
+      ...(await attemptMoves(git, room.change, time)),
+    ])
+    await setHead(git, { ref: branchOf(room), commit }, 'start')
+    await completeStart(room, commit, tree)
+    return { commit }
+  })
+}
+
+/** Before HEAD moved nothing of the user's had changed: undone. After: completed. */
+export async function redoStart(room: Room, pending: Pending): Promise<string> {
+  const { git } = room
+  const refs = await readRefs(git)
+  const commit = stepOf(pending, 'checkpoint')
+  const tip = refs.all[branchOf(room)] ?? ''
+  if (commit !== undefined && tip === commit && refs.head.ref === branchOf(room)) {
+    await completeStart(room, commit, await git.line(['rev-parse', `${commit}^{tree}`]))
+    return 'the start of the loop was completed'
+  }
+  const previous = z.string().parse(pending.data['previous'])
+  if (tip !== previous)
+    await moveRefs(git, 'undo start', [
+      previous ? `update ${branchOf(room)} ${previous}` : `delete ${branchOf(room)}`,
+    ])
+  await room.note({ type: 'git.step', op: 'start', step: 'undone' })
+  return 'an unfinished start was undone; the repository is as it was'
+}
+
+async function completeStart(room: Room, commit: string, tree: string): Promise<void> {
+  const index = `index-${commit}`
+  await installIndex(room.git, join(room.folder, index))
+  await saveSnapshot(room, await look(room), { commit, tree, index, ownIndex: '', earlier: undefined })
+}
+
+/** Two copies: one to give back at cleanup, one to work with. Returns a commit of what was staged, if anything was. */
+async function saveUserIndex(room: Room, index: string, head: string, isStaged: boolean): Promise<string> {
+  const { git } = room
+  const own = join(room.folder, 'user-index')
+  if (!(await copyIndex(realIndex(git), own))) {
+    await git.run(['read-tree', '--empty'], { index })
+    return ''
+  }
+  await copyIndex(own, index)
+  const entries = await git.list(['ls-files', '-v', '-z'], { index })
+  const assumed = entries.filter((entry) => /^[a-z]/.test(entry)).map((entry) => entry.slice(2))
+  // The flag would hide an agent's edits from every later scan.
+  if (assumed.length > 0)
+    await git.run(['update-index', '--no-assume-unchanged', '-z', '--stdin'], {
+      index,
+      input: joined(assumed),
+    })
+  if (!isStaged) return ''
+  return await commitTree(
+    git,
+    await git.line(['write-tree'], { index: own }),
+    [head],
+    'staged before the loop',
+  )
+}
+
+async function originOf(room: Room, refs: Refs, mode: StartMode): Promise<Origin> {
+  const { change, git, home } = room
+  // In a work tree of its own the loop starts detached; the work is for the branch of the user's checkout.
+  const { ref } = home === undefined ? refs.head : (await readRefs(git.at(home))).head
+  const { commit } = refs.head
+  if (refs.all[branchOf(room)] !== undefined && mode !== 'fresh') {
+    throw new RalphError(
+      'branch_exists',
+      `the branch ralph/${change} exists: an earlier run was kept or not finished`,
+      {
+        hint: `Go on with \`ralph resume ${change}\`, or start anew with \`ralph loop ${change} --fresh\` (its commits are archived).`,
+        exitCode: 2,
+      },
+    )
+  }
+  if (!ref.startsWith('refs/heads/ralph/')) {
+    return { kind: ref === '' ? 'detached' : commit === '' ? 'unborn' : 'branch', ref, commit }
+  }
+  const known =
+    ref === branchOf(room) ? ((await room.memory()).origin ?? (await storedOrigin(room))) : undefined
+  if (known !== undefined) return known
+  throw new RalphError(
+    'repository_state',
+    `HEAD is on ${ref.replace('refs/heads/', '')}, a branch of ralph's own`,
+    {
+      hint: 'Finish that run (`ralph finish`), or `git switch` to the branch that the work is for. Nothing was touched.',
+      exitCode: 2,
+    },
+  )
+}
+
+async function storedOrigin(room: Room): Promise<Origin | undefined> {
+  const text = await readIfThere(join(room.folder, 'origin.json'))
+  return text === undefined ? undefined : originSchema.parse(JSON.parse(text.toString('utf8')))
+}
+
+function nameOf(origin: Origin | undefined): string {
+  if (origin === undefined) return ''
+  return origin.kind === 'detached' ? origin.commit : origin.ref.replace('refs/heads/', '')
+}
+
+function branchOf(room: Room): string {
+  return `refs/heads/ralph/${room.change}`
+}

@@ -1,0 +1,192 @@
+// Checkpoints as commits on a branch of their own, `ralph/<change>`: the default strategy.
+import { join } from 'node:path'
+import { RalphError } from '../../core/error.ts'
+import type { Checkpoints, KeptAttempt } from '../../ports.ts'
+import { finishBranch, redoFinish } from './branch-finish.ts'
+import { preflightBranch, redoStart, startBranch } from './branch-start.ts'
+import { shown } from './git.ts'
+import { copyIndex, installIndex, realIndex } from './index-file.ts'
+import { attemptTree, keepAttempt } from './keep.ts'
+import { stepOf } from './memory.ts'
+import { endOperations } from './operations.ts'
+import { moveRefs, readRefs, setHead } from './refs.ts'
+import { restoreSnapshot } from './restore.ts'
+import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room } from './room.ts'
+import { exempt } from './scan.ts'
+import { isDirty, look } from './sight.ts'
+import {
+  advanceSnapshot,
+  loadSnapshot,
+  mustSnapshot,
+  saveSnapshot,
+  snapshotIndex,
+  type Sight,
+} from './snapshot.ts'
+import { commitTree, isAncestor, writeTree } from './tree.ts'
+
+export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
+  const room = openRoom(deps)
+  const self: Checkpoints = {
+    preflight: (mode) => preflightBranch(room, mode),
+    start: (mode) => startBranch(room, mode),
+    ensure: (storyId) => ensure(room, self, storyId),
+    keep: (n) => keep(room, n),
+    save: (storyId, message) => save(room, storyId, message),
+    restore: () => restore(room),
+    finish: (choice) => finishBranch(room, choice),
+    recover: () => recover(room),
+  }
+  return self
+}
+
+async function ensure(room: Room, self: Checkpoints, storyId: string): Promise<{ commit: string }> {
+  const { checkpoint } = await room.memory()
+  if (checkpoint === undefined) throw nothingToResume(room.change)
+  const [sight, earlier] = await Promise.all([look(room), loadSnapshot(room)])
+  const branch = branchRef(room)
+  const dirty = isDirty(room, sight, earlier)
+  if (sight.refs.head.ref === branch && sight.refs.head.commit === checkpoint && !dirty) {
+    const index = await snapshotIndex(room, checkpoint)
+    const tree =
+      earlier?.commit === checkpoint
+        ? earlier.tree
+        : await room.git.line(['rev-parse', `${checkpoint}^{tree}`])
+    await saveSnapshot(room, sight, { commit: checkpoint, tree, index, ownIndex: '', earlier })
+    return { commit: checkpoint }
+  }
+  const { openAttempt } = await room.reread()
+  if (openAttempt !== undefined) {
+    await keep(room, openAttempt)
+    await restore(room)
+  } else if (sight.refs.head.ref === branch) {
+    await adopt(room, sight, storyId)
+  } else if (dirty) {
+    throw new RalphError(
+      'repository_state',
+      `the loop works on ralph/${room.change}, but there are changes on ${place(sight)}`,
+      {
+        hint: `Commit or stash them, \`git switch ralph/${room.change}\`, then \`ralph resume ${room.change}\`.`,
+        exitCode: 2,
+      },
+    )
+  } else {
+    await restore(room)
+  }
+  return await self.ensure(storyId)
+}
+
+/** Changed between two attempts, so by a person: taken into the checkpoint, never reverted. */
+async function adopt(room: Room, sight: Sight, storyId: string): Promise<void> {
+  const { checkpoint = '' } = await room.memory()
+  const { git } = room
+  const tip = sight.refs.head.commit
+  const earlier = await loadSnapshot(room)
+  await room.operate('adopt', { story: storyId, from: checkpoint, to: tip }, async () => {
+    const index = join(room.folder, 'attempt-index')
+    await copyIndex(realIndex(git), index)
+    const { tree } = await writeTree(
+      git,
+      index,
+      sight.scan,
+      exempt(room.protectedPaths, earlier?.ignored ?? []),
+    )
+    const isSame = tip !== '' && tree === (await git.line(['rev-parse', `${tip}^{tree}`]))
+    const commit = isSame
+      ? tip
+      : await commitTree(git, tree, [tip || checkpoint], `changes before ${storyId}`)
+    const isLost = tip !== '' && !(await isAncestor(git, checkpoint, tip))
+    if (isLost)
+      await moveRefs(git, 'archive', [`update ${room.refs}/archive/${timeName(room)} ${checkpoint}`])
+    await becomeCheckpoint(room, 'adopt', commit, index)
+  })
+  const message = `the work tree had changed since the last checkpoint; the changes are now part of it (before story ${storyId})`
+  await room.note({ type: 'warning', code: 'changes_adopted', message })
+}
+
+async function keep(room: Room, n: number): Promise<KeptAttempt> {
+  const snapshot = await mustSnapshot(room)
+  return await room.operate('keep', { n, commit: snapshot.commit }, () => keepAttempt(room, n, snapshot))
+}
+
+async function save(
+  room: Room,
+  storyId: string,
+  message: string,
+): Promise<{ commit: string; changed: boolean }> {
+  const snapshot = await mustSnapshot(room)
+  const { keptHead } = await room.memory()
+  return await room.operate('save', { story: storyId, message }, async () => {
+    const { tree } = await attemptTree(room, snapshot)
+    const commit = await commitTree(room.git, tree, [keptHead ?? snapshot.commit], message)
+    await becomeCheckpoint(room, 'save', commit, join(room.folder, 'attempt-index'))
+    return { commit, changed: tree !== snapshot.tree }
+  })
+}
+
+async function restore(room: Room): Promise<{ commit: string }> {
+  const snapshot = await mustSnapshot(room)
+  await room.operate('restore', { commit: snapshot.commit }, () => restoreSnapshot(room, snapshot))
+  return { commit: snapshot.commit }
+}
+
+/** From the step on it can only be completed: the commit holds everything. */
+async function becomeCheckpoint(room: Room, op: string, commit: string, index: string): Promise<void> {
+  await snapshotIndex(room, commit, index)
+  await room.step(op, 'checkpoint', commit)
+  await completeCheckpoint(room, commit)
+}
+
+async function completeCheckpoint(room: Room, commit: string): Promise<void> {
+  const { git } = room
+  const refs = await readRefs(git)
+  const branch = branchRef(room)
+  await moveRefs(git, 'checkpoint', [
+    `update ${branch} ${commit}`,
+    `update ${room.refs}/checkpoint ${commit}`,
+  ])
+  if (refs.head.ref !== branch) await setHead(git, { ref: branch, commit }, 'checkpoint')
+  await endOperations(git.gitDir)
+  const index = `index-${commit}`
+  await installIndex(git, join(room.folder, index))
+  await advanceSnapshot(room, { ref: branch, commit }, refs, index)
+}
+
+async function recover(room: Room): Promise<string> {
+  const { pending } = await room.reread()
+  if (pending === undefined) return ''
+  const ended = async (what: string): Promise<string> => {
+    await room.note({ type: 'git.ended', op: pending.op })
+    return what
+  }
+  const commit = stepOf(pending, 'checkpoint')
+  switch (pending.op) {
+    case 'start':
+      return await ended(await redoStart(room, pending))
+    case 'save':
+    case 'adopt':
+      if (commit === undefined) {
+        await room.note({ type: 'git.step', op: pending.op, step: 'undone' })
+        return await ended('an unfinished checkpoint was dropped; the work tree is as it was')
+      }
+      await completeCheckpoint(room, commit)
+      return await ended(`the checkpoint ${commit.slice(0, 12)} was completed`)
+    case 'keep':
+      await keepAttempt(room, Number(pending.data['n']), await mustSnapshot(room))
+      return await ended(`attempt ${String(pending.data['n'])} was kept`)
+    case 'restore':
+      await restoreSnapshot(room, await mustSnapshot(room))
+      return await ended('the revert to the last checkpoint was completed')
+    case 'finish':
+      return await ended(await redoFinish(room, pending))
+    default:
+      return await ended('')
+  }
+}
+
+export function branchRef(room: Pick<Room, 'change'>): string {
+  return `refs/heads/ralph/${room.change}`
+}
+
+function place({ refs }: Sight): string {
+  return refs.head.ref === '' ? 'a detached HEAD' : shown(refs.head.ref.replace('refs/heads/', ''))
+}

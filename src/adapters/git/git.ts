@@ -1,0 +1,168 @@
+// Runs git for ralph: the same answer whatever the user's hooks, aliases, locale, pager or environment say.
+import { setTimeout as pause } from 'node:timers/promises'
+import { RalphError } from '../../core/error.ts'
+import { exec, type ExecResult } from '../process/exec.ts'
+
+export interface Repository {
+  /** Top level of the work tree, absolute. */
+  readonly worktree: string
+  /** Of this work tree: HEAD, index, half-done operations. */
+  readonly gitDir: string
+  /** Shared by all work trees: objects, refs, info/exclude. */
+  readonly gitCommonDir: string
+}
+
+export interface GitOptions {
+  /** An index file other than the repository's own. */
+  readonly index?: string
+  readonly input?: string | Uint8Array
+  /** Exit codes that are answers, not failures; 0 always is. */
+  readonly accept?: readonly number[]
+  /** Run in this folder's own repository (a nested one) instead. */
+  readonly inside?: string
+}
+
+export interface GitAnswer {
+  /** One char per byte (latin1), so that no file name is ever damaged by decoding. */
+  readonly out: string
+  readonly code: number
+}
+
+export interface Git extends Repository {
+  run(args: readonly string[], options?: GitOptions): Promise<GitAnswer>
+  /** Output without the final newline. */
+  line(args: readonly string[], options?: GitOptions): Promise<string>
+  /** Output of a `-z` command, as a list. */
+  list(args: readonly string[], options?: GitOptions): Promise<string[]>
+  /** The same git in another work tree. */
+  at(other: Repository): Git
+}
+
+export interface GitSettings {
+  readonly timeoutMs: number
+  readonly env?: NodeJS.ProcessEnv
+}
+
+export function gitIn(repository: Repository, settings: GitSettings): Git {
+  const env = gitEnvironment(settings.env ?? process.env)
+  // Named outright: a `core.worktree` or `core.bare` that an agent sets has no say.
+  const place = [`--git-dir=${repository.gitDir}`, `--work-tree=${repository.worktree}`]
+  const run = async (args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> => {
+    const { input, index, inside } = options
+    const argv = [...(inside === undefined ? place : []), ...quietConfig, ...args]
+    const started = (): Promise<ExecResult> =>
+      exec('git', argv, {
+        cwd: inside ?? repository.worktree,
+        env: index === undefined ? env : { ...env, GIT_INDEX_FILE: index },
+        timeoutMs: settings.timeoutMs,
+        ...(input !== undefined && { input }),
+      })
+    let result = await started()
+    for (const waitMs of lockWaitsMs) {
+      if (!isLocked(result)) break
+      await pause(waitMs)
+      result = await started()
+    }
+    if (
+      result.exitCode === 0 ||
+      (result.exitCode !== undefined && options.accept?.includes(result.exitCode))
+    ) {
+      return { out: result.stdout.toString('latin1'), code: result.exitCode }
+    }
+    throw gitError(args, result, settings.timeoutMs)
+  }
+  return {
+    ...repository,
+    at: (other) => gitIn(other, settings),
+    run,
+    line: async (args, options) => (await run(args, options)).out.replace(/\n$/, ''),
+    list: async (args, options) => (await run(args, options)).out.split('\0').filter((item) => item !== ''),
+  }
+}
+
+/** For people: a path as git gave it, decoded. */
+export function shown(path: string): string {
+  return Buffer.from(path, 'latin1').toString('utf8')
+}
+
+export function gitEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const own = Object.entries(env).filter(([name]) => !name.startsWith('GIT_') || keptVariables.has(name))
+  const scrubbed = Object.fromEntries(own)
+  // Adds 50 ms to every Node that a filter starts.
+  delete scrubbed['NODE_EXTRA_CA_CERTS']
+  return {
+    ...scrubbed,
+    LC_ALL: 'C',
+    LANGUAGE: '',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_EDITOR: 'true',
+    GIT_PAGER: 'cat',
+    GIT_OPTIONAL_LOCKS: '0',
+    GIT_LITERAL_PATHSPECS: '1',
+    GIT_NO_REPLACE_OBJECTS: '1',
+    GIT_AUTHOR_NAME: 'ralph',
+    GIT_AUTHOR_EMAIL: 'ralph@localhost',
+    GIT_COMMITTER_NAME: 'ralph',
+    GIT_COMMITTER_EMAIL: 'ralph@localhost',
+  }
+}
+
+/** Where the user's configuration lies is the user's business; everything else of GIT_* could redirect a command. */
+const keptVariables = new Set([
+  'GIT_CONFIG_GLOBAL',
+  'GIT_CONFIG_SYSTEM',
+  'GIT_CONFIG_NOSYSTEM',
+  'GIT_EXEC_PATH',
+])
+
+const quietConfig = [
+  'core.hooksPath=/dev/null',
+  'commit.gpgSign=false',
+  'gc.auto=0',
+  'maintenance.auto=false',
+  'core.fsmonitor=false',
+  'core.splitIndex=false',
+  'core.ignoreStat=false',
+  'core.safecrlf=false',
+  'core.quotePath=false',
+  'submodule.recurse=false',
+  'advice.detachedHead=false',
+].flatMap((setting) => ['-c', setting])
+
+/** About 6 s in all: an editor's background `git status` is long gone by then. */
+const lockWaitsMs = [50, 100, 200, 400, 800, 1500, 3000]
+
+function isLocked(result: ExecResult): boolean {
+  return result.exitCode !== 0 && /Unable to create '.*\.lock': File exists/.test(result.stderr)
+}
+
+function gitError(args: readonly string[], result: ExecResult, timeoutMs: number): RalphError {
+  const command = `git ${args.slice(0, 3).join(' ')}`
+  const words = result.stderr.trim().split('\n').slice(-5).join('\n')
+  if (result.spawnError !== undefined) {
+    return new RalphError('git_failed', `${command} could not be started: ${result.spawnError.message}`, {
+      hint: 'Install git 2.38 or newer, or put it on PATH; `ralph doctor` checks it.',
+      exitCode: 1,
+      cause: result.spawnError,
+    })
+  }
+  if (result.timedOut) {
+    return new RalphError('git_failed', `${command} did not end within ${timeoutMs / 1000} s and was ended`, {
+      hint: 'Nothing was lost. Raise --command-timeout, then `ralph resume`.',
+      exitCode: 1,
+    })
+  }
+  if (/No space left on device/.test(words)) {
+    return new RalphError('disk', `${command}: the disk is full`, {
+      hint: 'The work tree is as it was. Free some space, then `ralph resume`.',
+      exitCode: 1,
+    })
+  }
+  const locked = /\.lock': File exists/.test(words)
+  return new RalphError('git_failed', `${command} failed (${result.exitCode ?? result.signal}): ${words}`, {
+    hint: locked
+      ? 'Another git command holds the lock. If none is running, remove the file that it names, then `ralph resume`.'
+      : 'The work tree is as it was. Mend what git says, then `ralph resume`.',
+    exitCode: 1,
+  })
+}

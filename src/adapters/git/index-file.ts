@@ -1,0 +1,75 @@
+// Copies of git's index: taken as bytes, installed under git's own lock, so that no command sees half of one.
+import { constants as fsConstants } from 'node:fs'
+import { copyFile, open, rename, rm, stat, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { RalphError } from '../../core/error.ts'
+import type { Git } from './git.ts'
+
+/** False when there is no index yet (a repository without a commit). */
+export async function copyIndex(from: string, to: string): Promise<boolean> {
+  try {
+    const temporary = `${to}.tmp`
+    // Shares the blocks where the file system can.
+    await copyFile(from, temporary, fsConstants.COPYFILE_FICLONE)
+    await keepTime(from, temporary)
+    await rename(temporary, to)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    await rm(to, { force: true })
+    return false
+  }
+}
+
+/** Makes `from` the repository's index; without `from` there is none afterwards. */
+export async function installIndex(git: Git, from: string | undefined): Promise<void> {
+  const index = realIndex(git)
+  const lock = `${index}.lock`
+  await takeLock(lock)
+  try {
+    if (from === undefined) {
+      await rm(index, { force: true })
+    } else {
+      await copyFile(from, lock)
+      await keepTime(from, lock)
+      await rename(lock, index)
+    }
+  } finally {
+    await rm(lock, { force: true })
+  }
+}
+
+export function realIndex(git: Git): string {
+  return join(git.gitDir, 'index')
+}
+
+/**
+ * A copy gets the time of its source, rounded down: git trusts an entry only if the file is older than the index,
+ * and a younger copy would hide a change made in the same clock tick.
+ */
+async function keepTime(from: string, to: string): Promise<void> {
+  const { mtimeMs } = await stat(from)
+  const seconds = Math.floor(mtimeMs) / 1000
+  await utimes(to, seconds, seconds)
+}
+
+async function takeLock(lock: string): Promise<void> {
+  for (const waitMs of [50, 100, 200, 400, 800, 1500, 3000, 0]) {
+    try {
+      await (await open(lock, 'wx')).close()
+      return
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      await pause(waitMs)
+    }
+  }
+  throw new RalphError(
+    'checkpoint_failed',
+    `${lock} exists: another git command is at work, or one was killed`,
+    {
+      hint: 'The work tree is as it was. If no git command is running, remove that file, then `ralph resume`.',
+      exitCode: 1,
+    },
+  )
+}

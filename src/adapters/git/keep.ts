@@ -1,0 +1,159 @@
+// Keeps what an attempt left, whole and under refs, and puts every ref back that its agent moved or deleted.
+import { join } from 'node:path'
+import type { KeptAttempt } from '../../ports.ts'
+import { shown, type Git } from './git.ts'
+import { copyIndex } from './index-file.ts'
+import { autostashes, endOperations, operationsInProgress } from './operations.ts'
+import { compareRefs, foreignMoves, moveRefs, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
+import type { Room } from './room.ts'
+import { exempt, scanTree } from './scan.ts'
+import type { Snapshot } from './snapshot.ts'
+import { putBackStashes, readStashLog, stashEntries, type StashEntry } from './stash-list.ts'
+import { commitTree, isAncestor, writeTree } from './tree.ts'
+
+/** Idempotent: a second run of the same number finds the refs in place and adds only what is new. */
+export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Promise<KeptAttempt> {
+  const { git } = room
+  const ref = `${room.refs}/attempts/${n}`
+  const [now, log, earlier, stashed] = await Promise.all([
+    readRefs(git),
+    readStashLog(git),
+    git.line(['rev-parse', '--verify', '--quiet', `${ref}^{commit}`], { accept: [1] }),
+    autostashes(git.gitDir),
+  ])
+  const changes = agentsOwn(git, compareRefs(snapshot.refs, now.all))
+  const stashes = newStashes(git, snapshot, log)
+  const halfDone = operationsInProgress(git.gitDir)
+  const { tree, nested } = await attemptTree(room, snapshot)
+  const headMoved = now.head.commit !== '' && now.head.commit !== snapshot.head.commit
+  const descends =
+    headMoved &&
+    (snapshot.head.commit === '' || (await isAncestor(git, snapshot.head.commit, now.head.commit)))
+  // The agent's own commits stay reachable whatever it did; so does the state that the attempt began with.
+  const heads = descends
+    ? [now.head.commit, snapshot.commit]
+    : [snapshot.commit, headMoved ? now.head.commit : '']
+  const isPlain = descends && snapshot.commit === snapshot.head.commit
+  const parents = earlier !== '' ? [earlier] : isPlain ? heads.slice(0, 1) : heads
+  const isKept = earlier !== '' && (await git.line(['rev-parse', `${earlier}^{tree}`])) === tree
+  const commit = isKept
+    ? earlier
+    : await commitTree(git, tree, parents, `attempt ${n}\n\nRalph-Base: ${snapshot.commit}`)
+  const commits = await madeCommits(git, snapshot, now, changes)
+
+  if (descends) await room.step('keep', 'head', now.head.commit)
+  for (const { name } of changes.created) await room.step('keep', 'created', name)
+  const inTheWay = changes.created.filter(({ name }) =>
+    changes.deleted.some((gone) => clash(gone.name, name)),
+  )
+  const aside = (name: string): string => `${room.refs}/moved/${n}/${name.replace(/^refs\//, '')}`
+  await moveRefs(git, `attempt ${n}`, [
+    `update ${ref} ${commit}`,
+    ...[...changes.moved, ...inTheWay].map(({ name, to }) => `update ${aside(name)} ${to}`),
+    ...stashes.map(({ hash }) => `update ${aside(`stash/${hash.slice(0, 12)}`)} ${hash}`),
+    ...stashed.map((hash) => `update ${aside(`autostash/${hash.slice(0, 12)}`)} ${hash}`),
+    ...inTheWay.map(({ name, to }) => `delete ${name} ${to}`),
+  ])
+  if (now.head.ref !== snapshot.head.ref || now.head.ref === '')
+    await setHead(git, snapshot.head, `after attempt ${n}`)
+  await endOperations(git.gitDir)
+  await moveRefs(git, 'put back', [
+    ...changes.moved.map(({ name, from, to }) => `update ${name} ${from} ${to}`),
+    ...changes.deleted.map(({ name, from }) => `create ${name} ${from}`),
+  ])
+  if (stashes.length > 0 || stashLost(snapshot, log))
+    await putBackStashes(git, snapshot.stash_log, now.all['refs/stash'])
+
+  const isRewritten = await anyRewritten(git, changes)
+  const lost = stashLost(snapshot, log) ? ['the agent dropped stash entries; they are back'] : []
+  const warnings = [...told(room, changes, stashes, halfDone, aside), ...lost, ...nested.map(nestedWarning)]
+  return { ref, commit, commits, changed: tree !== snapshot.tree, historyRewritten: isRewritten, warnings }
+}
+
+/** The index of the attempt stays: a checkpoint of the same tree starts from it. */
+export async function attemptTree(
+  room: Room,
+  snapshot: Snapshot,
+): Promise<{ tree: string; nested: readonly string[] }> {
+  const index = join(room.folder, 'attempt-index')
+  await copyIndex(join(room.folder, snapshot.index), index)
+  const scan = await scanTree(room.git, { index })
+  return await writeTree(room.git, index, scan, exempt(room.protectedPaths, snapshot.ignored))
+}
+
+function agentsOwn(git: Git, changes: RefChanges): RefChanges {
+  const others = foreignMoves(git)
+  if (others.isOnlyTree) return changes
+  return {
+    moved: changes.moved.filter(({ name, to }) => !others.owns(name, to)),
+    deleted: changes.deleted,
+    created: changes.created.filter(({ name, to }) => !others.owns(name, to)),
+  }
+}
+
+/** Other work trees share the stash: entries that name another branch are their users' own. */
+function newStashes(git: Git, snapshot: Snapshot, log: string): StashEntry[] {
+  const known = new Set(stashEntries(snapshot.stash_log).map(({ hash }) => hash))
+  const fresh = stashEntries(log).filter(({ hash }) => !known.has(hash))
+  const branch = snapshot.head.ref.replace('refs/heads/', '')
+  const isForeign =
+    !foreignMoves(git).isOnlyTree && fresh.some(({ message }) => !message.includes(`n ${branch}:`))
+  return isForeign ? [] : fresh
+}
+
+function stashLost(snapshot: Snapshot, log: string): boolean {
+  const left = new Set(stashEntries(log).map(({ hash }) => hash))
+  return stashEntries(snapshot.stash_log).some(({ hash }) => !left.has(hash))
+}
+
+async function madeCommits(git: Git, snapshot: Snapshot, now: Refs, changes: RefChanges): Promise<string[]> {
+  const tips = [now.head.commit, ...changes.moved.map(({ to }) => to), ...changes.created.map(({ to }) => to)]
+  const known = new Set([...Object.values(snapshot.refs), snapshot.commit])
+  const fresh = tips.filter((tip) => tip !== '' && !known.has(tip))
+  if (fresh.length === 0) return []
+  const input = `${[...fresh, ...[...known].map((hash) => `^${hash}`)].join('\n')}\n`
+  const out = await git.line(['rev-list', '--reverse', '--topo-order', '--ignore-missing', '--stdin'], {
+    input,
+  })
+  return out.split('\n').filter((hash) => hash !== '')
+}
+
+async function anyRewritten(git: Git, changes: RefChanges): Promise<boolean> {
+  const branches = changes.moved.filter(({ name }) => name.startsWith('refs/heads/'))
+  for (const { from, to } of branches) if (!(await isAncestor(git, from, to))) return true
+  return false
+}
+
+function told(
+  room: Room,
+  changes: RefChanges,
+  stashes: readonly StashEntry[],
+  halfDone: readonly string[],
+  aside: (name: string) => string,
+): string[] {
+  const foreign = changes.moved.filter(({ name }) => name !== `refs/heads/ralph/${room.change}`)
+  return [
+    ...foreign.map(
+      ({ name }) => `the agent moved ${short(name)}; it is back, the agent's version is ${aside(name)}`,
+    ),
+    ...changes.deleted.map(({ name }) => `the agent deleted ${short(name)}; it is back`),
+    ...changes.created.map(({ name }) => `the agent made ${short(name)}`),
+    ...stashes.map(
+      ({ hash, message }) => `the agent stashed work (${message}); it is kept: git stash apply ${hash}`,
+    ),
+    ...halfDone.map((name) => `the agent left a ${name} half done; it was ended`),
+  ]
+}
+
+function nestedWarning(folder: string): string {
+  return `${shown(folder)} is a repository of its own; its files were saved as plain files`
+}
+
+function short(name: string): string {
+  return name.replace(/^refs\/(heads\/)?/, '')
+}
+
+/** A branch `a` and a branch `a/b` cannot be there together. */
+function clash(one: string, other: string): boolean {
+  return one.startsWith(`${other}/`) || other.startsWith(`${one}/`)
+}

@@ -1,0 +1,98 @@
+// What the journal remembers of the repository: where the user stood, the last checkpoint, and a step that never ended.
+import { z } from 'zod'
+import type { EventBody } from '../../core/event.ts'
+
+export const originSchema = z.object({
+  kind: z.enum(['branch', 'detached', 'unborn']),
+  /** `refs/heads/main`; empty when detached. */
+  ref: z.string(),
+  /** Where the user stood; empty when unborn. */
+  commit: z.string(),
+})
+/** Where the loop began, and where *cleanup* goes back to. */
+export type Origin = z.infer<typeof originSchema>
+
+export interface Pending {
+  readonly op: string
+  readonly data: Readonly<Record<string, unknown>>
+  readonly steps: readonly string[]
+}
+
+export interface Memory {
+  readonly origin?: Origin
+  /** The "initial state": tells the user's own changes from the loop's. */
+  readonly initial?: string
+  readonly checkpoint?: string
+  readonly pending?: Pending
+  /** An agent ran after the last checkpoint, and what it left has not been settled. */
+  readonly openAttempt?: number
+  /** Refs that the agent of the last kept attempt made: a revert takes them away, a checkpoint leaves them. */
+  readonly created: readonly string[]
+  /** Where that agent left HEAD, if that descends from the checkpoint. */
+  readonly keptHead?: string
+  /** Stories whose retries are used up in this run. */
+  readonly usedUp: readonly string[]
+}
+
+export const blank: Memory = { usedUp: [], created: [] }
+
+export function remember(memory: Memory, event: EventBody): Memory {
+  // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- of all facts, these few concern git
+  switch (event.type) {
+    case 'git.began':
+      return { ...memory, pending: { op: event.op, data: event.data, steps: [] } }
+    case 'git.step': {
+      const { pending } = memory
+      return pending === undefined
+        ? memory
+        : { ...memory, pending: { ...pending, steps: [...pending.steps, event.step] } }
+    }
+    case 'git.ended':
+      return memory.pending === undefined ? memory : settled(memory, memory.pending)
+    case 'iteration.started':
+      return { ...memory, openAttempt: event.n }
+    case 'loop.started':
+      return { ...memory, usedUp: [] }
+    case 'max_retries_exceeded':
+      return { ...memory, usedUp: [...memory.usedUp, event.story_id] }
+    default:
+      return memory
+  }
+}
+
+/** `key value` steps; the last of its key counts. */
+export function stepOf(pending: Pending, key: string): string | undefined {
+  return pending.steps.findLast((step) => step.startsWith(`${key} `))?.slice(key.length + 1)
+}
+
+function settled(memory: Memory, pending: Pending): Memory {
+  const { pending: _pending, ...rest } = memory
+  if (pending.steps.includes('undone')) return rest
+  const { openAttempt: _openAttempt, keptHead: _keptHead, ...clean } = { ...rest, created: [] }
+  const checkpoint = stepOf(pending, 'checkpoint')
+  switch (pending.op) {
+    case 'start':
+      return {
+        ...clean,
+        origin: originSchema.parse(pending.data['origin']),
+        ...(checkpoint && { initial: checkpoint, checkpoint }),
+      }
+    case 'save':
+    case 'restore':
+    case 'adopt':
+      return { ...clean, ...(checkpoint && { checkpoint }) }
+    case 'finish':
+      return { ...blank, usedUp: rest.usedUp }
+    case 'keep': {
+      const head = stepOf(pending, 'head')
+      const created = pending.steps.filter((step) => step.startsWith('created ')).map((step) => step.slice(8))
+      return {
+        ...rest,
+        created: [...new Set([...rest.created, ...created])],
+        ...(head && { keptHead: head }),
+      }
+    }
+    default:
+      return rest
+  }
+}

@@ -1,0 +1,60 @@
+// Half-done git operations: merges, rebases, picks and bisects that stand between two commands.
+import { rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { readIfThere } from './repository.ts'
+
+/** Names of what is in progress, for a person. */
+export function operationsInProgress(gitDir: string): string[] {
+  const found = markers.filter(([file]) => existsSync(join(gitDir, file))).map(([, name]) => name)
+  return [...new Set(found)]
+}
+
+/**
+ * Forgets them, as `--quit` does: HEAD, index and files are put right by the revert.
+ * Returns the commits of autostashes, which nothing else points to.
+ */
+export async function endOperations(gitDir: string): Promise<void> {
+  for (const file of stateFiles) await rm(join(gitDir, file), { recursive: true, force: true })
+}
+
+/** Work that a rebase or merge put aside, and that would be lost with its state files. */
+export async function autostashes(gitDir: string): Promise<string[]> {
+  const files = ['rebase-merge/autostash', 'rebase-apply/autostash', 'MERGE_AUTOSTASH']
+  const contents = await Promise.all(files.map((file) => readIfThere(join(gitDir, file))))
+  return contents.flatMap(
+    (content) =>
+      content
+        ?.toString('utf8')
+        .match(/^[0-9a-f]{40,64}/)
+        ?.slice(0, 1) ?? [],
+  )
+}
+
+const markers: readonly (readonly [string, string])[] = [
+  ['MERGE_HEAD', 'merge'],
+  ['rebase-merge', 'rebase'],
+  ['rebase-apply', 'rebase or am'],
+  ['CHERRY_PICK_HEAD', 'cherry-pick'],
+  ['REVERT_HEAD', 'revert'],
+  ['sequencer', 'cherry-pick or revert sequence'],
+  ['BISECT_LOG', 'bisect'],
+]
+
+const stateFiles = [
+  ...markers.map(([file]) => file),
+  'MERGE_MODE',
+  'MERGE_MSG',
+  'MERGE_RR',
+  'MERGE_AUTOSTASH',
+  'AUTO_MERGE',
+  'SQUASH_MSG',
+  'REBASE_HEAD',
+  'BISECT_START',
+  'BISECT_NAMES',
+  'BISECT_TERMS',
+  'BISECT_EXPECTED_REV',
+  'BISECT_ANCESTORS_OK',
+  'BISECT_FIRST_PARENT',
+  'BISECT_RUN',
+]

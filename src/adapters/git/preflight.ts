@@ -1,0 +1,153 @@
+// Refuses, before anything is touched, where a loop could lose something of the user's; warns of what it will take along.
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { RalphError } from '../../core/error.ts'
+import { lstatIfThere } from './files.ts'
+import { shown, type Git } from './git.ts'
+import { copyIndex, realIndex } from './index-file.ts'
+import { operationsInProgress } from './operations.ts'
+import type { Refs } from './refs.ts'
+import { exempt, type Scan } from './scan.ts'
+import { joined } from './tree.ts'
+
+export async function refuseName(git: Git, change: string): Promise<void> {
+  const isPlain = change !== '' && !change.includes('/') && !change.includes('..')
+  const isRef =
+    isPlain && (await git.run(['check-ref-format', `refs/heads/ralph/${change}`], { accept: [1] })).code === 0
+  if (!isRef) {
+    throw new RalphError('bad_name', `"${change}" cannot be the name of a branch (ralph/${change})`, {
+      hint: 'Rename the change folder: letters, digits, dashes and single dots are fine.',
+      exitCode: 2,
+    })
+  }
+}
+
+export async function refuseState(git: Git, scan: Scan): Promise<void> {
+  const halfDone = operationsInProgress(git.gitDir)
+  if (halfDone.length > 0 || scan.unmerged.length > 0) {
+    const what =
+      halfDone.length > 0 ? `a ${halfDone.join(' and a ')} is in progress` : 'there are unmerged files'
+    throw refusal(`${what} in ${git.worktree}`, 'Finish it or abort it first (`git status` says how).')
+  }
+  await refuseFlaggedEdits(git)
+}
+
+/** A ref is a file: `ralph` and `ralph/<change>`, or `ralph/<change>` and `ralph/<change>/x`, cannot both be there. */
+export function refuseClash(git: Git, refs: Refs, change: string): void {
+  const branch = `refs/heads/ralph/${change}`
+  const clash = Object.keys(refs.all).find(
+    (name) => name === 'refs/heads/ralph' || name.startsWith(`${branch}/`),
+  )
+  if (clash !== undefined) {
+    const name = clash.replace('refs/heads/', '')
+    throw refusal(
+      `the branch ${name} leaves no room for ralph/${change}`,
+      `Rename it: \`git branch -m ${name} <other name>\`.`,
+    )
+  }
+  const holder = otherTrees(git).find((gitDir) => readHeadFile(gitDir) === `ref: ${branch}`)
+  if (holder !== undefined) {
+    throw refusal(
+      `ralph/${change} is checked out in another work tree (${basename(holder)})`,
+      'Run ralph there, or switch that work tree to another branch.',
+    )
+  }
+}
+
+/** Warnings about what the first checkpoint will hold. */
+export async function doubtful(git: Git, scan: Scan, globs: readonly string[]): Promise<string[]> {
+  const isExempt = exempt(globs, [])
+  const files = scan.untracked.filter((path) => !isExempt(path))
+  const huge: string[] = []
+  for (const path of files) {
+    const size = (await lstatIfThere(git.worktree, path.replace(/\/$/, '')))?.size ?? 0
+    if (size > hugeBytes) huge.push(`${shown(path)} (${Math.round(Number(size) / 1e6)} MB)`)
+  }
+  const secret = files.filter((path) => looksSecret(path.split('/').at(-1) ?? '')).map(shown)
+  const nested = files.filter((path) => path.endsWith('/')).map(shown)
+  return [
+    ...listed(
+      'huge untracked files will be part of the first checkpoint; ignore them if they should not be',
+      huge,
+    ),
+    ...listed(
+      'untracked files that look like secrets will be part of the first checkpoint; ignore them first',
+      secret,
+    ),
+    ...listed('repositories inside this one are not saved, restored or cleaned', nested),
+  ]
+}
+
+function listed(what: string, paths: readonly string[]): string[] {
+  if (paths.length === 0) return []
+  const more = paths.length > 20 ? ` and ${paths.length - 20} more` : ''
+  return [`${what}: ${paths.slice(0, 20).join(', ')}${more}`]
+}
+
+async function refuseFlaggedEdits(git: Git): Promise<void> {
+  const entries = await git.list(['ls-files', '-s', '-v', '-z'])
+  const gitlinks = entries.filter((entry) => entry.slice(2).startsWith('160000'))
+  const filled = gitlinks.map(pathOf).filter((path) => existsSync(join(git.worktree, shown(path), '.git')))
+  if (filled.length > 0) {
+    throw refusal(
+      `submodules with files in them cannot be saved and restored: ${filled.map(shown).join(', ')}`,
+      'Run with --worktree (submodules stay empty there), or `git submodule deinit` them first.',
+    )
+  }
+  const skipped = new Set(entries.filter((entry) => /^[Ss]/.test(entry)).map(pathOf))
+  const flagged = entries.filter((entry) => /^[Sa-z]/.test(entry)).map(pathOf)
+  if (flagged.length === 0) return
+  // A copy of the index without the flags tells whether the files behind them were edited.
+  const index = join(tmpdir(), `ralph-flags-${randomUUID()}`)
+  try {
+    await copyIndex(realIndex(git), index)
+    const input = joined(flagged)
+    await git.run(['update-index', '--no-assume-unchanged', '-z', '--stdin'], { index, input })
+    await git.run(['update-index', '--no-skip-worktree', '-z', '--stdin'], { index, input })
+    const changed = await git.list(['diff-files', '-z', '--name-only'], { index })
+    const edited: string[] = []
+    for (const path of changed.filter((name) => flagged.includes(name))) {
+      const isAbsent = (await lstatIfThere(git.worktree, path)) === undefined
+      if (!(isAbsent && skipped.has(path))) edited.push(path)
+    }
+    if (edited.length === 0) return
+    const names = edited.map(shown).join(', ')
+    throw refusal(
+      `edits hidden by assume-unchanged or skip-worktree would be lost: ${names}`,
+      `Show them to git: \`git update-index --no-assume-unchanged --no-skip-worktree ${names}\`, then commit or undo them.`,
+    )
+  } finally {
+    await rm(index, { force: true })
+  }
+}
+
+function pathOf(entry: string): string {
+  return entry.slice(entry.indexOf('\t') + 1)
+}
+
+function otherTrees(git: Git): string[] {
+  const folder = join(git.gitCommonDir, 'worktrees')
+  const linked = existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : []
+  return [git.gitCommonDir, ...linked].filter((gitDir) => gitDir !== git.gitDir)
+}
+
+function readHeadFile(gitDir: string): string {
+  const file = join(gitDir, 'HEAD')
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : ''
+}
+
+function refusal(message: string, hint: string): RalphError {
+  return new RalphError('repository_state', message, { hint: `${hint} Nothing was touched.`, exitCode: 2 })
+}
+
+const hugeBytes = 50e6
+
+function looksSecret(name: string): boolean {
+  if (/\.(example|sample|template|dist)$/i.test(name)) return false
+  return /^(\.env(\..*)?|\.netrc|\.npmrc|\.pypirc|id_(rsa|dsa|ecdsa|ed25519)|credentials(\.json)?|.*\.(pem|key|p12|pfx|keystore)|.*secrets?\.(json|ya?ml|txt|env))$/i.test(
+    name,
+  )
+}

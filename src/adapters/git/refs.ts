@@ -1,0 +1,107 @@
+// Refs as one picture: read at once, compared, and put back without losing what an agent pointed them at.
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { RalphError } from '../../core/error.ts'
+import { shown, type Git } from './git.ts'
+import { readIfThere } from './repository.ts'
+
+export interface Head {
+  /** Empty when detached. */
+  readonly ref: string
+  /** Empty when its branch has no commit. */
+  readonly commit: string
+}
+
+export interface Refs {
+  readonly head: Head
+  /** Without remote-tracking refs (a fetch is no harm) and without ralph's own. */
+  readonly all: Readonly<Record<string, string>>
+}
+
+export interface RefChanges {
+  /** Now elsewhere; `to` is where the agent left it. */
+  readonly moved: readonly { readonly name: string; readonly from: string; readonly to: string }[]
+  readonly deleted: readonly { readonly name: string; readonly from: string }[]
+  readonly created: readonly { readonly name: string; readonly to: string }[]
+}
+
+export async function readRefs(git: Git): Promise<Refs> {
+  const format = '--format=%(objectname) %(refname) %(symref)'
+  const kinds = [
+    'refs/heads',
+    'refs/tags',
+    'refs/notes',
+    'refs/replace',
+    'refs/stash',
+    'refs/bisect',
+    'refs/rewritten',
+  ]
+  const [{ out }, head] = await Promise.all([git.run(['for-each-ref', format, ...kinds]), readHead(git)])
+  const all: Record<string, string> = {}
+  for (const line of shown(out).split('\n')) {
+    const [hash = '', name = '', symref = ''] = line.split(' ')
+    if (name !== '' && symref === '') all[name] = hash
+  }
+  return { head: head.ref === '' ? head : { ref: head.ref, commit: all[head.ref] ?? '' }, all }
+}
+
+/** Stashes apart: their list is a log, see stash-list.ts. */
+export function compareRefs(before: Refs['all'], now: Refs['all']): RefChanges {
+  const names = (refs: Refs['all']): string[] => Object.keys(refs).filter((name) => name !== 'refs/stash')
+  const gone = names(before).filter((name) => now[name] === undefined)
+  const both = names(before).filter((name) => now[name] !== undefined && now[name] !== before[name])
+  const fresh = names(now).filter((name) => before[name] === undefined)
+  return {
+    moved: both.map((name) => ({ name, from: before[name] ?? '', to: now[name] ?? '' })),
+    deleted: gone.map((name) => ({ name, from: before[name] ?? '' })),
+    created: fresh.map((name) => ({ name, to: now[name] ?? '' })),
+  }
+}
+
+/** All or nothing. Each line is a command of `update-ref --stdin`, without its final newline. */
+export async function moveRefs(git: Git, reason: string, commands: readonly string[]): Promise<void> {
+  if (commands.length === 0) return
+  const input = `start\n${commands.join('\n')}\nprepare\ncommit\n`
+  await git.run(['update-ref', '-m', `ralph: ${reason}`, '--create-reflog', '--stdin'], { input })
+}
+
+/** Points HEAD at a branch (also one without a commit) or at a commit; files and index are not touched. */
+export async function setHead(git: Git, head: Head, reason: string): Promise<void> {
+  const message = ['-m', `ralph: ${reason}`]
+  if (head.ref !== '') await git.run(['symbolic-ref', ...message, 'HEAD', head.ref])
+  else await git.run(['update-ref', ...message, '--no-deref', 'HEAD', head.commit])
+}
+
+/** Branches that the people in the other work trees of this repository have checked out, or moved to, themselves. */
+export function foreignMoves(git: Git): {
+  readonly isOnlyTree: boolean
+  owns(name: string, hash: string): boolean
+} {
+  const folder = join(git.gitCommonDir, 'worktrees')
+  const linked = existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : []
+  const others = [git.gitCommonDir, ...linked].filter((gitDir) => gitDir !== git.gitDir)
+  if (git.gitDir === git.gitCommonDir && others.length === 0) return { isOnlyTree: true, owns: () => false }
+  const texts = (file: string): string[] =>
+    others
+      .map((gitDir) => join(gitDir, file))
+      .filter((path) => existsSync(path))
+      .map((path) => readFileSync(path, 'utf8'))
+  const heads = texts('HEAD')
+  const logs = texts('logs/HEAD')
+  return {
+    isOnlyTree: false,
+    owns: (name, hash) =>
+      heads.some((head) => head.trim() === `ref: ${name}`) ||
+      (hash !== '' && logs.some((log) => log.includes(` ${hash} `))),
+  }
+}
+
+async function readHead(git: Git): Promise<Head> {
+  const text = (await readIfThere(join(git.gitDir, 'HEAD')))?.toString('utf8').trim() ?? ''
+  if (text.startsWith('ref: ')) return { ref: text.slice(5), commit: '' }
+  if (/^[0-9a-f]{40,64}$/.test(text)) return { ref: '', commit: text }
+  throw new RalphError('repository_state', `HEAD of ${dirname(git.gitDir)} is unreadable`, {
+    hint: 'Point it at a branch again: `git symbolic-ref HEAD refs/heads/<branch>`.',
+    exitCode: 1,
+  })
+}

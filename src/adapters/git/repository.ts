@@ -1,0 +1,58 @@
+// Finds the repository that a folder belongs to, and hides ralph's own files from it.
+import { appendFile, mkdir, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { RalphError } from '../../core/error.ts'
+import { exec } from '../process/exec.ts'
+import { gitEnvironment, type GitSettings, type Repository } from './git.ts'
+
+export async function findRepository(cwd: string, settings: GitSettings): Promise<Repository> {
+  const asked = ['--path-format=absolute', '--absolute-git-dir', '--git-common-dir', '--show-toplevel']
+  const result = await exec('git', ['rev-parse', ...asked], {
+    cwd,
+    env: gitEnvironment(settings.env ?? process.env),
+    timeoutMs: settings.timeoutMs,
+  })
+  if (result.spawnError !== undefined) {
+    throw new RalphError('git_failed', `git could not be started in ${cwd}: ${result.spawnError.message}`, {
+      hint: 'Install git 2.38 or newer, or put it on PATH; `ralph doctor` checks it.',
+      exitCode: 2,
+      cause: result.spawnError,
+    })
+  }
+  const [gitDir, gitCommonDir, worktree] = result.stdout.toString('utf8').split('\n')
+  if (result.exitCode === 0 && gitDir && gitCommonDir && worktree) return { worktree, gitDir, gitCommonDir }
+  if (gitDir) {
+    throw new RalphError(
+      'not_a_repository',
+      `${cwd} belongs to a repository without a work tree (${gitDir})`,
+      {
+        hint: 'ralph needs files to work on: clone the repository, or `git worktree add`, and run it there.',
+        exitCode: 2,
+      },
+    )
+  }
+  throw new RalphError('not_a_repository', `${cwd} is not in a git repository: ${result.stderr.trim()}`, {
+    hint: 'Go to your project, or make it a repository with `git init`.',
+    exitCode: 2,
+  })
+}
+
+/** Idempotent. `info/exclude` is local to this clone: the user's .gitignore stays the user's. */
+export async function excludeFromGit(gitCommonDir: string, patterns: readonly string[]): Promise<void> {
+  const file = join(gitCommonDir, 'info', 'exclude')
+  const text = (await readIfThere(file))?.toString('utf8') ?? ''
+  const lines = new Set(text.split(/\r?\n/))
+  const missing = patterns.filter((pattern) => !lines.has(pattern))
+  if (missing.length === 0) return
+  await mkdir(dirname(file), { recursive: true })
+  await appendFile(file, `${text === '' || text.endsWith('\n') ? '' : '\n'}${missing.join('\n')}\n`)
+}
+
+export async function readIfThere(file: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,43 @@
+// Back to exactly the snapshot: refs, HEAD, half-done operations, files, index; in this order, each step repeatable.
+import { join } from 'node:path'
+import { installIndex } from './index-file.ts'
+import { endOperations } from './operations.ts'
+import { foreignMoves, moveRefs, readRefs, setHead } from './refs.ts'
+import { revertTree } from './revert.ts'
+import { timeName, type Room } from './room.ts'
+import type { Snapshot } from './snapshot.ts'
+
+export async function restoreSnapshot(room: Room, snapshot: Snapshot): Promise<void> {
+  const { git } = room
+  const { created } = await room.memory()
+  const refs = await readRefs(git)
+  const others = foreignMoves(git)
+  const aside = (name: string): string =>
+    `${room.refs}/moved/${timeName(room)}/${name.replace(/^refs\//, '')}`
+  const away = created.flatMap((name) => {
+    const to = refs.all[name]
+    return to === undefined || others.owns(name, to)
+      ? []
+      : [`update ${aside(name)} ${to}`, `delete ${name} ${to}`]
+  })
+  const { ref, commit } = snapshot.head
+  const tip = refs.all[ref]
+  const back =
+    ref === '' || tip === (commit || undefined)
+      ? []
+      : [
+          ...(tip ? [`update ${aside(ref)} ${tip}`] : []),
+          commit ? `update ${ref} ${commit}` : `delete ${ref}`,
+        ]
+  if (refs.head.ref !== ref || (ref === '' && refs.head.commit !== commit))
+    await setHead(git, snapshot.head, 'restore')
+  await moveRefs(git, 'restore', [...away, ...back])
+  await endOperations(git.gitDir)
+  await revertTree(room, snapshot)
+  await installIndex(git, indexFile(room, snapshot))
+}
+
+function indexFile(room: Room, snapshot: Snapshot): string | undefined {
+  if (snapshot.own_index === 'none') return undefined
+  return join(room.folder, snapshot.own_index === '' ? snapshot.index : snapshot.own_index)
+}

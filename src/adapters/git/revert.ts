@@ -1,0 +1,103 @@
+// Makes the work tree byte for byte what a snapshot holds; ignored and protected files are not touched.
+import { mkdir, rm, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RalphError } from '../../core/error.ts'
+import { lstatIfThere, moveAway, onDisk, removePath, writeDurably } from './files.ts'
+import { shown } from './git.ts'
+import { readIfThere } from './repository.ts'
+import { timeName, type Room } from './room.ts'
+import { exempt, scanEmptyFolders, scanTree } from './scan.ts'
+import { excludeFile, nestedRepositories, type Snapshot } from './snapshot.ts'
+import { joined } from './tree.ts'
+
+/** Idempotent. Each round may bring to light what an edited .gitignore hid in the round before. */
+export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> {
+  const { git } = room
+  const index = join(room.folder, snapshot.index)
+  const isExempt = exempt(room.protectedPaths, snapshot.ignored)
+  await putBackExclude(room, snapshot)
+  await removeNested(room, snapshot)
+  let left: string[] = []
+  for (let round = 0; round < 4; round += 1) {
+    const [scan, empty] = await Promise.all([
+      scanTree(git, { index }),
+      round > 0 ? scanEmptyFolders(git) : [],
+    ])
+    const extra = scan.untracked.filter((path) => !isExempt(path))
+    const wrong = [...scan.changed, ...scan.deleted].filter((path) => !isExempt(path))
+    left = [...extra, ...wrong]
+    if (round > 0) await settleEmptyFolders(room, snapshot, empty)
+    if (left.length === 0 && round > 0) return
+    for (const path of extra) {
+      if (path.endsWith('/'))
+        await moveAway(
+          git.worktree,
+          path,
+          join(room.folder, 'nested', `${timeName(room)}-${round}`, leaf(path)),
+        )
+      else await removePath(git.worktree, path)
+    }
+    if (wrong.length > 0) {
+      await git.run(['checkout-index', '--force', '--index', '--quiet', '-z', '--stdin'], {
+        index,
+        input: joined(wrong),
+      })
+    }
+  }
+  throw new RalphError(
+    'checkpoint_failed',
+    `the work tree could not be brought back to its checkpoint; still different: ${left.slice(0, 5).map(shown).join(', ')}`,
+    {
+      hint: `Everything is kept: see \`ralph attempts ${room.change}\`. Mend or remove these files, then \`ralph resume\`.`,
+      exitCode: 1,
+    },
+  )
+}
+
+async function putBackExclude(room: Room, snapshot: Snapshot): Promise<void> {
+  const file = excludeFile(room.git)
+  const now = (await readIfThere(file))?.toString('latin1') ?? null
+  if (now === snapshot.exclude) return
+  if (snapshot.exclude === null) await rm(file, { force: true })
+  else await writeDurably(file, Buffer.from(snapshot.exclude, 'latin1'))
+}
+
+async function removeNested(room: Room, snapshot: Snapshot): Promise<void> {
+  const known = new Set(snapshot.nested)
+  for (const folder of await nestedRepositories(room.git, snapshot.tree)) {
+    if (known.has(folder)) continue
+    await moveAway(
+      room.git.worktree,
+      `${folder}/.git`,
+      join(room.folder, 'nested', timeName(room), leaf(folder), '.git'),
+    )
+  }
+}
+
+async function settleEmptyFolders(room: Room, snapshot: Snapshot, now: readonly string[]): Promise<void> {
+  const before = new Set(snapshot.empty)
+  const extra = now.filter((folder) => !before.has(folder))
+  for (const folder of extra.sort().reverse()) await removeEmpty(room, folder, before)
+  for (const folder of snapshot.empty) {
+    if ((await lstatIfThere(room.git.worktree, folder.slice(0, -1))) === undefined) {
+      await mkdir(onDisk(room.git.worktree, folder), { recursive: true })
+    }
+  }
+}
+
+/** Upwards as far as folders are empty and were not there before. */
+async function removeEmpty(room: Room, folder: string, before: ReadonlySet<string>): Promise<void> {
+  for (let path = folder; path !== '' && !before.has(path); path = path.replace(/[^/]*\/$/, '')) {
+    try {
+      await rmdir(onDisk(room.git.worktree, path.slice(0, -1)))
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code
+      if (code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOTDIR') return
+      if (code !== 'ENOENT') throw error
+    }
+  }
+}
+
+function leaf(path: string): string {
+  return shown(path.replace(/\/$/, '').split('/').at(-1) ?? 'nested')
+}

@@ -1,0 +1,82 @@
+// What both strategies share: the repository, the private folder, and the journal written ahead of every change.
+import { join } from 'node:path'
+import { RalphError } from '../../core/error.ts'
+import type { EventBody, LoopEvent } from '../../core/event.ts'
+import type { Clock, WriteAhead } from '../../ports.ts'
+import type { Git, Repository } from './git.ts'
+import { blank, remember, type Memory } from './memory.ts'
+
+export interface CheckpointDeps {
+  readonly git: Git
+  readonly change: string
+  readonly writeAhead: WriteAhead
+  /** The journal of this change, all of it. */
+  readonly history: () => Promise<readonly LoopEvent[]>
+  /** Relative to the work tree, `*` within a name: never committed, cleaned or rolled back. */
+  readonly protectedPaths: readonly string[]
+  readonly clock: Pick<Clock, 'now'>
+  /** The user's own checkout, when the loop runs in a work tree of its own. */
+  readonly home?: Repository
+  /** Work-tree-relative folders that were copied from there because git did not hold them. */
+  readonly brought?: readonly string[]
+}
+
+export interface Room extends CheckpointDeps {
+  /** Private files of the checkpoints of this change and work tree. */
+  readonly folder: string
+  /** `refs/ralph/<change>` */
+  readonly refs: string
+  memory(): Promise<Memory>
+  /** The same, with what the engine has written meanwhile (an iteration that began, retries used up). */
+  reread(): Promise<Memory>
+  note(event: EventBody): Promise<void>
+  /** Writes `git.began` before the work and `git.ended` after it; what fails in between stays pending for `recover`. */
+  operate<T>(op: string, data: Record<string, unknown>, work: () => Promise<T>): Promise<T>
+  step(op: string, key: string, value: string): Promise<void>
+}
+
+export function openRoom(deps: CheckpointDeps): Room {
+  let known: Memory | undefined
+  const memory = async (): Promise<Memory> =>
+    (known ??= (await deps.history()).reduce<Memory>(remember, blank))
+  const note = async (event: EventBody): Promise<void> => {
+    const before = await memory()
+    await deps.writeAhead(event)
+    known = remember(before, event)
+  }
+  return {
+    ...deps,
+    // Apart from the run's folder: archiving an earlier run must not take the user's saved index along.
+    folder: checkpointFolder(deps.git.gitCommonDir, deps.change),
+    refs: `refs/ralph/${deps.change}`,
+    memory,
+    reread: async () => {
+      known = undefined
+      return await memory()
+    },
+    note,
+    step: (op, key, value) => note({ type: 'git.step', op, step: `${key} ${value}` }),
+    operate: async (op, data, work) => {
+      await note({ type: 'git.began', op, data })
+      const result = await work()
+      await note({ type: 'git.ended', op })
+      return result
+    },
+  }
+}
+
+export function checkpointFolder(gitCommonDir: string, change: string): string {
+  return join(gitCommonDir, 'ralph', 'checkpoints', change)
+}
+
+/** Ref-safe, sorts by time. */
+export function timeName(room: Room): string {
+  return new Date(room.clock.now()).toISOString().replace(/[-:.]/g, '')
+}
+
+export function nothingToResume(change: string): RalphError {
+  return new RalphError('nothing_to_resume', `no run of ${change} is open in this repository`, {
+    hint: `Start one with \`ralph loop ${change}\`.`,
+    exitCode: 2,
+  })
+}

@@ -1,0 +1,72 @@
+// One look at the work tree: what differs from an index, what is new, what is ignored, which folders are empty.
+import type { Git } from './git.ts'
+import { emptyFolders } from './files.ts'
+
+export interface Scan {
+  /** Tracked paths whose file differs from the index (content, mode, type, intent to add). */
+  readonly changed: readonly string[]
+  readonly deleted: readonly string[]
+  /** Not tracked, not ignored. A path that ends in `/` is a repository of its own. */
+  readonly untracked: readonly string[]
+  /** As the rules match: a folder that is ignored as a whole ends in `/` and is not looked into. */
+  readonly ignored: readonly string[]
+  /** Paths whose index entry differs from HEAD. */
+  readonly staged: readonly string[]
+  readonly unmerged: readonly string[]
+}
+
+export async function scanTree(git: Git, options: { index?: string; ignored?: boolean } = {}): Promise<Scan> {
+  const flags = ['--porcelain=v1', '-z', '--untracked-files=all', '--no-renames', '--ignore-submodules=none']
+  const ignored = options.ignored === true ? ['--ignored=matching'] : []
+  const records = await git.list(['status', ...flags, ...ignored], {
+    ...(options.index !== undefined && { index: options.index }),
+  })
+  const scan = { changed: [], deleted: [], untracked: [], ignored: [], staged: [], unmerged: [] } as Record<
+    keyof Scan,
+    string[]
+  >
+  for (const record of records) {
+    const state = record.slice(0, 2)
+    const path = record.slice(3)
+    if (state === '??') scan.untracked.push(path)
+    else if (state === '!!') scan.ignored.push(path)
+    else if (unmergedStates.has(state)) scan.unmerged.push(path)
+    else {
+      if (state[1] === 'D') scan.deleted.push(path)
+      else if (state[1] !== ' ') scan.changed.push(path)
+      if (state[0] !== ' ') scan.staged.push(path)
+    }
+  }
+  return scan
+}
+
+/** Folders that hold nothing: git knows none of them, so a revert has to. */
+export async function scanEmptyFolders(git: Git): Promise<string[]> {
+  const others = await git.list(['ls-files', '--others', '--directory', '--exclude-standard', '-z'])
+  return await emptyFolders(
+    git.worktree,
+    others.filter((path) => path.endsWith('/')),
+  )
+}
+
+/** Paths that ralph neither saves nor removes, whatever git thinks of them. */
+export function exempt(globs: readonly string[], ignored: readonly string[]): (path: string) => boolean {
+  const files = new Set(ignored.filter((path) => !path.endsWith('/')))
+  const folders = new Set(ignored.filter((path) => path.endsWith('/')))
+  const patterns = globs.map((glob) => new RegExp(`^${glob.split('*').map(escaped).join('[^/]*')}$`))
+  return (path) => {
+    if (files.has(path) || folders.has(path)) return true
+    if (patterns.some((pattern) => pattern.test(path))) return true
+    if (folders.size === 0) return false
+    for (let cut = path.indexOf('/'); cut >= 0; cut = path.indexOf('/', cut + 1)) {
+      if (folders.has(path.slice(0, cut + 1))) return true
+    }
+    return false
+  }
+}
+
+const unmergedStates = new Set(['DD', 'AU', 'UD', 'UA', 'DU', 'AA', 'UU'])
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+}

@@ -1,0 +1,118 @@
+// The state to come back to, in full: tree, HEAD, index, refs, stashes, ignored paths and empty folders.
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { RalphError } from '../../core/error.ts'
+import { lstatIfThere, writeDurably } from './files.ts'
+import type { Git } from './git.ts'
+import { copyIndex, realIndex } from './index-file.ts'
+import type { Head, Refs } from './refs.ts'
+import { readIfThere } from './repository.ts'
+import type { Room } from './room.ts'
+import { exempt, type Scan } from './scan.ts'
+
+const snapshotSchema = z.object({
+  /** Holds the whole tree: tracked and untracked, not ignored. */
+  commit: z.string(),
+  tree: z.string(),
+  head: z.object({ ref: z.string(), commit: z.string() }),
+  /** Index of `tree`, a file in the private folder. */
+  index: z.string(),
+  /** The user's own index, where it differs from `index` (stash); empty otherwise. */
+  own_index: z.string(),
+  refs: z.record(z.string(), z.string()),
+  stash_log: z.string(),
+  /** Bytes of info/exclude; null when there is none. */
+  exclude: z.string().nullable(),
+  ignored: z.array(z.string()),
+  empty: z.array(z.string()),
+  /** Folders with tracked files that hold a repository of their own. */
+  nested: z.array(z.string()),
+})
+export type Snapshot = z.infer<typeof snapshotSchema>
+
+/** What was seen of the work tree when the snapshot was taken. */
+export interface Sight {
+  readonly refs: Refs
+  readonly stashLog: string
+  readonly scan: Scan
+  readonly empty: readonly string[]
+}
+
+export async function saveSnapshot(
+  room: Room,
+  sight: Sight,
+  what: { commit: string; tree: string; index: string; ownIndex: string; earlier: Snapshot | undefined },
+): Promise<Snapshot> {
+  const wasKeptOut = exempt([], what.earlier?.ignored ?? [])
+  const keptOut = sight.scan.untracked.filter((path) => path.endsWith('/') || wasKeptOut(path))
+  const exclude = await readIfThere(excludeFile(room.git))
+  const snapshot: Snapshot = {
+    commit: what.commit,
+    tree: what.tree,
+    head: sight.refs.head,
+    index: what.index,
+    own_index: what.ownIndex,
+    refs: { ...sight.refs.all },
+    stash_log: sight.stashLog,
+    exclude: exclude?.toString('latin1') ?? null,
+    ignored: [...new Set([...sight.scan.ignored, ...keptOut])],
+    empty: [...sight.empty],
+    nested:
+      what.earlier?.tree === what.tree ? what.earlier.nested : await nestedRepositories(room.git, what.tree),
+  }
+  await writeDurably(join(room.folder, 'snapshot.json'), JSON.stringify(snapshot))
+  const used = new Set([snapshot.index, snapshot.own_index])
+  for (const file of await readdir(room.folder)) {
+    if (file.startsWith('index-') && !used.has(file)) await rm(join(room.folder, file), { force: true })
+  }
+  return snapshot
+}
+
+/** After a checkpoint on the branch: the same surroundings, until `ensure` looks again. */
+export async function advanceSnapshot(room: Room, head: Head, refs: Refs, index: string): Promise<void> {
+  const earlier = await mustSnapshot(room)
+  const tree = await room.git.line(['rev-parse', `${head.commit}^{tree}`])
+  const all = { ...refs.all, [head.ref]: head.commit }
+  const snapshot: Snapshot = { ...earlier, commit: head.commit, tree, head, index, own_index: '', refs: all }
+  await writeDurably(join(room.folder, 'snapshot.json'), JSON.stringify(snapshot))
+}
+
+export async function loadSnapshot(room: Room): Promise<Snapshot | undefined> {
+  const text = await readIfThere(join(room.folder, 'snapshot.json'))
+  return text === undefined ? undefined : snapshotSchema.parse(JSON.parse(text.toString('utf8')))
+}
+
+export async function mustSnapshot(room: Room): Promise<Snapshot> {
+  const snapshot = await loadSnapshot(room)
+  if (snapshot !== undefined) return snapshot
+  throw new RalphError(
+    'checkpoint_failed',
+    `the record of the last checkpoint of ${room.change} is missing`,
+    {
+      hint: `Its commits are safe: \`git log ralph/${room.change}\`. Start anew with \`ralph loop ${room.change} --fresh\`.`,
+      exitCode: 1,
+    },
+  )
+}
+
+/** A copy of the repository's index under a name of its own, for the snapshot of this commit. */
+export async function snapshotIndex(room: Room, commit: string, from = realIndex(room.git)): Promise<string> {
+  const name = `index-${commit}`
+  await copyIndex(from, join(room.folder, name))
+  return name
+}
+
+export function excludeFile(git: Git): string {
+  return join(git.gitCommonDir, 'info', 'exclude')
+}
+
+/** `git status` is blind to a `.git` in a folder that has tracked files. */
+export async function nestedRepositories(git: Git, tree: string): Promise<string[]> {
+  const folders = await git.list(['ls-tree', '-r', '-d', '-z', '--name-only', '--full-tree', tree])
+  const found: string[] = []
+  for (const folder of folders) {
+    if ((await lstatIfThere(git.worktree, `${folder}/.git`)) !== undefined) found.push(folder)
+  }
+  return found
+}

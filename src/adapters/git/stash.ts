@@ -1,0 +1,242 @@
+// Checkpoints as stash entries: the loop stays on the user's branch and commits nothing.
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { RalphError } from '../../core/error.ts'
+import type { Checkpoints, FinishReport, KeptAttempt, PreflightReport } from '../../ports.ts'
+import { attemptMoves } from './attempts.ts'
+import type { StartMode } from './branch-start.ts'
+import { shown } from './git.ts'
+import { installIndex } from './index-file.ts'
+import { attemptTree, keepAttempt } from './keep.ts'
+import { stepOf, type Pending } from './memory.ts'
+import { doubtful, refuseName, refuseState } from './preflight.ts'
+import { moveRefs, readRefs } from './refs.ts'
+import { restoreSnapshot } from './restore.ts'
+import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room } from './room.ts'
+import { scanTree } from './scan.ts'
+import { loadSnapshot, mustSnapshot, type Snapshot } from './snapshot.ts'
+import { dropStashes, readStashLog, stashEntries } from './stash-list.ts'
+import { fullState, recordState, storeEntry } from './stash-state.ts'
+import { changedPaths, commitTree } from './tree.ts'
+
+export function stashCheckpoints(deps: CheckpointDeps): Checkpoints {
+  const room = openRoom(deps)
+  return {
+    preflight: (mode) => preflight(room, mode),
+    start: (mode) => start(room, mode),
+    ensure: (storyId) => ensure(room, storyId),
+    keep: (n) => keep(room, n),
+    save: (storyId, message) => save(room, storyId, message),
+    restore: () => restore(room),
+    finish: (choice) => finish(room, choice),
+    recover: () => recover(room),
+  }
+}
+
+async function preflight(room: Room, mode: StartMode): Promise<PreflightReport> {
+  const { git, change } = room
+  await refuseName(git, change)
+  const [refs, scan, memory] = await Promise.all([readRefs(git), scanTree(git), room.reread()])
+  const branch = refs.head.ref === '' ? refs.head.commit : refs.head.ref.replace('refs/heads/', '')
+  const report = { worktree: git.worktree, originalBranch: branch, branch }
+  if (mode === 'resume') {
+    if (memory.checkpoint === undefined) throw nothingToResume(change)
+    return { ...report, warnings: [] }
+  }
+  if (refs.head.commit === '' || room.home !== undefined) {
+    const what =
+      room.home === undefined
+        ? 'a stash needs a commit to stand on'
+        : 'a work tree of its own has no use for stashes'
+    throw new RalphError('repository_state', `--checkpoint stash cannot be used here: ${what}`, {
+      hint: 'Use --checkpoint branch, the default. Nothing was touched.',
+      exitCode: 2,
+    })
+  }
+  await refuseState(git, scan)
+  return { ...report, warnings: await doubtful(git, scan, room.protectedPaths) }
+}
+
+async function start(room: Room, mode: StartMode): Promise<{ commit: string }> {
+  if (mode === 'resume') {
+    const { checkpoint } = await room.reread()
+    if (checkpoint === undefined) throw nothingToResume(room.change)
+    return { commit: checkpoint }
+  }
+  await mkdir(room.folder, { recursive: true })
+  const { head } = await readRefs(room.git)
+  const origin = { kind: head.ref === '' ? 'detached' : 'branch', ref: head.ref, commit: head.commit }
+  return await room.operate('start', { origin }, async () => {
+    await moveRefs(room.git, 'archive', await attemptMoves(room.git, room.change, timeName(room)))
+    return { commit: await recordNow(room, 'start', 'initial state', undefined) }
+  })
+}
+
+async function ensure(room: Room, storyId: string): Promise<{ commit: string }> {
+  const { checkpoint } = await room.memory()
+  const snapshot = await loadSnapshot(room)
+  if (checkpoint === undefined || snapshot === undefined) throw nothingToResume(room.change)
+  const now = await fullState(room, snapshot)
+  const isSame = now.tree === snapshot.tree && now.sight.refs.head.commit === snapshot.head.commit
+  if (!isSame && (await room.reread()).openAttempt !== undefined) {
+    const { openAttempt = 0 } = await room.memory()
+    await keep(room, openAttempt)
+    await restore(room)
+    return await ensure(room, storyId)
+  }
+  const entries = stashEntries(await readStashLog(room.git))
+  if (isSame && entries.some(({ message }) => message === entryName(room, storyId))) {
+    await recordState(room, now, snapshot.commit, snapshot)
+    return { commit: snapshot.commit }
+  }
+  const commit = await take(room, storyId)
+  if (!isSame) {
+    const message = `the work tree had changed since the last checkpoint; the changes are now part of it (before story ${storyId})`
+    await room.note({ type: 'warning', code: 'changes_adopted', message })
+  }
+  return { commit }
+}
+
+async function take(room: Room, storyId: string): Promise<string> {
+  return await room.operate('take', { story: storyId }, () => retake(room, storyId))
+}
+
+/** An older entry of the same name is kept under a ref before the new one takes its place. */
+async function retake(room: Room, storyId: string): Promise<string> {
+  const name = entryName(room, storyId)
+  const old = stashEntries(await readStashLog(room.git)).filter(({ message }) => message === name)
+  await moveRefs(
+    room.git,
+    'archive',
+    old.map(({ hash }) => `update ${room.refs}/archive/stash-${hash.slice(0, 12)} ${hash}`),
+  )
+  await dropStashes(room.git, (message) => message === name)
+  return await recordNow(room, 'take', name, name)
+}
+
+async function recordNow(
+  room: Room,
+  op: string,
+  message: string,
+  entry: string | undefined,
+): Promise<string> {
+  const earlier = op === 'start' ? undefined : await loadSnapshot(room)
+  const now = await fullState(room, earlier)
+  const isSame =
+    earlier !== undefined && earlier.tree === now.tree && earlier.head.commit === now.sight.refs.head.commit
+  const commit = isSame
+    ? earlier.commit
+    : await commitTree(room.git, now.tree, [now.sight.refs.head.commit], message)
+  await room.step(op, 'checkpoint', commit)
+  await moveRefs(room.git, 'checkpoint', [`update ${room.refs}/checkpoint ${commit}`])
+  if (entry !== undefined) await storeEntry(room, now, entry)
+  const stashLog = await readStashLog(room.git)
+  const refs = await readRefs(room.git)
+  await recordState(room, { ...now, sight: { ...now.sight, stashLog, refs } }, commit, earlier)
+  return commit
+}
+
+async function keep(room: Room, n: number): Promise<KeptAttempt> {
+  const snapshot = await mustSnapshot(room)
+  return await room.operate('keep', { n, commit: snapshot.commit }, () => keepAttempt(room, n, snapshot))
+}
+
+async function save(
+  room: Room,
+  storyId: string,
+  message: string,
+): Promise<{ commit: string; changed: boolean }> {
+  const snapshot = await mustSnapshot(room)
+  return await room.operate('save', { story: storyId, message }, async () => {
+    const { tree } = await attemptTree(room, snapshot)
+    const commit = await commitTree(room.git, tree, [snapshot.head.commit, snapshot.commit], message)
+    await room.step('save', 'checkpoint', commit)
+    await completeSave(room, storyId, commit, snapshot)
+    return { commit, changed: tree !== snapshot.tree }
+  })
+}
+
+/** The index is the user's again: what the agent did is in the tree, unstaged, and committed nowhere. */
+async function completeSave(room: Room, storyId: string, commit: string, snapshot: Snapshot): Promise<void> {
+  await moveRefs(room.git, 'checkpoint', [`update ${room.refs}/checkpoint ${commit}`])
+  await installIndex(room.git, join(room.folder, snapshot.own_index))
+  await dropStashes(room.git, (message) => message === entryName(room, storyId))
+  await recordState(room, await fullState(room, snapshot), commit, snapshot)
+}
+
+async function restore(room: Room): Promise<{ commit: string }> {
+  const snapshot = await mustSnapshot(room)
+  await room.operate('restore', { commit: snapshot.commit }, () => restoreSnapshot(room, snapshot))
+  return { commit: snapshot.commit }
+}
+
+async function finish(room: Room, choice: 'cleanup' | 'keep' | 'later'): Promise<FinishReport> {
+  const { git } = room
+  const { origin, initial, checkpoint } = await room.reread()
+  if (origin === undefined || initial === undefined || checkpoint === undefined) {
+    return { message: `nothing is left to finish for ${room.change}`, userPaths: [], loopPaths: [] }
+  }
+  const [loopPaths, startPaths] = await Promise.all([
+    changedPaths(git, initial, checkpoint),
+    changedPaths(git, origin.commit, initial),
+  ])
+  const touched = new Set(loopPaths)
+  const report = {
+    userPaths: startPaths.filter((path) => !touched.has(path)).map(shown),
+    loopPaths: loopPaths.map(shown),
+  }
+  if (choice !== 'later') {
+    const plan = { tip: checkpoint, time: timeName(room) }
+    await room.operate('finish', plan, () => performFinish(room, plan.tip, plan.time))
+  }
+  return { message: 'the work is in the work tree, uncommitted; nothing was committed for it', ...report }
+}
+
+async function performFinish(room: Room, tip: string, time: string): Promise<void> {
+  const { usedUp } = await room.memory()
+  const stay = new Set(usedUp.map((storyId) => entryName(room, storyId)))
+  await moveRefs(room.git, 'archive', [`update ${room.refs}/archive/${time} ${tip}`])
+  await dropStashes(room.git, (message) => message.startsWith(entryName(room, '')) && !stay.has(message))
+  await moveRefs(room.git, 'finish', [`delete ${room.refs}/checkpoint`])
+}
+
+async function recover(room: Room): Promise<string> {
+  const { pending } = await room.reread()
+  if (pending === undefined) return ''
+  const what = await redo(room, pending)
+  await room.note({ type: 'git.ended', op: pending.op })
+  return what
+}
+
+async function redo(room: Room, pending: Pending): Promise<string> {
+  const commit = stepOf(pending, 'checkpoint')
+  const undone = async (): Promise<string> => {
+    await room.note({ type: 'git.step', op: pending.op, step: 'undone' })
+    return `an unfinished ${pending.op} was dropped; the work tree is as it was`
+  }
+  switch (pending.op) {
+    case 'take':
+      await retake(room, z.string().parse(pending.data['story']))
+      return 'the checkpoint was completed'
+    case 'save':
+      if (commit === undefined) return await undone()
+      await completeSave(room, z.string().parse(pending.data['story']), commit, await mustSnapshot(room))
+      return 'the checkpoint was completed'
+    case 'keep':
+      await keepAttempt(room, z.number().parse(pending.data['n']), await mustSnapshot(room))
+      return `attempt ${z.number().parse(pending.data['n'])} was kept`
+    case 'restore':
+      await restoreSnapshot(room, await mustSnapshot(room))
+      return 'the revert to the last checkpoint was completed'
+    case 'finish':
+      await performFinish(room, z.string().parse(pending.data['tip']), z.string().parse(pending.data['time']))
+      return 'the end of the loop was completed'
+    default:
+      return await undone()
+  }
+}
+
+function entryName(room: Room, storyId: string): string {
+  return `ralph:${room.change}:${storyId}`
+}

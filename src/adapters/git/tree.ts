@@ -1,0 +1,86 @@
+// Turns the work tree as it is into a git tree, without the user's index and without anything that must stay out.
+import { RalphError } from '../../core/error.ts'
+import { onDisk } from './files.ts'
+import type { Git } from './git.ts'
+import type { Scan } from './scan.ts'
+
+export interface WrittenTree {
+  readonly tree: string
+  /** Repositories of their own in the work tree; their files are in the tree as plain files. */
+  readonly nested: readonly string[]
+}
+
+/** Brings `index` (a private one) up to the work tree, as `add -A` would, by the one scan that is there already. */
+export async function writeTree(
+  git: Git,
+  index: string,
+  scan: Scan,
+  isExempt: (path: string) => boolean,
+): Promise<WrittenTree> {
+  const isOurs = (path: string): boolean => !isExempt(path)
+  const deleted = scan.deleted.filter(isOurs)
+  const others = scan.untracked.filter(isOurs)
+  const nested = others.filter((path) => path.endsWith('/'))
+  const inside = await Promise.all(nested.map((folder) => filesOf(git, folder)))
+  const present = [
+    ...scan.changed.filter(isOurs),
+    ...others.filter((path) => !path.endsWith('/')),
+    ...inside.flat(),
+  ]
+  try {
+    // Apart from the others: a path beyond what is now a symbolic link can only be removed by force.
+    if (deleted.length > 0) {
+      await git.run(['update-index', '--force-remove', '-z', '--stdin'], { index, input: joined(deleted) })
+    }
+    if (present.length > 0) {
+      await git.run(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], {
+        index,
+        input: joined(present),
+      })
+    }
+    return { tree: await git.line(['write-tree'], { index }), nested }
+  } catch (error) {
+    if (!(error instanceof RalphError) || error.code !== 'git_failed') throw error
+    throw new RalphError('checkpoint_failed', `the work tree could not be saved: ${error.message}`, {
+      hint: 'It is untouched. Mend what git says (a file that cannot be read?), then `ralph resume`.',
+      exitCode: 1,
+      cause: error,
+    })
+  }
+}
+
+export async function commitTree(
+  git: Git,
+  tree: string,
+  parents: readonly string[],
+  message: string,
+): Promise<string> {
+  const options = parents.flatMap((parent) => (parent === '' ? [] : ['-p', parent]))
+  return await git.line(['commit-tree', tree, ...options], { input: `${message}\n` })
+}
+
+export async function isAncestor(git: Git, older: string, newer: string): Promise<boolean> {
+  if (older === newer) return true
+  return (await git.run(['merge-base', '--is-ancestor', older, newer], { accept: [1] })).code === 0
+}
+
+/** Paths that differ between two trees; a rename is two of them. */
+export async function changedPaths(git: Git, from: string, to: string): Promise<string[]> {
+  if (from === to) return []
+  return await git.list(['diff-tree', '-r', '-z', '--no-renames', '--name-only', from, to])
+}
+
+export async function emptyTree(git: Git): Promise<string> {
+  return await git.line(['mktree'], { input: '' })
+}
+
+export function joined(paths: readonly string[]): Buffer {
+  return Buffer.from(paths.map((path) => `${path}\0`).join(''), 'latin1')
+}
+
+async function filesOf(git: Git, folder: string): Promise<string[]> {
+  const files = await git.list(['ls-files', '--cached', '--others', '--exclude-standard', '-z'], {
+    inside: onDisk(git.worktree, folder).toString('utf8'),
+  })
+  return [...new Set(files)].filter((file) => !file.endsWith('/')).map((file) => `${folder}${file}`)
+}

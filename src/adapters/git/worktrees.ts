@@ -1,0 +1,108 @@
+// A git work tree of the loop's own, beside the user's checkout, which is not touched while the loop runs.
+import { cp, mkdir } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { RalphError } from '../../core/error.ts'
+import type { Git, Repository } from './git.ts'
+import { operationsInProgress } from './operations.ts'
+import { readRefs } from './refs.ts'
+import { scanTree } from './scan.ts'
+
+export interface LoopTree {
+  readonly repository: Repository
+  /** Folders copied along because git did not hold them as they are; see `CheckpointDeps.brought`. */
+  readonly brought: readonly string[]
+}
+
+/** Where it goes when the user names no folder: a sibling of the checkout. */
+export function defaultTree(worktree: string, change: string): string {
+  return join(dirname(worktree), `${basename(worktree)}-ralph-${change}`)
+}
+
+/**
+ * Detached at the user's commit, or the tree that is there already for this change (resume).
+ * `changeFolder` is relative to the work tree; if it has uncommitted files it is copied along.
+ */
+export async function addWorktree(
+  git: Git,
+  options: { readonly dir?: string; readonly change: string; readonly changeFolder: string },
+): Promise<LoopTree> {
+  const { change, changeFolder } = options
+  const dir = resolve(git.worktree, options.dir ?? defaultTree(git.worktree, change))
+  const brought = (await hasUncommitted(git, changeFolder)) ? [changeFolder] : []
+  const known = await findTree(git, dir)
+  if (known !== undefined) return { repository: known, brought }
+  if (existsSync(dir)) {
+    throw new RalphError('usage', `${dir} exists and is no work tree of this repository`, {
+      hint: 'Name another folder: --worktree <dir>.',
+      exitCode: 2,
+    })
+  }
+  const { head } = await readRefs(git)
+  if (head.commit === '') {
+    throw new RalphError('repository_state', 'a work tree of its own needs a commit to start from', {
+      hint: 'Make a first commit, or run without --worktree.',
+      exitCode: 2,
+    })
+  }
+  await git.run(['worktree', 'add', '--quiet', '--detach', dir, head.commit])
+  for (const folder of brought) {
+    await mkdir(dirname(join(dir, folder)), { recursive: true })
+    await cp(join(git.worktree, folder), join(dir, folder), {
+      recursive: true,
+      force: true,
+      verbatimSymlinks: true,
+    })
+  }
+  const repository = await findTree(git, dir)
+  if (repository === undefined) throw new Error(`git made no work tree at ${dir}`)
+  return { repository, brought }
+}
+
+/** Refuses while there is anything in it that no commit holds. */
+export async function removeWorktree(git: Git, repository: Repository): Promise<void> {
+  const scan = await scanTree(git.at(repository))
+  const left = [
+    ...scan.changed,
+    ...scan.deleted,
+    ...scan.untracked,
+    ...scan.staged,
+    ...operationsInProgress(repository.gitDir),
+  ]
+  if (left.length > 0) {
+    throw new RalphError('repository_state', `${repository.worktree} holds uncommitted work`, {
+      hint: `Look at it there; \`git worktree remove --force ${repository.worktree}\` drops it.`,
+      exitCode: 1,
+    })
+  }
+  await git.run(['worktree', 'remove', '--force', repository.worktree])
+}
+
+async function hasUncommitted(git: Git, folder: string): Promise<boolean> {
+  if (!existsSync(join(git.worktree, folder))) return false
+  const { out } = await git.run([
+    'status',
+    '--porcelain',
+    '-z',
+    '--untracked-files=all',
+    '--ignored',
+    '--',
+    folder,
+  ])
+  return out !== ''
+}
+
+async function findTree(git: Git, dir: string): Promise<Repository | undefined> {
+  if (!existsSync(dir)) return undefined
+  const { out, code } = await git.run(
+    ['rev-parse', '--path-format=absolute', '--absolute-git-dir', '--git-common-dir', '--show-toplevel'],
+    {
+      inside: dir,
+      accept: [128],
+    },
+  )
+  const [gitDir = '', gitCommonDir, worktree] = Buffer.from(out, 'latin1').toString('utf8').split('\n')
+  if (code !== 0 || gitCommonDir !== git.gitCommonDir || worktree !== dir || gitDir === git.gitDir)
+    return undefined
+  return { worktree, gitDir, gitCommonDir }
+}

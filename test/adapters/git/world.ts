@@ -1,0 +1,190 @@
+// A real repository in a temp folder, its journal, and a picture of everything in it that a loop could lose.
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { branchCheckpoints } from '../../../src/adapters/git/branch.ts'
+import { gitIn, type Git } from '../../../src/adapters/git/git.ts'
+import { stashCheckpoints } from '../../../src/adapters/git/stash.ts'
+import type { CheckpointDeps } from '../../../src/adapters/git/room.ts'
+import type { EventBody, LoopEvent } from '../../../src/core/event.ts'
+import type { Checkpoints } from '../../../src/ports.ts'
+
+export type Strategy = 'branch' | 'stash'
+
+export interface World {
+  readonly root: string
+  /** The work tree. */
+  readonly dir: string
+  readonly env: NodeJS.ProcessEnv
+  readonly journal: LoopEvent[]
+  readonly gitPort: Git
+  /** Plain git, as the user or the agent would run it. */
+  git(...args: string[]): string
+  write(path: string, content: string | Buffer, mode?: number): void
+  read(path: string): string
+  note(body: EventBody): Promise<void>
+  checkpoints(strategy?: Strategy, more?: Partial<CheckpointDeps>): Checkpoints
+  end(): void
+}
+
+/** `copyOf` is the work tree of another world: faster than making the same again. */
+export function makeWorld(
+  options: { readonly commit?: boolean; readonly name?: string; readonly copyOf?: string } = {},
+): World {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'ralph-git-')))
+  const dir = join(root, options.name ?? 'repo')
+  mkdirSync(dir)
+  mkdirSync(join(root, 'home'))
+  writeFileSync(
+    join(root, 'home', '.gitconfig'),
+    '[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n',
+  )
+  const env: NodeJS.ProcessEnv = {
+    PATH: process.env['PATH'],
+    HOME: join(root, 'home'),
+    GIT_CONFIG_GLOBAL: join(root, 'home', '.gitconfig'),
+    GIT_CONFIG_NOSYSTEM: '1',
+  }
+  const journal: LoopEvent[] = []
+  const gitDir = join(dir, '.git')
+  const gitPort = gitIn({ worktree: dir, gitDir, gitCommonDir: gitDir }, { timeoutMs: 30_000, env })
+  let ticks = 0
+  const world: World = {
+    root,
+    dir,
+    env,
+    journal,
+    gitPort,
+    git: (...args) =>
+      execFileSync('git', args, { cwd: dir, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }),
+    write: (path, content, mode) => {
+      mkdirSync(dirname(join(dir, path)), { recursive: true })
+      writeFileSync(join(dir, path), content, mode === undefined ? {} : { mode })
+    },
+    read: (path) => readFileSync(join(dir, path), 'utf8'),
+    note: (body) => {
+      const stamp = {
+        v: 1 as const,
+        seq: journal.length + 1,
+        time: '2026-01-01T00:00:00+00:00',
+        change_id: 'demo',
+      }
+      journal.push({ ...stamp, ...body })
+      return Promise.resolve()
+    },
+    checkpoints: (strategy = 'branch', more = {}) =>
+      (strategy === 'branch' ? branchCheckpoints : stashCheckpoints)({
+        git: gitPort,
+        change: 'demo',
+        writeAhead: (body) => world.note(body),
+        history: () => Promise.resolve(journal),
+        protectedPaths: ['.claude/loop-state.json*'],
+        clock: { now: () => Date.UTC(2026, 0, 1) + (ticks += 1) * 1000 },
+        ...more,
+      }),
+    end: () => rmSync(root, { recursive: true, force: true }),
+  }
+  if (options.copyOf !== undefined) {
+    execFileSync('cp', ['-a', `${options.copyOf}/.`, dir])
+    return world
+  }
+  world.git('init', '-q', '-b', 'main')
+  if (options.commit !== false) {
+    world.write('a.txt', 'one\n')
+    world.write('src/b.txt', 'two\n')
+    world.write('run.sh', '#!/bin/sh\n', 0o755)
+    world.write('.gitignore', '*.log\n.env\nbuild/\n')
+    world.git('add', '-A')
+    world.git('commit', '-q', '-m', 'first')
+  }
+  return world
+}
+
+const templates = new Map<(world: World) => void, World>()
+
+/** A world as `setUp` makes it, made once per test file. */
+export function copyWorld(setUp: (world: World) => void): World {
+  let template = templates.get(setUp)
+  if (template === undefined) {
+    template = makeWorld()
+    setUp(template)
+    templates.set(setUp, template)
+  }
+  return makeWorld({ copyOf: template.dir })
+}
+
+export function endTemplates(): void {
+  for (const template of templates.values()) template.end()
+  templates.clear()
+}
+
+/** Every file outside .git with mode and content, empty folders too; ignored files are told apart by nobody. */
+export function filesOf(dir: string, skip: readonly string[] = ['.git']): Record<string, string> {
+  const found: Record<string, string> = {}
+  const walk = (folder: string): void => {
+    const entries = readdirSync(join(dir, folder), { encoding: 'latin1' })
+    if (entries.length === 0 && folder !== '') found[`${folder}/`] = 'empty folder'
+    for (const raw of entries) {
+      const name = Buffer.from(raw, 'latin1').toString('utf8')
+      const path = folder === '' ? name : `${folder}/${name}`
+      if (skip.includes(path)) continue
+      const full = join(dir, path)
+      const stat = lstatSync(full)
+      if (stat.isDirectory()) walk(path)
+      else if (stat.isSymbolicLink()) found[path] = `link ${readlinkSync(full)}`
+      else
+        found[path] =
+          `${(stat.mode & 0o100) === 0 ? 'file' : 'program'} ${createHash('sha1').update(readFileSync(full)).digest('hex')}`
+    }
+  }
+  walk('')
+  return found
+}
+
+export interface Picture {
+  readonly files: Record<string, string>
+  readonly head: string
+  readonly refs: string
+  readonly index: string
+  readonly stashes: string
+  readonly status: string
+  readonly halfDone: readonly string[]
+}
+
+/** Refs without ralph's own. */
+export function picture(world: World, dir = world.dir): Picture {
+  const git = (...args: string[]): string => {
+    try {
+      return execFileSync('git', args, {
+        cwd: dir,
+        env: world.env,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      })
+    } catch {
+      return 'failed'
+    }
+  }
+  const names = readdirSync(join(world.dir, '.git'))
+  return {
+    files: filesOf(dir),
+    head: readFileSync(join(world.dir, '.git', 'HEAD'), 'utf8'),
+    refs: git('for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads', 'refs/tags', 'refs/notes'),
+    index: git('ls-files', '-s', '-v', '-z'),
+    stashes: git('stash', 'list', '--format=%H %gs'),
+    status: git('status', '--porcelain', '-z', '-uall'),
+    halfDone: names.filter((name) => /^(MERGE_|rebase|CHERRY|REVERT|BISECT|sequencer)/.test(name)),
+  }
+}
