@@ -52,6 +52,7 @@ export const started: EventBody = {
   pid: 1,
   worktree: '/repo',
   worktree_name: 'repo',
+  root: '/repo',
   tasks_file: 'tasks.md',
   original_branch: 'main',
   branch: 'ralph/add-login',

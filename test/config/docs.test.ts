@@ -1,0 +1,41 @@
+// docs/config.md and docs/events.md say what the code says, and the other way round.
+import { readFile } from 'node:fs/promises'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { agentNames as runnable } from '../../src/adapters/agents/kind.ts'
+import { agentNames } from '../../src/config/option.ts'
+import { flagOf, optionKeys, specOf, variableOf } from '../../src/config/options.ts'
+import type { OptionKey } from '../../src/config/options.ts'
+import { configFileSchema } from '../../src/config/schema.ts'
+import { publicEventTypes } from '../../src/core/event.ts'
+
+const page = (name: string) => readFile(new URL(`../../docs/${name}`, import.meta.url), 'utf8')
+
+function row(key: OptionKey): string {
+  const spec = specOf(key)
+  const flag = [flagOf(key), spec.choices && spec.kind === 'choice' ? spec.choices.join('\\|') : spec.value]
+  const usual = spec.defaultText ?? (typeof spec.default === 'object' ? 'none' : String(spec.default))
+  return `| \`${flag.filter(Boolean).join(' ')}\` | \`${key}\` | \`${variableOf(key)}\` | ${usual.replace('false', 'off')} | ${spec.help} |`
+}
+
+describe('docs', () => {
+  it('docs/config.md holds the table of settings as it is in the code', async () => {
+    const table = (await page('config.md')).split('\n').filter((line) => line.startsWith('| `'))
+    expect(table).toEqual(optionKeys.map(row))
+  })
+
+  it('docs/events.md has a heading for each public event, and for no other', async () => {
+    const headings = [...(await page('events.md')).matchAll(/^### `(.+)`$/gm)].map(([, type]) => type)
+    expect(headings).toEqual(publicEventTypes)
+  })
+
+  it('every agent that can run can be named, and the other way round', () => {
+    expect([...agentNames]).toEqual([...runnable])
+  })
+
+  it('the schema of the file can be shipped as JSON Schema and knows every setting', () => {
+    const schema = z.toJSONSchema(configFileSchema)
+    expect(Object.keys(schema.properties ?? {})).toEqual([...optionKeys])
+    expect(schema.additionalProperties).toBe(false)
+  })
+})

@@ -1,0 +1,299 @@
+// The texts of the reports, and their JSON as contract 9 has it.
+import { describe, expect, it } from 'vitest'
+import type { App, StatusReport } from '../../src/ui/app.ts'
+import { iteration } from './events.ts'
+import { ralph } from './fake-app.ts'
+
+const status: StatusReport = {
+  schema_version: 1,
+  change_id: 'add-login',
+  status: 'running',
+  alive: true,
+  current_iteration: 3,
+  max_iterations: 8,
+  started_at: '2026-02-09T14:03:22+01:00',
+  task: 'Add a login',
+  iterations: [iteration({ n: 2, verdict: 'failed', reason: 'the port is taken' })],
+  done_criteria: 'tasks',
+  stall_threshold: 5,
+  iteration_timeout_min: 45,
+  total_tokens: 12_345,
+  updated_at: '2026-02-09T14:04:22+01:00',
+  worktree_name: 'repo',
+  terminal_pid: 7,
+  current: {
+    n: 3,
+    story_id: '2',
+    attempt: 2,
+    started: '2026-02-09T14:04:22+01:00',
+    base_commit: 'abc',
+    agent: 'claude',
+    last_activity: '2026-02-09T14:04:22+01:00',
+  },
+  stories: [
+    { id: '1', title: 'Model', status: 'done', tasks_done: 2, tasks_total: 2 },
+    { id: '2', title: 'Page', status: 'open', tasks_done: 0, tasks_total: 3 },
+  ],
+  tasks_file: 'tasks.md',
+  original_branch: 'main',
+  checkpoint: 'branch',
+  agent: 'claude',
+  cost_usd: 0.5,
+}
+const { current: _current, ...ended } = status
+
+const answering = (answers: Partial<App>) => ({ answers })
+
+describe('status', () => {
+  it('one loop on one screen: story, attempt, last sign, tokens, cost, next command', async () => {
+    const { out } = await ralph(['status'], answering({ status: () => Promise.resolve([status]) }))
+    expect(out).toMatch(/^add-login {2}running\n/)
+    expect(out).toContain('1/2 done')
+    expect(out).toContain('2 Page')
+    expect(out).toMatch(/attempt +2, by claude, for \d+/)
+    expect(out).toMatch(/last sign +\d+h \d+m ago/)
+    expect(out).toContain('12.3k, $0.50')
+    expect(out).toContain('the port is taken')
+    expect(out).toMatch(/next +ralph logs add-login -f\n$/)
+  })
+
+  it.each<[Partial<StatusReport>, string]>([
+    [
+      { waiting_for: 'limit', waiting_until: '2026-02-09T15:00:00+01:00' },
+      "the provider's limit to reset, until 15:00:00",
+    ],
+    [{ alive: false }, 'running (its process is gone)'],
+    [{ ...ended, alive: false, status: 'stuck', stop_reason: 'retries' }, 'ralph resume add-login'],
+    [{ ...ended, alive: false, status: 'stopped', stop_reason: 'human' }, 'ralph done add-login'],
+    [{ ...ended, alive: false, status: 'done', stop_reason: 'done' }, 'ralph finish add-login --cleanup'],
+  ])('U5: %j says %j', async (more, words) => {
+    const { out } = await ralph(
+      ['status'],
+      answering({ status: () => Promise.resolve([{ ...status, ...more }]) }),
+    )
+    expect(out).toContain(words)
+  })
+
+  it('U2: --json is the state file plus alive; several loops are a list', async () => {
+    const one = await ralph(['status', '--json'], answering({ status: () => Promise.resolve([status]) }))
+    expect(JSON.parse(one.out)).toEqual(status)
+    const several = await ralph(
+      ['status', '--json'],
+      answering({ status: () => Promise.resolve([status, status]) }),
+    )
+    expect(JSON.parse(several.out)).toEqual({ loops: [status, status] })
+  })
+
+  it('none at all: says so, and what to type', async () => {
+    const ran = await ralph(['status'], answering({ status: () => Promise.resolve([]) }))
+    expect(ran).toMatchObject({ code: 0, out: 'no loop has run in this repository yet\nnext: ralph list\n' })
+  })
+
+  it('--watch ends when no loop is alive any more, and in a pipe writes only what is new', async () => {
+    const answers = [status, { ...status, alive: false, status: 'done' as const }]
+    const read = () => Promise.resolve([answers.shift() ?? status])
+    const ran = await ralph(['status', '--watch', '--json'], answering({ status: read }))
+    const lines = ran.out
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as StatusReport).status)
+    expect(lines).toEqual(['running', 'done'])
+  })
+})
+
+describe('plan', () => {
+  const detail = {
+    name: 'add-login',
+    title: 'Add a login',
+    stories: [
+      {
+        id: '1',
+        title: '1. Model',
+        status: 'open' as const,
+        tasks: [
+          { id: '1.1', text: '1.1 Table', state: 'done' as const, line: 3 },
+          { id: '1.2', text: '1.2 Ask legal', state: 'human' as const, line: 4 },
+          { id: '1.3', text: '1.3 Index', state: 'open' as const, line: 5 },
+        ],
+      },
+    ],
+    scenarios: [
+      { capability: 'auth', requirement: 'Login', name: 'Wrong password', steps: ['WHEN', 'THEN'] },
+    ],
+  }
+
+  it('show: boxes as they are, scenarios after them, and the contract’s JSON', async () => {
+    const answers = answering({ show: () => Promise.resolve(detail) })
+    const { out } = await ralph(['show', 'add-login'], answers)
+    expect(out).toBe(
+      'add-login  Add a login\n\n1. Model 1/3\n  [x] 1.1 Table\n  [?] 1.2 Ask legal\n  [ ] 1.3 Index\n\n1 scenario\n  Wrong password (auth: Login)\n',
+    )
+    expect(JSON.parse((await ralph(['show', 'add-login', '--json'], answers)).out)).toEqual(detail)
+  })
+
+  it('prompt: the exact words, nothing added but a final line feed', async () => {
+    const answers = answering({ prompt: () => Promise.resolve('Do this.\n\n\u0007raw') })
+    const ran = await ralph(['prompt', 'x', '--story', '2'], answers)
+    expect(ran.out).toBe('Do this.\n\n\u0007raw\n')
+    expect(ran.calls).toEqual([{ name: 'prompt', request: { change: 'x', storyId: '2' } }])
+  })
+
+  it('list without a change says how to make one', async () => {
+    const ran = await ralph(['list'], answering({ list: () => Promise.resolve({ changes: [] }) }))
+    expect(ran.out).toContain('openspec new change')
+  })
+})
+
+describe('the past', () => {
+  it('history: every iteration with verdict and reason, and the sums', async () => {
+    const iterations = [
+      iteration({ verdict: 'failed', reason: 'one\ntwo' }),
+      iteration({ n: 2, cost_usd: 0.001 }),
+    ]
+    const ran = await ralph(
+      ['history'],
+      answering({ history: () => Promise.resolve({ change_id: 'x', iterations }) }),
+    )
+    expect(ran.out.split('\n')).toEqual([
+      'n  at        story  attempt  verdict   took    tokens  cost    reason',
+      '1  14:03:22  1      1        failed    1m 01s  12.3k   -       one (+1 line)',
+      '2  14:03:22  1      1        complete  1m 01s  12.3k   <$0.01',
+      '2 iterations, 2m 02s, 24.7k tokens',
+      '',
+    ])
+  })
+
+  it('attempts: how to see and bring back one', async () => {
+    const attempts = [
+      {
+        n: 1,
+        story_id: '1',
+        attempt: 1,
+        verdict: 'failed' as const,
+        reason: 'r',
+        ref: 'refs/x',
+        commit: '1234567890',
+      },
+    ]
+    const answers = answering({ attempts: () => Promise.resolve({ attempts }) })
+    expect((await ralph(['attempts'], answers)).out).toContain(
+      'see one: ralph diff 1   bring it back: ralph restore 1',
+    )
+    expect(JSON.parse((await ralph(['attempts', '--json'], answers)).out)).toEqual({ attempts })
+  })
+
+  it('diff: byte for byte in a pipe, coloured and harmless on a terminal', async () => {
+    const patch = '@@ -1 +1 @@\n-a\u001B[2J\n+b\n'
+    const answers = { diff: () => Promise.resolve(patch) }
+    expect((await ralph(['diff', '3'], { answers })).out).toBe(patch)
+    const shown = (await ralph(['diff', '3'], { answers, terminal: true })).out
+    expect(shown).toContain('\u001B[32m+b')
+    expect(shown).not.toContain('\u001B[2J')
+  })
+
+  it('why: decision, rule, inputs', async () => {
+    const decisions = [
+      {
+        time: '2026-02-09T14:03:22+01:00',
+        n: 2,
+        decision: 'retry',
+        rule: 'attempts < 4',
+        inputs: { attempt: 2 },
+      },
+    ]
+    const ran = await ralph(['why'], answering({ why: () => Promise.resolve({ change_id: 'x', decisions }) }))
+    expect(ran.out).toBe('14:03:22 iteration 2 retry\n  rule: attempts < 4\n  from: attempt=2\n')
+  })
+
+  it('P5: logs are raw in a pipe; on a terminal an escape split over two chunks does no harm', async () => {
+    const bytes = [Buffer.from([0xff, 0x1b]), Buffer.from('[2Jhello\nlast')]
+    const logs: App['logs'] = ({ write }) => {
+      bytes.forEach((chunk) => write(chunk))
+      return Promise.resolve()
+    }
+    expect((await ralph(['logs'], { answers: { logs }, terminal: true })).out).toBe('\uFFFDhello\nlast\n')
+    expect((await ralph(['logs'], { answers: { logs } })).out).toBe('\uFFFD\u001B[2Jhello\nlast')
+    const json = await ralph(['logs', '--json'], { answers: { logs } })
+    expect(
+      json.out
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown),
+    ).toEqual([{ text: '\uFFFD\u001B[2Jhello' }, { text: 'last' }])
+  })
+})
+
+describe('setup', () => {
+  it('doctor: what to fix and how; a problem exits 2, a warning does not', async () => {
+    const check = (verdict: 'ok' | 'warning' | 'problem') => ({
+      name: 'git',
+      verdict,
+      detail: '2.39',
+      fix: 'apt install git',
+    })
+    const ran = (verdict: 'warning' | 'problem') =>
+      ralph(
+        ['doctor'],
+        answering({ doctor: () => Promise.resolve({ checks: [check('ok'), check(verdict)] }) }),
+      )
+    expect(await ran('warning')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('ralph can run here') as string,
+    })
+    const bad = await ran('problem')
+    expect(bad.code).toBe(2)
+    expect(bad.out).toContain('problem  git: 2.39\n         fix: apt install git\n')
+  })
+
+  it('R12: config shows every value and origin, but never the values of agent_env', async () => {
+    const entries = [
+      { key: 'max_retries' as const, value: 5, origin: 'variable' as const, where: 'RALPH_MAX_RETRIES' },
+      {
+        key: 'agent_env' as const,
+        value: { TOKEN: 'secret' },
+        origin: 'flag' as const,
+        where: '--agent-env',
+      },
+      { key: 'max_iterations' as const, origin: 'default' as const, where: 'later' },
+    ]
+    const answers = answering({ config: () => Promise.resolve(entries) })
+    const text = (await ralph(['config'], answers)).out
+    expect(text).toContain('max_retries     5      variable  RALPH_MAX_RETRIES')
+    const json = (await ralph(['config', '--json'], answers)).out
+    expect(JSON.parse(json)).toEqual({
+      settings: {
+        max_retries: { value: 5, origin: 'variable', where: 'RALPH_MAX_RETRIES' },
+        agent_env: { value: ['TOKEN'], origin: 'flag', where: '--agent-env' },
+        max_iterations: { value: null, origin: 'default', where: 'later' },
+      },
+    })
+    expect(text + json).not.toContain('secret')
+  })
+
+  it('stop, done, finish: the message, the next command, and the same as fields', async () => {
+    const said = { message: 'stopped pid 7', next: 'ralph resume x', data: { stopped: true } }
+    const answers = answering({ stop: () => Promise.resolve(said), finish: () => Promise.resolve(said) })
+    const ran = await ralph(['stop', 'x', '--force'], answers)
+    expect(ran.out).toBe('stopped pid 7\nnext: ralph resume x\n')
+    expect(ran.calls).toEqual([{ name: 'stop', request: { change: 'x', force: true } }])
+    expect(JSON.parse((await ralph(['stop', '--json'], answers)).out)).toEqual({
+      message: 'stopped pid 7',
+      stopped: true,
+    })
+    expect((await ralph(['finish', '--cleanup'], answers)).calls).toEqual([
+      { name: 'finish', request: { change: undefined, choice: 'cleanup' } },
+    ])
+  })
+
+  it('usage: text for people, the report’s own fields for programs', async () => {
+    const usage: App['usage'] = () =>
+      Promise.resolve({ json: { total_tokens: 5 }, text: (columns) => `wide ${String(columns)}` })
+    expect((await ralph(['usage', '--today'], answering({ usage }))).out).toBe('wide 80\n')
+    const ran = await ralph(
+      ['usage', '--since', '2026-02-09', '--format', 'json', '--by', 'day'],
+      answering({ usage }),
+    )
+    expect(JSON.parse(ran.out)).toEqual({ total_tokens: 5 })
+    expect(ran.calls).toEqual([{ name: 'usage', request: { since: '2026-02-09', by: 'day' } }])
+  })
+})
