@@ -19,9 +19,9 @@ await build({
   minifyWhitespace: true,
   legalComments: 'external',
   define: { RALPH_VERSION: JSON.stringify(version) },
-  // Bundled CommonJS packages call require() for Node's own modules.
+  // Bundled CommonJS packages call require() for Node's own modules and look at __filename.
   banner: {
-    js: "import { createRequire as ralphRequire } from 'node:module'; const require = ralphRequire(import.meta.url);",
+    js: "import { createRequire as ralphRequire } from 'node:module'; const require = ralphRequire(import.meta.url); const __filename = import.meta.filename ?? new URL(import.meta.url).pathname;",
   },
   logLevel: 'warning',
 })

@@ -154,6 +154,8 @@ const publicBodies = [
     /** With --worktree: the user's own checkout, and what was copied from there. */
     home: z.string().optional(),
     brought: z.array(z.string()).optional(),
+    /** The folder that holds `openspec/`. */
+    root: z.string(),
     tasks_file: z.string(),
     original_branch: z.string(),
     branch: z.string(),

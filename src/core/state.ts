@@ -94,6 +94,7 @@ export interface LoopState {
   /** The user's own checkout, where the loop runs in a work tree of its own; else empty. */
   readonly home: string
   readonly brought: readonly string[]
+  readonly root: string
   readonly tasksFile: string
   readonly originalBranch: string
   readonly branch: string
@@ -149,6 +150,7 @@ export function initialState(changeId: string): LoopState {
     worktreeName: '',
     home: '',
     brought: [],
+    root: '',
     tasksFile: '',
     originalBranch: '',
     branch: '',

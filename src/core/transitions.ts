@@ -33,6 +33,7 @@ export function started(state: LoopState, event: Of<'loop.started'>): LoopState 
       worktreeName: event.worktree_name,
       home: event.home ?? '',
       brought: event.brought ?? [],
+      root: event.root,
       tasksFile: event.tasks_file,
       originalBranch: event.original_branch,
       branch: event.branch,

@@ -1,5 +1,5 @@
 // One command, one effect: what each command asks of the ports and which events come of it.
-import type { EventBody, StorySummary } from '../core/event.ts'
+import type { EventBody, Settings, StorySummary } from '../core/event.ts'
 import type { Command } from '../core/loop.ts'
 import type { Current, LoopState } from '../core/state.ts'
 import { selectedStories } from '../core/state.ts'
@@ -28,7 +28,7 @@ export async function perform(command: Command, context: Context): Promise<void>
     case 'announce':
       return tell(command.event)
     case 'read_plan':
-      return tell(planRead(await ports.spec.read()))
+      return tell(planRead(await ports.spec.read(), context.state().settings))
     case 'ensure_checkpoint': {
       if (!context.begun() || ports.mode === 'resume') await context.begin()
       const { commit } = await ports.checkpoints.ensure(command.storyId)
@@ -93,8 +93,15 @@ export async function perform(command: Command, context: Context): Promise<void>
   }
 }
 
-export function planRead(plan: Plan): EventBody {
-  const stories = plan.stories.map(summarize)
+export function planRead(
+  plan: Plan,
+  settings: Pick<Settings, 'done_criteria' | 'task'> | undefined,
+): EventBody {
+  const manual = settings?.done_criteria === 'manual'
+  // A manual loop has one story: the user's words, open until a human says otherwise.
+  const stories = manual
+    ? [{ id: 'manual', title: settings.task, status: 'open' as const, tasks_done: 0, tasks_total: 0 }]
+    : plan.stories.map(summarize)
   const human = plan.stories.flatMap((story) => story.tasks.filter((task) => task.state === 'human'))
   return {
     type: 'plan.read',
@@ -277,7 +284,7 @@ async function recordIteration(context: Context): Promise<void> {
   if (measured.warning !== '') await tell({ type: 'warning', code: 'usage', message: measured.warning })
   // A plan that cannot be read is never "done"; the next reading of it stops the loop with its own error.
   const plan = await ports.spec.read().catch(() => undefined)
-  if (plan !== undefined) await tell(planRead(plan))
+  if (plan !== undefined) await tell(planRead(plan, context.state().settings))
   await tell({
     type: 'iteration.ended',
     iteration: toRecord(context.state(), current, measured, plan !== undefined, ports.clock.stamp()),

@@ -2,7 +2,7 @@
 import { initialState } from '../core/state.ts'
 import type { LoopState } from '../core/state.ts'
 import { replay } from '../core/loop.ts'
-import type { Ports, Reader } from './run.ts'
+import type { Loop, Ports, Reader } from './run.ts'
 import { createLoop } from './run.ts'
 
 export interface Recovered {
@@ -19,11 +19,15 @@ export async function recover(
   changeId: string,
   ports: Ports,
   readers: readonly Reader[],
+  /** Hands the engine's `tell` to the adapters that write ahead. */
+  bind: (tell: Loop['tell']) => void,
   reap: (runId: string) => Promise<readonly number[]>,
 ): Promise<Recovered> {
   const events = await ports.journal.read()
   const state = replay(initialState(changeId), events)
   if (state.phase === 'idle') return { state, detail: '' }
+  const loop = createLoop(ports, { state, seq: events.at(-1)?.seq ?? 0 }, readers)
+  bind(loop.tell)
   const ended = state.phase === 'ended' ? [] : await reap(state.runId)
   const repaired = await ports.checkpoints.recover()
   if (state.phase === 'ended') return { state, detail: repaired }
@@ -35,7 +39,6 @@ export async function recover(
   ]
     .filter((part) => part !== '')
     .join('; ')
-  const loop = createLoop(ports, { state, seq: events.at(-1)?.seq ?? 0 }, readers)
   await loop.tell({ type: 'loop.recovered', detail })
   return { state: await loop.run(), detail }
 }

@@ -388,6 +388,7 @@ function startedBody(resumed: boolean): EventBody {
     pid: 2,
     worktree: '/w',
     worktree_name: 'w',
+    root: '/w',
     tasks_file: 'tasks.md',
     original_branch: 'main',
     branch: 'ralph/demo',

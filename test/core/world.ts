@@ -102,6 +102,7 @@ export function play(world: World): Run {
     pid: 1,
     worktree: '/w',
     worktree_name: 'w',
+    root: '/w',
     tasks_file: 'tasks.md',
     original_branch: 'main',
     branch: 'ralph/demo',

@@ -3,7 +3,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { delimiter, dirname, join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { LoopEvent } from '../../src/core/event.ts'
 import type { StateFile } from '../../src/core/state-file.ts'
@@ -39,7 +39,7 @@ export function scratch(options: { tasks?: string; commit?: boolean } = {}): Scr
   const home = join(root, 'home')
   mkdirSync(home)
   const env: NodeJS.ProcessEnv = {
-    PATH: process.env['PATH'],
+    PATH: withoutOwnBin(process.env['PATH'] ?? ''),
     HOME: home,
     TMPDIR: tmpdir(),
     LANG: 'C.UTF-8',
@@ -158,3 +158,11 @@ export function eventsOf(finished: Finished): LoopEvent[] {
 /** Says COMPLETE after writing a file named after its story and iteration. */
 export const goodAgent =
   'echo "work of $RALPH_STORY" > "story-$RALPH_STORY.txt"; echo done; echo "<promise>COMPLETE</promise>"'
+
+/** As a user has it: no tools of this project, so no openspec either. */
+function withoutOwnBin(path: string): string {
+  return path
+    .split(delimiter)
+    .filter((folder) => !folder.includes('node_modules'))
+    .join(delimiter)
+}

@@ -1,0 +1,72 @@
+// list, show, prompt and learnings: what a change says, without a loop.
+import { listChanges, resolveChange } from '../adapters/openspec/changes.ts'
+import { readLearnings } from '../adapters/openspec/learnings.ts'
+import { showChange } from '../adapters/openspec/show.ts'
+import type { Config } from '../config/options.ts'
+import { RalphError } from '../core/error.ts'
+import { storyStatus } from '../core/story.ts'
+import type { ChangeDetail, ChangeList } from '../ui/app.ts'
+import { findRootOf, openChange } from './plan.ts'
+import { must } from './reports.ts'
+import { knownRun, pathsOf } from './site.ts'
+import type { Site } from './site.ts'
+
+export async function listAll(site: Site): Promise<ChangeList> {
+  const changes = await listChanges(await findRootOf(site), site.env)
+  return {
+    changes: await Promise.all(
+      changes.map(async ({ name, title, stories_done, stories_total, tasks_done, tasks_total }) => {
+        const { state } = await knownRun(site, name)
+        const status = state.phase === 'idle' ? ('' as const) : state.status
+        return { name, title, stories_done, stories_total, tasks_done, tasks_total, status }
+      }),
+    ),
+  }
+}
+
+export async function showOne(site: Site, change: string): Promise<ChangeDetail> {
+  const root = await findRootOf(site)
+  return showChange(root, await resolveChange(root, change, site.env), site.env, site.git.worktree)
+}
+
+export async function promptFor(
+  site: Site,
+  change: string | undefined,
+  storyId: string | undefined,
+  config: Config,
+): Promise<string> {
+  const opened = await openChange(site, change, config, { validate: false })
+  const run = await knownRun(site, opened.name)
+  const { plan } = opened
+  const story =
+    storyId === undefined
+      ? plan.stories.find((candidate) => storyStatus(candidate) === 'open')
+      : plan.stories.find((candidate) => candidate.id === storyId)
+  if (story === undefined) {
+    throw new RalphError(
+      'usage',
+      storyId === undefined ? `${opened.name} has no open story.` : `${opened.name} has no story ${storyId}.`,
+      {
+        hint: `Its stories: ${plan.stories.map((each) => each.id).join(', ')}. Name one: ralph prompt ${opened.name} --story ID`,
+        exitCode: 2,
+      },
+    )
+  }
+  const { failure, retries, feedback } = run.state
+  return opened.spec.prompt({
+    storyId: story.id,
+    attempt: (retries[story.id] ?? 0) + 1,
+    attempts: config.max_retries + 1,
+    ...(failure?.storyId === story.id && { previousFailure: failure.reason }),
+    ...(feedback !== undefined && { feedback }),
+  })
+}
+
+export async function learningsOf(
+  site: Site,
+  change: string | undefined,
+): Promise<{ path: string; text: string }> {
+  const name = change ?? (await must(site, undefined)).change
+  const path = pathsOf(site, name).learnings
+  return { path, text: await readLearnings(path) }
+}

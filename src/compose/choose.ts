@@ -1,0 +1,43 @@
+// Which run a command means when no change is named: the one that runs, the one of this work tree, or the latest.
+import { RalphError } from '../core/error.ts'
+import { nearest } from '../core/nearest.ts'
+import { isRunning, knownRun, knownRuns } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
+
+export async function chooseRun(
+  site: Site,
+  change: string | undefined,
+  prefer: 'running' | 'any',
+): Promise<KnownRun | undefined> {
+  if (change !== undefined) {
+    const run = isSafeName(change) ? await knownRun(site, change) : undefined
+    if (run !== undefined && run.state.phase !== 'idle') return run
+    const names = (await knownRuns(site)).map((known) => known.change)
+    const near = nearest(change, names)
+    if (near === undefined) return undefined
+    throw new RalphError('change_not_found', `There is no run of "${change}".`, {
+      hint: `Did you mean ${near}?`,
+      exitCode: 2,
+    })
+  }
+  const runs = await knownRuns(site)
+  const running = runs.filter(isRunning)
+  if (prefer === 'running' && running.length > 1) {
+    const here = running.find((run) => run.state.worktree === site.git.worktree)
+    if (here !== undefined) return here
+    throw new RalphError(
+      'change_ambiguous',
+      `Several loops are running: ${running.map((run) => run.change).join(', ')}.`,
+      {
+        hint: 'Name the one you mean.',
+        exitCode: 2,
+      },
+    )
+  }
+  return running[0] ?? runs.find((run) => run.state.worktree === site.git.worktree) ?? runs[0]
+}
+
+/** The name becomes a path in the private folder. */
+function isSafeName(name: string): boolean {
+  return name !== '' && name !== '.' && name !== '..' && !/[/\\\0]/.test(name)
+}

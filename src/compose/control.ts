@@ -1,0 +1,174 @@
+// stop, done, finish, clean: each is carried out or refused with the reason; none is ever lost.
+import { setTimeout as delay } from 'node:timers/promises'
+import { cleanAttempts } from '../adapters/git/attempts.ts'
+import { openStateFile } from '../adapters/files/state-file.ts'
+import { stateFile } from '../adapters/files/paths.ts'
+import { reapByMarker } from '../adapters/process/reap.ts'
+import { RalphError } from '../core/error.ts'
+import { createLoop } from '../engine/run.ts'
+import type { Loop, Ports } from '../engine/run.ts'
+import type { Said } from '../ui/app.ts'
+import { recoverDead } from './recovery.ts'
+import { chooseRun } from './choose.ts'
+import { acquireLocks } from './session.ts'
+import { isRunning, knownRun } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
+import { keepStateFile } from './state-keeper.ts'
+import { siteOf, standingPorts } from './standing-ports.ts'
+
+/** The loop itself promises to be gone 5 s after TERM; this leaves room for a slow disk. */
+const patienceMs = 30_000
+
+export async function stopLoop(site: Site, change: string | undefined, force: boolean): Promise<Said> {
+  const run = await chooseRun(site, change, 'running')
+  if (run === undefined || !isRunning(run)) {
+    const detail = run === undefined ? '' : await recoverDead(site, run)
+    return {
+      message: detail === '' ? 'No loop is running here.' : `No loop is running: ${detail}.`,
+      data: { stopped: false, change_id: run?.change ?? '', recovered: detail },
+    }
+  }
+  const { lock } = run
+  if (lock.held === 'elsewhere') {
+    throw new RalphError('locked', `The loop of ${run.change} runs on another host: ${lock.owner.host}.`, {
+      hint: `Log in there and type: ralph stop ${run.change}`,
+      exitCode: 7,
+    })
+  }
+  if (lock.held !== 'alive') return { message: 'No loop is running here.', data: { stopped: false } }
+  const { pid, pid_started: started } = lock.owner
+  process.kill(pid, force ? 'SIGKILL' : 'SIGTERM')
+  const deadline = performance.now() + patienceMs
+  while (site.identity.isAlive(pid, started)) {
+    if (performance.now() > deadline) {
+      throw new RalphError(
+        'internal',
+        `The loop (pid ${pid}) has been asked to stop, but is still there after ${patienceMs / 1000} s.`,
+        {
+          hint: `Nothing is lost. To kill it: ralph stop ${run.change} --force`,
+          exitCode: 1,
+        },
+      )
+    }
+    await delay(50)
+  }
+  if (force) await reapByMarker(run.state.runId)
+  const detail = await recoverDead(site, await knownRun(site, run.change))
+  return {
+    message: `Stopped: ${run.change} (pid ${pid})${detail === '' ? '' : `; ${detail}`}.`,
+    next: `ralph resume ${run.change}`,
+    data: { stopped: true, change_id: run.change, pid },
+  }
+}
+
+export async function sayDone(site: Site, change: string | undefined): Promise<Said> {
+  const run = await ended(site, change)
+  if (run.state.settings?.done_criteria !== 'manual') {
+    throw new RalphError(
+      'usage',
+      `${run.change} is done when its tasks are ticked; only a loop with --done manual waits for a human's word.`,
+      {
+        hint: `Where it stands: ralph status ${run.change}`,
+        exitCode: 2,
+      },
+    )
+  }
+  if (run.state.status === 'done') {
+    return { message: `${run.change} is done already.`, data: { change_id: run.change, status: 'done' } }
+  }
+  await withEngine(site, run, async (loop) => {
+    await loop.tell({ type: 'human.done' })
+    await loop.run()
+  })
+  return {
+    message: `${run.change} is done, by your word.`,
+    next: `ralph finish ${run.change} --cleanup (or --keep)`,
+    data: { change_id: run.change, status: 'done' },
+  }
+}
+
+export async function finishRun(
+  site: Site,
+  change: string | undefined,
+  choice: 'cleanup' | 'keep',
+): Promise<Said> {
+  const run = await ended(site, change)
+  const report = await withEngine(site, run, async (loop, ports) => {
+    const finished = await ports.checkpoints.finish(choice)
+    await loop.tell({ type: 'loop.finished', choice, ok: true, message: finished.message })
+    return finished
+  })
+  return {
+    message: report.message,
+    data: { change_id: run.change, choice, user_paths: report.userPaths, loop_paths: report.loopPaths },
+  }
+}
+
+export async function cleanRun(site: Site, change: string | undefined, attempts: boolean): Promise<Said> {
+  const run = await ended(site, change)
+  if (!attempts) {
+    throw new RalphError('usage', 'Say what to clean.', {
+      hint: `ralph clean ${run.change} --attempts`,
+      exitCode: 2,
+    })
+  }
+  const count = await cleanAttempts(site.git, run.change)
+  return {
+    message: `${count} attempts of ${run.change} are gone.`,
+    data: { change_id: run.change, attempts: count },
+  }
+}
+
+/** The run, brought in order if it had died; refused while it is running. */
+async function ended(site: Site, change: string | undefined): Promise<KnownRun> {
+  const run = await chooseRun(site, change, 'any')
+  if (run === undefined) {
+    throw new RalphError(
+      'nothing_to_resume',
+      `There is no run of ${change ?? 'any change'} in this repository.`,
+      {
+        hint: 'What there is: ralph list',
+        exitCode: 2,
+      },
+    )
+  }
+  if (isRunning(run)) {
+    throw new RalphError(
+      'locked',
+      `The loop of ${run.change} is still running${run.lock.held === 'alive' ? ` (pid ${run.lock.owner.pid})` : ''}.`,
+      {
+        hint: `Stop it first: ralph stop ${run.change}`,
+        exitCode: 7,
+      },
+    )
+  }
+  await recoverDead(site, run)
+  return knownRun(site, run.change)
+}
+
+async function withEngine<T>(
+  site: Site,
+  run: KnownRun,
+  work: (loop: Loop, ports: Ports) => Promise<T>,
+): Promise<T> {
+  const there = await siteOf(site, run)
+  const release = await acquireLocks(there, run.change, run.state.worktree, there.git.gitDir)
+  const { ports, bind, close } = await standingPorts(there, run)
+  const { writer } = await openStateFile(stateFile(run.state.worktree), run.paths.archive, run.change)
+  let fault: unknown
+  const keeper = keepStateFile(writer, site.clock, (error) => {
+    fault = error
+  })
+  try {
+    const loop = createLoop(ports, { state: run.state, seq: run.events.at(-1)?.seq ?? 0 }, [keeper.read])
+    bind(loop.tell)
+    const result = await work(loop, ports)
+    await keeper.settle()
+    if (fault !== undefined) throw fault
+    return result
+  } finally {
+    keeper.stop()
+    await close()
+    await release()
+  }
+}

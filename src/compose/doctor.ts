@@ -1,0 +1,121 @@
+// `ralph doctor`: what works here, what does not, and how to fix it.
+import { billing, findProgram, installedAgents } from '../adapters/agents/installed.ts'
+import { findCli } from '../adapters/openspec/cli.ts'
+import { exec } from '../adapters/process/exec.ts'
+import { RalphError } from '../core/error.ts'
+import type { Diagnosis } from '../ui/app.ts'
+import { recoverDead } from './recovery.ts'
+import { isRunning, knownRuns, openSite } from './site.ts'
+
+type Check = Diagnosis['checks'][number]
+
+const ok = (name: string, detail: string): Check => ({ name, verdict: 'ok', detail, fix: '' })
+
+export async function diagnose(cwd: string, env: NodeJS.ProcessEnv, isTerminal: boolean): Promise<Diagnosis> {
+  const groups = await Promise.all([
+    [node()],
+    [await gitVersion(cwd, env)],
+    repository(cwd, env),
+    [await openspec(cwd, env)],
+    agents(env),
+    [terminal(env, isTerminal)],
+  ])
+  return { checks: groups.flat() }
+}
+
+function node(): Check {
+  const version = process.versions.node
+  if (process.platform === 'win32') {
+    return {
+      name: 'platform',
+      verdict: 'warning',
+      detail: 'Windows has no process groups: agents cannot be run, reports work',
+      fix: 'Run loops under WSL.',
+    }
+  }
+  return ok('node', `${version} on ${process.platform}`)
+}
+
+async function gitVersion(cwd: string, env: NodeJS.ProcessEnv): Promise<Check> {
+  const result = await exec('git', ['--version'], { cwd, env, timeoutMs: 10_000 })
+  const version = /(\d+)\.(\d+)/.exec(result.stdout.toString('utf8'))
+  if (version === null)
+    return {
+      name: 'git',
+      verdict: 'problem',
+      detail: 'git cannot be started',
+      fix: 'Install git 2.38 or newer.',
+    }
+  const [, major = '0', minor = '0'] = version
+  const isNew = Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 38)
+  const detail = result.stdout.toString('utf8').trim()
+  return isNew
+    ? ok('git', detail)
+    : { name: 'git', verdict: 'problem', detail: `${detail} is too old`, fix: 'Install git 2.38 or newer.' }
+}
+
+/** A dead loop is put in order here too: this is the command one types when something looks wrong. */
+async function repository(cwd: string, env: NodeJS.ProcessEnv): Promise<Check[]> {
+  try {
+    const site = await openSite(cwd, env)
+    const checks = [ok('repository', site.git.worktree)]
+    for (const run of await knownRuns(site)) {
+      const detail = await recoverDead(site, run)
+      if (detail !== '')
+        checks.push({
+          name: `loop ${run.change}`,
+          verdict: 'warning',
+          detail,
+          fix: `ralph resume ${run.change}`,
+        })
+      else checks.push(ok(`loop ${run.change}`, isRunning(run) ? 'running' : run.state.status))
+    }
+    return checks
+  } catch (error) {
+    if (!(error instanceof RalphError)) throw error
+    return [{ name: 'repository', verdict: 'problem', detail: error.message, fix: error.hint }]
+  }
+}
+
+async function openspec(cwd: string, env: NodeJS.ProcessEnv): Promise<Check> {
+  const { cli, note } = await findCli({ from: cwd, env })
+  return cli === undefined
+    ? {
+        name: 'openspec',
+        verdict: 'warning',
+        detail: `${note} (the built-in rules serve)`,
+        fix: 'npm install --global @fission-ai/openspec',
+      }
+    : ok('openspec', `${cli.path} ${cli.version}`)
+}
+
+function agents(env: NodeJS.ProcessEnv): Check[] {
+  const installed = installedAgents(env)
+  if (installed.length === 0) {
+    return [
+      {
+        name: 'agents',
+        verdict: 'problem',
+        detail: 'none of claude, codex, opencode and gemini is on PATH',
+        fix: 'Install one, or use --agent-command CMD; --agent demo needs nothing.',
+      },
+    ]
+  }
+  return installed.map((name) => {
+    const how = billing(name, env)
+    const detail = `${findProgram(name, env)}; billing: ${how}`
+    return how.startsWith('API key')
+      ? {
+          name: `agent ${name}`,
+          verdict: 'warning',
+          detail,
+          fix: 'Each call is billed to that key; --no-api-key uses the login instead.',
+        }
+      : ok(`agent ${name}`, detail)
+  })
+}
+
+function terminal(env: NodeJS.ProcessEnv, isTerminal: boolean): Check {
+  if (!isTerminal) return ok('terminal', 'none: plain lines, nothing is asked')
+  return ok('terminal', `${env['TERM'] ?? 'unknown'}${env['NO_COLOR'] ? ', no colours (NO_COLOR)' : ''}`)
+}

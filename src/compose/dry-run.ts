@@ -1,0 +1,51 @@
+// `--dry-run`: the preflight, the plan and the prompts; spawns and changes nothing.
+import { fileJournal } from '../adapters/files/journal.ts'
+import type { Config } from '../config/options.ts'
+import { planRead } from '../engine/perform.ts'
+import type { DryRun } from '../ui/app.ts'
+import { checkpointsFor } from './checkpoints.ts'
+import { openChange } from './plan.ts'
+import { loopSettings } from './settings.ts'
+import { pathsOf } from './site.ts'
+import type { Site } from './site.ts'
+
+export async function dryRun(site: Site, name: string | undefined, config: Config): Promise<DryRun> {
+  const change = await openChange(site, name, config, { validate: true })
+  const settings = await loopSettings(config, site.env, {
+    doneCriteria: change.doneCriteria,
+    title: change.title,
+    isTerminal: false,
+  })
+  const journal = fileJournal(pathsOf(site, change.name).journal)
+  const checkpoints = checkpointsFor(site, {
+    change: change.name,
+    strategy: settings.checkpoint,
+    writeAhead: () => Promise.reject(new TypeError('a dry run writes nothing')),
+    history: () => journal.read(),
+  })
+  const preflight = await checkpoints.preflight(config.fresh ? 'fresh' : 'start')
+  const read = planRead(change.plan, settings)
+  const summaries = read.type === 'plan.read' ? read.stories : []
+  const wanted = summaries.filter(
+    (story) => settings.stories.length === 0 || settings.stories.includes(story.id),
+  )
+  const open = wanted.filter((story) => story.status === 'open')
+  const attempts = settings.max_retries + 1
+  const stories = []
+  for (const story of open) {
+    stories.push({ ...story, prompt: await change.spec.prompt({ storyId: story.id, attempt: 1, attempts }) })
+  }
+  return {
+    change_id: change.name,
+    branch: preflight.branch,
+    original_branch: preflight.originalBranch,
+    worktree: site.git.worktree,
+    agents: settings.agents,
+    gates: settings.gates,
+    max_retries: settings.max_retries,
+    max_iterations:
+      settings.max_iterations ?? (settings.done_criteria === 'manual' ? 10 : open.length * attempts),
+    warnings: [...change.warnings, ...preflight.warnings],
+    stories,
+  }
+}

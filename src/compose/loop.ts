@@ -1,0 +1,202 @@
+// `ralph loop` and `ralph resume`: everything that has to be settled before the first event, in the order of contract 4.
+import { mkdir, rename, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createAgents } from '../adapters/agents/agents.ts'
+import { billing } from '../adapters/agents/installed.ts'
+import { fileJournal } from '../adapters/files/journal.ts'
+import { archiveAttempts } from '../adapters/git/attempts.ts'
+import { shellGates } from '../adapters/process/gates.ts'
+import { measureUsage } from '../adapters/usage/measure.ts'
+import type { Config } from '../config/options.ts'
+import { RalphError } from '../core/error.ts'
+import type { EventBody } from '../core/event.ts'
+import { initialState } from '../core/state.ts'
+import type { LoopEnd, LoopRequest } from '../ui/app.ts'
+import { checkpointsFor } from './checkpoints.ts'
+import { notifications } from './notify.ts'
+import { changeFolder, openChange } from './plan.ts'
+import type { OpenedChange } from './plan.ts'
+import { recoverDead } from './recovery.ts'
+import { acquireLocks, runSession } from './session.ts'
+import { loopSettings } from './settings.ts'
+import { knownRun } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
+import { finishRun } from './control.ts'
+import { enterWorktree } from './worktree.ts'
+
+type Mode = 'start' | 'fresh' | 'resume'
+
+export async function runLoop(
+  home: Site,
+  request: LoopRequest,
+  wish: 'loop' | 'resume',
+  feedback?: string,
+): Promise<LoopEnd> {
+  const { config } = request.settings
+  const { name, folder } = await changeFolder(home, request.change)
+  const recovered = await recoverDead(home, await knownRun(home, name))
+  const run = await knownRun(home, name)
+  const mode = await modeOf(run, wish, config, home)
+  if (mode === 'done already') return alreadyDone(home, run, config)
+  const { site, brought } = await enterWorktree(home, run, config, folder)
+  const change = await openChange(site, name, config, { validate: true })
+
+  const settings = await loopSettings(config, site.env, {
+    doneCriteria: change.doneCriteria,
+    title: change.title,
+    isTerminal: home.isTerminal && !config.json,
+  })
+  refuseUnknownStories(change, settings.stories)
+
+  const journal = fileJournal(run.paths.journal)
+  let tell: (body: EventBody) => Promise<void> = () => Promise.reject(new TypeError('no engine is bound'))
+  const checkpoints = checkpointsFor(site, {
+    change: change.name,
+    strategy: settings.checkpoint,
+    writeAhead: (body) => tell(body),
+    history: () => journal.read(),
+    ...(site !== home && { home: home.git, brought }),
+  })
+  const preflight = await checkpoints.preflight(mode)
+  const release = await acquireLocks(site, change.name, site.git.worktree, site.git.gitDir)
+  try {
+    if (mode !== 'resume') await archiveRun(site, run)
+    const from =
+      mode === 'resume'
+        ? { state: run.state, seq: run.events.at(-1)?.seq ?? 0 }
+        : { state: initialState(change.name), seq: 0 }
+    const loopStarted = from.state.startedAt === '' ? site.clock.stamp() : from.state.startedAt
+    const exitCode = await runSession({
+      site,
+      change: change.name,
+      worktree: site.git.worktree,
+      ports: {
+        spec: change.spec,
+        checkpoints,
+        agent: createAgents({
+          ...(config.agent_command !== undefined && { command: config.agent_command }),
+          ...(config.model !== undefined && { model: config.model }),
+          passThrough: config.agent_args,
+          agentEnv: config.agent_env,
+          noApiKey: config.no_api_key,
+          env: site.env,
+          graceMs: 3_000,
+        }),
+        gates: shellGates({ cwd: site.git.worktree, env: site.env }),
+        usage: measureUsage({
+          worktree: site.git.worktree,
+          env: site.env,
+          clock: site.clock,
+          loopStarted,
+          source: config.usage,
+        }),
+        journal,
+        clock: site.clock,
+        human: request.human,
+        mode,
+        transcript: (n) => join(run.paths.transcripts, `${n}.log`),
+      },
+      from,
+      started: {
+        resumed: mode === 'resume',
+        settings,
+        root: change.root,
+        tasks_file: change.tasksFile,
+        original_branch: preflight.originalBranch,
+        branch: preflight.branch,
+        ...(site !== home && { home: home.git.worktree, brought: [...brought] }),
+        ...(feedback !== undefined && { feedback }),
+      },
+      warnings: [
+        recovered,
+        ...change.warnings,
+        ...preflight.warnings,
+        ...settings.agents.map((agent) => bill(agent, site.env, config)),
+      ],
+      tell: request.tell,
+      readerGone: request.readerGone,
+      onTell: (engineTell) => {
+        tell = engineTell
+      },
+      atEnd: notifications(config, site),
+    })
+    return { exitCode }
+  } finally {
+    await journal.close()
+    await release()
+  }
+}
+
+/** R12: a key in the environment bills a user who may have a subscription. */
+function bill(agent: string, env: NodeJS.ProcessEnv, config: Config): string {
+  if (config.no_api_key) return ''
+  const how = billing(agent, { ...env, ...config.agent_env })
+  return how.startsWith('API key')
+    ? `${agent} will be billed by ${how}; --no-api-key uses its login instead`
+    : ''
+}
+
+async function modeOf(
+  run: KnownRun,
+  wish: 'loop' | 'resume',
+  config: Config,
+  site: Site,
+): Promise<Mode | 'done already'> {
+  const { state, change } = run
+  const hasRun = state.phase !== 'idle'
+  if (wish === 'resume') {
+    if (!hasRun) {
+      throw new RalphError('nothing_to_resume', `There is no run of ${change} to go on with.`, {
+        hint: `Start one: ralph loop ${change}`,
+        exitCode: 2,
+      })
+    }
+    return state.status === 'done' ? 'done already' : 'resume'
+  }
+  if (config.fresh) return 'fresh'
+  if (!hasRun) return 'start'
+  const kept =
+    (await site.git.run(['rev-parse', '--verify', '--quiet', `refs/heads/ralph/${change}`], { accept: [1] }))
+      .code === 0
+  if (state.status === 'done' && !kept) return 'start'
+  const what =
+    state.status === 'done'
+      ? `a finished run, kept on the branch ralph/${change}`
+      : `an unfinished run (${state.status})`
+  throw new RalphError('unfinished_run', `There is ${what} of ${change}.`, {
+    hint: `${state.status === 'done' ? `Settle it: ralph finish ${change} --cleanup. ` : `Go on with it: ralph resume ${change}. `}Start anew: ralph loop ${change} --fresh (the earlier run is archived). To settle it: ralph resume ${change} or ralph finish ${change}.`,
+    exitCode: 2,
+  })
+}
+
+/** "Already done: exit 0, `--on-complete` applies." */
+async function alreadyDone(site: Site, run: KnownRun, config: Config): Promise<LoopEnd> {
+  const wish = config.on_complete
+  if ((wish === 'cleanup' || wish === 'keep') && run.state.choice !== 'cleanup')
+    await finishRun(site, run.change, wish)
+  return { exitCode: 0, note: `${run.change} is done already.` }
+}
+
+function refuseUnknownStories(change: OpenedChange, wanted: readonly string[]): void {
+  const known = change.plan.stories.map((story) => story.id)
+  const unknown = wanted.find((id) => !known.includes(id))
+  if (unknown === undefined) return
+  throw new RalphError('usage', `${change.name} has no story ${unknown}.`, {
+    hint: `Its stories: ${known.join(', ')}. See: ralph show ${change.name}`,
+    exitCode: 2,
+  })
+}
+
+/** The earlier run moves into the archive, whole; the learnings stay. */
+async function archiveRun(site: Site, run: KnownRun): Promise<void> {
+  if (run.state.phase === 'idle') return
+  const time = run.state.startedAt.replaceAll(':', '')
+  const to = join(run.paths.archive, time)
+  await mkdir(to, { recursive: true, mode: 0o700 })
+  await archiveAttempts(site.git, run.change, time)
+  const stay = new Set(['archive', 'learnings.md', 'lock.json'])
+  for (const name of await readdir(run.paths.root)) {
+    if (!stay.has(name) && !name.startsWith('lock.json'))
+      await rename(join(run.paths.root, name), join(to, name))
+  }
+}

@@ -1,0 +1,170 @@
+// The change that a loop is about: found, opened, and ready to be read as a plan.
+import { relative } from 'node:path'
+import { applyFacts } from '../adapters/openspec/apply.ts'
+import {
+  changeDirOf,
+  findRoot,
+  readTitle,
+  refuseBadName,
+  resolveChange,
+} from '../adapters/openspec/changes.ts'
+import { findCli } from '../adapters/openspec/cli.ts'
+import type { OpenSpecCli } from '../adapters/openspec/cli.ts'
+import { validateChange } from '../adapters/openspec/finish.ts'
+import { ensureLearnings } from '../adapters/openspec/learnings.ts'
+import { manualSource } from '../adapters/openspec/manual.ts'
+import { taskPattern } from '../adapters/openspec/project.ts'
+import { openspecSource } from '../adapters/openspec/source.ts'
+import { doneCriteria } from '../adapters/openspec/tracked.ts'
+import type { Config } from '../config/options.ts'
+import { RalphError } from '../core/error.ts'
+import type { Plan } from '../core/story.ts'
+import type { SpecSource } from '../ports.ts'
+import { pathsOf } from './site.ts'
+import type { Site } from './site.ts'
+
+export interface OpenedChange {
+  readonly name: string
+  readonly root: string
+  readonly title: string
+  readonly doneCriteria: 'tasks' | 'manual'
+  /** As shown to people: relative to the work tree where it lies inside; empty in manual mode. */
+  readonly tasksFile: string
+  readonly plan: Plan
+  readonly spec: SpecSource
+  readonly warnings: readonly string[]
+  readonly cli: OpenSpecCli | undefined
+}
+
+/** A repository without OpenSpec still has its `tasks.md` or a task in words: then the name is the user's own. */
+export async function changeFolder(
+  site: Site,
+  name: string | undefined,
+): Promise<{ name: string; root: string; folder: string }> {
+  const root = await findRootOf(site).catch((error: unknown) => {
+    if (error instanceof RalphError && error.code === 'openspec_missing' && name !== undefined)
+      return undefined
+    throw error
+  })
+  if (root === undefined) {
+    refuseBadName(name ?? '')
+    return { name: name ?? '', root: site.git.worktree, folder: changeDirOf(site.git.worktree, name ?? '') }
+  }
+  const found = await resolveChange(root, name, site.env)
+  return { name: found, root, folder: changeDirOf(root, found) }
+}
+
+/** The openspec program is asked only where a store has to be resolved. */
+export async function findRootOf(site: Site): Promise<string> {
+  try {
+    return await findRoot(site.cwd)
+  } catch (error) {
+    const { cli } = await findCli({ from: site.cwd, env: site.env })
+    if (cli === undefined) throw error
+    return findRoot(site.cwd, cli)
+  }
+}
+
+export async function openChange(
+  site: Site,
+  wanted: string | undefined,
+  config: Pick<Config, 'done' | 'task' | 'require_valid'>,
+  options: { readonly validate: boolean },
+): Promise<OpenedChange> {
+  const { name, root, folder } = await changeFolder(site, wanted)
+  const found = await doneCriteria(folder, await taskPattern(root, folder, site.env), site.git.worktree)
+  const criteria = config.done ?? found.criteria
+  if (criteria === 'tasks' && found.tasksFile === '') {
+    throw new RalphError('no_tasks', `There is no tasks.md in ${folder}, nor in ${site.git.worktree}.`, {
+      hint: 'Write one, or say what to do in words: --done manual --task "…"',
+      exitCode: 2,
+    })
+  }
+  const { cli, note } = await findCli({ from: root, env: site.env })
+  const applied = cli === undefined ? { note } : await applyFacts(cli, root, name)
+  const title = await readTitle(root, name)
+  const spec = specFor(site, {
+    name,
+    root,
+    doneCriteria: criteria,
+    task: config.task ?? title,
+    ...(applied.facts !== undefined && { facts: applied.facts }),
+  })
+  const plan = await spec.read()
+  return {
+    name,
+    root,
+    title,
+    doneCriteria: criteria,
+    tasksFile: criteria === 'tasks' ? shownPath(site, found.tasksFile) : '',
+    plan,
+    spec,
+    cli,
+    warnings: [
+      config.done === undefined ? found.warning : '',
+      applied.note,
+      applied.facts?.progress === undefined || applied.facts.progress.total === plan.tasksTotal
+        ? ''
+        : `openspec counts ${applied.facts.progress.total} tasks, ralph ${plan.tasksTotal}: see ralph show ${name}`,
+      ...plan.lints.map((lint) => `${lint.file}:${lint.line} ${lint.message}`),
+      ...(options.validate && cli !== undefined
+        ? await validated(cli, root, name, config.require_valid)
+        : []),
+    ].filter((warning) => warning !== ''),
+  }
+}
+
+async function validated(
+  cli: OpenSpecCli,
+  root: string,
+  name: string,
+  required: boolean,
+): Promise<readonly string[]> {
+  const validation = await validateChange(cli, root, name)
+  if (validation === undefined) return []
+  if (required && !validation.valid) {
+    throw new RalphError('config', `${name} is not valid:\n${validation.issues.join('\n')}`, {
+      hint: `Mend it (openspec validate ${name}), or start without --require-valid.`,
+      exitCode: 2,
+    })
+  }
+  return validation.issues
+    .filter((issue) => !issue.startsWith('WARNING'))
+    .map((issue) => `openspec validate: ${issue}`)
+}
+
+export interface SpecWish {
+  readonly name: string
+  readonly root: string
+  readonly doneCriteria: 'tasks' | 'manual'
+  readonly task: string
+  readonly facts?: NonNullable<Awaited<ReturnType<typeof applyFacts>>['facts']>
+}
+
+export function specFor(site: Site, wish: SpecWish): SpecSource {
+  const paths = pathsOf(site, wish.name)
+  const deps = {
+    worktree: site.git.worktree,
+    root: wish.root,
+    change: wish.name,
+    guardDir: paths.guard,
+    learningsPath: paths.learnings,
+    env: site.env,
+    ...(wish.facts !== undefined && { facts: wish.facts }),
+  }
+  const source =
+    wish.doneCriteria === 'manual' ? manualSource({ ...deps, task: wish.task }) : openspecSource(deps)
+  return {
+    ...source,
+    // The agent is told where to write: the file has to be there when it looks.
+    async guard() {
+      await ensureLearnings(paths.learnings)
+      await source.guard()
+    },
+  }
+}
+
+function shownPath(site: Site, path: string): string {
+  const inside = relative(site.git.worktree, path)
+  return inside.startsWith('..') ? path : inside
+}

@@ -1,0 +1,57 @@
+// Finds loops that died without a word and puts them in order before any command goes on.
+import { reapByMarker } from '../adapters/process/reap.ts'
+import { openStateFile } from '../adapters/files/state-file.ts'
+import { stateFile } from '../adapters/files/paths.ts'
+import { recover } from '../engine/recover.ts'
+import { existsSync } from 'node:fs'
+import { acquireLocks } from './session.ts'
+import { isDead, knownRun } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
+import { keepStateFile } from './state-keeper.ts'
+import { siteOf, standingPorts } from './standing-ports.ts'
+
+/** Resolves with one sentence for the user, or nothing when the loop is alive, elsewhere, or ended in order. */
+export async function recoverDead(site: Site, run: KnownRun): Promise<string> {
+  if (!needsRecovery(run)) return ''
+  const there = await siteOf(site, run)
+  const release = await acquireLocks(there, run.change, run.state.worktree, there.git.gitDir)
+  try {
+    // Another command may have been faster.
+    const now = await knownRun(there, run.change)
+    if (!needsRecovery({ ...now, lock: { held: 'no' } })) return ''
+    const { ports, close, bind } = await standingPorts(there, now)
+    const { writer } = await openStateFile(stateFile(run.state.worktree), run.paths.archive, run.change)
+    const keeper = keepStateFile(writer, there.clock, (error) => {
+      throw error
+    })
+    try {
+      const recovered = await recover(
+        run.change,
+        ports,
+        [keeper.read],
+        bind,
+        async (runId) => (await reapByMarker(runId)).ended,
+      )
+      await keeper.settle()
+      return recovered.detail
+    } finally {
+      keeper.stop()
+      await close()
+    }
+  } finally {
+    await release()
+  }
+}
+
+/** A half-done `ralph finish` of an ended loop counts too: its `git.began` has no `git.ended`. */
+function needsRecovery(run: KnownRun): boolean {
+  if (!existsSync(run.state.worktree)) return false
+  if (isDead(run)) return true
+  if (run.state.phase !== 'ended' || run.lock.held === 'alive' || run.lock.held === 'elsewhere') return false
+  let open = false
+  for (const event of run.events) {
+    if (event.type === 'git.began') open = true
+    if (event.type === 'git.ended') open = false
+  }
+  return open
+}

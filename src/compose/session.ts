@@ -1,0 +1,128 @@
+// One loop from its first event to its last, with everything that reads along: state file, printer, notifiers, signals.
+import { randomUUID } from 'node:crypto'
+import { basename } from 'node:path'
+import { fileLock } from '../adapters/files/lock.ts'
+import { worktreeLock, stateFile } from '../adapters/files/paths.ts'
+import { openStateFile } from '../adapters/files/state-file.ts'
+import { excludeFromGit } from '../adapters/git/repository.ts'
+import { findAlive } from '../adapters/process/reap.ts'
+import { RalphError } from '../core/error.ts'
+import type { EventBody, LoopEvent } from '../core/event.ts'
+import type { LoopState } from '../core/state.ts'
+import { LoopBug, createLoop } from '../engine/run.ts'
+import type { Ports, Reader } from '../engine/run.ts'
+import { hiddenPaths } from './checkpoints.ts'
+import { handleSignals } from './signals.ts'
+import { pathsOf } from './site.ts'
+import type { Site } from './site.ts'
+import { keepStateFile } from './state-keeper.ts'
+
+export interface Session {
+  readonly site: Site
+  readonly change: string
+  readonly worktree: string
+  readonly ports: Ports
+  readonly from: { readonly state: LoopState; readonly seq: number }
+  /** Filled in here: run id, pid, worktree. */
+  readonly started: Omit<
+    Extract<EventBody, { type: 'loop.started' }>,
+    'type' | 'run_id' | 'pid' | 'worktree' | 'worktree_name'
+  >
+  readonly warnings: readonly string[]
+  readonly tell: (event: LoopEvent) => void
+  readonly readerGone: AbortSignal
+  /** The engine's `tell`, for adapters that write ahead. */
+  readonly onTell: (tell: (body: EventBody) => Promise<void>) => void
+  /** After the last event, before the process ends: notifications and the like. */
+  readonly atEnd: (event: LoopEvent) => Promise<readonly string[]>
+}
+
+export async function runSession(session: Session): Promise<number> {
+  const { site, change, worktree, ports } = session
+  const paths = pathsOf(site, change)
+  await excludeFromGit(
+    site.git.gitCommonDir,
+    hiddenPaths.map((path) => `/${path}`),
+  )
+  const { writer, note } = await openStateFile(stateFile(worktree), paths.archive, change)
+  const runId = randomUUID()
+  let last: LoopEvent | undefined
+  const remember: Reader = (event) => {
+    last = event
+    session.tell(event)
+  }
+  const keeper = keepStateFile(writer, site.clock, (error) => loop.fail(diskError(error, worktree)))
+  const loop = createLoop(ports, session.from, [keeper.read, remember])
+  session.onTell(loop.tell)
+  const release = handleSignals(loop, () => killNow(runId))
+  const onGone = (): void => loop.stop('SIGHUP')
+  session.readerGone.addEventListener('abort', onGone, { once: true })
+  try {
+    await loop.tell({
+      type: 'loop.started',
+      run_id: runId,
+      pid: process.pid,
+      worktree,
+      worktree_name: basename(worktree),
+      ...session.started,
+    })
+    for (const message of [note, ...session.warnings]) {
+      if (message !== '') await loop.tell({ type: 'warning', code: 'start', message })
+    }
+    const state = await loop.run()
+    await keeper.settle()
+    if (last !== undefined)
+      for (const message of await session.atEnd(last)) process.stderr.write(`warning: ${message}\n`)
+    return state.outcome?.exitCode ?? 1
+  } catch (error) {
+    // A journal that cannot be written: the file is the last place to say so.
+    await keeper.settle()
+    throw error instanceof LoopBug ? (error.cause ?? error) : error
+  } finally {
+    session.readerGone.removeEventListener('abort', onGone)
+    release()
+    keeper.stop()
+  }
+}
+
+/** The second signal: no grace, no waiting. */
+function killNow(runId: string): void {
+  for (const { pid } of findAlive({ marker: { RALPH_RUN_ID: runId } })) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch (error) {
+      // It was faster.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
+  }
+}
+
+function diskError(error: unknown, worktree: string): RalphError {
+  const message = error instanceof Error ? error.message : String(error)
+  return new RalphError('disk', `The state file in ${worktree} cannot be written: ${message}`, {
+    hint: 'The journal and the checkpoints are safe in the git directory. Make room or mend the permissions, then: ralph resume',
+    exitCode: 1,
+    cause: error,
+  })
+}
+
+/** Both locks, in one order: one loop per work tree, and one per change whatever its work tree. */
+export async function acquireLocks(
+  site: Site,
+  change: string,
+  worktree: string,
+  gitDir: string,
+): Promise<() => Promise<void>> {
+  const what = { change, worktree, since: site.clock.stamp() }
+  const ofTree = await fileLock(worktreeLock(gitDir), what, site.identity).acquire()
+  try {
+    const ofChange = await fileLock(pathsOf(site, change).lock, what, site.identity).acquire()
+    return async () => {
+      await ofChange.release()
+      await ofTree.release()
+    }
+  } catch (error) {
+    await ofTree.release()
+    throw error
+  }
+}

@@ -1,0 +1,89 @@
+// From what the user set to what the loop needs: defaults that depend on others are worked out here.
+import { installedAgents } from '../adapters/agents/installed.ts'
+import { canPrice } from '../adapters/usage/prices.ts'
+import type { Config } from '../config/options.ts'
+import { RalphError } from '../core/error.ts'
+import type { Settings } from '../core/event.ts'
+
+export interface Resolved {
+  readonly doneCriteria: 'tasks' | 'manual'
+  readonly title: string
+  readonly isTerminal: boolean
+}
+
+export async function loopSettings(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  resolved: Resolved,
+): Promise<Settings> {
+  const agents = chooseAgents(config, env)
+  await refuseUnpriced(config, agents)
+  return {
+    max_retries: config.max_retries,
+    ...(config.max_iterations !== undefined && { max_iterations: config.max_iterations }),
+    stall_threshold: config.stall_threshold ?? config.max_retries + 2,
+    done_criteria: resolved.doneCriteria,
+    task: config.task ?? resolved.title,
+    iteration_timeout_min: config.iteration_timeout,
+    idle_timeout_min: config.idle_timeout,
+    limit_wait_min: config.limit_wait,
+    gates: [...config.verify],
+    stories: [...config.story],
+    agents,
+    ...(config.model !== undefined && { model: config.model }),
+    checkpoint: config.checkpoint,
+    on_complete: config.on_complete ?? (resolved.isTerminal ? 'ask' : 'keep'),
+    ...(config.max_tokens !== undefined && { max_tokens: config.max_tokens }),
+    ...(config.max_cost !== undefined && { max_cost_usd: config.max_cost }),
+  }
+}
+
+/** Named ones as named, as long as one of them can run; else the first that is installed. */
+function chooseAgents(config: Config, env: NodeJS.ProcessEnv): string[] {
+  const named = config.agent
+  if (config.agent_command !== undefined && named === undefined) return ['command']
+  const installed: readonly string[] = installedAgents(env)
+  if (named === undefined) {
+    const first = installed[0]
+    if (first !== undefined) return [first]
+    throw new RalphError(
+      'agent_missing',
+      'None of the coding agents claude, codex, opencode and gemini is on PATH.',
+      {
+        hint: 'Install one, or name any program: ralph loop --agent-command "my-agent". To see the loop at work without one: --agent demo.',
+        exitCode: 6,
+      },
+    )
+  }
+  const needsCommand = named.find((agent) => agent === 'command' || agent === 'acp')
+  if (needsCommand !== undefined && config.agent_command === undefined) {
+    throw new RalphError('usage', `--agent ${needsCommand} needs --agent-command CMD: the program to run.`, {
+      hint: `For example: ralph loop --agent ${needsCommand} --agent-command "gemini --acp"`,
+      exitCode: 2,
+    })
+  }
+  const builtIn = new Set(['command', 'acp', 'demo'])
+  if (!named.some((agent) => builtIn.has(agent) || installed.includes(agent))) {
+    throw new RalphError('agent_missing', `${named.join(', ')}: not on PATH.`, {
+      hint: 'Install it, or name another one; ralph doctor lists what is there.',
+      exitCode: 6,
+    })
+  }
+  return [...named]
+}
+
+/** A cost limit that nobody can measure would be no limit at all. */
+async function refuseUnpriced(config: Config, agents: readonly string[]): Promise<void> {
+  if (config.max_cost === undefined) return
+  for (const agent of agents) {
+    if (agent === 'claude' || (await canPrice(config.model, agent))) continue
+    throw new RalphError(
+      'budget',
+      `--max-cost cannot be kept with ${agent}: its model ${config.model ?? '(its default)'} has no known price.`,
+      {
+        hint: 'Use --max-tokens instead, or name a model with a known price by --model.',
+        exitCode: 2,
+      },
+    )
+  }
+}

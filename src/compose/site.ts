@@ -1,0 +1,85 @@
+// Where a command stands: the repository, its private data, this process, and the loops that are known there.
+import { readdir } from 'node:fs/promises'
+import { bootId, isAlive, processIdentity } from '../adapters/process/table.ts'
+import { inspectLock } from '../adapters/files/lock.ts'
+import type { Identity, LockState } from '../adapters/files/lock.ts'
+import { changesDir, runPaths } from '../adapters/files/paths.ts'
+import type { RunPaths } from '../adapters/files/paths.ts'
+import { readJournal } from '../adapters/files/journal.ts'
+import { findRepository } from '../adapters/git/repository.ts'
+import { gitIn } from '../adapters/git/git.ts'
+import type { Git } from '../adapters/git/git.ts'
+import { systemClock } from '../adapters/clock.ts'
+import { replay } from '../core/loop.ts'
+import { initialState } from '../core/state.ts'
+import type { LoopState } from '../core/state.ts'
+import type { LoopEvent } from '../core/event.ts'
+import type { Clock } from '../ports.ts'
+
+export interface Site {
+  readonly cwd: string
+  readonly env: NodeJS.ProcessEnv
+  readonly git: Git
+  readonly identity: Identity
+  readonly clock: Clock
+  /** Whether somebody sits there who can answer. */
+  readonly isTerminal: boolean
+}
+
+/** One command may take this long unless `--command-timeout` says otherwise. */
+const commandTimeoutMs = 60_000
+
+export async function openSite(
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  options: { readonly timeoutMs?: number; readonly isTerminal?: boolean } = {},
+): Promise<Site> {
+  const settings = { timeoutMs: options.timeoutMs ?? commandTimeoutMs, env }
+  const repository = await findRepository(cwd, settings)
+  return {
+    cwd,
+    env,
+    git: gitIn(repository, settings),
+    identity: { pid: process.pid, started: processIdentity(process.pid), bootId: bootId(), isAlive },
+    clock: systemClock,
+    isTerminal: options.isTerminal ?? false,
+  }
+}
+
+export function pathsOf(site: Site, change: string): RunPaths {
+  return runPaths(site.git.gitCommonDir, change)
+}
+
+/** A run as its journal tells it, and whether its process is there. */
+export interface KnownRun {
+  readonly change: string
+  readonly paths: RunPaths
+  readonly events: readonly LoopEvent[]
+  readonly state: LoopState
+  readonly lock: LockState
+}
+
+export async function knownRun(site: Site, change: string): Promise<KnownRun> {
+  const paths = pathsOf(site, change)
+  const events = await readJournal(paths.journal)
+  const lock = await inspectLock(paths.lock, site.identity)
+  return { change, paths, events, state: replay(initialState(change), events), lock }
+}
+
+/** Every change of this repository that ever had a loop, the latest activity first. */
+export async function knownRuns(site: Site): Promise<readonly KnownRun[]> {
+  const names = await readdir(changesDir(site.git.gitCommonDir)).catch(() => [])
+  const runs = await Promise.all(names.map((name) => knownRun(site, name)))
+  return runs
+    .filter((run) => run.state.phase !== 'idle')
+    .sort((a, b) => b.state.updatedAt.localeCompare(a.state.updatedAt))
+}
+
+export function isRunning(run: KnownRun): boolean {
+  return run.lock.held === 'alive' || run.lock.held === 'elsewhere'
+}
+
+/** A loop that has not ended, and whose process is surely gone. */
+export function isDead(run: KnownRun): boolean {
+  return run.state.phase !== 'idle' && run.state.phase !== 'ended' && !isRunning(run)
+}

@@ -1,0 +1,74 @@
+// Ports for a run that is not running now: enough to recover it, to finish it, or to write the human's word into its journal.
+import { join } from 'node:path'
+import { fileJournal } from '../adapters/files/journal.ts'
+import { shellGates } from '../adapters/process/gates.ts'
+import { measureUsage } from '../adapters/usage/measure.ts'
+import { createAgents } from '../adapters/agents/agents.ts'
+import type { Ports } from '../engine/run.ts'
+import type { EventBody } from '../core/event.ts'
+import type { Human } from '../ports.ts'
+import { checkpointsFor } from './checkpoints.ts'
+import { specFor } from './plan.ts'
+import { openSite } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
+
+export interface Standing {
+  readonly ports: Ports
+  readonly bind: (tell: (body: EventBody) => Promise<void>) => void
+  readonly close: () => Promise<void>
+}
+
+/** The site seen from the run's own work tree: a loop in a worktree of its own is controlled from anywhere. */
+export async function siteOf(site: Site, run: KnownRun): Promise<Site> {
+  return run.state.worktree === site.git.worktree ? site : openSite(run.state.worktree, site.env)
+}
+
+export async function standingPorts(site: Site, run: KnownRun): Promise<Standing> {
+  const journal = fileJournal(run.paths.journal)
+  let tell: (body: EventBody) => Promise<void> = () => Promise.reject(new TypeError('no engine is bound'))
+  const { state, paths } = run
+  const settings = state.settings
+  const checkpoints = checkpointsFor(site, {
+    change: run.change,
+    strategy: settings?.checkpoint ?? 'branch',
+    writeAhead: (body) => tell(body),
+    history: () => journal.read(),
+    ...(state.home !== '' && { home: (await openSite(state.home, site.env)).git, brought: state.brought }),
+  })
+  const spec = specFor(site, {
+    name: run.change,
+    root: state.root,
+    doneCriteria: settings?.done_criteria ?? 'tasks',
+    task: settings?.task ?? '',
+  })
+  return {
+    ports: {
+      spec,
+      checkpoints,
+      agent: createAgents({ passThrough: [], agentEnv: {}, noApiKey: false, env: site.env, graceMs: 0 }),
+      gates: shellGates({ cwd: site.git.worktree, env: site.env }),
+      usage: measureUsage({
+        worktree: site.git.worktree,
+        env: site.env,
+        clock: site.clock,
+        loopStarted: state.startedAt,
+        source: 'auto',
+      }),
+      journal,
+      clock: site.clock,
+      human: nobody,
+      mode: 'resume',
+      transcript: (n) => join(paths.transcripts, `${n}.log`),
+    },
+    bind: (engineTell) => {
+      tell = engineTell
+    },
+    close: () => journal.close(),
+  }
+}
+
+/** In a pipe nobody answers. */
+export const nobody: Human = {
+  choose: () => Promise.resolve('keep'),
+  isDone: () => Promise.resolve('later'),
+}

@@ -1,0 +1,256 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { publicEventSchema } from '../../src/core/event.ts'
+import { stateFileSchema } from '../../src/core/state-file.ts'
+import { eventsOf, goodAgent, ralph, scratch, tasksOf } from './harness.ts'
+
+describe('the loop, as a user runs it', () => {
+  test('S000-start-loop: three stories complete: branch, commits, exit 0, complete is the last event', async () => {
+    const at = scratch()
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--json'])
+    expect(end.stderr).toBe('')
+    expect(end.code).toBe(0)
+    expect(at.git('branch', '--show-current')).toBe('ralph/demo')
+    expect(at.git('log', '--format=%s', '--reverse', 'main..')).toBe(
+      'initial state\ncheckpoint: 1\ncheckpoint: 2\ncheckpoint: 3',
+    )
+    expect(at.read('openspec/changes/demo/tasks.md')).toBe(tasksOf(3).replaceAll('[ ]', '[x]'))
+    expect(at.git('status', '--porcelain')).toBe('')
+    const events = eventsOf(end)
+    expect(events.at(-1)).toMatchObject({ type: 'complete', status: 'done', exit_code: 0 })
+    for (const event of events) expect(publicEventSchema.safeParse(event).error).toBeUndefined()
+    expect(events.map((event) => event.seq)).toEqual(
+      [...events.map((event) => event.seq)].sort((a, b) => a - b),
+    )
+    const state = at.state()
+    expect(stateFileSchema.safeParse(state).success).toBe(true)
+    expect(state).toMatchObject({
+      status: 'done',
+      current_iteration: 3,
+      max_iterations: 12,
+      change_id: 'demo',
+    })
+    expect(state.iterations.map((iteration) => iteration.done_check)).toEqual([false, false, true])
+    const commits = at.git('log', '--format=%H', '--reverse', 'main..').split('\n').slice(1)
+    expect(state.iterations.map((iteration) => iteration.commits)).toEqual(commits.map((commit) => [commit]))
+  })
+
+  test('S000-retry-with-reason: FAILED restores the tree exactly; the reason is in the next prompt of that story and in no other', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const agent = at.script(
+      'agent.sh',
+      `#!/bin/sh
+cat > "${at.root}/prompt-$RALPH_ITERATION"
+git status --porcelain > "${at.root}/status-$RALPH_ITERATION"
+ls > "${at.root}/files-$RALPH_ITERATION"
+echo junk > junk.txt; echo changed >> README.md
+if [ "$RALPH_ITERATION" = 1 ]; then echo "<promise>FAILED: the flux capacitor is missing</promise>"; exit 0; fi
+rm -f junk.txt
+echo "<promise>COMPLETE</promise>"
+`,
+    )
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent])
+    expect(end.code).toBe(0)
+    const { readFileSync } = await import('node:fs')
+    const prompt = (n: number): string => readFileSync(join(at.root, `prompt-${n}`), 'utf8')
+    expect(prompt(1)).not.toContain('Previous Attempt Failed')
+    expect(prompt(2)).toContain('Previous Attempt Failed')
+    expect(prompt(2)).toContain('the flux capacitor is missing')
+    expect(prompt(3)).not.toContain('flux capacitor')
+    expect(readFileSync(join(at.root, 'status-2'), 'utf8')).toBe('')
+    expect(readFileSync(join(at.root, 'files-2'), 'utf8')).not.toContain('junk')
+  })
+
+  test('S000-abnormal-termination: no promise is retried without added context', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = at.script(
+      'agent.sh',
+      `#!/bin/sh
+cat > "${at.root}/prompt-$RALPH_ITERATION"
+[ "$RALPH_ITERATION" = 1 ] && { echo "I give up"; exit 3; }
+echo "<promise>COMPLETE</promise>"
+`,
+    )
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--json'])
+    expect(end.code).toBe(0)
+    const { readFileSync } = await import('node:fs')
+    expect(readFileSync(join(at.root, 'prompt-2'), 'utf8')).not.toContain('Previous Attempt Failed')
+    expect(at.state().iterations[0]).toMatchObject({ verdict: 'crash', exit_code: 3, attempt: 1 })
+  })
+
+  test('S000-max-retries: 4 attempts by default, then error, max_retries_exceeded, exit 3, no further story', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const end = await ralph(at, [
+      'loop',
+      'demo',
+      '--agent-command',
+      'echo x > x.txt; echo "<promise>FAILED: no</promise>"',
+      '--json',
+    ])
+    expect(end.code).toBe(3)
+    const events = eventsOf(end)
+    expect(
+      events.filter((event) => event.type === 'iteration.started').map((event) => event.story_id),
+    ).toEqual(['1', '1', '1', '1'])
+    expect(events.map((event) => event.type).slice(-3)).toEqual(['error', 'max_retries_exceeded', 'complete'])
+    expect(at.state()).toMatchObject({ status: 'stuck', stop_reason: 'retries' })
+    expect(at.git('status', '--porcelain')).toBe('')
+    expect(existsSync(join(at.repo, 'x.txt'))).toBe(false)
+    expect(
+      at.git('for-each-ref', '--format=%(refname)', 'refs/ralph/demo/attempts').split('\n'),
+    ).toHaveLength(4)
+  })
+
+  test('S000-cli-flag-max-retries: --max-retries 5 means six attempts, 0 means one', async () => {
+    const failing = [
+      '--agent-command',
+      'echo "<promise>FAILED: no</promise>"',
+      '--stall-threshold',
+      '99',
+      '--json',
+    ]
+    const five = scratch({ tasks: tasksOf(1) })
+    await ralph(five, ['loop', 'demo', '--max-retries', '5', ...failing])
+    expect(five.state().iterations).toHaveLength(6)
+    const zero = scratch({ tasks: tasksOf(1) })
+    await ralph(zero, ['loop', 'demo', '--max-retries', '0', ...failing])
+    expect(zero.state().iterations).toHaveLength(1)
+  })
+
+  test('a gate that fails makes a failed attempt; its output reaches the next prompt; nothing is saved before it passes', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = at.script(
+      'agent.sh',
+      `#!/bin/sh
+cat > "${at.root}/prompt-$RALPH_ITERATION"
+[ "$RALPH_ITERATION" = 2 ] && echo ok > built.txt
+echo "<promise>COMPLETE</promise>"
+`,
+    )
+    const gate = 'cat built.txt || { echo the build is broken; exit 4; }'
+    const end = await ralph(at, [
+      'loop',
+      'demo',
+      '--agent-command',
+      agent,
+      '--verify',
+      'true',
+      '--verify',
+      gate,
+      '--json',
+    ])
+    expect(end.code).toBe(0)
+    const { readFileSync } = await import('node:fs')
+    const prompt = readFileSync(join(at.root, 'prompt-2'), 'utf8')
+    expect(prompt).toContain('Previous Attempt Failed')
+    expect(prompt).toContain('the build is broken')
+    expect(at.state().iterations.map((iteration) => iteration.verdict)).toEqual(['gate_failed', 'complete'])
+  })
+
+  test('S003-cleanup: back on the original branch, every change there, uncommitted and unstaged, the branch gone', async () => {
+    const at = scratch()
+    at.write('mine.txt', 'my own uncommitted work\n')
+    const end = await ralph(at, [
+      'loop',
+      'demo',
+      '--agent-command',
+      goodAgent,
+      '--on-complete',
+      'cleanup',
+      '--json',
+    ])
+    expect(end.code).toBe(0)
+    expect(at.git('branch', '--show-current')).toBe('main')
+    expect(at.git('branch', '--list', 'ralph/*')).toBe('')
+    expect(at.git('diff', '--cached', '--name-only')).toBe('')
+    expect(at.git('status', '--porcelain').split('\n').sort()).toEqual(
+      [
+        ' M openspec/changes/demo/tasks.md',
+        '?? mine.txt',
+        '?? story-1.txt',
+        '?? story-2.txt',
+        '?? story-3.txt',
+      ].sort(),
+    )
+    expect(at.git('for-each-ref', '--format=%(refname)', 'refs/ralph/demo/archive')).not.toBe('')
+  })
+
+  test('S003-keep: stays on the branch with all checkpoint commits', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--on-complete', 'keep', '--json'])
+    expect(at.git('branch', '--show-current')).toBe('ralph/demo')
+    expect(at.git('rev-list', '--count', 'main..')).toBe('2')
+  })
+
+  test('a finished list spawns no agent and touches nothing', async () => {
+    const at = scratch({ tasks: '## 1. A\n\n- [x] 1.1 done\n' })
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', `touch ${at.root}/spawned`, '--json'])
+    expect(end.code).toBe(0)
+    expect(existsSync(join(at.root, 'spawned'))).toBe(false)
+    expect(at.git('for-each-ref', '--format=%(refname)')).toBe('refs/heads/main')
+    expect(at.state()).toMatchObject({ status: 'done', current_iteration: 0, iterations: [] })
+  })
+
+  test('a second start names resume and --fresh; --fresh archives the kept branch first', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--json'])
+    const tip = at.git('rev-parse', 'ralph/demo')
+    const again = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    expect(again.code).toBe(2)
+    expect(again.stderr).toMatch(/resume/)
+    expect(again.stderr).toMatch(/--fresh/)
+    at.git('checkout', '-q', 'main')
+    const fresh = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--fresh', '--json'])
+    expect(fresh.code).toBe(0)
+    expect(at.git('for-each-ref', '--format=%(objectname)', 'refs/ralph/demo/archive')).toContain(tip)
+  })
+
+  test.each([
+    [['loop', 'demo', '--max-retires', '5'], /--max-retries/],
+    [['loop', 'demo', '--max-retries', 'abc'], /max-retries/],
+    [['loop', 'deno', '--agent', 'demo'], /demo/],
+    [['lop'], /loop/],
+    [['loop', 'demo', '--agent', 'cluade'], /claude/],
+  ])('wrong input %j: exit 2, the right name, nothing touched', async (args, expected) => {
+    const at = scratch()
+    const before = at.git('for-each-ref')
+    const end = await ralph(at, args)
+    expect(end.code).toBe(2)
+    expect(end.stderr).toMatch(expected)
+    expect(at.git('for-each-ref')).toBe(before)
+    expect(at.git('status', '--porcelain')).toBe('')
+    expect(existsSync(join(at.repo, '.git', 'ralph'))).toBe(false)
+    expect(existsSync(join(at.repo, '.claude'))).toBe(false)
+  })
+
+  test('an unknown key in ralph.yaml: exit 2 with the nearest key, nothing touched', async () => {
+    const at = scratch()
+    at.write('ralph.yaml', 'max_retrys: 3\n')
+    const end = await ralph(at, ['loop', 'demo', '--agent', 'demo'])
+    expect(end.code).toBe(2)
+    expect(end.stderr).toContain('max_retries')
+    expect(existsSync(join(at.repo, '.git', 'ralph'))).toBe(false)
+  })
+
+  test('--dry-run shows the plan and the prompts and changes nothing', async () => {
+    const at = scratch()
+    const end = await ralph(at, ['loop', 'demo', '--agent', 'demo', '--dry-run', '--json'])
+    expect(end.code).toBe(0)
+    const plan = JSON.parse(end.stdout) as { stories: { id: string; prompt: string }[] }
+    expect(plan.stories.map((story) => story.id)).toEqual(['1', '2', '3'])
+    const shown = await ralph(at, ['prompt', 'demo', '--story', '2'])
+    expect(shown.stdout.trimEnd()).toBe(plan.stories[1]?.prompt.trimEnd())
+    expect(at.git('for-each-ref', '--format=%(refname)')).toBe('refs/heads/main')
+    expect(existsSync(join(at.repo, '.git', 'ralph'))).toBe(false)
+  })
+
+  test('P10: no boxes at all, an empty and an unreadable plan are errors, never success', async () => {
+    for (const tasks of ['# Tasks\n\n- do this\n', '\n']) {
+      const at = scratch({ tasks })
+      const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+      expect(end.code).toBe(2)
+      expect(existsSync(join(at.repo, '.git', 'ralph'))).toBe(false)
+    }
+  })
+})
