@@ -1,0 +1,180 @@
+// Finds the OpenSpec root, its changes, and the one that the user means.
+import type { Dirent } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { z } from 'zod'
+import { RalphError } from '../../core/error.ts'
+import { nearest } from '../../core/nearest.ts'
+import { storyStatus } from '../../core/story.ts'
+import { readHeading } from '../../core/tasks-lines.ts'
+import { parseTasks } from '../../core/tasks.ts'
+import type { OpenSpecCli } from './cli.ts'
+import { isMissing, readIfThere } from './files.ts'
+import { readProject, taskPattern } from './project.ts'
+import { readTracked, trackedFiles } from './tracked.ts'
+
+/** As `ralph list --json` prints it; the loop's status is added by who knows it. */
+export interface ChangeSummary {
+  readonly name: string
+  readonly title: string
+  readonly stories_done: number
+  readonly stories_total: number
+  /** As OpenSpec counts. */
+  readonly tasks_done: number
+  readonly tasks_total: number
+  /** Why the counts cannot be trusted, or ''. */
+  readonly problem: string
+}
+
+/** The folder that holds `openspec/`: the nearest one upward, or the store that the project's config names. */
+export async function findRoot(cwd: string, cli?: OpenSpecCli): Promise<string> {
+  for (let folder = resolve(cwd); ; folder = dirname(folder)) {
+    const spec = join(folder, 'openspec')
+    if ((await isFolder(join(spec, 'changes'))) || (await isFolder(join(spec, 'specs')))) return folder
+    if (await isFolder(spec)) {
+      const { store } = await readProject(folder)
+      if (store !== '') return storeRoot(folder, store, cli)
+    }
+    if (dirname(folder) === folder) break
+  }
+  throw new RalphError('openspec_missing', `There is no openspec/ folder in ${resolve(cwd)} or above it`, {
+    hint: 'Nothing was touched. Run `openspec init` in the project, or go to the project first.',
+    exitCode: 2,
+  })
+}
+
+export function changeDirOf(root: string, change: string): string {
+  return join(root, 'openspec', 'changes', change)
+}
+
+export async function listChanges(root: string, env: NodeJS.ProcessEnv): Promise<readonly ChangeSummary[]> {
+  const names = await changeNames(root)
+  return Promise.all(names.map((name) => summarise(root, name, env)))
+}
+
+/** The change of that name, or the only one there is. */
+export async function resolveChange(
+  root: string,
+  name: string | undefined,
+  env: NodeJS.ProcessEnv,
+): Promise<string> {
+  if (name !== undefined) {
+    refuseBadName(name)
+    const names = await changeNames(root)
+    if (names.includes(name)) return name
+    throw notFound(root, name, names)
+  }
+  const changes = await listChanges(root, env)
+  const open = changes.filter((each) => each.tasks_total === 0 || each.tasks_done < each.tasks_total)
+  const [only, ...others] = open.length > 0 ? open : changes
+  if (only === undefined) throw notFound(root, '', [])
+  if (others.length === 0) {
+    refuseBadName(only.name)
+    return only.name
+  }
+  const names = [only, ...others].map((each) => each.name)
+  throw new RalphError('change_ambiguous', `There are ${names.length} open changes: ${names.join(', ')}`, {
+    hint: `Name the one you mean, e.g. \`ralph loop ${names[0] ?? ''}\`.`,
+    exitCode: 2,
+  })
+}
+
+/** A change's name becomes a branch, a ref and a folder: what git or the file system would refuse is refused here. */
+export function refuseBadName(name: string): void {
+  const isBad =
+    name === '' ||
+    name === '@' ||
+    /[\u0000-\u0020\u007f~^:?*[\\/]|\.\.|@\{|^[-.]|\.$|\.lock$/.test(name) ||
+    Buffer.byteLength(name) > 200
+  if (!isBad && name !== 'archive') return
+  throw new RalphError('bad_name', `${JSON.stringify(name)} cannot be the name of a change`, {
+    hint: 'It becomes a git branch (ralph/<change>): no blanks, slashes, dots in a row, or any of ~ ^ : ? * [ \\, and no dash in front.',
+    exitCode: 2,
+  })
+}
+
+/** The proposal's heading without its label, else the name. */
+export async function readTitle(root: string, change: string): Promise<string> {
+  const text = (await readIfThere(join(changeDirOf(root, change), 'proposal.md')))?.toString('utf8') ?? ''
+  const first = text
+    .replace(/^\uFEFF/, '')
+    .split(/\r?\n/)
+    .map(readHeading)
+    .find((heading) => heading?.level === 1)
+  const title = (first?.title ?? '').replace(/^(?:change(?: proposal)?|proposal)\s*[:—–-]\s*/i, '').trim()
+  return title === '' || /^(?:change|proposal)$/i.test(title) ? change : title
+}
+
+async function summarise(root: string, name: string, env: NodeJS.ProcessEnv): Promise<ChangeSummary> {
+  const changeDir = changeDirOf(root, name)
+  const title = await readTitle(root, name)
+  const none = { stories_done: 0, stories_total: 0, tasks_done: 0, tasks_total: 0 }
+  try {
+    const files = await trackedFiles(changeDir, await taskPattern(root, changeDir, env))
+    const plan = parseTasks(await readTracked(files))
+    return {
+      name,
+      title,
+      stories_done: plan.stories.filter((story) => storyStatus(story) === 'done').length,
+      stories_total: plan.stories.length,
+      tasks_done: plan.tasksDone,
+      tasks_total: plan.tasksTotal,
+      problem: files.length === 0 ? 'no tasks.md' : '',
+    }
+  } catch (error) {
+    // One broken change must not hide the others.
+    if (error instanceof RalphError) return { name, title, ...none, problem: error.message }
+    throw error
+  }
+}
+
+async function changeNames(root: string): Promise<readonly string[]> {
+  const folder = join(root, 'openspec', 'changes')
+  let entries: Dirent[]
+  try {
+    entries = await readdir(folder, { withFileTypes: true })
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+  const names: string[] = []
+  for (const entry of entries) {
+    if (entry.name === 'archive' || entry.name.startsWith('.')) continue
+    if (entry.isDirectory() || (entry.isSymbolicLink() && (await isFolder(join(folder, entry.name)))))
+      names.push(entry.name)
+  }
+  return names.sort()
+}
+
+function notFound(root: string, name: string, names: readonly string[]): RalphError {
+  const where = join(root, 'openspec', 'changes')
+  const close = nearest(name, names)
+  const known = names.length === 0 ? `There are none in ${where}.` : `There are: ${names.join(', ')}.`
+  const message = name === '' ? `There is no change in ${where}` : `There is no change "${name}" in ${where}`
+  return new RalphError('change_not_found', message, {
+    hint: close === undefined ? known : `Did you mean "${close}"? ${known}`,
+    exitCode: 2,
+  })
+}
+
+/** A store is registered per machine; only the installed program knows where it is. */
+async function storeRoot(folder: string, store: string, cli: OpenSpecCli | undefined): Promise<string> {
+  const answer = await cli?.run(['list', '--json'], folder)
+  const found = z.looseObject({ root: z.looseObject({ path: z.string() }) }).safeParse(answer?.json)
+  if (found.success) return found.data.root.path
+  const why = answer?.ok === false ? answer.message : 'the openspec program is not installed'
+  throw new RalphError('openspec_missing', `The plans of ${folder} are in the store "${store}", and ${why}`, {
+    hint: 'Nothing was touched. Install @fission-ai/openspec and register the store, or run ralph in the store itself.',
+    exitCode: 2,
+  })
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory()
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    if (isMissing(error) || code === 'ELOOP' || code === 'EACCES') return false
+    throw error
+  }
+}

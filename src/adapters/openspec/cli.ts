@@ -1,0 +1,108 @@
+// The installed `openspec` program: found once, asked at the edges of a loop, never needed in its middle.
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { delimiter, dirname, join } from 'node:path'
+import { z } from 'zod'
+import { exec } from '../process/exec.ts'
+
+export interface OpenSpecCli {
+  readonly path: string
+  readonly version: string
+  /** Runs it in `cwd` with `--json` among `args`; never throws for what it does. */
+  run(args: readonly string[], cwd: string): Promise<CliAnswer>
+}
+
+export type CliAnswer =
+  | { readonly ok: true; readonly json: unknown }
+  | { readonly ok: false; readonly json: unknown; readonly message: string; readonly fix: string }
+
+export interface CliSearch {
+  /** Any folder of the project; `node_modules/.bin` is looked for from here upward. */
+  readonly from: string
+  readonly configured?: string
+  readonly env: NodeJS.ProcessEnv
+  readonly timeoutMs?: number
+}
+
+/** `note` is one line for the user when the program is not there or too old; the built-in rules serve then. */
+export async function findCli(
+  search: CliSearch,
+): Promise<{ readonly cli?: OpenSpecCli; readonly note: string }> {
+  const path = await findProgram(search)
+  const builtIn = 'the built-in rules are used; validate and archive are not available'
+  if (path === undefined) return { note: `openspec is not installed: ${builtIn}` }
+  const timeoutMs = search.timeoutMs ?? 30_000
+  const env = { ...search.env, ...quietEnv }
+  const asked = await exec(path, ['--version'], { cwd: search.from, env, timeoutMs })
+  const version = /\d+\.\d+\.\d+/.exec(asked.stdout.toString('utf8'))?.[0]
+  if (version === undefined) return { note: `${path} does not tell its version: ${builtIn}` }
+  // Before 1.5 the answers have other shapes.
+  if (!isAtLeast(version, [1, 5, 0])) return { note: `openspec ${version} is older than 1.5: ${builtIn}` }
+  const run = async (args: readonly string[], cwd: string): Promise<CliAnswer> => {
+    const { stdout, stderr, exitCode, timedOut, spawnError } = await exec(path, args, { cwd, env, timeoutMs })
+    const json = readJson(stdout.toString('utf8'))
+    if (exitCode === 0 && json !== undefined) return { ok: true, json }
+    const said = statusSchema.safeParse(json).data?.status[0]
+    const died = timedOut
+      ? `no answer within ${timeoutMs / 1000} s`
+      : (spawnError?.message ?? lastLine(stderr))
+    return { ok: false, json, message: said?.message ?? died, fix: said?.fix ?? '' }
+  }
+  return { cli: { path, version, run }, note: '' }
+}
+
+/** Without telemetry, update check, banner, colour: nothing is sent and nothing is written to the home folder. */
+const quietEnv = {
+  OPENSPEC_TELEMETRY: '0',
+  DO_NOT_TRACK: '1',
+  OPENSPEC_NO_UPDATE_CHECK: '1',
+  OPENSPEC_NO_COMPLETIONS: '1',
+  OPENSPEC_NO_ANIMATION: '1',
+  NO_COLOR: '1',
+}
+
+const statusSchema = z.looseObject({
+  status: z.array(z.looseObject({ message: z.string(), fix: z.string().optional() })).min(1),
+})
+
+export function isAtLeast(version: string, wanted: readonly [number, number, number]): boolean {
+  const parts = version.split('.').map(Number)
+  for (const [index, least] of wanted.entries()) {
+    const part = parts[index] ?? 0
+    if (part !== least) return part > least
+  }
+  return true
+}
+
+async function findProgram({ from, configured, env }: CliSearch): Promise<string | undefined> {
+  if (configured !== undefined) return (await isProgram(configured)) ? configured : undefined
+  for (let folder = from; ; folder = dirname(folder)) {
+    const local = join(folder, 'node_modules', '.bin', 'openspec')
+    if (await isProgram(local)) return local
+    if (dirname(folder) === folder) break
+  }
+  for (const folder of (env['PATH'] ?? '').split(delimiter)) {
+    // An empty entry of PATH means the current folder, which is the agent's to write in.
+    if (folder.startsWith('/') && (await isProgram(join(folder, 'openspec')))) return join(folder, 'openspec')
+  }
+  return undefined
+}
+
+async function isProgram(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1) ?? ''
+}

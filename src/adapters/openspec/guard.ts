@@ -1,0 +1,167 @@
+// The durable copy of the plan's bytes, taken before each spawn: what the agent did to them can be compared and undone, git or not.
+import { mkdir, open, readdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { z } from 'zod'
+import { isMissing, lstatIfThere, readIfThere, syncFolder, writeWhole } from './files.ts'
+import type { TrackedFile } from './tracked.ts'
+import { readTree, treeEntrySchema, type TreeEntry } from './tree.ts'
+
+const guardedTreeSchema = z.object({ base: z.string(), entries: z.array(treeEntrySchema) })
+const guardedSchema = z.object({
+  version: z.literal(1),
+  /** Whose guard it is: one taken in another work tree says nothing about this one. */
+  changeDir: z.string(),
+  /** Links on the way to the change folder. */
+  links: z.array(z.object({ path: z.string(), target: z.string() })),
+  /** The change folder, and whatever its links lead to outside of it. */
+  trees: z.array(guardedTreeSchema),
+  /** The specs in force: only `openspec archive` changes them, so they go back only with a move into archive/. */
+  specs: guardedTreeSchema.optional(),
+  archived: z.array(z.string()),
+  /** The files with the boxes; `real` is where their bytes lie, links resolved. */
+  tracked: z.array(z.object({ file: z.string(), path: z.string(), real: z.string() })),
+})
+export type GuardedTree = z.infer<typeof guardedTreeSchema>
+export type Guarded = z.infer<typeof guardedSchema>
+export type FileEntry = Extract<TreeEntry, { kind: 'file' }>
+
+export interface GuardPlaces {
+  readonly root: string
+  readonly changeDir: string
+  readonly guardDir: string
+}
+
+/** A change folder that is not there (the plan is the work tree's own tasks.md) is guarded as such: empty. */
+export async function takeGuard(places: GuardPlaces, tracked: readonly TrackedFile[]): Promise<void> {
+  const { root, changeDir, guardDir } = places
+  await mkdir(blobsOf(guardDir), { recursive: true })
+  const hasFolder = await leadsSomewhere(changeDir)
+  const trees: GuardedTree[] = hasFolder ? [] : [{ base: changeDir, entries: [] }]
+  const queue = [...(hasFolder ? [changeDir] : []), ...tracked.map((each) => each.path)]
+  for (const next of queue) {
+    const base = await realpath(next)
+    if (trees.some((tree) => isInside(tree.base, base))) continue
+    const tree = await copyTree(base, guardDir)
+    trees.push(tree)
+    // Only links that carry a part of the plan are followed: another one may lead to half a disk.
+    for (const { kind, path } of tree.entries) {
+      if (kind === 'link' && isPlanPath(path) && (await leadsSomewhere(join(base, path))))
+        queue.push(join(base, path))
+    }
+  }
+  const specsDir = join(root, 'openspec', 'specs')
+  const specs = (await leadsSomewhere(specsDir))
+    ? await copyTree(await realpath(specsDir), guardDir)
+    : undefined
+  const guarded: Guarded = {
+    version: 1,
+    changeDir,
+    links: await linksTo([join(root, 'openspec'), dirname(changeDir), changeDir]),
+    trees,
+    archived: await archivedNames(changeDir),
+    tracked: await Promise.all(tracked.map(async (each) => ({ ...each, real: await realpath(each.path) }))),
+    ...(specs && { specs }),
+  }
+  await syncFolder(blobsOf(guardDir))
+  // The manifest last: until it is there the old guard holds, whose blobs are still there too.
+  await writeWhole(manifestOf(guardDir), Buffer.from(JSON.stringify(guarded)), 0o600)
+  await prune(guardDir, guarded)
+}
+
+/** The parts of a change folder that are the plan, and thus not the agent's to edit. */
+export function isPlanPath(path: string): boolean {
+  return /^(?:tasks\.md|proposal\.md|design\.md|\.openspec\.yaml|specs(?:\/.*)?)$/s.test(path)
+}
+
+async function linksTo(steps: readonly string[]): Promise<Guarded['links']> {
+  const links: Guarded['links'] = []
+  for (const path of steps) {
+    if ((await lstatIfThere(path))?.isSymbolicLink() === true)
+      links.push({ path, target: await readlink(path) })
+  }
+  return links
+}
+
+/** Undefined before the first guard of this change in this place. */
+export async function readGuard({ guardDir, changeDir }: GuardPlaces): Promise<Guarded | undefined> {
+  const bytes = await readIfThere(manifestOf(guardDir))
+  const guarded = bytes === undefined ? undefined : guardedSchema.parse(JSON.parse(bytes.toString('utf8')))
+  return guarded?.changeDir === changeDir ? guarded : undefined
+}
+
+export async function readBlob(guardDir: string, hash: string): Promise<Buffer> {
+  return readFile(join(blobsOf(guardDir), hash))
+}
+
+/** The file's entry, found by its real path; undefined where no such file was guarded. */
+export function findGuarded(guarded: Guarded, real: string): FileEntry | undefined {
+  for (const { base, entries } of guarded.trees) {
+    if (!isInside(base, real)) continue
+    const entry = entries.find((each) => each.path === relative(base, real))
+    if (entry?.kind === 'file') return entry
+  }
+  return undefined
+}
+
+/** Names in archive/; a change that turns up there during an attempt was moved by the agent. */
+export async function archivedNames(changeDir: string): Promise<string[]> {
+  try {
+    return (await readdir(join(dirname(changeDir), 'archive'))).sort()
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+export function isInside(base: string, path: string): boolean {
+  return path === base || path.startsWith(`${base}/`)
+}
+
+async function copyTree(base: string, guardDir: string): Promise<GuardedTree> {
+  const entries: TreeEntry[] = []
+  for await (const { entry, bytes } of readTree(base)) {
+    entries.push(entry)
+    if (entry.kind === 'file' && bytes !== undefined) await keepBlob(guardDir, entry.hash, bytes)
+  }
+  return { base, entries }
+}
+
+/** Named by its hash, so an unchanged file costs no write; a torn one, left by a crash, is written again. */
+async function keepBlob(guardDir: string, hash: string, bytes: Buffer): Promise<void> {
+  const path = join(blobsOf(guardDir), hash)
+  if ((await readIfThere(path))?.equals(bytes) === true) return
+  const handle = await open(path, 'w', 0o600)
+  try {
+    await handle.writeFile(bytes)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+async function prune(guardDir: string, guarded: Guarded): Promise<void> {
+  const trees = [...guarded.trees, ...(guarded.specs === undefined ? [] : [guarded.specs])]
+  const used = new Set(
+    trees.flatMap(({ entries }) => entries.map((each) => (each.kind === 'file' ? each.hash : ''))),
+  )
+  for (const name of await readdir(blobsOf(guardDir)))
+    if (!used.has(name)) await rm(join(blobsOf(guardDir), name))
+}
+
+async function leadsSomewhere(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if (isMissing(error) || (error as NodeJS.ErrnoException).code === 'ELOOP') return false
+    throw error
+  }
+}
+
+function blobsOf(guardDir: string): string {
+  return join(guardDir, 'blobs')
+}
+
+function manifestOf(guardDir: string): string {
+  return join(guardDir, 'manifest.json')
+}

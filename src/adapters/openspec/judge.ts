@@ -1,0 +1,136 @@
+// After an attempt: compares the change with its guarded bytes, lets stand what the agent may do, and undoes the rest.
+import { chmod, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { joinLines, setBox, splitLines } from '../../core/box.ts'
+import { judgeTasks, type TasksJudgement } from '../../core/tasks-judge.ts'
+import { parseTasks } from '../../core/tasks.ts'
+import type { SpecJudgement } from '../../ports.ts'
+import { lstatIfThere, writeWhole } from './files.ts'
+import {
+  findGuarded,
+  isPlanPath,
+  readBlob,
+  readGuard,
+  type FileEntry,
+  type Guarded,
+  type GuardPlaces,
+} from './guard.ts'
+import { removeExtras, restoreLinks, restoreTree, setAside, takeOutOfArchive } from './restore.ts'
+import { trackedFiles } from './tracked.ts'
+
+interface TrackedNow {
+  readonly file: string
+  readonly real: string
+  readonly entry: FileEntry
+  readonly before: Buffer
+  /** Undefined when it is gone or cannot be read. */
+  readonly after: Buffer | undefined
+}
+
+/** `storyId` undefined: a manual loop, in which every open box is the agent's. */
+export async function judgeChange(
+  places: GuardPlaces,
+  pattern: string,
+  storyId: string | undefined,
+): Promise<SpecJudgement> {
+  const { guardDir, changeDir } = places
+  const guarded = await readGuard(places)
+  if (guarded === undefined) throw new Error('judge without guard')
+  const putBack = await undoMove(guardDir, guarded, changeDir)
+  await restoreLinks(guardDir, guarded)
+  for (const tree of guarded.trees) await restoreTree(guardDir, tree, () => false)
+  const tracked = await readTrackedNow(guardDir, guarded)
+  const lost = tracked.flatMap(lostSentence).join('; ')
+  const texts = (pick: (each: TrackedNow) => Buffer | undefined): { file: string; text: string }[] =>
+    tracked.map((each) => ({ file: each.file, text: (pick(each) ?? each.before).toString('utf8') }))
+  // A lost plan says nothing about what was done: all of it counts as untouched.
+  const judgement = judgeTasks(
+    texts((each) => each.before),
+    texts((each) => (lost === '' ? each.after : each.before)),
+    storyId,
+  )
+  for (const each of tracked) await writeJudged(guardDir, each, lost === '' ? judgement : undefined)
+  putBack.push(...judgement.putBack, ...(await restorePlan(places, pattern, guarded)))
+  const { ticked, stillOpen, notAsked } = judgement
+  return { putBack, lost, ticked, stillOpen, notAsked }
+}
+
+async function undoMove(guardDir: string, guarded: Guarded, changeDir: string): Promise<string[]> {
+  const name = await takeOutOfArchive(guardDir, guarded, changeDir)
+  if (name === '') return []
+  const sentences = [`the change was moved to archive/${name}; it is back in its place`]
+  if (guarded.specs === undefined) return sentences
+  const restored = await restoreTree(guardDir, guarded.specs)
+  const removed = await removeExtras(guardDir, guarded.specs, () => true)
+  if (restored.length + removed.length > 0)
+    sentences.push('openspec/specs was changed by archiving; put back')
+  return sentences
+}
+
+async function readTrackedNow(guardDir: string, guarded: Guarded): Promise<readonly TrackedNow[]> {
+  const found: TrackedNow[] = []
+  for (const { file, real } of guarded.tracked) {
+    const entry = findGuarded(guarded, real)
+    if (entry === undefined) throw new Error(`the guard lacks ${real}`)
+    const after = await readFile(real).catch(() => undefined)
+    found.push({ file, real, entry, before: await readBlob(guardDir, entry.hash), after })
+  }
+  return found
+}
+
+function lostSentence({ file, before, after }: TrackedNow): string[] {
+  if (after === undefined) return [`the agent deleted ${file} or made it unreadable; it is restored`]
+  const hasBoxes = (bytes: Buffer): boolean =>
+    parseTasks([{ file, text: bytes.toString('utf8') }]).tasksTotal > 0
+  if (!hasBoxes(before) || hasBoxes(after)) return []
+  const what = after.toString('utf8').trim() === '' ? 'emptied' : 'took every box out of'
+  return [`the agent ${what} ${file}; it is restored`]
+}
+
+async function writeJudged(
+  guardDir: string,
+  now: TrackedNow,
+  judgement: TasksJudgement | undefined,
+): Promise<void> {
+  const { real, entry, before, after } = now
+  const bytes = judgement === undefined ? before : mergedBytes(now, judgement)
+  const stats = await lstatIfThere(real)
+  if (stats?.isFile() === true && after !== undefined && Buffer.compare(after, bytes) === 0) {
+    if ((stats.mode & 0o7777) !== entry.mode) await chmod(real, entry.mode)
+    return
+  }
+  if (stats?.isFile() === true) await chmod(real, entry.mode)
+  if (stats !== undefined) await setAside(guardDir, real)
+  await writeWhole(real, bytes, entry.mode)
+}
+
+function mergedBytes({ file, before, after }: TrackedNow, judgement: TasksJudgement): Uint8Array {
+  const lines = { before: splitLines(before), after: splitLines(after ?? before) }
+  const merged = (judgement.merged.get(file) ?? []).map(({ from, line, tick }) => {
+    const bytes = lines[from][line - 1] ?? new Uint8Array()
+    return tick ? setBox(bytes, true) : bytes
+  })
+  return joinLines(merged)
+}
+
+/** Proposal, design, specs and the like: any edit goes back, any new one is taken out. Other files are the agent's. */
+async function restorePlan(places: GuardPlaces, pattern: string, guarded: Guarded): Promise<string[]> {
+  const { guardDir, changeDir } = places
+  const sentences: string[] = []
+  const tracked = new Set(guarded.tracked.map((each) => each.real))
+  for (const [index, tree] of guarded.trees.entries()) {
+    const isChange = index === 0
+    const isWanted = (path: string): boolean =>
+      !tracked.has(path === '' ? tree.base : join(tree.base, path)) && (!isChange || isPlanPath(path))
+    const isPlan = new Set(tree.entries.flatMap((each) => (each.kind === 'folder' ? [] : [each.path])))
+    for (const path of await restoreTree(guardDir, tree, isWanted)) {
+      if (isPlan.has(path)) sentences.push(`${path || tree.base} was changed or removed; put back`)
+    }
+    const now = isChange ? await trackedFiles(changeDir, pattern) : []
+    const isNew = (path: string): boolean =>
+      isWanted(path) && (!isChange || isPlanPath(path) || now.some(({ file }) => file === path))
+    for (const path of await removeExtras(guardDir, tree, isNew))
+      sentences.push(`${path} was added to the plan; taken out`)
+  }
+  return sentences
+}

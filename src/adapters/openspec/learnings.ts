@@ -1,0 +1,25 @@
+// What agents leave for those who come after them: one file in ralph's private folder, which no revert touches.
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { tailOf } from '../../core/prompt-text.ts'
+import { readIfThere } from './files.ts'
+
+const header = '# Learnings\n\nWritten by agents, read by the next ones. Short lines; newest last.\n'
+const shownBytes = 32_000
+
+/** Creates the file with its header; an existing one is left alone. */
+export async function ensureLearnings(path: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  try {
+    await writeFile(path, header, { flag: 'wx' })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+}
+
+/** Without the header, the newest 32 KB; '' when nobody has written anything yet. */
+export async function readLearnings(path: string): Promise<string> {
+  const text = (await readIfThere(path))?.toString('utf8') ?? ''
+  const own = text.startsWith(header) ? text.slice(header.length) : text
+  return tailOf(own.trim(), shownBytes, path)
+}

@@ -1,0 +1,40 @@
+// A manual loop's plan: the user's own words, no stories; the change folder is guarded all the same.
+import { manualPrompt } from '../../core/prompt.ts'
+import { parseTasks } from '../../core/tasks.ts'
+import type { SpecSource } from '../../ports.ts'
+import { changeDirOf } from './changes.ts'
+import { promptContext } from './context.ts'
+import { readGuard, takeGuard } from './guard.ts'
+import { judgeChange } from './judge.ts'
+import { taskPattern } from './project.ts'
+import { restoreAll } from './restore.ts'
+import type { SourceDeps } from './source.ts'
+import { readTracked, trackedFiles, type TrackedFile } from './tracked.ts'
+
+export function manualSource(deps: SourceDeps & { readonly task: string }): SpecSource {
+  const changeDir = changeDirOf(deps.root, deps.change)
+  const places = { root: deps.root, changeDir, guardDir: deps.guardDir }
+  const pattern = (): Promise<string> => taskPattern(deps.root, changeDir, deps.env)
+  const files = async (): Promise<readonly TrackedFile[]> =>
+    trackedFiles(changeDir, await pattern(), deps.worktree)
+  return {
+    read: async () => {
+      const { tasksDone, tasksTotal, lints, notes } = parseTasks(await readTracked(await files()))
+      return { stories: [], tasksDone, tasksTotal, lints, notes }
+    },
+    prompt: async ({ previousFailure, feedback }) =>
+      manualPrompt({
+        ...(await promptContext(deps, await files())),
+        task: deps.task,
+        ...(previousFailure !== undefined && { previousFailure }),
+        ...(feedback !== undefined && { feedback }),
+      }),
+    guard: async () => takeGuard(places, await files()),
+    judge: async () => judgeChange(places, await pattern(), undefined),
+    putBack: async () => {
+      const guarded = await readGuard(places)
+      if (guarded !== undefined) await restoreAll(deps.guardDir, guarded, changeDir)
+    },
+    tick: () => Promise.resolve(0),
+  }
+}

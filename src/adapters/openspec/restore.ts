@@ -1,0 +1,150 @@
+// Brings guarded bytes back; what stood in their place is set aside in ralph's private folder, never thrown away.
+import {
+  chmod,
+  cp,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  symlink,
+} from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { lstatIfThere, isTemporary, writeWhole } from './files.ts'
+import { archivedNames, readBlob, type Guarded, type GuardedTree } from './guard.ts'
+import { hashOf, type TreeEntry } from './tree.ts'
+
+/** Everything back to the guarded bytes, extra files gone. Idempotent: a second run finds nothing to do. */
+export async function restoreAll(guardDir: string, guarded: Guarded, changeDir: string): Promise<void> {
+  const wasMoved = await takeOutOfArchive(guardDir, guarded, changeDir)
+  await restoreLinks(guardDir, guarded)
+  for (const tree of guarded.trees) {
+    await restoreTree(guardDir, tree)
+    await removeExtras(guardDir, tree, () => true)
+  }
+  if (wasMoved !== '' && guarded.specs !== undefined) {
+    await restoreTree(guardDir, guarded.specs)
+    await removeExtras(guardDir, guarded.specs, () => true)
+  }
+}
+
+/** Paths (relative to the tree) that differed and are restored; extra files stay. */
+export async function restoreTree(
+  guardDir: string,
+  tree: GuardedTree,
+  isWanted: (path: string) => boolean = () => true,
+): Promise<readonly string[]> {
+  const restored: string[] = []
+  for (const entry of tree.entries) {
+    if (entry.kind !== 'folder' && !isWanted(entry.path)) continue
+    if (await restoreEntry(guardDir, tree.base, entry)) restored.push(entry.path)
+  }
+  return restored
+}
+
+/** Removes what was not there at guard time; empty folders go with it. */
+export async function removeExtras(
+  guardDir: string,
+  tree: GuardedTree,
+  isWanted: (path: string) => boolean,
+): Promise<readonly string[]> {
+  const known = new Set(tree.entries.map((entry) => entry.path))
+  const removed: string[] = []
+  const sweep = async (path: string): Promise<void> => {
+    if ((await lstatIfThere(join(tree.base, path)))?.isDirectory() !== true) return
+    for (const name of await readdir(join(tree.base, path))) {
+      const child = path === '' ? name : `${path}/${name}`
+      const here = join(tree.base, child)
+      if (name === '.git') continue
+      if (isTemporary(name)) await rm(here, { force: true })
+      else if (known.has(child)) await sweep(child)
+      else if (isWanted(child)) {
+        await setAside(guardDir, here)
+        removed.push(child)
+      } else await sweep(child)
+    }
+  }
+  await sweep('')
+  return removed
+}
+
+/** True when something had to be changed. */
+async function restoreEntry(guardDir: string, base: string, entry: TreeEntry): Promise<boolean> {
+  const path = join(base, entry.path)
+  const now = await lstatIfThere(path)
+  if (entry.kind === 'folder') {
+    if (now?.isDirectory() !== true) {
+      if (now !== undefined) await setAside(guardDir, path)
+      await mkdir(path, { recursive: true })
+      await chmod(path, entry.mode)
+      return true
+    }
+    if ((now.mode & 0o7777) !== entry.mode) await chmod(path, entry.mode)
+    return false
+  }
+  if (entry.kind === 'link') {
+    if (now?.isSymbolicLink() === true && (await readlink(path)) === entry.target) return false
+    if (now !== undefined) await setAside(guardDir, path)
+    await mkdir(dirname(path), { recursive: true })
+    await symlink(entry.target, path)
+    return true
+  }
+  if (now?.isFile() === true) {
+    // A mode that keeps ralph from reading is the agent's doing; the bytes below it may be untouched.
+    if ((now.mode & 0o7777) !== entry.mode) await chmod(path, entry.mode)
+    if (hashOf(await readFile(path)) === entry.hash) return (now.mode & 0o7777) !== entry.mode
+  }
+  if (now !== undefined) await setAside(guardDir, path)
+  await mkdir(dirname(path), { recursive: true })
+  await writeWhole(path, await readBlob(guardDir, entry.hash), entry.mode)
+  return true
+}
+
+export async function restoreLinks(guardDir: string, guarded: Guarded): Promise<void> {
+  for (const { path, target } of guarded.links) {
+    await restoreEntry(guardDir, dirname(path), { kind: 'link', path: basename(path), target })
+  }
+}
+
+/** The name under archive/ that the change was moved or copied to, or ''. A moved folder comes back, a copy is set aside. */
+export async function takeOutOfArchive(
+  guardDir: string,
+  guarded: Guarded,
+  changeDir: string,
+): Promise<string> {
+  const change = basename(changeDir)
+  let moved = ''
+  for (const name of await archivedNames(changeDir)) {
+    const isOwn = name === change || name.replace(/^\d{4}-\d{2}-\d{2}-/, '') === change
+    if (!isOwn || guarded.archived.includes(name)) continue
+    moved = name
+    const path = join(dirname(changeDir), 'archive', name)
+    if ((await lstatIfThere(changeDir)) === undefined) await rename(path, changeDir)
+    else await setAside(guardDir, path)
+  }
+  return moved
+}
+
+/** Moves a file or folder into the private folder; same bytes are kept once. */
+export async function setAside(guardDir: string, path: string): Promise<void> {
+  const folder = join(guardDir, 'aside')
+  await mkdir(folder, { recursive: true })
+  const stats = await lstat(path)
+  if (stats.isFile()) {
+    const bytes = await readFile(path)
+    await writeWhole(join(folder, `${hashOf(bytes).slice(0, 16)}-${basename(path)}`), bytes, 0o600)
+    await rm(path, { force: true })
+    return
+  }
+  const to = join(await mkdtemp(join(folder, 'moved-')), basename(path))
+  try {
+    await rename(path, to)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
+    await cp(path, to, { recursive: true, verbatimSymlinks: true })
+    await rm(path, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,162 @@
+// The plan of an OpenSpec change as the engine sees it: read, prompted, guarded, judged, put back and ticked.
+import { realpath } from 'node:fs/promises'
+import { isDoneMark, setBoxes } from '../../core/box.ts'
+import { RalphError } from '../../core/error.ts'
+import { storyPrompt } from '../../core/prompt.ts'
+import { handedTasks, indexBoxes, locate } from '../../core/tasks-locate.ts'
+import { descendants, type PlanBox } from '../../core/tasks-story.ts'
+import { parseTasks, type ReadPlan } from '../../core/tasks.ts'
+import type { PromptRequest, SpecSource } from '../../ports.ts'
+import { changeDirOf } from './changes.ts'
+import { promptContext, type ContextDeps } from './context.ts'
+import { lstatIfThere, writeWhole } from './files.ts'
+import { findGuarded, readBlob, readGuard, takeGuard, type GuardPlaces } from './guard.ts'
+import { judgeChange } from './judge.ts'
+import { taskPattern } from './project.ts'
+import { restoreAll } from './restore.ts'
+import { planOf, readTracked, trackedFiles, type TrackedFile } from './tracked.ts'
+
+export interface SourceDeps extends ContextDeps {
+  /** Ralph's private folder for the guarded bytes. */
+  readonly guardDir: string
+}
+
+export function openspecSource(deps: SourceDeps): SpecSource {
+  const changeDir = changeDirOf(deps.root, deps.change)
+  const places = { root: deps.root, changeDir, guardDir: deps.guardDir }
+  // Resolved once: an agent that edits the schema must not point the loop at another plan.
+  let resolving: Promise<string> | undefined
+  const pattern = (): Promise<string> => (resolving ??= taskPattern(deps.root, changeDir, deps.env))
+  const files = async (): Promise<readonly TrackedFile[]> => {
+    const found = await trackedFiles(changeDir, await pattern(), deps.worktree)
+    if (found.length > 0) return found
+    throw new RalphError('spec_unreadable', `There is no tasks.md in ${changeDir} nor in ${deps.worktree}`, {
+      hint: 'Bring it back from git, or run the loop with `--done manual`.',
+      exitCode: 2,
+    })
+  }
+  const read = async (): Promise<ReadPlan> => {
+    const tracked = await files()
+    return planOf(await readTracked(tracked), tracked.map(({ path }) => path).join(', '))
+  }
+  return {
+    read,
+    prompt: async (request) => promptFor(deps, await read(), await files(), request),
+    guard: async () => takeGuard(places, await files()),
+    judge: async (storyId) => judgeChange(places, await pattern(), storyId),
+    putBack: async () => {
+      const guarded = await readGuard(places)
+      if (guarded !== undefined) await restoreAll(deps.guardDir, guarded, changeDir)
+    },
+    tick: async (storyId) => tickStory(places, await files(), storyId),
+  }
+}
+
+async function promptFor(
+  deps: SourceDeps,
+  plan: ReadPlan,
+  files: readonly TrackedFile[],
+  request: PromptRequest,
+): Promise<string> {
+  const story = plan.stories.find((each) => each.id === request.storyId)
+  if (story === undefined) throw noStory(request.storyId, plan)
+  const { attempt, attempts, previousFailure, feedback } = request
+  return storyPrompt({
+    ...(await promptContext(deps, files)),
+    plan,
+    story,
+    attempt,
+    attempts,
+    ...(previousFailure !== undefined && { previousFailure }),
+    ...(feedback !== undefined && { feedback }),
+  })
+}
+
+function noStory(storyId: string, plan: ReadPlan): RalphError {
+  return new RalphError('usage', `There is no story "${storyId}"`, {
+    hint: `There are: ${plan.stories.map((each) => each.id).join(', ')}.`,
+    exitCode: 2,
+  })
+}
+
+/** Ticks what the agent was asked to do, as of the guard: boxes it added meanwhile, or was not given, are not waved through. */
+async function tickStory(
+  places: GuardPlaces,
+  files: readonly TrackedFile[],
+  storyId: string,
+): Promise<number> {
+  const contents = await readTracked(files)
+  const now = parseTasks(contents)
+  const asked = await askedPlan(places, now)
+  const story = asked.stories.find((each) => each.id === storyId)
+  if (story === undefined) throw noStory(storyId, asked)
+  const wanted = new Set(handedTasks(story))
+  const [from, into] = [indexBoxes(asked.boxes), indexBoxes(now.boxes)]
+  const found = new Set<PlanBox>()
+  for (const box of asked.boxes) {
+    if (!wanted.has(box.task)) continue
+    const located = locate(box, from, into)
+    if (located.kind !== 'found') throw ambiguous(box, located.kind === 'ambiguous' ? located.lines : [])
+    if (located.box.task.state === 'open') found.add(located.box)
+  }
+  const ticks = withoutUnfinishedParents(now, found)
+  for (const { file, bytes } of contents) {
+    const lines = new Set(ticks.filter((box) => box.task.file === file).map((box) => box.task.line))
+    const path = files.find((each) => each.file === file)?.path
+    if (lines.size === 0 || path === undefined) continue
+    const ticked = Buffer.from(setBoxes(bytes, lines, true))
+    assertOnlyTicked(bytes, ticked, lines)
+    const real = await realpath(path)
+    await writeWhole(real, ticked, ((await lstatIfThere(real))?.mode ?? 0o644) & 0o7777)
+  }
+  return ticks.length
+}
+
+async function askedPlan(places: GuardPlaces, now: ReadPlan): Promise<ReadPlan> {
+  const guarded = await readGuard(places)
+  if (guarded === undefined) return now
+  const files = await Promise.all(
+    guarded.tracked.map(async ({ file, real }) => {
+      const entry = findGuarded(guarded, real)
+      if (entry === undefined) throw new Error(`the guard lacks ${real}`)
+      return { file, text: (await readBlob(places.guardDir, entry.hash)).toString('utf8') }
+    }),
+  )
+  return parseTasks(files)
+}
+
+/** A parent's box is the sum of its children: it waits for those that are open or a person's. */
+function withoutUnfinishedParents(plan: ReadPlan, found: ReadonlySet<PlanBox>): readonly PlanBox[] {
+  const tasks = plan.boxes.map((box) => box.task)
+  return plan.boxes.filter((box, index) => {
+    const below = descendants(tasks, index).flatMap((child) => plan.boxes[child] ?? [])
+    return (
+      found.has(box) &&
+      below.every((child) => found.has(child) || !['open', 'human'].includes(child.task.state))
+    )
+  })
+}
+
+function ambiguous({ task, description }: PlanBox, lines: readonly number[]): RalphError {
+  const where =
+    lines.length === 0 ? 'is no longer in the file' : `could be any of the lines ${lines.join(', ')}`
+  return new RalphError('box_ambiguous', `The box of "${description}" (${task.file}:${task.line}) ${where}`, {
+    hint: 'No box was touched and the work is in the files. Tick it by hand, then run `ralph resume`.',
+    exitCode: 1,
+  })
+}
+
+/** The last line of defence: a plan in which anything else has changed is not written. */
+function assertOnlyTicked(before: Buffer, after: Buffer, lines: ReadonlySet<number>): void {
+  const [old, now] = [before, after].map(
+    (bytes) => parseTasks([{ file: '', text: bytes.toString('utf8') }]).boxes,
+  )
+  const isRight = (box: PlanBox, index: number): boolean => {
+    const other = now?.[index]
+    if (other === undefined || other.task.line !== box.task.line || other.description !== box.description)
+      return false
+    return lines.has(box.task.line) ? isDoneMark(other.mark) : other.mark === box.mark
+  }
+  if (old?.length !== now?.length || old?.every(isRight) !== true)
+    throw new Error('ticking would have changed more than its boxes')
+}

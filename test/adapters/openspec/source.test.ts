@@ -1,0 +1,323 @@
+// The plan under an agent's hands: guarded, judged, put back, ticked.
+import {
+  chmod,
+  cp,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { openspecSource } from '../../../src/adapters/openspec/source.ts'
+import { RalphError } from '../../../src/core/error.ts'
+import { changeFiles, makeProject, project, someTasks, tempFolder, writeFiles } from './project.ts'
+
+const edit = async (path: string, from: string, to: string): Promise<void> =>
+  writeFile(path, (await readFile(path, 'utf8')).replace(from, to))
+const thrown = async (action: Promise<unknown>): Promise<RalphError> => {
+  const error: unknown = await action.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof RalphError)) throw new Error(`expected a RalphError, got ${String(error)}`)
+  return error
+}
+
+describe('read', () => {
+  test('gives the stories of the change', async () => {
+    const { source } = await makeProject()
+    const plan = await source.read()
+    expect(plan.stories.map(({ id, title }) => `${id} ${title}`)).toEqual(['1 First', '2 Second'])
+    expect(plan).toMatchObject({ tasksDone: 1, tasksTotal: 4 })
+  })
+
+  test.each([
+    ['empty', ''],
+    ['blank', ' \n\n'],
+    ['without boxes', '## 1. A\n- do this\n'],
+    ['a megabyte of noise', '\u0000\uFFFD- [\n'.repeat(200_000)],
+  ])('P10: a tasks.md that is %s is an error, never "no tasks left"', async (_, text) => {
+    const { source } = await makeProject(text)
+    expect(await thrown(source.read())).toMatchObject({ code: 'no_tasks', exitCode: 2 })
+  })
+
+  test('P10: a missing tasks.md is an error', async () => {
+    const { source, tasks } = await makeProject()
+    await rm(tasks)
+    expect(await thrown(source.read())).toMatchObject({ code: 'spec_unreadable', exitCode: 2 })
+  })
+
+  test("contract 5: tasks.md of the work tree's root serves when the change has none", async () => {
+    const { source, tasks, root } = await makeProject()
+    await rm(tasks)
+    await writeFile(join(root, 'tasks.md'), '- [ ] from the root\n')
+    expect((await source.read()).stories[0]?.tasks[0]?.text).toBe('from the root')
+  })
+})
+
+describe('judge', () => {
+  test('P9: own ticks and added lines stay, and nothing is reported', async () => {
+    const { source, tasks, text } = await makeProject()
+    await source.guard()
+    await edit(tasks, '[ ] 1.2 two', '[x] 1.2 two\n  a note')
+    expect(await source.judge('1')).toEqual({ putBack: [], lost: '', ticked: 1, stillOpen: 0, notAsked: 0 })
+    expect(await text()).toBe(someTasks.replace('[ ] 1.2 two', '[x] 1.2 two\n  a note'))
+  })
+
+  test('P9: foreign ticks, rewording, and edits of proposal, design and specs are put back and reported', async () => {
+    const { source, tasks, dir, text, deps } = await makeProject()
+    await source.guard()
+    await edit(tasks, '[ ] 2.1 three', '[x] 2.1 three')
+    await edit(tasks, '1.1 one', '1.1 won')
+    await edit(join(dir, 'proposal.md'), 'People ask', 'Nobody asks')
+    await rm(join(dir, 'design.md'))
+    await writeFiles(dir, {
+      'specs/other/spec.md': 'new',
+      'notes.md': 'mine',
+      '.openspec.yaml': 'schema: other',
+    })
+    const { putBack, lost } = await source.judge('1')
+    expect(lost).toBe('')
+    expect(putBack.join('\n')).toMatch(/2\.1 three" belongs to another story/)
+    expect(putBack.join('\n')).toMatch(/1\.1 one" was reworded/)
+    for (const name of [
+      'proposal.md was changed',
+      'design.md was changed or removed',
+      'specs/other was added',
+      '.openspec.yaml was added',
+    ]) {
+      expect(putBack.join('\n')).toContain(name)
+    }
+    expect(await text()).toBe(someTasks)
+    for (const [name, content] of Object.entries(changeFiles)) expect(await text(name)).toBe(content)
+    expect(await text('notes.md')).toBe('mine')
+    expect((await readdir(dir)).sort()).toEqual(['design.md', 'notes.md', 'proposal.md', 'specs', 'tasks.md'])
+    const aside = await readdir(join(deps.guardDir, 'aside'))
+    expect(aside.some((name) => name.endsWith('proposal.md'))).toBe(true)
+  })
+
+  test('P9: a change moved into archive/ comes back with its ticks, and the specs that archiving changed too', async () => {
+    const { source, tasks, dir, root, text } = await makeProject()
+    await writeFiles(root, { 'openspec/specs/csv/spec.md': 'before' })
+    await source.guard()
+    await edit(tasks, '[ ] 1.2 two', '[x] 1.2 two')
+    const archive = join(dirname(dir), 'archive')
+    await mkdir(archive)
+    await rename(dir, join(archive, '2026-02-09-add-export'))
+    await writeFiles(root, { 'openspec/specs/csv/spec.md': 'after', 'openspec/specs/new/spec.md': 'new' })
+    const { putBack, ticked, lost } = await source.judge('1')
+    expect(putBack[0]).toContain('moved to archive/2026-02-09-add-export')
+    expect({ ticked, lost }).toEqual({ ticked: 1, lost: '' })
+    expect(await text()).toContain('[x] 1.2 two')
+    expect(await readdir(archive)).toEqual([])
+    expect(await readFile(join(root, 'openspec/specs/csv/spec.md'), 'utf8')).toBe('before')
+    expect(await readdir(join(root, 'openspec/specs'))).toEqual(['csv'])
+  })
+
+  test.each([
+    ['deleted', async (path: string) => rm(path)],
+    ['emptied', async (path: string) => writeFile(path, '')],
+    ['stripped of its boxes', async (path: string) => writeFile(path, 'All done.\n')],
+    [
+      'made unreadable (a folder in its place)',
+      async (path: string) => {
+        await rm(path)
+        await mkdir(path)
+      },
+    ],
+    [
+      'made unreadable (a link to nowhere in its place)',
+      async (path: string) => {
+        await rm(path)
+        await symlink('nowhere', path)
+      },
+    ],
+    ['removed with its folder', async (path: string) => rm(dirname(dirname(path)), { recursive: true })],
+  ])('P10: a plan that was %s is restored and the attempt has lost', async (_, harm) => {
+    const { source, tasks, text } = await makeProject()
+    await chmod(tasks, 0o640)
+    await source.guard()
+    await harm(tasks)
+    const judgement = await source.judge('1')
+    expect(judgement.lost).toContain('tasks.md')
+    expect(judgement).toMatchObject({ ticked: 0, stillOpen: 1 })
+    expect(await text()).toBe(someTasks)
+    expect((await lstat(tasks)).mode & 0o777).toBe(0o640)
+    for (const [name, content] of Object.entries(changeFiles)) expect(await text(name)).toBe(content)
+  })
+
+  test("P9: a tasks.md that the agent puts into the change does not replace the root's", async () => {
+    const { source, tasks, root } = await makeProject()
+    await rm(tasks)
+    await writeFile(join(root, 'tasks.md'), '- [ ] from the root\n')
+    await source.guard()
+    await writeFile(tasks, '- [x] all done\n')
+    expect((await source.judge('1')).putBack).toEqual(['tasks.md was added to the plan; taken out'])
+    expect((await source.read()).tasksDone).toBe(0)
+  })
+
+  test('bytes that are no UTF-8 survive a judgement', async () => {
+    const { source, tasks } = await makeProject()
+    const bytes = Buffer.concat([
+      Buffer.from('- [ ] a '),
+      Buffer.from([0xff, 0xfe]),
+      Buffer.from('\r\n- [ ] b\n'),
+    ])
+    await writeFile(tasks, bytes)
+    await source.guard()
+    await writeFile(
+      tasks,
+      Buffer.concat([Buffer.from('- [x] a '), Buffer.from([0xff, 0xfe]), Buffer.from('\n')]),
+    )
+    await source.judge('1')
+    const expected = Buffer.from(bytes)
+    expected[3] = 0x78
+    expect(await readFile(tasks)).toEqual(expected)
+  })
+})
+
+describe('putBack', () => {
+  test('restores every byte, link, mode and empty folder, and is idempotent', async () => {
+    const { source, dir, tasks } = await makeProject()
+    await mkdir(join(dir, 'empty'))
+    await symlink('proposal.md', join(dir, 'link.md'))
+    await chmod(join(dir, 'design.md'), 0o600)
+    const copy = join(await tempFolder(), 'copy')
+    await cp(dir, copy, { recursive: true, verbatimSymlinks: true })
+    await source.guard()
+    await rm(join(dir, 'empty'), { recursive: true })
+    await rm(join(dir, 'link.md'))
+    await writeFiles(dir, { 'link.md': 'no link', 'new/deep/file': 'x', 'design.md': 'y' })
+    await chmod(join(dir, 'design.md'), 0o644)
+    await edit(tasks, '[ ] 1.2', '[x] 1.2')
+    for (const _ of ['first', 'second']) {
+      await source.putBack()
+      expect(await listing(dir)).toEqual(await listing(copy))
+    }
+  })
+
+  test('G17: survives a crash of ralph: another process restores from the same guard', async () => {
+    const { source, dir, deps } = await makeProject()
+    const before = await listing(dir)
+    await source.guard()
+    await rm(dir, { recursive: true })
+    await openspecSource(deps).putBack()
+    expect(await listing(dir)).toEqual(before)
+  })
+
+  test('a guard taken in another work tree is left alone', async () => {
+    const [one, two] = [await makeProject(), await makeProject()]
+    await one.source.guard()
+    await rm(one.tasks)
+    await openspecSource({ ...two.deps, guardDir: one.deps.guardDir }).putBack()
+    expect(await stat(one.tasks).catch(() => 'missing')).toBe('missing')
+  })
+
+  test('before the first guard there is nothing to put back', async () => {
+    const { source, text } = await makeProject()
+    await source.putBack()
+    expect(await text()).toBe(someTasks)
+  })
+})
+
+describe('G17: plans that git does not hold', () => {
+  test('a change folder that is a link into another folder', async () => {
+    const elsewhere = await tempFolder()
+    await writeFiles(elsewhere, { ...changeFiles, 'tasks.md': someTasks })
+    const root = await tempFolder()
+    await mkdir(join(root, 'openspec', 'changes'), { recursive: true })
+    await symlink(elsewhere, join(root, 'openspec', 'changes', 'add-export'))
+    const { source, dir, tasks } = await project(root)
+    await source.guard()
+    await edit(tasks, '[ ] 2.1', '[x] 2.1')
+    await rm(dir)
+    await writeFiles(dir, { 'tasks.md': '- [x] all\n' })
+    await source.judge('1')
+    expect((await lstat(dir)).isSymbolicLink()).toBe(true)
+    expect(await readFile(join(elsewhere, 'tasks.md'), 'utf8')).toBe(someTasks)
+  })
+
+  test('a tasks.md that is a link: its target is ticked, judged and restored, the link stays', async () => {
+    const elsewhere = await tempFolder()
+    const { source, tasks, dir } = await makeProject()
+    await rename(tasks, join(elsewhere, 'plan.md'))
+    await symlink(join(elsewhere, 'plan.md'), tasks)
+    await source.guard()
+    await edit(tasks, '[ ] 2.1', '[x] 2.1')
+    await source.judge('1')
+    expect(await readFile(join(elsewhere, 'plan.md'), 'utf8')).toBe(someTasks)
+    expect(await source.tick('1')).toBe(1)
+    expect((await lstat(tasks)).isSymbolicLink()).toBe(true)
+    await source.putBack()
+    expect(await readFile(join(elsewhere, 'plan.md'), 'utf8')).toBe(someTasks)
+    expect((await readdir(dir)).sort()).toEqual(['design.md', 'proposal.md', 'specs', 'tasks.md'])
+  })
+})
+
+describe('tick', () => {
+  test("ticks the open runnable tasks of the story; a person's stays", async () => {
+    const { source, text, tasks } = await makeProject(someTasks.replaceAll('\n', '\r\n'))
+    await chmod(tasks, 0o600)
+    await source.guard()
+    expect(await source.tick('1')).toBe(1)
+    expect(await text()).toBe(someTasks.replaceAll('\n', '\r\n').replace('[ ] 1.2', '[x] 1.2'))
+    expect((await stat(tasks)).mode & 0o777).toBe(0o600)
+    expect(await source.tick('1')).toBe(0)
+  })
+
+  test('finds the tasks again by their text when lines were added above', async () => {
+    const { source, text, tasks } = await makeProject()
+    await source.guard()
+    await edit(tasks, '- [x] 1.1', 'a new line\n- [x] 1.1')
+    await source.tick('1')
+    expect(await text()).toContain('- [x] 1.2 two')
+  })
+
+  test('a task that could be two boxes stops it, and no box is touched', async () => {
+    const { source, tasks, text } = await makeProject('## 1. A\n- [ ] same\n- [ ] other\n')
+    await source.guard()
+    const ambiguous = '## 1. A\nx\n- [ ] same\n- [ ] other\n- [ ] same\n'
+    await writeFile(tasks, ambiguous)
+    expect(await thrown(source.tick('1'))).toMatchObject({ code: 'box_ambiguous', exitCode: 1 })
+    expect(await text()).toBe(ambiguous)
+  })
+
+  test('of a large story only what was handed over is ticked', async () => {
+    const { source } = await makeProject(
+      `## 1. Big\n${Array.from({ length: 20 }, (_, n) => `- [ ] task ${n}\n`).join('')}`,
+    )
+    await source.guard()
+    expect(await source.tick('1')).toBe(8)
+    await source.guard()
+    expect(await source.tick('1')).toBe(8)
+    await source.guard()
+    expect(await source.tick('1')).toBe(4)
+    expect(await source.read()).toMatchObject({ tasksDone: 20 })
+  })
+
+  test('a parent with a task of a person below it is not ticked', async () => {
+    const { source, text } = await makeProject(
+      '## 1. A\n- [ ] 1.1 deploy\n  - [ ] 1.1.1 script\n  - [?] 1.1.2 approve\n',
+    )
+    await source.guard()
+    expect(await source.tick('1')).toBe(1)
+    expect(await text()).toBe('## 1. A\n- [ ] 1.1 deploy\n  - [x] 1.1.1 script\n  - [?] 1.1.2 approve\n')
+  })
+})
+
+async function listing(folder: string): Promise<Record<string, string>> {
+  const found: Record<string, string> = {}
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    const { mode } = await lstat(path)
+    const content = entry.isFile() ? await readFile(path, 'utf8') : entry.isSymbolicLink() ? 'link' : 'folder'
+    found[path.slice(folder.length)] = `${mode.toString(8)} ${content}`
+  }
+  return found
+}
