@@ -1,15 +1,17 @@
 // Bundles the program: one entry, lazy chunks for what only some commands need, no dependency at run time.
 import { build } from 'esbuild'
-import { chmod, readFile, rm } from 'node:fs/promises'
+import { chmod, readFile, rename, rm } from 'node:fs/promises'
 
 const root = new URL('..', import.meta.url)
 const { version } = JSON.parse(await readFile(new URL('package.json', root), 'utf8'))
 
-await rm(new URL('dist', root), { recursive: true, force: true })
+const [ready, fresh, old] = ['dist', `dist-new-${process.pid}`, `dist-old-${process.pid}`].map(
+  (name) => new URL(name, root),
+)
 await build({
   absWorkingDir: root.pathname,
   entryPoints: { main: 'src/main.ts' },
-  outdir: 'dist',
+  outdir: fresh.pathname,
   bundle: true,
   splitting: true,
   format: 'esm',
@@ -25,4 +27,10 @@ await build({
   },
   logLevel: 'warning',
 })
-await chmod(new URL('dist/main.js', root), 0o755)
+await chmod(new URL(`${fresh.href}/main.js`), 0o755)
+// Put in place at the end: whoever runs the program meanwhile never sees half of it.
+await rename(ready, old).catch((error) => {
+  if (error.code !== 'ENOENT') throw error
+})
+await rename(fresh, ready)
+await rm(old, { recursive: true, force: true })
