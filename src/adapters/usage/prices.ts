@@ -1,4 +1,5 @@
 // What tokens cost, from a price table that ships with the program; a model it does not know is unpriced, never free.
+import type * as Prices from '@pydantic/genai-prices'
 import type { UsageFigures } from '../../core/usage.ts'
 import { tokensUsed } from '../../core/usage.ts'
 
@@ -11,10 +12,7 @@ export async function canPrice(model: string | undefined, agent?: string): Promi
 /** Undefined: unpriced. No network. */
 export async function costUsd(model: string, figures: UsageFigures): Promise<number | undefined> {
   if (model === '') return undefined
-  // 830 kB of table: loaded only where a price is asked for.
-  const { calcPrice } = await import('@pydantic/genai-prices')
-  const slash = model.indexOf('/')
-  const names = slash === -1 ? [model] : [model, model.slice(slash + 1)]
+  const { calcPrice } = await (prices ??= import('@pydantic/genai-prices'))
   const usage = {
     // The table's input contains the cached tokens, ours does not.
     input_tokens: figures.input_tokens + figures.cache_read_tokens + figures.cache_creation_tokens,
@@ -22,12 +20,23 @@ export async function costUsd(model: string, figures: UsageFigures): Promise<num
     cache_read_tokens: figures.cache_read_tokens,
     cache_write_tokens: figures.cache_creation_tokens,
   }
-  for (const name of names) {
+  const known = found.get(model)
+  if (known !== undefined) return calcPrice(usage, known.name, { provider: known.provider })?.total_price
+  // OpenCode writes `provider/model`; the table has both kinds of names.
+  for (const name of [model, model.slice(model.indexOf('/') + 1)]) {
     const price = calcPrice(usage, name)
-    if (price !== null) return price.total_price
+    if (price === null) continue
+    found.set(model, { name, provider: { ...price.provider, models: [price.model] } })
+    return price.total_price
   }
   return undefined
 }
+
+/** 830 kB of table: loaded only where a price is asked for. */
+let prices: Promise<typeof Prices> | undefined
+
+/** Looking a model up goes through the whole table, 0.7 ms each time; a session has thousands of answers. */
+const found = new Map<string, { readonly name: string; readonly provider: Prices.Provider }>()
 
 /** The agent's own figure where a record has one; undefined as soon as one record cannot be priced. */
 export async function costOfRecords(

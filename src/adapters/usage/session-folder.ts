@@ -1,18 +1,29 @@
 // Lists the session files below a folder with their sizes; what cannot be read is not there.
+import type { Dirent } from 'node:fs'
 import { readdirSync, realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, sep } from 'node:path'
 import type { SessionFile } from './usage-record.ts'
 
-/** Synchronous on purpose: 2,000 stats through the thread pool take five times as long. */
+/**
+ * At any depth. Synchronous on purpose: 2,000 stats through the thread pool take five times as long;
+ * and by hand, because readdir's own recursion asks for the kind of every entry (23 ms instead of 2).
+ */
 export function listJsonl(folder: string): readonly SessionFile[] {
-  return names(folder, true)
-    .filter((name) => name.endsWith('.jsonl'))
-    .flatMap((name) => statFile(join(folder, name)) ?? [])
+  const files: SessionFile[] = []
+  for (const entry of entries(folder)) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) files.push(...listJsonl(path))
+    else if (entry.name.endsWith('.jsonl')) {
+      const file = statFile(path)
+      if (file !== undefined) files.push(file)
+    }
+  }
+  return files
 }
 
 export function listNames(folder: string): readonly string[] {
-  return names(folder, false)
+  return entries(folder).map((entry) => entry.name)
 }
 
 export function statFile(path: string): SessionFile | undefined {
@@ -37,9 +48,9 @@ export function homeOf(env: NodeJS.ProcessEnv): string {
   return env['HOME'] ?? homedir()
 }
 
-function names(folder: string, recursive: boolean): string[] {
+function entries(folder: string): readonly Dirent[] {
   try {
-    return readdirSync(folder, { recursive, encoding: 'utf8' })
+    return readdirSync(folder, { withFileTypes: true })
   } catch (error) {
     return undefinedIfUnreadable(error) ?? []
   }
