@@ -88,6 +88,25 @@ describe('plain lines', () => {
     expect(out).toContain('  back on main with 3 files changed\n  next: git diff')
   })
 
+  it('G13: a cleanup that could not be done is not called done', () => {
+    const { out } = plain([
+      event(started),
+      event({ type: 'loop.finished', choice: 'cleanup', ok: false, message: 'main has moved' }),
+      event({ ...complete, choice: 'cleanup' }),
+    ])
+    expect(out).toContain(
+      'the work is on branch ralph/add-login; main is as it was\n  next: ralph finish add-login --cleanup',
+    )
+    expect(out).not.toContain('uncommitted\n  next: git diff')
+  })
+
+  it('R13: an estimate of nothing is not shown as a figure', () => {
+    const ended = iteration({ tokens_used: 0, tokens_estimated: true })
+    expect(plain([event({ type: 'iteration.ended', iteration: ended })]).out).toBe(
+      '14:03:22   complete (1m 01s, tokens unknown)\n',
+    )
+  })
+
   it('FORCE_COLOR colours a pipe, NO_COLOR wins over it', () => {
     expect(plain(script, { FORCE_COLOR: '1' }).out).toContain('\u001B[')
     expect(plain(script, { FORCE_COLOR: '1', NO_COLOR: '1' }).out).not.toContain('\u001B[')

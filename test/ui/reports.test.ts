@@ -57,16 +57,29 @@ describe('status', () => {
     expect(out).toMatch(/next +ralph logs add-login -f\n$/)
   })
 
-  it.each<[Partial<StatusReport>, string]>([
+  it.each<[string, Partial<StatusReport>, string]>([
     [
+      'waits for a limit',
       { waiting_for: 'limit', waiting_until: '2026-02-09T15:00:00+01:00' },
       "the provider's limit to reset, until 15:00:00",
     ],
-    [{ alive: false }, 'running (its process is gone)'],
-    [{ ...ended, alive: false, status: 'stuck', stop_reason: 'retries' }, 'ralph resume add-login'],
-    [{ ...ended, alive: false, status: 'stopped', stop_reason: 'human' }, 'ralph done add-login'],
-    [{ ...ended, alive: false, status: 'done', stop_reason: 'done' }, 'ralph finish add-login --cleanup'],
-  ])('U5: %j says %j', async (more, words) => {
+    ['was killed', { alive: false }, 'running (its process is gone)'],
+    [
+      'is stuck',
+      { ...ended, alive: false, status: 'stuck', stop_reason: 'retries' },
+      'ralph resume add-login',
+    ],
+    [
+      'awaits a human',
+      { ...ended, alive: false, status: 'stopped', stop_reason: 'human' },
+      'ralph done add-login',
+    ],
+    [
+      'is done',
+      { ...ended, alive: false, status: 'done', stop_reason: 'done' },
+      'ralph finish add-login --cleanup',
+    ],
+  ])('U5: a loop that %s says so, and what to type', async (_name, more, words) => {
     const { out } = await ralph(
       ['status'],
       answering({ status: () => Promise.resolve([{ ...status, ...more }]) }),
@@ -198,11 +211,11 @@ describe('the past', () => {
         n: 2,
         decision: 'retry',
         rule: 'attempts < 4',
-        inputs: { attempt: 2 },
+        inputs: { attempt: 2, limit: undefined },
       },
     ]
     const ran = await ralph(['why'], answering({ why: () => Promise.resolve({ change_id: 'x', decisions }) }))
-    expect(ran.out).toBe('14:03:22 iteration 2 retry\n  rule: attempts < 4\n  from: attempt=2\n')
+    expect(ran.out).toBe('14:03:22 iteration 2 retry\n  rule: attempts < 4\n  from: attempt=2, limit=none\n')
   })
 
   it('P5: logs are raw in a pipe; on a terminal an escape split over two chunks does no harm', async () => {

@@ -76,13 +76,16 @@ const sayings: Sayings = {
 }
 
 export function iterationLine(iteration: IterationRecord, paint: Paint): string {
-  const figures = [
-    duration(iteration.duration_ms),
-    `${iteration.tokens_estimated ? '~' : ''}${tokens(iteration.tokens_used)} tokens`,
-  ]
+  const figures = [duration(iteration.duration_ms), tokensOf(iteration)]
   if (iteration.cost_usd !== undefined) figures.push(usd(iteration.cost_usd))
   const reason = iteration.reason === '' ? '' : `: ${excerpt(iteration.reason, 400)}`
   return `${verdictWord(iteration.verdict, paint)}${reason} ${paint.dim(`(${figures.join(', ')})`)}`
+}
+
+/** An estimate of nothing is no figure at all. */
+function tokensOf({ tokens_used: used, tokens_estimated: estimated }: IterationRecord): string {
+  if (estimated && used === 0) return 'tokens unknown'
+  return `${estimated ? '~' : ''}${tokens(used)} tokens`
 }
 
 export const verdictWords: Record<Verdict, string> = {

@@ -6,7 +6,7 @@ import { describe } from './describe.ts'
 import type { Line } from './describe.ts'
 import type { Printer } from './printer.ts'
 import { summary } from './summary.ts'
-import type { Started } from './summary.ts'
+import type { Ending, Started } from './summary.ts'
 
 export function plainPrinter(io: Pick<Io, 'stdout' | 'stderr' | 'env'>): Printer {
   const lines = createLines(io)
@@ -25,11 +25,11 @@ export function createLines(
 ): (event: LoopEvent) => readonly Line[] {
   const paint = { stdout: paintFor(io.stdout, io.env), stderr: paintFor(io.stderr, io.env) }
   let started: Started | undefined
-  let finished: string | undefined
+  let finished: Ending['finished']
   let lastFailed: number | undefined
   return (event) => {
     if (event.type === 'loop.started') started = event
-    if (event.type === 'loop.finished' && event.ok) finished = event.message
+    if (event.type === 'loop.finished') finished = { ok: event.ok, message: event.message }
     if (event.type === 'iteration.ended') {
       const { verdict, n, attempt_ref: ref } = event.iteration
       lastFailed = verdict === 'complete' || verdict === 'kept' || ref === undefined ? undefined : n
@@ -38,7 +38,7 @@ export function createLines(
       const ending = {
         complete: event,
         ...(started && { started }),
-        ...(finished !== undefined && { finished }),
+        ...(finished && { finished }),
         ...(lastFailed !== undefined && { lastFailed }),
       }
       return summary(ending, paint.stdout).map((text) => ({ text, to: 'stdout' }))

@@ -65,8 +65,7 @@ function lastFacts(report: StatusReport): readonly (readonly [string, string])[]
   const last = report.iterations.at(-1)
   const facts: [string, string][] = []
   if (last !== undefined && last.reason !== '') facts.push(['last reason', excerpt(last.reason, 100)])
-  if (report.stop_reason !== undefined && report.stop_reason !== '')
-    facts.push(['stopped by', oneLine(report.stop_reason)])
+  if (report.status !== 'done' && report.stop_reason) facts.push(['stopped by', oneLine(report.stop_reason)])
   return facts
 }
 

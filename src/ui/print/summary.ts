@@ -11,8 +11,8 @@ export interface Ending {
   readonly complete: Complete
   /** Absent when the loop ended before it began. */
   readonly started?: Started
-  /** What `Checkpoints.finish` said, if it did something. */
-  readonly finished?: string
+  /** What became of the choice; a cleanup that failed has moved nothing. */
+  readonly finished?: { readonly ok: boolean; readonly message: string }
   /** Iteration of the last attempt that was not kept. */
   readonly lastFailed?: number
 }
@@ -43,27 +43,33 @@ export function statusWord(status: LoopStatus | '', paint: Paint): string {
 }
 
 function whereLine({ started, complete, finished }: Ending): readonly string[] {
-  if (finished !== undefined && finished !== '') return [oneLine(finished)]
+  if (finished?.ok && finished.message !== '') return [oneLine(finished.message)]
   if (started === undefined) return []
   const branch = oneLine(started.branch)
   const original = branchName(started.original_branch)
   if (started.branch === started.original_branch) return [`the work is in your tree, on ${original}`]
-  if (complete.choice === 'cleanup') return [`the work is on ${original}, uncommitted`]
+  if (isCleanedUp(complete, finished)) return [`the work is on ${original}, uncommitted`]
   return [`the work is on branch ${branch}; ${original} is as it was`]
 }
 
-function nextCommands({ complete, started, lastFailed }: Ending): readonly (readonly [string, string])[] {
+function nextCommands({
+  complete,
+  started,
+  finished,
+  lastFailed,
+}: Ending): readonly (readonly [string, string])[] {
   const change = oneLine(complete.change_id)
   const inspect: [string, string][] =
     lastFailed === undefined
       ? []
       : [[`ralph diff ${String(lastFailed)}`, 'what the last failed attempt had done']]
   if (complete.status !== 'done') return [...inspect, [`ralph resume ${change}`, resumeReason(complete)]]
-  if (complete.choice === 'cleanup' || started === undefined) return [['git diff', 'see what was done']]
-  if (started.branch === started.original_branch) return [['git diff', 'see what was done']]
-  return [
-    [`ralph finish ${change} --cleanup`, `bring it to ${branchName(started.original_branch)}, uncommitted`],
-  ]
+  const inPlace = started === undefined || started.branch === started.original_branch
+  if (inPlace || isCleanedUp(complete, finished)) return [['git diff', 'see what was done']]
+  const command = `ralph finish ${change} --cleanup`
+  // The checkpoint's own words may have said it already.
+  if (finished?.ok && finished.message.includes(command)) return []
+  return [[command, `bring it to ${branchName(started.original_branch)}, uncommitted`]]
 }
 
 function resumeReason(complete: Complete): string {
@@ -72,4 +78,8 @@ function resumeReason(complete: Complete): string {
   if (complete.exit_code === 5) return 'after you have done your part'
   if (complete.exit_code === 6) return 'once the limit or the login is settled'
   return 'go on where it stopped'
+}
+
+function isCleanedUp(complete: Complete, finished: Ending['finished']): boolean {
+  return complete.choice === 'cleanup' && finished?.ok !== false
 }

@@ -21,5 +21,5 @@ export function whyText({ change_id: change, decisions }: Decisions, paint: Pain
 }
 
 function factText(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'none')
 }
