@@ -1,4 +1,5 @@
 // Every fact of a loop, as one closed union: the reducer's input, the journal's lines, the readers' stream.
+// Long because a closed union is looked up in one place: a fact in another file would be a fact one forgets.
 import { z } from 'zod'
 import { usageSchema } from './usage.ts'
 
