@@ -263,6 +263,35 @@ describe('loop', () => {
     expect(JSON.parse(json.out)).toEqual(plan)
   })
 
+  const ambiguous = new RalphError('change_ambiguous', 'there are 2 changes', {
+    hint: 'name one',
+    exitCode: 2,
+  })
+  const onlyNamed = (request: LoopRequest) =>
+    request.change === undefined ? Promise.reject(ambiguous) : Promise.resolve({ exitCode: 0 })
+  const severalChanges = { loop: onlyNamed, list: () => Promise.resolve(changes) }
+
+  it.each(['2\n', 'add-page\n', 'nonsense\n9\n0\n2\n'])(
+    'several changes on a terminal: one is picked by %j',
+    async (typed) => {
+      const ran = await ralph(['loop'], { answers: severalChanges, terminal: true, typed })
+      const asked = ran.calls
+        .filter(({ name }) => name === 'loop')
+        .map(({ request }) => (request as LoopRequest).change)
+      expect({ code: ran.code, asked }).toEqual({ code: 0, asked: [undefined, 'add-page'] })
+    },
+  )
+
+  it('several changes in a pipe, or nobody picks one: exit 2', async () => {
+    expect(await ralph(['loop'], { answers: severalChanges, typed: '2\n' })).toMatchObject({
+      code: 2,
+      out: '',
+    })
+    expect(await ralph(['loop'], { answers: severalChanges, terminal: true, typed: '' })).toMatchObject({
+      code: 2,
+    })
+  })
+
   it('in a pipe nobody is asked: the human says later', async () => {
     let choice = ''
     const loop = async (request: LoopRequest) => {

@@ -163,7 +163,7 @@ describe('on a terminal', { timeout: 30_000 }, () => {
     expect(text).toContain('cleanup: back to main')
     expect(text).toContain('keep: stay on ralph/add-login')
     answer('delete everything\n')
-    await screen.until((lines) => lines.some((line) => line.includes('please type c, k, l')))
+    await screen.until((lines) => lines.some((line) => line.includes('please type c, k or l')))
     answer('cleanup\n')
     await screen.exited
     expect(screen.lines()).toContain('chose cleanup')

@@ -1,6 +1,7 @@
 // What `loop` and `resume` do once their arguments are read: settle, choose a printer, run, print the end.
 import { performance } from 'node:perf_hooks'
 import type { LoadedConfig, RawFlags } from '../../config/load.ts'
+import { RalphError } from '../../core/error.ts'
 import type { App, LoopEnd, LoopRequest } from '../app.ts'
 import { isTerminal } from '../io.ts'
 import { humanAt } from '../print/choice.ts'
@@ -26,7 +27,18 @@ export async function startLoop(
     })
     return
   }
-  await perform(context, settings, (request) => app.loop({ ...request, change }))
+  const attended = !settings.config.json && isTerminal(context.io.stdin) && isTerminal(context.io.stdout)
+  const start = (name: string | undefined): Promise<void> =>
+    perform(context, settings, (request) => app.loop({ ...request, change: name }))
+  try {
+    await start(change)
+  } catch (error) {
+    if (!attended || !(error instanceof RalphError) || error.code !== 'change_ambiguous') throw error
+    const { pickChange } = await import('../print/picker.ts')
+    const picked = await pickChange(context.io, await app.list(), context.readerGone)
+    if (picked === undefined) throw error
+    await start(picked)
+  }
 }
 
 export async function resumeLoop(
