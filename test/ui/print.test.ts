@@ -85,7 +85,7 @@ describe('plain lines', () => {
       }),
       event({ ...complete, choice: 'cleanup' }),
     ])
-    expect(out).toContain('  back on main with 3 files changed\n  next: git diff')
+    expect(out).toContain('  back on main with 3 files changed\n  next: git status')
   })
 
   it('G13: a cleanup that could not be done is not called done', () => {
@@ -97,7 +97,7 @@ describe('plain lines', () => {
     expect(out).toContain(
       'the work is on branch ralph/add-login; main is as it was\n  next: ralph finish add-login --cleanup',
     )
-    expect(out).not.toContain('uncommitted\n  next: git diff')
+    expect(out).not.toContain('uncommitted\n  next: git status')
   })
 
   it('R13: an estimate of nothing is not shown as a figure', () => {

@@ -112,7 +112,7 @@ describe('on a terminal', { timeout: 30_000 }, () => {
     )
     const live = seen.filter(spinning)
     expect(live).toHaveLength(1)
-    expect(live[0]).toMatch(/^. 1\/2 1 Model · attempt 1\/4 · \d+ m?s · 9\.3k tokens · Edit src\/a\.ts$/)
+    expect(live[0]).toMatch(/^. 1\/2 1 Model · attempt 1\/4 · \d+ s · 9\.3k tokens · Edit src\/a\.ts$/)
     await toQuestion(screen)
     expect(screen.lines().filter(spinning)).toEqual([])
     answer('later\n')

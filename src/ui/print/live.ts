@@ -70,8 +70,9 @@ export function liveText(live: Live, view: { frame: number; nowMs: number; colum
   if (!live.busy) return ''
   const width = view.columns - 1
   const spinner = frames[view.frame % frames.length] ?? ''
-  const seconds = Math.floor((view.nowMs - live.sinceMs) / 1000) * 1000
-  const fixed = [live.attempt, duration(seconds), `${tokens(live.tokensBefore + live.tokensNow)} tokens`]
+  const elapsedMs = Math.floor((view.nowMs - live.sinceMs) / 1000) * 1000
+  const elapsed = elapsedMs < 1000 ? '0 s' : duration(elapsedMs)
+  const fixed = [live.attempt, elapsed, `${tokens(live.tokensBefore + live.tokensNow)} tokens`]
     .filter((part) => part !== '')
     .join(' · ')
   const room = Math.max(0, width - fixed.length - 8)

@@ -87,7 +87,7 @@ function nextCommand(report: StatusReport): string {
   const change = oneLine(report.change_id)
   if (report.alive && report.waiting_for === 'human') return `ralph done ${change}`
   if (report.alive) return `ralph logs ${change} -f`
-  if (report.status === 'done') return `ralph finish ${change} --cleanup`
+  if (report.status === 'done') return `ralph finish ${change} --cleanup, unless that is done already`
   return report.stop_reason === 'human'
     ? `ralph done ${change}, or ralph resume ${change}`
     : `ralph resume ${change}`

@@ -65,7 +65,7 @@ function nextCommands({
       : [[`ralph diff ${String(lastFailed)}`, 'what the last failed attempt had done']]
   if (complete.status !== 'done') return [...inspect, [`ralph resume ${change}`, resumeReason(complete)]]
   const inPlace = started === undefined || started.branch === started.original_branch
-  if (inPlace || isCleanedUp(complete, finished)) return [['git diff', 'see what was done']]
+  if (inPlace || isCleanedUp(complete, finished)) return [['git status', 'see what was done']]
   const command = `ralph finish ${change} --cleanup`
   // The checkpoint's own words may have said it already.
   if (finished?.ok && finished.message.includes(command)) return []
