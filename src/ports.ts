@@ -161,6 +161,13 @@ export interface MeasuredUsage extends UsageFigures {
   readonly note?: string
 }
 
+export interface UsageTurn {
+  /** When it began: lets a turn be measured from the session files whose `before` died with another process. */
+  readonly started?: string
+  /** The loop has been told to stop: nothing may take more than a second and a half. */
+  readonly hurry?: boolean
+}
+
 export interface Usage {
   /** Before the spawn: remembers where the counters stand. Never throws. */
   before(agent: string): Promise<void>
@@ -173,6 +180,7 @@ export interface Usage {
     own: UsageFigures | undefined,
     sessionId: string | undefined,
     model?: string,
+    turn?: UsageTurn,
   ): Promise<MeasuredUsage>
 }
 

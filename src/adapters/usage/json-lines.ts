@@ -22,45 +22,56 @@ export async function readJsonLines(
 ): Promise<void> {
   const file = await open(path, 'r')
   try {
-    let rest: Buffer = Buffer.alloc(0)
-    let at = range.from
-    let position = range.from
-    let isTooLong = false
-    for (;;) {
+    const line = new OpenLine(range)
+    for (let position = range.from; position < range.to;) {
       const wanted = Math.min(chunkBytes, range.to - position)
-      const { bytesRead, buffer } = await file.read(
-        Buffer.allocUnsafe(Math.max(wanted, 0)),
-        0,
-        wanted,
-        position,
-      )
+      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted, position)
+      // Shorter than it was when its size was looked at.
+      if (bytesRead === 0) break
       position += bytesRead
       const chunk = buffer.subarray(0, bytesRead)
-      const isEnd = bytesRead === 0
-      const data = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
       let start = 0
-      for (let end = data.indexOf(10, start); end !== -1; end = data.indexOf(10, start)) {
-        const object = isTooLong ? undefined : parse(data.subarray(start, end), range.having)
-        isTooLong = false
-        if (object !== undefined && !take(object, at)) return
-        at += end - start + 1
+      for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
+        line.add(chunk.subarray(start, end))
+        if (!line.end(take)) return
         start = end + 1
       }
-      rest = data.subarray(start)
-      if (isEnd) {
-        // A last line without its LF may be whole all the same: the agent was ended right after it.
-        const object = isTooLong ? undefined : parse(rest, range.having)
-        if (object !== undefined) take(object, at)
-        return
-      }
-      if (rest.length > maxLineBytes) {
-        at += rest.length
-        rest = Buffer.alloc(0)
-        isTooLong = true
-      }
+      line.add(chunk.subarray(start))
     }
+    // A last line without its LF may be whole all the same: the agent was ended right after it.
+    line.end(take)
   } finally {
     await file.close()
+  }
+}
+
+/** The line being read, in the pieces it came in. */
+class OpenLine {
+  #pieces: Buffer[] = []
+  #bytes = 0
+  #at: number
+  readonly #having: readonly string[]
+
+  constructor({ from, having }: LineRange) {
+    this.#at = from
+    this.#having = having
+  }
+
+  add(piece: Buffer): void {
+    this.#bytes += piece.length
+    if (this.#bytes > maxLineBytes) this.#pieces = []
+    else if (piece.length > 0) this.#pieces.push(piece)
+  }
+
+  end(take: (line: JsonObject, at: number) => boolean): boolean {
+    const [first] = this.#pieces
+    const whole = this.#pieces.length === 1 ? first : Buffer.concat(this.#pieces)
+    const at = this.#at
+    const object = whole === undefined || this.#bytes > maxLineBytes ? undefined : parse(whole, this.#having)
+    this.#at += this.#bytes + 1
+    this.#pieces = []
+    this.#bytes = 0
+    return object === undefined || take(object, at)
   }
 }
 

@@ -1,7 +1,7 @@
 // Measures what one turn of an agent used: wt-usage, the agent's own figures, its session files, or an estimate that says so.
 import type { UsageFigures } from '../../core/usage.ts'
 import { addUsage, disagrees, noUsage, tokensUsed } from '../../core/usage.ts'
-import type { Clock, MeasuredUsage, Usage } from '../../ports.ts'
+import type { Clock, MeasuredUsage, Usage, UsageTurn } from '../../ports.ts'
 import { costOfRecords, costUsd } from './prices.ts'
 import { readOrSkip, sessionSources } from './session-sources.ts'
 import type { SessionQuery, SessionSource, UsageRecord } from './usage-record.ts'
@@ -20,6 +20,9 @@ export interface UsageDeps {
   readonly source: (typeof usageSources)[number]
 }
 
+const wtUsageTimeoutMs = 10_000
+const hurryTimeoutMs = 1500
+
 interface Mark {
   readonly atMs: number
   readonly sizes: ReadonlyMap<string, number>
@@ -34,9 +37,9 @@ interface Chosen {
 export function measureUsage(deps: UsageDeps): Usage {
   const { env, worktree, clock, source } = deps
   const sources = sessionSources(env, [worktree], { below: false })
-  const ask = (): Promise<WtUsageAnswer> =>
+  const ask = (timeoutMs: number): Promise<WtUsageAnswer> =>
     source === 'auto' || source === 'wt-usage'
-      ? askWtUsage(deps.loopStarted, worktree, env)
+      ? askWtUsage({ since: deps.loopStarted, cwd: worktree, env, timeoutMs })
       : Promise.resolve({ is: 'absent' })
   let mark: Mark | undefined
   let hasWarned = false
@@ -44,7 +47,11 @@ export function measureUsage(deps: UsageDeps): Usage {
   async function before(): Promise<void> {
     const atMs = clock.now()
     const files = sources.flatMap((source) => source.list({ sinceMs: atMs, sizes: new Map() }))
-    mark = { atMs, sizes: new Map(files.map((file) => [file.path, file.bytes])), wtUsage: await ask() }
+    mark = {
+      atMs,
+      sizes: new Map(files.map((file) => [file.path, file.bytes])),
+      wtUsage: await ask(wtUsageTimeoutMs),
+    }
   }
 
   async function after(
@@ -52,14 +59,17 @@ export function measureUsage(deps: UsageDeps): Usage {
     own: UsageFigures | undefined,
     sessionId: string | undefined,
     model?: string,
+    turn?: UsageTurn,
   ): Promise<MeasuredUsage> {
+    const startedMs = mark?.atMs ?? Date.parse(turn?.started ?? '')
     const query: SessionQuery = {
-      sinceMs: mark?.atMs ?? clock.now(),
+      sinceMs: Number.isNaN(startedMs) ? clock.now() : startedMs,
       sessionId,
       sizes: mark?.sizes ?? new Map(),
     }
     const sessions = await readSessions(sources, agent, query)
-    const counted = await countedByWtUsage(mark?.wtUsage ?? { is: 'absent' }, ask)
+    const timeoutMs = turn?.hurry === true ? hurryTimeoutMs : wtUsageTimeoutMs
+    const counted = await countedByWtUsage(mark?.wtUsage ?? { is: 'absent' }, () => ask(timeoutMs))
     const sessionFigures = addUsage(sessions.records.map((record) => record.figures))
     const candidates: Chosen[] = []
     if (counted.figures !== undefined) candidates.push({ source: 'wt-usage', figures: counted.figures })
@@ -69,8 +79,9 @@ export function measureUsage(deps: UsageDeps): Usage {
     const cost = async (figures: UsageFigures): Promise<{ cost_usd?: number }> => {
       const price =
         own?.cost_usd ??
-        (figures === sessionFigures ? await costOfRecords(sessions.records) : undefined) ??
-        (await costUsd(model ?? onlyModel(sessions.records), figures))
+        (figures === sessionFigures
+          ? await costOfRecords(sessions.records, model)
+          : ((await costUsd(model ?? '', figures)) ?? (await costUsd(onlyModel(sessions.records), figures))))
       return price === undefined ? {} : { cost_usd: price }
     }
     const wanted = pick(candidates, source, counted.trouble)

@@ -41,12 +41,14 @@ const found = new Map<string, { readonly name: string; readonly provider: Prices
 /** The agent's own figure where a record has one; undefined as soon as one record cannot be priced. */
 export async function costOfRecords(
   records: readonly { readonly model: string; readonly figures: UsageFigures }[],
+  /** Of records that do not name theirs. */
+  otherwise: string | undefined,
 ): Promise<number | undefined> {
   let total: number | undefined
   for (const { model, figures } of records) {
     // Claude Code writes its own notices as answers of a model called <synthetic>, with no tokens.
     if (tokensUsed(figures) === 0) continue
-    const cost = figures.cost_usd ?? (await costUsd(model, figures))
+    const cost = figures.cost_usd ?? (await costUsd(model || (otherwise ?? ''), figures))
     if (cost === undefined) return undefined
     total = (total ?? 0) + cost
   }

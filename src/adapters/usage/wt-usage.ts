@@ -9,9 +9,15 @@ export type WtUsageAnswer =
   | { readonly is: 'absent' }
   | { readonly is: 'failed'; readonly cause: string }
 
-const timeoutMs = 10_000
+export interface WtUsageQuestion {
+  readonly since: string
+  readonly cwd: string
+  readonly env: NodeJS.ProcessEnv
+  readonly timeoutMs: number
+}
 
-export async function askWtUsage(since: string, cwd: string, env: NodeJS.ProcessEnv): Promise<WtUsageAnswer> {
+export async function askWtUsage(question: WtUsageQuestion): Promise<WtUsageAnswer> {
+  const { since, cwd, env, timeoutMs } = question
   const program = onPath('wt-usage', env)
   if (program === undefined) return { is: 'absent' }
   const failed = (cause: string): WtUsageAnswer => ({ is: 'failed', cause })

@@ -173,6 +173,41 @@ describe('Claude Code', () => {
     expect(measured).toMatchObject(mainTotals)
   })
 
+  test('R6: a turn whose loop was killed is measured from the files since its start', async () => {
+    await main()
+    const { worktree, env } = box
+    const loopStarted = '2026-02-09T08:30:00+00:00'
+    const measure = measureUsage({
+      worktree,
+      env,
+      clock: clockAt(turnStartMs + 9e6),
+      loopStarted,
+      source: 'auto',
+    })
+    const measured = await measure.after('claude', undefined, session, undefined, {
+      started: '2026-02-09T10:00:00+01:00',
+    })
+    expect(measured).toMatchObject(mainTotals)
+  })
+
+  test('a model that the files do not name is the one that the agent named', async () => {
+    const path = join(box.claudeFolder, 's.jsonl')
+    const line = `{"cwd":"${box.worktree}","timestamp":"2026-02-09T09:05:00Z","message":{"id":"m","usage":{"input_tokens":1000,"output_tokens":0}}}\n`
+    const measure = measureUsage({
+      worktree: box.worktree,
+      env: box.env,
+      clock: clockAt(turnStartMs),
+      loopStarted: '',
+      source: 'sessions',
+    })
+    await measure.before('claude')
+    await box.write(path, line)
+    expect((await measure.after('claude', undefined, undefined, 'claude-sonnet-4-5')).cost_usd).toBeCloseTo(
+      0.003,
+      10,
+    )
+  })
+
   test('a program that is no known agent may have run Claude Code', async () => {
     expect(await turn('command', main)).toMatchObject(mainTotals)
   })

@@ -119,6 +119,14 @@ describe('S004 token tracking failure fallback', () => {
     })
   })
 
+  test('R5: told to stop, it does not wait 10 s for a hanging wt-usage', async () => {
+    await box.wtUsage(`[ $n = 2 ] && { sleep 1000 & wait; }\n${answer('n')}`)
+    const measure = usage()
+    await measure.before('claude')
+    const measured = await measure.after('claude', own, undefined, undefined, { hurry: true })
+    expect(measured.warning).toContain('no answer within 1.5 s')
+  })
+
   test('R13: a turn that was never announced has no growth', async () => {
     await box.write(join(box.claudeFolder, 'a.jsonl'), 'x'.repeat(9000))
     expect(await usage().after('claude', undefined, undefined)).toMatchObject({
