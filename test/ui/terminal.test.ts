@@ -108,7 +108,7 @@ describe('on a terminal', { timeout: 30_000 }, () => {
   it('one live line at the bottom shows story, attempt, elapsed, tokens and the last tool, and is gone afterwards', async () => {
     const screen = open()
     const seen = await screen.until((lines) =>
-      lines.some((line) => spinning(line) && line.includes('Edit src/a.ts')),
+      lines.some((line) => spinning(line) && line.includes('9.3k tokens')),
     )
     const live = seen.filter(spinning)
     expect(live).toHaveLength(1)
@@ -126,7 +126,7 @@ describe('on a terminal', { timeout: 30_000 }, () => {
 
   it('R11: made narrower, the live line still is one line and leaves nothing behind', async () => {
     const screen = open(100)
-    await screen.until((lines) => lines.some((line) => spinning(line) && line.includes('Edit src/a.ts')))
+    await screen.until((lines) => lines.some((line) => spinning(line) && line.includes('9.3k tokens')))
     screen.resize(40)
     await screen.until((lines) => lines.some((line) => spinning(line) && line.length < 40))
     screen.step()
