@@ -17,7 +17,7 @@ import { notifications } from './notify.ts'
 import { changeFolder, openChange } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
 import { recoverDead } from './recovery.ts'
-import { acquireLocks, runSession } from './session.ts'
+import { acquireLocks, refuseRunning, runSession } from './session.ts'
 import { loopSettings } from './settings.ts'
 import { knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -34,6 +34,7 @@ export async function runLoop(
 ): Promise<LoopEnd> {
   const { config } = request.settings
   const { name, folder } = await changeFolder(home, request.change)
+  await refuseRunning(home, name, config.worktree === undefined)
   const recovered = await recoverDead(home, await knownRun(home, name))
   const run = await knownRun(home, name)
   const mode = await modeOf(run, wish, config, home)

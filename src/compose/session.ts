@@ -1,7 +1,7 @@
 // One loop from its first event to its last, with everything that reads along: state file, printer, notifiers, signals.
 import { randomUUID } from 'node:crypto'
 import { basename } from 'node:path'
-import { fileLock } from '../adapters/files/lock.ts'
+import { fileLock, refuseHeld } from '../adapters/files/lock.ts'
 import { worktreeLock, stateFile } from '../adapters/files/paths.ts'
 import { openStateFile } from '../adapters/files/state-file.ts'
 import { excludeFromGit } from '../adapters/git/repository.ts'
@@ -104,6 +104,12 @@ function diskError(error: unknown, worktree: string): RalphError {
     exitCode: 1,
     cause: error,
   })
+}
+
+/** Before anything is looked at closely: a loop that runs here or on this change is named, and nothing is written. */
+export async function refuseRunning(site: Site, change: string, inThisTree: boolean): Promise<void> {
+  await refuseHeld(pathsOf(site, change).lock, site.identity)
+  if (inThisTree) await refuseHeld(worktreeLock(site.git.gitDir), site.identity)
 }
 
 /** Both locks, in one order: one loop per work tree, and one per change whatever its work tree. */

@@ -51,6 +51,12 @@ export async function inspectLock(path: string, identity: Identity): Promise<Loc
   return alive ? { held: 'alive', owner } : { held: 'dead', owner, raw }
 }
 
+/** For a command that must not even begin while somebody holds it; writes nothing. */
+export async function refuseHeld(path: string, identity: Identity): Promise<void> {
+  const state = await inspectLock(path, identity)
+  if (state.held === 'alive' || state.held === 'elsewhere') throw locked(path, state)
+}
+
 export function fileLock(
   path: string,
   what: { readonly change: string; readonly worktree: string; readonly since: string },
