@@ -12,31 +12,47 @@ export type Located =
   /** Several boxes could be it: who changes one of them would guess. */
   | { readonly kind: 'ambiguous'; readonly lines: readonly number[] }
 
-/** Made once per plan: a plan may have thousands of boxes, and each of them is looked up. */
+/** Made once per plan: a plan may have thousands of boxes, even of equal ones, and each of them is looked up. */
 export interface BoxIndex {
   readonly byText: ReadonlyMap<string, readonly PlanBox[]>
+  readonly byStory: ReadonlyMap<string, readonly PlanBox[]>
   readonly byId: ReadonlyMap<string, readonly PlanBox[]>
+  readonly byLine: ReadonlyMap<string, readonly PlanBox[]>
+  /** Which of the equal boxes of its story a box is. */
+  readonly turn: ReadonlyMap<PlanBox, number>
 }
 
 export function indexBoxes(boxes: readonly PlanBox[]): BoxIndex {
-  return { byText: groupedBy(boxes, textKey), byId: groupedBy(boxes, idKey) }
+  const byStory = groupedBy(boxes, storyKey)
+  const turn = new Map(
+    [...byStory.values()].flatMap((twins) => twins.map((box, index) => [box, index] as const)),
+  )
+  return {
+    byText: groupedBy(boxes, textKey),
+    byStory,
+    byId: groupedBy(boxes, idKey),
+    byLine: groupedBy(boxes, lineKey),
+    turn,
+  }
 }
 
 /** `from` is the plan that `wanted` was read in, `into` the one it is looked for in. */
 export function locate(wanted: PlanBox, from: BoxIndex, into: BoxIndex): Located {
-  const isSibling = (box: PlanBox): boolean => box.storyKey === wanted.storyKey
+  const key = storyKey(wanted)
   const sameText = into.byText.get(textKey(wanted)) ?? []
-  const sameStory = sameText.filter(isSibling)
-  const sameLine = sameStory.filter((box) => box.task.line === wanted.task.line)
+  const sameStory = into.byStory.get(key) ?? []
+  const sameLine = (into.byLine.get(lineKey(wanted)) ?? []).filter((box) => storyKey(box) === key)
   // The same words several times in one story: as long as none came or went, their order tells them apart.
-  const twins = (from.byText.get(textKey(wanted)) ?? []).filter(isSibling)
-  const sameTurn = twins.length === sameStory.length ? sameStory.slice(twins.indexOf(wanted)).slice(0, 1) : []
+  const turn = from.turn.get(wanted) ?? 0
+  const sameTurn = from.byStory.get(key)?.length === sameStory.length ? sameStory.slice(turn, turn + 1) : []
   const isDotted = wanted.ownId.includes('.')
   const sameId = isDotted && sameText.length === 0 ? (into.byId.get(idKey(wanted)) ?? []) : []
-  for (const candidates of [sameLine, sameTurn, sameStory, sameText, sameId]) {
+  for (const candidates of [sameTurn, sameLine, sameStory, sameText, sameId]) {
     const [box] = candidates
     if (candidates.length === 1 && box !== undefined) return { kind: 'found', box }
-    if (candidates.length > 1) return { kind: 'ambiguous', lines: candidates.map((each) => each.task.line) }
+    if (candidates.length > 1) {
+      return { kind: 'ambiguous', lines: candidates.slice(0, 10).map((each) => each.task.line) }
+    }
   }
   return { kind: 'missing' }
 }
@@ -53,6 +69,14 @@ function groupedBy(boxes: readonly PlanBox[], key: (box: PlanBox) => string): Ma
 
 function textKey(box: PlanBox): string {
   return `${box.task.file}\n${normalised(box.description)}`
+}
+
+function storyKey(box: PlanBox): string {
+  return `${box.storyKey}\n${textKey(box)}`
+}
+
+function lineKey(box: PlanBox): string {
+  return `${box.task.file}\n${box.task.line}`
 }
 
 function idKey(box: PlanBox): string {

@@ -55,7 +55,7 @@ export interface Project {
   readonly tasks: string
   readonly deps: SourceDeps
   readonly source: SpecSource
-  text(file?: string): Promise<string>
+  readonly text: (file?: string) => Promise<string>
 }
 
 export const changeFiles = {
