@@ -2,15 +2,14 @@
 import type { UsageFigures } from './usage.ts'
 import { addUsage, tokensUsed } from './usage.ts'
 
-export const usageGroups = ['agent', 'model', 'story', 'day'] as const
-export type UsageGroup = (typeof usageGroups)[number]
+export type UsageGroup = 'agent' | 'model' | 'story' | 'day'
 
 /** One answer of a model; `figures.cost_usd` is absent where it has no price. Empty words mean: not known. */
 export interface UsedAnswer extends Readonly<Record<UsageGroup, string>> {
   readonly figures: UsageFigures
 }
 
-export interface UsageSums {
+interface UsageSums {
   readonly input_tokens: number
   readonly output_tokens: number
   readonly cache_read_tokens: number

@@ -8,8 +8,6 @@ import type { SessionQuery, SessionSource, UsageRecord } from './usage-record.ts
 import type { WtUsageAnswer } from './wt-usage.ts'
 import { askWtUsage, between } from './wt-usage.ts'
 
-export const usageSources = ['auto', 'wt-usage', 'agent', 'sessions'] as const
-
 export interface UsageDeps {
   readonly worktree: string
   /** PATH, HOME, CLAUDE_CONFIG_DIR, CODEX_HOME, XDG_DATA_HOME of the agent. */
@@ -17,7 +15,7 @@ export interface UsageDeps {
   readonly clock: Clock
   /** Local ISO 8601 with offset, as wt-usage takes it. */
   readonly loopStarted: string
-  readonly source: (typeof usageSources)[number]
+  readonly source: 'auto' | 'wt-usage' | 'agent' | 'sessions'
 }
 
 const wtUsageTimeoutMs = 10_000

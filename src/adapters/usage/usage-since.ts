@@ -59,7 +59,8 @@ function momentOf(word: string, flag: string, clock: Clock): number {
     if (word === 'week') day.setDate(day.getDate() - ((day.getDay() + 6) % 7))
     return day.getTime()
   }
-  const moment = Date.parse(word)
+  // A day alone means the user's day; Date.parse takes it for UTC's.
+  const moment = Date.parse(/^\d{4}-\d\d-\d\d$/.test(word) ? `${word}T00:00:00` : word)
   if (Number.isNaN(moment)) {
     throw new RalphError('usage', `${flag} is not a time: ${JSON.stringify(word)}`, {
       hint: `Write it as ISO 8601, for example: ralph usage ${flag} ${clock.stamp()}`,

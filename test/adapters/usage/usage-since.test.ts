@@ -106,7 +106,7 @@ describe('usageSince', () => {
     })
   })
 
-  test('today begins at local midnight, the week on its Monday', async () => {
+  test('today and a day begin at local midnight, the week on its Monday', async () => {
     const monday = new Date(clock.now())
     monday.setHours(0, 0, 0, 0)
     expect(await usage({ since: 'today' })).toMatchObject({
@@ -115,6 +115,7 @@ describe('usageSince', () => {
     })
     monday.setDate(monday.getDate() - ((monday.getDay() + 6) % 7))
     expect(monday.getDay()).toBe(1)
+    expect((await usage({ since: '2026-02-09' })).since).toBe(clock.stamp(new Date(2026, 1, 9).getTime()))
     expect(await usage({ since: 'week' })).toMatchObject({
       period: 'week',
       since: clock.stamp(monday.getTime()),
