@@ -93,7 +93,7 @@ describe('torture', () => {
       }
       expect(treeOf(at)).toBe(expected)
       expect(at.state().status).toBe('done')
-      expect(at.git('log', '--format=%s', '--reverse', 'main..')).toBe(
+      expect(at.git('log', '--format=%s', '--reverse', '--grep=initial', '--grep=checkpoint', 'main..')).toBe(
         'initial state\ncheckpoint: 1\ncheckpoint: 2\ncheckpoint: 3',
       )
       expect(readFileSync(join(at.repo, '.env'), 'utf8')).toBe('SECRET=1\n')
