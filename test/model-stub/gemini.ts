@@ -1,0 +1,44 @@
+// Google's generateContent API, as Gemini CLI calls it.
+import { usage } from './script.ts'
+import { listOf, wordsOf, type Protocol } from './server.ts'
+
+export const gemini: Protocol = {
+  matches: (path) => /^\/v1beta\/models\/[^:]+:(?:streamG|g)enerateContent$/.test(path),
+  read(body) {
+    const declared = listOf(body['tools']).flatMap((tool) => listOf(tool['functionDeclarations']))
+    if (!declared.some((tool) => tool['name'] === 'run_shell_command')) return undefined
+    const contents = listOf(body['contents'])
+    const parts = contents.flatMap((content) => listOf(content['parts']))
+    const prompt = contents
+      .filter((content) => content['role'] === 'user')
+      .map((content) => wordsOf(content['parts']))
+      .join('\n')
+    return { prompt, results: parts.filter((part) => part['functionResponse'] !== undefined).length }
+  },
+  answer(step) {
+    const part =
+      step.do === 'say'
+        ? { text: step.text }
+        : step.do === 'write'
+          ? { functionCall: { name: 'write_file', args: { file_path: step.path, content: step.content } } }
+          : {
+              functionCall: {
+                name: 'run_shell_command',
+                args: { command: step.command, description: 'run' },
+              },
+            }
+    const event = {
+      candidates: [{ content: { role: 'model', parts: [part] }, finishReason: 'STOP', index: 0 }],
+      usageMetadata: {
+        promptTokenCount: usage.input,
+        candidatesTokenCount: usage.output,
+        totalTokenCount: usage.input + usage.output,
+        cachedContentTokenCount: usage.cached,
+      },
+    }
+    return `data: ${JSON.stringify(event)}\n\n`
+  },
+  failure: (status, message) => ({
+    error: { code: status, message, status: status === 429 ? 'RESOURCE_EXHAUSTED' : 'UNAVAILABLE' },
+  }),
+}

@@ -1,0 +1,131 @@
+// The real CLIs of .cache/agents, pointed at the scripted model server: isolated, with a dummy key, telemetry off.
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export type RealAgent = 'claude' | 'codex' | 'opencode' | 'gemini'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
+
+/** Installs it when it is not there. The folder for PATH, or why there is none. */
+export function realAgent(name: RealAgent): { readonly bin: string; readonly missing: string } {
+  const cache = join(root, '.cache', 'agents')
+  const binOf = (): string | undefined =>
+    (existsSync(cache) ? readdirSync(cache) : [])
+      .filter((folder) => folder.startsWith(`${name}-`))
+      .map((folder) => join(cache, folder, 'node_modules', '.bin'))
+      .find((bin) => existsSync(join(bin, name)))
+  if (binOf() === undefined && optional.includes(name))
+    return { bin: '', missing: `node scripts/install-agents.mjs ${name}` }
+  const install =
+    binOf() === undefined
+      ? spawnSync(process.execPath, [join(root, 'scripts/install-agents.mjs'), name], { encoding: 'utf8' })
+      : undefined
+  const bin = binOf()
+  return bin === undefined ? { bin: '', missing: install?.stderr ?? 'not installed' } : { bin, missing: '' }
+}
+
+/** Not installed by the tests themselves: they take a gigabyte and ten seconds a run. */
+const optional: readonly RealAgent[] = ['opencode', 'gemini']
+
+export interface Pointed {
+  readonly env: Readonly<Record<string, string>>
+  readonly passThrough: readonly string[]
+  readonly model: string
+}
+
+/** Environment and arguments that make the CLI talk to the server and to nobody else. */
+export function pointedAt(name: RealAgent, url: string, home: string): Pointed {
+  switch (name) {
+    case 'claude':
+      return {
+        env: {
+          ANTHROPIC_BASE_URL: url,
+          ANTHROPIC_API_KEY: 'test-key',
+          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+          DISABLE_TELEMETRY: '1',
+          DISABLE_ERROR_REPORTING: '1',
+          CLAUDE_CODE_MAX_RETRIES: '0',
+        },
+        passThrough: [],
+        model: 'claude-sonnet-4-5',
+      }
+    case 'codex': {
+      const provider = (key: string, value: string): string[] => [
+        '-c',
+        `model_providers.stub.${key}=${value}`,
+      ]
+      return {
+        env: { STUB_KEY: 'test-key' },
+        passThrough: [
+          '-c',
+          'model_provider="stub"',
+          ...provider('name', '"stub"'),
+          ...provider('base_url', `"${url}/v1"`),
+          ...provider('env_key', '"STUB_KEY"'),
+          ...provider('wire_api', '"responses"'),
+          ...provider('request_max_retries', '0'),
+          ...provider('stream_max_retries', '0'),
+          '-c',
+          'analytics.enabled=false',
+          '-c',
+          'check_for_update_on_startup=false',
+          // Each of these would call out at the start.
+          ...['plugins', 'remote_plugin', 'apps', 'plugin_discovery_prefetch'].flatMap((feature) => [
+            '--disable',
+            feature,
+          ]),
+        ],
+        model: 'gpt-5-codex',
+      }
+    }
+    case 'opencode': {
+      const models = {
+        'stub-model': {
+          tool_call: true,
+          limit: { context: 200_000, output: 8000 },
+          cost: { input: 3, output: 15, cache_read: 0.3 },
+        },
+      }
+      const provider = {
+        stub: {
+          npm: '@ai-sdk/openai-compatible',
+          options: { baseURL: `${url}/v1`, apiKey: 'test-key' },
+          models,
+        },
+      }
+      return {
+        env: {
+          OPENCODE_DISABLE_MODELS_FETCH: '1',
+          OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+          OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+          OPENCODE_PURE: '1',
+          OPENCODE_CONFIG_CONTENT: JSON.stringify({
+            share: 'disabled',
+            autoupdate: false,
+            snapshot: false,
+            permission: 'allow',
+            provider,
+          }),
+        },
+        passThrough: [],
+        model: 'stub/stub-model',
+      }
+    }
+    case 'gemini':
+      mkdirSync(join(home, '.gemini'), { recursive: true })
+      writeFileSync(
+        join(home, '.gemini', 'settings.json'),
+        JSON.stringify({
+          security: { auth: { selectedType: 'gemini-api-key' } },
+          privacy: { usageStatisticsEnabled: false },
+        }),
+      )
+      return {
+        env: { GEMINI_API_KEY: 'test-key', GOOGLE_GEMINI_BASE_URL: url },
+        passThrough: [],
+        model: 'gemini-2.5-pro',
+      }
+  }
+}
