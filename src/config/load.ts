@@ -8,7 +8,7 @@ import { flagOf, optionKeys, specOf, variableOf } from './options.ts'
 import type { Config, OptionKey } from './options.ts'
 import { parseSetting } from './parse.ts'
 
-export type OriginKind = 'flag' | 'variable' | 'project' | 'user' | 'default'
+type OriginKind = 'flag' | 'variable' | 'project' | 'user' | 'default'
 
 export interface SettingEntry {
   readonly key: OptionKey
@@ -48,7 +48,7 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
   return { config: config as unknown as Config, entries, warnings: misspeltVariables(sources.env) }
 }
 
-export function userFolder(env: NodeJS.ProcessEnv): string {
+function userFolder(env: NodeJS.ProcessEnv): string {
   const base = env['XDG_CONFIG_HOME'] || join(env['HOME'] || homedir(), '.config')
   return join(base, 'ralph')
 }

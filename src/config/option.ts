@@ -2,7 +2,7 @@
 
 /** The names `--agent` takes; `command` is what `--agent-command` runs. */
 export const agentNames = ['claude', 'codex', 'opencode', 'gemini', 'command', 'acp', 'demo'] as const
-export type AgentChoice = (typeof agentNames)[number]
+type AgentChoice = (typeof agentNames)[number]
 
 /** What a kind of setting holds once it is read. */
 export interface KindValues {

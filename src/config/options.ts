@@ -2,7 +2,7 @@
 import { agentNames } from './option.ts'
 import type { KindValues, OptionSpec } from './option.ts'
 
-export const options = {
+const options = {
   max_retries: {
     group: 'Limits',
     kind: 'count',

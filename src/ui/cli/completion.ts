@@ -22,7 +22,9 @@ export function addCompletion(program: Command, context: Context): void {
         import('./complete.ts'),
         import('../print/text.ts'),
       ])
-      const lines = offers(program, words, await changeNames(context)).map(
+      // Commands and flags need no look at the repository: Tab must be quick.
+      const changes = words.length > 1 && !words.at(-1)?.startsWith('-') ? await changeNames(context) : []
+      const lines = offers(program, words, changes).map(
         ([word, what]) => `${oneLine(word)}\t${oneLine(what)}\n`,
       )
       context.io.stdout.write(lines.join(''))

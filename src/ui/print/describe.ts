@@ -75,7 +75,7 @@ const sayings: Sayings = {
   'choice.needed': (event) => `the loop is over (${event.status}); now: where its work goes`,
 }
 
-export function iterationLine(iteration: IterationRecord, paint: Paint): string {
+function iterationLine(iteration: IterationRecord, paint: Paint): string {
   const figures = [duration(iteration.duration_ms), tokensOf(iteration)]
   if (iteration.cost_usd !== undefined) figures.push(usd(iteration.cost_usd))
   const reason = iteration.reason === '' ? '' : `: ${excerpt(iteration.reason, 400)}`

@@ -5,7 +5,7 @@ import { branchName } from './describe.ts'
 import { duration, oneLine, plural, tokens, usd } from './text.ts'
 
 export type Started = Extract<LoopEvent, { type: 'loop.started' }>
-export type Complete = Extract<LoopEvent, { type: 'complete' }>
+type Complete = Extract<LoopEvent, { type: 'complete' }>
 
 export interface Ending {
   readonly complete: Complete

@@ -1,0 +1,50 @@
+// What `ralph --version` and `ralph --help` have to load, read off the bundle: a slow start begins with one careless import.
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import type { Metafile } from 'esbuild'
+import { beforeAll, describe, expect, it } from 'vitest'
+
+let outputs: Metafile['outputs']
+
+beforeAll(async () => {
+  const bundle = await build({
+    absWorkingDir: fileURLToPath(new URL('../..', import.meta.url)),
+    entryPoints: { main: 'src/main.ts' },
+    outdir: 'dist',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    metafile: true,
+    write: false,
+    define: { RALPH_VERSION: '"0"' },
+    logLevel: 'silent',
+  })
+  outputs = bundle.metafile.outputs
+})
+
+/** Source files in the chunk that holds `source`, and in every chunk it imports without being asked. */
+function loadedWith(source: string): string[] {
+  const first = Object.keys(outputs).find((name) => source in (outputs[name]?.inputs ?? {}))
+  const chunks = new Set(first === undefined ? [] : [first])
+  for (const chunk of chunks) {
+    for (const { path, kind } of outputs[chunk]?.imports ?? []) {
+      if (kind === 'import-statement' && path in outputs) chunks.add(path)
+    }
+  }
+  return [...chunks].flatMap((chunk) => Object.keys(outputs[chunk]?.inputs ?? {}))
+}
+
+describe('start-up', () => {
+  it('--version loads the door and nothing behind it', () => {
+    expect(loadedWith('src/main.ts')).toEqual(['src/main.ts'])
+  })
+
+  it('--help loads commander, the declarations of the commands and the table of settings, nothing else', () => {
+    const loaded = loadedWith('src/ui/cli/run.ts')
+    expect(loaded).toContain('src/ui/cli/loop.ts')
+    const expected =
+      /^(node_modules\/(commander|@commander-js)\/|src\/ui\/cli\/|src\/config\/options?\.ts$|src\/core\/error\.ts$)/
+    expect(loaded.filter((file) => !expected.test(file))).toEqual([])
+  })
+})
