@@ -4,11 +4,13 @@ import { appendFile, mkdir, readFile, rename, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { encode } from '../../../src/adapters/usage/claude-sessions.ts'
+import { onPath } from '../../../src/adapters/usage/on-path.ts'
 import { measureUsage } from '../../../src/adapters/usage/measure.ts'
 import type { MeasuredUsage } from '../../../src/ports.ts'
 import { clockAt, sandbox, session, turnStartMs } from './sandbox.ts'
 import type { Sandbox } from './sandbox.ts'
 
+const sqlite = onPath('sqlite3', process.env)
 let box: Sandbox
 beforeEach(async () => {
   box = await sandbox()
@@ -56,11 +58,14 @@ describe('recorded sessions of the real programs', () => {
     expect(await turn('codex', () => box.place('recorded/codex-0.166.0.jsonl', path), id)).toMatchObject(sums)
   })
 
-  test.runIf(hasSqlite())('OpenCode 1.18.33: the figures and the cost that it reported itself', async () => {
-    const measured = await turn('opencode', () => buildOpencode('recorded/opencode-1.18.33.sql'))
-    expect(measured).toMatchObject(sums)
-    expect(measured.cost_usd).toBeCloseTo(0.010575, 10)
-  })
+  test.runIf(sqlite !== undefined)(
+    'OpenCode 1.18.33: the figures and the cost that it reported itself',
+    async () => {
+      const measured = await turn('opencode', () => buildOpencode('recorded/opencode-1.18.33.sql'))
+      expect(measured).toMatchObject(sums)
+      expect(measured.cost_usd).toBeCloseTo(0.010575, 10)
+    },
+  )
 })
 
 describe('Claude Code', () => {
@@ -263,7 +268,7 @@ describe('Codex', () => {
 })
 
 describe('OpenCode', () => {
-  test.runIf(hasSqlite())('answers of the session and its child, by way of sqlite3', async () => {
+  test.runIf(sqlite !== undefined)('answers of the session and its child, by way of sqlite3', async () => {
     const measured = await turn('opencode', () => buildOpencode('opencode.sql'), 'ses_1')
     expect(measured).toMatchObject({
       input_tokens: 1000,
@@ -283,28 +288,24 @@ describe('OpenCode', () => {
     expect(measured.warning).toContain('sqlite3 program, which is not on PATH')
   })
 
-  test.runIf(hasSqlite())('R13: a database that cannot be read is a warning with the cause', async () => {
-    await box.write(
-      join(box.home, '.local', 'share', 'opencode', 'opencode.db'),
-      'this is no database at all',
-    )
-    const measured = await turn('opencode', () => Promise.resolve())
-    expect(measured).toMatchObject({ input_tokens: 0, estimated: true })
-    expect(measured.warning).toContain("OpenCode's sessions could not be read")
-  })
+  test.runIf(sqlite !== undefined)(
+    'R13: a database that cannot be read is a warning with the cause',
+    async () => {
+      await box.write(
+        join(box.home, '.local', 'share', 'opencode', 'opencode.db'),
+        'this is no database at all',
+      )
+      const measured = await turn('opencode', () => Promise.resolve())
+      expect(measured).toMatchObject({ input_tokens: 0, estimated: true })
+      expect(measured.warning).toContain("OpenCode's sessions could not be read")
+    },
+  )
 })
 
 async function buildOpencode(fixture: string): Promise<void> {
   const folder = join(box.home, '.local', 'share', 'opencode')
   await box.place(fixture, join(folder, 'build.sql'))
-  execFileSync('sqlite3', [join(folder, 'opencode.db')], { input: await readFile(join(folder, 'build.sql')) })
-}
-
-function hasSqlite(): boolean {
-  try {
-    execFileSync('sqlite3', ['-version'])
-    return true
-  } catch {
-    return false
-  }
+  execFileSync(sqlite ?? '', [join(folder, 'opencode.db')], {
+    input: await readFile(join(folder, 'build.sql')),
+  })
 }
