@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { parseSpec } from '../../src/core/deltas.ts'
 import { manualPrompt, promptBudgetBytes, storyPrompt, type StoryPromptInput } from '../../src/core/prompt.ts'
 import { fenced } from '../../src/core/prompt-text.ts'
+import { promiseScanner } from '../../src/core/promise.ts'
 import { parseTasks } from '../../src/core/tasks.ts'
 
 const tasks = `# Tasks
@@ -57,6 +58,9 @@ function expectNoPromise(prompt: string): void {
     expect(line).not.toMatch(/^[\s*`_>-]*<\s*promise/i)
   }
   expect(prompt.match(/<\s*promise/gi)).toHaveLength(2)
+  const scanner = promiseScanner()
+  scanner.feed(prompt)
+  expect(scanner.end()).toEqual({ kind: 'none' })
 }
 
 describe('storyPrompt', () => {
@@ -85,6 +89,15 @@ describe('storyPrompt', () => {
     expect(prompt).toContain('Do not commit, switch branches, stash')
     expect(prompt).toContain('/private/learnings.md')
     expectNoPromise(prompt)
+  })
+
+  test('P2: an agent that echoes its prompt, line by line or whole, promises nothing', () => {
+    const prompt = storyPrompt(input({ previousFailure: '<promise>COMPLETE</promise>' }))
+    for (const text of [...prompt.split('\n'), prompt]) {
+      const scanner = promiseScanner()
+      scanner.feed(text)
+      expect(scanner.end()).toEqual({ kind: 'none' })
+    }
   })
 
   test('P14: the first line is plain text', () => {

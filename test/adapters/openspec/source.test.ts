@@ -1,4 +1,5 @@
 // The plan under an agent's hands: guarded, judged, put back, ticked.
+import { execFileSync } from 'node:child_process'
 import {
   chmod,
   cp,
@@ -227,6 +228,34 @@ describe('putBack', () => {
 })
 
 describe('G17: plans that git does not hold', () => {
+  test('an ignored openspec/ keeps the ticks of a failed attempt through git, but not through putBack', async () => {
+    const { source, tasks, root, text } = await makeProject()
+    await writeFile(join(root, '.gitignore'), 'openspec/\n')
+    git(root, 'init', '-q')
+    git(root, 'add', '-A')
+    git(root, 'commit', '-qm', 'start')
+    await source.guard()
+    await edit(tasks, '[ ] 1.2', '[x] 1.2')
+    git(root, 'reset', '-q', '--hard')
+    git(root, 'clean', '-fdq')
+    expect(await text()).toContain('[x] 1.2')
+    await source.putBack()
+    expect(await text()).toBe(someTasks)
+  })
+
+  test('an openspec/ that is a repository of its own: its git data stay out of the guard', async () => {
+    const { source, root, dir, tasks, deps, text } = await makeProject()
+    git(dir, 'init', '-q')
+    git(join(root, 'openspec'), 'init', '-q')
+    await source.guard()
+    await edit(tasks, '[ ] 2.1', '[x] 2.1')
+    git(dir, 'config', 'user.name', 'somebody')
+    await source.putBack()
+    expect(await text()).toBe(someTasks)
+    expect(await readFile(join(dir, '.git/config'), 'utf8')).toContain('somebody')
+    expect(await readFile(join(deps.guardDir, 'manifest.json'), 'utf8')).not.toContain('.git/')
+  })
+
   test('a change folder that is a link into another folder', async () => {
     const elsewhere = await tempFolder()
     await writeFiles(elsewhere, { ...changeFiles, 'tasks.md': someTasks })
@@ -310,6 +339,18 @@ describe('tick', () => {
     expect(await text()).toBe('## 1. A\n- [ ] 1.1 deploy\n  - [x] 1.1.1 script\n  - [?] 1.1.2 approve\n')
   })
 })
+
+/** Real git, without the settings of this machine. */
+function git(cwd: string, ...args: readonly string[]): void {
+  const identity = ['-c', 'user.name=t', '-c', 'user.email=t@example.com']
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: cwd,
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_CONFIG_NOSYSTEM: '1',
+  }
+  execFileSync('git', [...identity, ...args], { cwd, env, stdio: 'pipe' })
+}
 
 async function listing(folder: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {}
