@@ -64,7 +64,9 @@ describe('wrong words', () => {
     [['list', '--jsn'], "unknown option '--jsn'", 'did you mean --json?'],
     [['show'], "missing required argument 'change'", 'ralph show --help'],
     [['diff', 'x'], 'It wants the number of an iteration', 'ralph diff --help'],
-    [['completion', 'zhs'], 'Allowed choices are bash, zsh, fish', 'ralph completion --help'],
+    [['help', 'lop'], "unknown command 'lop'", 'did you mean loop?'],
+    [['completion', 'zhs'], 'Allowed choices are bash, zsh, fish', 'did you mean zsh?'],
+    [['usage', '--today', '--by', 'modle'], 'Allowed choices are agent, model', 'did you mean model?'],
     [['finish'], '--cleanup or --keep', 'uncommitted'],
     [['finish', '--cleanup', '--keep'], 'cannot be used with', 'ralph finish --help'],
     [['usage'], 'since when', '--today'],
@@ -153,6 +155,11 @@ describe('help', () => {
   it('ralph loop --help names every setting of the table', async () => {
     const { out } = await ralph(['loop', '--help'])
     for (const key of optionKeys) if (!specOf(key).flagless) expect(out).toContain(flagOf(key))
+  })
+
+  it('ralph help and ralph help loop print what --help prints', async () => {
+    expect(await ralph(['help'])).toEqual(await ralph(['--help']))
+    expect(await ralph(['help', 'run'])).toEqual(await ralph(['loop', '--help']))
   })
 
   it('--version prints the version', async () => {

@@ -1,6 +1,7 @@
 // What a failed command says, where, and with which exit code.
 import { CommanderError } from '@commander-js/extra-typings'
 import { RalphError } from '../../core/error.ts'
+import { nearest } from '../../core/nearest.ts'
 import type { Io } from '../io.ts'
 import { paintFor } from '../io.ts'
 import { clean } from '../print/text.ts'
@@ -42,11 +43,17 @@ See where it stands with: ralph status. Go on with: ralph resume`
 /** Commander says 1 for a wrong flag; the contract says 2. */
 function usageError(error: CommanderError, command: string): RalphError {
   const [first = '', second = ''] = error.message.replace(/^error: /, '').split('\n')
-  const near = /^\(Did you mean (.+)\?\)$/.exec(second)?.[1]
+  const near = /^\(Did you mean (.+)\?\)$/.exec(second)?.[1] ?? nearestChoice(first)
   const known = error.code === 'commander.unknownCommand' || command.startsWith('-')
   return new RalphError('usage', first, {
     hint: near === undefined ? `see: ralph ${known ? '' : `${command} `}--help` : `did you mean ${near}?`,
     exitCode: 2,
     cause: error,
   })
+}
+
+/** Commander suggests flags and commands, but not the words of a choice. */
+function nearestChoice(message: string): string | undefined {
+  const [, word, choices] = /'([^']*)' is invalid.*Allowed choices are (.+)\.$/.exec(message) ?? []
+  return word === undefined || choices === undefined ? undefined : nearest(word, choices.split(', '))
 }

@@ -9,6 +9,7 @@ import { addDiff } from './diff.ts'
 import { addDoctor } from './doctor.ts'
 import { addDone } from './done.ts'
 import { addFinish } from './finish.ts'
+import { addHelp } from './help.ts'
 import { addHistory } from './history.ts'
 import { addLearnings } from './learnings.ts'
 import { addList } from './list.ts'
@@ -30,7 +31,7 @@ const groups: readonly (readonly [string, readonly ((program: Command, context: 
   ['See the plan:', [addList, addShow, addPrompt]],
   ['See what happened:', [addStatus, addHistory, addLogs, addWhy, addUsage, addReport, addLearnings]],
   ['Every attempt is kept:', [addAttempts, addDiff, addRestore, addClean]],
-  ['Set up:', [addConfig, addDoctor, addCompletion]],
+  ['Set up:', [addConfig, addDoctor, addCompletion, addHelp]],
 ]
 
 export function buildProgram(context: Context, version: string): Command {
@@ -40,6 +41,7 @@ export function buildProgram(context: Context, version: string): Command {
       'Runs a coding agent in a loop over an OpenSpec change: checkpoints, gates, retries, and never a false done.',
     )
     .version(version)
+    .helpCommand(false)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void stdout.write(text),
@@ -52,6 +54,5 @@ export function buildProgram(context: Context, version: string): Command {
     program.commandsGroup(heading)
     for (const add of commands) add(program, context)
   }
-  // Last, so that it stands under the last heading.
-  return program.helpCommand('help [command]', 'help for a command')
+  return program
 }

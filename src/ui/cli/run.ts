@@ -57,15 +57,20 @@ function wantsJson(argv: readonly string[]): boolean {
   )
 }
 
-/** `ralph list | head -1`: a reader that went away is no error of ours. */
+/** `ralph list | head -1`: a reader that went away is no error of ours. Nobody reads stderr: nothing to stop for. */
 function readerGone({ stdout, stderr }: Io): AbortSignal {
   const gone = new AbortController()
-  const onError = (error: NodeJS.ErrnoException): void => {
-    // EIO: the terminal itself was closed.
-    if (error.code !== 'EPIPE' && error.code !== 'EIO' && error.code !== 'ERR_STREAM_DESTROYED') throw error
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (!isGone(error)) throw error
     gone.abort()
-  }
-  stdout.on('error', onError)
-  stderr.on('error', onError)
+  })
+  stderr.on('error', (error: NodeJS.ErrnoException) => {
+    if (!isGone(error)) throw error
+  })
   return gone.signal
+}
+
+/** EIO: the terminal itself was closed. */
+function isGone({ code }: NodeJS.ErrnoException): boolean {
+  return code === 'EPIPE' || code === 'EIO' || code === 'ERR_STREAM_DESTROYED'
 }

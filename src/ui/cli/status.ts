@@ -43,9 +43,10 @@ async function keepShowing(
   read: () => Promise<readonly StatusReport[]>,
 ): Promise<void> {
   const { stdout, env } = context.io
-  const [{ statusText }, { paintFor, isTerminal }] = await Promise.all([
+  const [{ statusText }, { paintFor, isTerminal }, { clean, widthOf }] = await Promise.all([
     import('../print/status.ts'),
     import('../io.ts'),
+    import('../print/text.ts'),
   ])
   const inPlace = isTerminal(stdout) && !json
   let shown = ''
@@ -54,15 +55,20 @@ async function keepShowing(
     const text = json
       ? `${JSON.stringify(asJson(reports))}\n`
       : `${statusText(reports, { paint: paintFor(stdout, env), nowMs: Date.now() })}\n`
-    if (text !== shown) stdout.write(inPlace ? eraseRows(shown) + text : text)
+    if (text !== shown)
+      stdout.write(
+        inPlace ? eraseRows(shown, stdout.columns ?? 80, (line) => widthOf(clean(line))) + text : text,
+      )
     shown = text
     if (!reports.some((report) => report.alive)) return
     await sleep(refreshMs, undefined, { signal: context.readerGone }).catch(ignoreAbort)
   }
 }
 
-function eraseRows(text: string): string {
-  const rows = text.split('\n').length - 1
+/** Rows, not lines: a long line takes several. */
+function eraseRows(text: string, columns: number, widthOf: (line: string) => number): string {
+  const lines = text.split('\n').slice(0, -1)
+  const rows = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / columns)), 0)
   return rows === 0 ? '' : `\u001B[${String(rows)}A\r\u001B[J`
 }
 
