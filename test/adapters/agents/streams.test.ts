@@ -1,0 +1,87 @@
+// Recorded streams of the real CLIs through their parsers: what each version says, without running it.
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { startTurn } from '../../../src/adapters/agents/turn.ts'
+import { agentKind } from '../../../src/adapters/agents/table.ts'
+import type { AgentEnded } from '../../../src/core/event.ts'
+import type { AgentSignal } from '../../../src/ports.ts'
+
+const streams = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'fixtures', 'streams')
+const expected: Record<string, object> = {
+  complete: { ending: 'finished', promise: { kind: 'complete' } },
+  failed: { ending: 'finished', promise: { kind: 'failed', reason: 'no parser\nno tests' } },
+  limit: { ending: 'limit', promise: { kind: 'none' } },
+  overloaded: { ending: 'overloaded', promise: { kind: 'none' } },
+  unauthorized: { ending: 'auth', promise: { kind: 'none' } },
+}
+const recorded = readdirSync(streams).flatMap((agent) =>
+  readdirSync(join(streams, agent)).flatMap((version) =>
+    readdirSync(join(streams, agent, version)).map((file) => ({
+      agent,
+      version,
+      scenario: file.replace('.ndjson', ''),
+    })),
+  ),
+)
+
+describe('recorded streams', () => {
+  it('are there for Claude Code and Codex', () => {
+    expect(recorded.map(({ agent }) => agent)).toEqual(expect.arrayContaining(['claude', 'codex']))
+    expect(recorded.length).toBeGreaterThanOrEqual(10)
+  })
+
+  it.each(recorded)('$agent $version: $scenario', ({ agent, version, scenario }) => {
+    const bytes = readFileSync(join(streams, agent, version, `${scenario}.ndjson`))
+    const { ended, signals } = replay(agent, bytes)
+    expect(ended).toMatchObject(expected[scenario] ?? {})
+    expect(ended.session_id).toBeTruthy()
+    if (scenario !== 'complete') return
+    expect(signals.filter((signal) => signal.type === 'tool').length).toBeGreaterThanOrEqual(2)
+    expect(ended.usage).toMatchObject({ output_tokens: 150, cache_read_tokens: 600 })
+  })
+
+  it.each(recorded.filter(({ agent, scenario }) => agent === 'claude' && scenario === 'limit'))(
+    'R8: $agent $version says when its limit ends',
+    ({ agent, version, scenario }) => {
+      const { ended } = replay(agent, readFileSync(join(streams, agent, version, `${scenario}.ndjson`)))
+      expect(ended.resets_at_ms).toBe(4_102_444_800_000)
+    },
+  )
+
+  it.each(recorded)(
+    '$agent $version: $scenario cut anywhere never throws, and never says COMPLETE without its end',
+    ({ agent, version, scenario }) => {
+      const bytes = readFileSync(join(streams, agent, version, `${scenario}.ndjson`))
+      for (let cut = 0; cut < bytes.length - 1; cut += 97) {
+        const { ended } = replay(agent, bytes.subarray(0, cut))
+        expect(ended.promise.kind).toBe('none')
+      }
+    },
+  )
+})
+
+function replay(agent: string, bytes: Buffer): { ended: AgentEnded; signals: AgentSignal[] } {
+  const kind = agentKind(agent)
+  if (kind === undefined) throw new Error(`no kind ${agent}`)
+  const signals: AgentSignal[] = []
+  const turn = startTurn(
+    kind,
+    (signal) => signals.push(signal),
+    () => false,
+  )
+  const run = {
+    prompt: '',
+    cwd: '/repo',
+    model: undefined,
+    command: undefined,
+    passThrough: [],
+    isRoot: false,
+  }
+  const listener = kind.listen(run)
+  for (const line of bytes.toString('utf8').split('\n')) {
+    for (const fact of listener.hear(Buffer.from(line), 0)) turn.hear(fact)
+  }
+  return { ended: turn.end({ exitCode: 0, leftBehind: 0, survivors: [] }, ''), signals }
+}
