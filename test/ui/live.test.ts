@@ -1,0 +1,110 @@
+// The live line in any width, texts from anywhere, and the question of a manual loop.
+import { PassThrough } from 'node:stream'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { humanAt } from '../../src/ui/print/choice.ts'
+import { applyLive, idleLive, liveText } from '../../src/ui/print/live.ts'
+import { clean, clip, duration, oneLine, tokens, usd, widthOf } from '../../src/ui/print/text.ts'
+import { event, script } from './events.ts'
+import { Sink } from './fake-app.ts'
+
+describe('live line', () => {
+  it('property: is never as wide as the terminal, whatever titles and tools are called', () => {
+    const text = fc.string({ unit: 'binary', maxLength: 200 })
+    fc.assert(
+      fc.property(text, text, fc.integer({ min: 20, max: 300 }), (title, input, columns) => {
+        let live = applyLive(
+          idleLive,
+          event({ type: 'story.started', story_id: '1', title, index: 1, total: 2, completed: 0 }),
+          0,
+        )
+        for (const each of script.slice(3, 6)) live = applyLive(live, each, 0)
+        live = applyLive(live, event({ type: 'agent.tool', n: 1, name: '編集', input }), 0)
+        const shown = liveText(live, { frame: 3, nowMs: 61_000, columns })
+        expect(widthOf(shown)).toBeLessThan(columns)
+        expect(shown).not.toMatch(/[\u0000-\u001F\u007F-\u009F]/)
+      }),
+    )
+  })
+
+  it('is empty between iterations and at the end', () => {
+    let live = idleLive
+    const busy = script.map((each) => {
+      live = applyLive(live, each, 0)
+      return [each.type, live.busy]
+    })
+    expect(busy.filter(([type]) => type === 'iteration.ended' || type === 'complete')).toEqual([
+      ['iteration.ended', false],
+      ['iteration.ended', false],
+      ['complete', false],
+    ])
+    expect(liveText(live, { frame: 0, nowMs: 0, columns: 80 })).toBe('')
+  })
+})
+
+describe('texts', () => {
+  it('property: cleaned text holds no control character but tab and line feed', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        expect(clean(text)).not.toMatch(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/)
+        expect(oneLine(text)).not.toContain('\n')
+      }),
+    )
+  })
+
+  it.each([
+    ['\u001B[31mred\u001B[0m', 'red'],
+    ['\u001B]0;title\u0007text', 'text'],
+    ['\u001B]8;;http://x\u001B\\link\u001B]8;;\u001B\\', 'link'],
+    ['a\u202Eb', 'ab'],
+    ['one\r\ntwo', 'one\ntwo'],
+  ])('%j is cleaned to %j', (raw, cleaned) => {
+    expect(clean(raw)).toBe(cleaned)
+  })
+
+  it('counts wide and combining characters as a terminal does', () => {
+    expect([widthOf('日本'), widthOf('e\u0301'), widthOf('abc')]).toEqual([4, 1, 3])
+    expect(clip('日本語', 5)).toBe('日本…')
+  })
+
+  it.each([
+    [duration(950), '950 ms'],
+    [duration(12_340), '12.3 s'],
+    [duration(59_990), '1m 00s'],
+    [duration(3_599_990), '1h 00m'],
+    [tokens(999_949), '999.9k'],
+    [tokens(999_950), '1.00M'],
+    [usd(0), '$0.00'],
+    [usd(0.001), '<$0.01'],
+  ])('%s is %s', (made, wanted) => {
+    expect(made).toBe(wanted)
+  })
+})
+
+describe('is a manual loop done?', () => {
+  const asked = (typed: string, stop = new AbortController().signal) => {
+    const stdin = Object.assign(new PassThrough(), { isTTY: true })
+    const stdout = new Sink()
+    stdout.isTTY = true
+    stdin.end(typed)
+    return humanAt({ stdin, stdout, env: {}, isQuiet: false, before: () => undefined }).isDone(
+      'Add a login',
+      stop,
+    )
+  }
+
+  it.each([
+    ['y\n', 'done'],
+    ['YES\n', 'done'],
+    ['n\n', 'go_on'],
+    ['\n', 'later'],
+    ['perhaps\nno\n', 'go_on'],
+    ['', 'later'],
+  ])('U1: %j means %s; only a yes is done', async (typed, answer) => {
+    expect(await asked(typed)).toBe(answer)
+  })
+
+  it('a stop answers for the person: later', async () => {
+    expect(await asked('y\n', AbortSignal.abort())).toBe('later')
+  })
+})
