@@ -20,7 +20,8 @@ export function storySection(input: StorySectionInput): string {
     `## Your story: ${inline(story.id)} ${inline(story.title)}\n\nThis is attempt ${input.attempt} of ${input.attempts}.`,
   ]
   if (story.intro !== '') parts.push(fenced(headOf(story.intro, 4_000, tasksPath), 'markdown'))
-  parts.push(`Open tasks, to be done now:\n${fenced(openTasks(story, asked, tasksPath), 'markdown')}`)
+  if (asked.size === 0) parts.push('No task of this story is open for you.')
+  else parts.push(`Open tasks, to be done now:\n${fenced(openTasks(story, asked, tasksPath), 'markdown')}`)
   if (later.length > 0) {
     const intro = `This story is large, so it is done in parts. These ${later.length} tasks come in a later iteration; do not start them now:`
     parts.push(`${intro}\n${fenced(titles(later, tasksPath))}`)

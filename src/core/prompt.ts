@@ -47,7 +47,10 @@ export function storyPrompt(input: StoryPromptInput): string {
     input,
     storyText,
     storySection(input),
-    'every open task of the story below that you were asked to do is done and checked',
+    {
+      whenComplete: 'every open task of the story below that you were asked to do is done and checked',
+      withoutPromise: 'Without one of the two the attempt counts as failed.',
+    },
     'Now do the open tasks of this story, and report as described under "How to report".',
   )
 }
@@ -60,9 +63,18 @@ export function manualPrompt(input: ManualPromptInput): string {
     input,
     input.task,
     `## Your task\n\n${task}\n\nEarlier iterations may have done a part of it: look at the files first.`,
-    'the whole task is done and checked',
+    {
+      whenComplete: 'the whole task is done and checked',
+      withoutPromise:
+        'Without one of the two your changes are kept and the next iteration goes on from there.',
+    },
     'Now go on with the task, and report as described under "How to report".',
   )
+}
+
+interface Protocol {
+  readonly whenComplete: string
+  readonly withoutPromise: string
 }
 
 function assemble(
@@ -70,10 +82,10 @@ function assemble(
   input: PromptInput,
   storyText: string,
   work: string,
-  whenComplete: string,
+  protocol: Protocol,
   lastLine: string,
 ): string {
-  const head = [firstLine, rules(input), report(whenComplete), ...project(input)]
+  const head = [firstLine, rules(input), report(protocol), ...project(input)]
   const tail = [work, ...learnings(input), ...feedback(input), ...failure(input), lastLine]
   const used = byteLength([...head, ...tail].join('\n\n'))
   const documents = documentsSection(
@@ -95,12 +107,12 @@ function rules(input: PromptInput): string {
 }
 
 /** The tokens stand in mid-sentence, never alone on a line or at its end: an echo of this prompt promises nothing. */
-function report(whenComplete: string): string {
+function report({ whenComplete, withoutPromise }: Protocol): string {
   return `## How to report
 
 - Write <promise>COMPLETE</promise> as the last line of your final message, alone on that line and outside of any code block, only when ${whenComplete}.
 - If it cannot be done, write <promise>FAILED: reason</promise> there instead, with the reason in your own words: your changes are undone and the next attempt is told the reason.
-- Without one of the two the attempt counts as failed.`
+- ${withoutPromise}`
 }
 
 function project(input: PromptInput): string[] {

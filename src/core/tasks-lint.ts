@@ -28,6 +28,11 @@ function lintBox(box: PlanBox, index: number, tasks: readonly Task[], storyNumbe
     return [{ ...at, message: `this box is ${why}: OpenSpec counts it, but there is nothing to run` }]
   }
   const found: Lint[] = []
+  // Not run is never silent: a `[-]` that meant "in progress" to its author would be left out unseen.
+  if (task.state === 'human')
+    found.push({ ...at, message: `task ${task.id} is for a person; no agent gets it` })
+  if (task.state === 'deferred')
+    found.push({ ...at, message: `task ${task.id} is put off; no agent gets it` })
   const group = /^(\d+)\.\d/.exec(ownId)?.[1]
   if (group !== undefined && /^\d+$/.test(storyNumber) && group !== storyNumber) {
     found.push({ ...at, message: `task ${ownId} stands under group ${storyNumber}` })

@@ -159,6 +159,10 @@ describe('storyPrompt', () => {
     expect(prompt).toContain('- 1.12 thing')
   })
 
+  test('a story without an open task says so', () => {
+    expect(storyPrompt(input({}, tasks, 0))).toContain('No task of this story is open for you.')
+  })
+
   test('P13: without commands of its own a project is told none', () => {
     expect(storyPrompt(input({ verification: [] }))).not.toContain('Commands that check')
   })
@@ -229,6 +233,8 @@ describe('manualPrompt', () => {
     expect(prompt.startsWith('You are working on the OpenSpec change "add-export"')).toBe(true)
     expect(prompt).toContain('\n/fix everything')
     expect(prompt).not.toContain('## Your story')
+    expect(prompt).toContain('your changes are kept and the next iteration goes on')
+    expect(storyPrompt(input())).toContain('the attempt counts as failed')
     expectNoPromise(prompt)
   })
 })

@@ -156,6 +156,8 @@ describe('lints', () => {
     ['fence-and-comment.md', 'in a fence or a comment'],
     ['markers.md', 'story 1 has 19 boxes'],
     ['markers.md', 'without a text'],
+    ['markers.md', 'task 1.9 is for a person; no agent gets it'],
+    ['markers.md', 'task 1.7 is put off; no agent gets it'],
   ])('%s: %s', (name, message) => {
     expect(
       fixture(name)

@@ -328,7 +328,7 @@ test('showChange gives the fields of contract 9', async () => {
   const { root } = await makeProject()
   await mkdir(join(root, 'x'))
   const { lints, ...shown } = await showChange(root, 'add-export', testEnv(root))
-  expect(lints).toEqual([])
+  expect(lints).toEqual(['tasks.md:7 task 1.3 is for a person; no agent gets it'])
   expect(shown).toEqual({
     name: 'add-export',
     title: 'Add export',
