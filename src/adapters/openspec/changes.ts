@@ -10,6 +10,7 @@ import { readHeading } from '../../core/tasks-lines.ts'
 import { parseTasks } from '../../core/tasks.ts'
 import type { OpenSpecCli } from './cli.ts'
 import { isMissing, readIfThere } from './files.ts'
+import { archivedNames } from './guard.ts'
 import { readProject, taskPattern } from './project.ts'
 import { readTracked, trackedFiles } from './tracked.ts'
 
@@ -62,12 +63,12 @@ export async function resolveChange(
     refuseBadName(name)
     const names = await changeNames(root)
     if (names.includes(name)) return name
-    throw notFound(root, name, names)
+    throw notFound(root, name, names, await archivedNames(changeDirOf(root, name)))
   }
   const changes = await listChanges(root, env)
   const open = changes.filter((each) => each.tasks_total === 0 || each.tasks_done < each.tasks_total)
   const [only, ...others] = open.length > 0 ? open : changes
-  if (only === undefined) throw notFound(root, '', [])
+  if (only === undefined) throw notFound(root, '', [], [])
   if (others.length === 0) {
     refuseBadName(only.name)
     return only.name
@@ -146,13 +147,23 @@ async function changeNames(root: string): Promise<readonly string[]> {
   return names.sort()
 }
 
-function notFound(root: string, name: string, names: readonly string[]): RalphError {
+function notFound(
+  root: string,
+  name: string,
+  names: readonly string[],
+  archived: readonly string[],
+): RalphError {
   const where = join(root, 'openspec', 'changes')
   const close = nearest(name, names)
+  const old =
+    name === '' ? undefined : archived.find((each) => each.replace(/^\d{4}-\d{2}-\d{2}-/, '') === name)
+  const archive = old === undefined ? '' : `It is archived as ${old}.`
   const known = names.length === 0 ? `There are none in ${where}.` : `There are: ${names.join(', ')}.`
   const message = name === '' ? `There is no change in ${where}` : `There is no change "${name}" in ${where}`
   return new RalphError('change_not_found', message, {
-    hint: close === undefined ? known : `Did you mean "${close}"? ${known}`,
+    hint: [archive, close === undefined ? '' : `Did you mean "${close}"?`, known]
+      .filter((part) => part !== '')
+      .join(' '),
     exitCode: 2,
   })
 }

@@ -2,6 +2,7 @@
 import { mkdir, open, readdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { z } from 'zod'
+import { RalphError } from '../../core/error.ts'
 import { isMissing, lstatIfThere, readIfThere, syncFolder, writeWhole } from './files.ts'
 import type { TrackedFile } from './tracked.ts'
 import { readTree, treeEntrySchema, type TreeEntry } from './tree.ts'
@@ -119,11 +120,21 @@ export function isInside(base: string, path: string): boolean {
 
 async function copyTree(base: string, guardDir: string): Promise<GuardedTree> {
   const entries: TreeEntry[] = []
-  for await (const { entry, bytes } of readTree(base)) {
+  const unreadable = (error: unknown): never => {
+    throw new RalphError('spec_unreadable', `${base} cannot be copied whole: ${(error as Error).message}`, {
+      hint: 'No agent was started: what cannot be copied could not be brought back. Make it readable, then run the command again.',
+      exitCode: 2,
+      cause: error,
+    })
+  }
+  const tree = readTree(base)[Symbol.asyncIterator]()
+  for (;;) {
+    const next = await tree.next().catch(unreadable)
+    if (next.done === true) return { base, entries }
+    const { entry, bytes } = next.value
     entries.push(entry)
     if (entry.kind === 'file' && bytes !== undefined) await keepBlob(guardDir, entry.hash, bytes)
   }
-  return { base, entries }
 }
 
 /** Named by its hash, so an unchanged file costs no write; a torn one, left by a crash, is written again. */

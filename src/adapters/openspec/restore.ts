@@ -133,6 +133,8 @@ export async function setAside(guardDir: string, path: string): Promise<void> {
   const folder = join(guardDir, 'aside')
   await mkdir(folder, { recursive: true })
   const stats = await lstat(path)
+  // An agent may have taken its own rights away; nothing can be kept that cannot be read.
+  if (!stats.isSymbolicLink()) await chmod(path, (stats.mode & 0o7777) | 0o700)
   if (stats.isFile()) {
     const bytes = await readFile(path)
     await writeWhole(join(folder, `${hashOf(bytes).slice(0, 16)}-${basename(path)}`), bytes, 0o600)

@@ -1,9 +1,9 @@
 // The files that hold a change's boxes: what its schema tracks, else tasks.md in the change folder, else in the work tree's root.
-import { readFile, stat } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { parseTasks, type ReadPlan, type TasksFile } from '../../core/tasks.ts'
-import { isMissing } from './files.ts'
+import { isMissing, lstatIfThere } from './files.ts'
 import { findFiles } from './glob.ts'
 
 export interface TrackedFile {
@@ -25,7 +25,8 @@ export async function trackedFiles(
   const others = [changeDir, ...(worktree === undefined ? [] : [worktree])].map((folder) =>
     join(folder, 'tasks.md'),
   )
-  for (const path of others) if (await isThere(path)) return [{ file: 'tasks.md', path }]
+  // A broken link or a folder of that name is there, too: reading it fails with a word, where "no tasks.md" would be a lie.
+  for (const path of others) if ((await lstatIfThere(path)) !== undefined) return [{ file: 'tasks.md', path }]
   return []
 }
 
@@ -69,13 +70,4 @@ export function planOf(files: readonly TasksFile[], where: string): ReadPlan {
     hint: 'Write each task as `- [ ] text`, or run the loop with `--done manual`.',
     exitCode: 2,
   })
-}
-
-async function isThere(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isFile()
-  } catch (error) {
-    if (isMissing(error)) return false
-    throw error
-  }
 }

@@ -124,6 +124,15 @@ describe('resolveChange', () => {
     })
   })
 
+  test('an archived change is said to be archived', async () => {
+    const { root } = await makeProject()
+    await writeFiles(root, { 'openspec/changes/archive/2026-01-01-old-one/tasks.md': '' })
+    await expect(resolveChange(root, 'old-one', testEnv(root))).rejects.toMatchObject({
+      code: 'change_not_found',
+      hint: expect.stringContaining('It is archived as 2026-01-01-old-one.'),
+    })
+  })
+
   test.each([
     '',
     '..',

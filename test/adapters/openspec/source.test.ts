@@ -16,6 +16,7 @@ import {
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openspecSource } from '../../../src/adapters/openspec/source.ts'
+import { doneCriteria } from '../../../src/adapters/openspec/tracked.ts'
 import { RalphError } from '../../../src/core/error.ts'
 import { changeFiles, makeProject, project, someTasks, tempFolder, writeFiles } from './project.ts'
 
@@ -52,6 +53,15 @@ describe('read', () => {
     const { source, tasks } = await makeProject()
     await rm(tasks)
     expect(await thrown(source.read())).toMatchObject({ code: 'spec_unreadable', exitCode: 2 })
+  })
+
+  test('P10: a tasks.md that is a link to nowhere is an error, not a missing plan', async () => {
+    const { source, tasks, dir, root } = await makeProject()
+    await rm(tasks)
+    await symlink('nowhere', tasks)
+    await writeFile(join(root, 'tasks.md'), '- [x] all done\n')
+    expect(await thrown(source.read())).toMatchObject({ code: 'spec_unreadable', exitCode: 2 })
+    expect((await doneCriteria(dir, 'tasks.md', root)).criteria).toBe('tasks')
   })
 
   test("contract 5: tasks.md of the work tree's root serves when the change has none", async () => {
@@ -210,6 +220,21 @@ describe('putBack', () => {
     await rm(dir, { recursive: true })
     await openspecSource(deps).putBack()
     expect(await listing(dir)).toEqual(before)
+  })
+
+  test('G25: what a ralph killed in mid-guard left behind, torn copies and half-written files, does no harm', async () => {
+    const { source, dir, deps, text } = await makeProject()
+    await source.guard()
+    const blobs = join(deps.guardDir, 'blobs')
+    for (const name of await readdir(blobs))
+      await writeFile(join(blobs, name), Buffer.alloc((await stat(join(blobs, name))).size))
+    await writeFile(join(dir, '.tasks.md.ralph-tmp'), 'half')
+    await source.guard()
+    await rm(dir, { recursive: true })
+    await source.putBack()
+    expect(await text()).toBe(someTasks)
+    for (const [name, content] of Object.entries(changeFiles)) expect(await text(name)).toBe(content)
+    expect((await readdir(dir)).sort()).toEqual(['design.md', 'proposal.md', 'specs', 'tasks.md'])
   })
 
   test('a guard taken in another work tree is left alone', async () => {
