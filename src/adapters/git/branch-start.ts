@@ -51,6 +51,7 @@ export async function startBranch(room: Room, mode: StartMode): Promise<{ commit
     await writeDurably(join(room.folder, 'origin.json'), JSON.stringify(origin))
     const index = join(room.folder, 'start-index')
     const staged = await saveUserIndex(room, index, sight.refs.head.commit, sight.scan.staged.length > 0)
+    if (sight.refs.head.ref === branchOf(room)) await forgetStaging(room, origin)
     const nested = sight.scan.untracked.filter((path) => path.endsWith('/'))
     const isExempt = exempt(room.protectedPaths, [...sight.scan.ignored, ...nested])
     const { tree } = await writeTree(git, index, sight.scan, isExempt)
@@ -119,6 +120,12 @@ async function saveUserIndex(room: Room, index: string, head: string, isStaged: 
     [head],
     'staged before the loop',
   )
+}
+
+/** A new run from the earlier run's branch: the index there is ralph's, not what the user had staged. */
+async function forgetStaging(room: Room, { commit }: Origin): Promise<void> {
+  const own = join(room.folder, 'user-index')
+  await room.git.run(commit === '' ? ['read-tree', '--empty'] : ['read-tree', commit], { index: own })
 }
 
 async function originOf(room: Room, refs: Refs, mode: StartMode): Promise<Origin> {

@@ -11,7 +11,7 @@ import { stepOf } from './memory.ts'
 import { endOperations } from './operations.ts'
 import { moveRefs, readRefs, setHead } from './refs.ts'
 import { restoreSnapshot } from './restore.ts'
-import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room } from './room.ts'
+import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room, savedBefore } from './room.ts'
 import { exempt } from './scan.ts'
 import { isDirty, look } from './sight.ts'
 import {
@@ -113,6 +113,8 @@ async function save(
   storyId: string,
   message: string,
 ): Promise<{ commit: string; changed: boolean }> {
+  const again = await savedBefore(room, message)
+  if (again !== undefined) return again
   const snapshot = await mustSnapshot(room)
   const { keptHead } = await room.memory()
   return await room.operate('save', { story: storyId, message }, async () => {

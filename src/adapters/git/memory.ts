@@ -30,6 +30,10 @@ export interface Memory {
   readonly created: readonly string[]
   /** Where that agent left HEAD, if that descends from the checkpoint. */
   readonly keptHead?: string
+  /** The last attempt is kept and waits for its save or revert. */
+  readonly isKept?: boolean
+  /** The last save, and the checkpoint before it: a save that is asked for again after a crash is this one. */
+  readonly saved?: { readonly message: string; readonly commit: string; readonly before: string }
   /** Stories whose retries are used up in this run. */
   readonly usedUp: readonly string[]
 }
@@ -68,7 +72,13 @@ export function stepOf(pending: Pending, key: string): string | undefined {
 function settled(memory: Memory, pending: Pending): Memory {
   const { pending: _pending, ...rest } = memory
   if (pending.steps.includes('undone')) return rest
-  const { openAttempt: _openAttempt, keptHead: _keptHead, ...clean } = { ...rest, created: [] }
+  const {
+    openAttempt: _openAttempt,
+    keptHead: _keptHead,
+    isKept: _isKept,
+    saved: _saved,
+    ...clean
+  } = { ...rest, created: [] }
   const checkpoint = stepOf(pending, 'checkpoint')
   switch (pending.op) {
     case 'start':
@@ -77,7 +87,15 @@ function settled(memory: Memory, pending: Pending): Memory {
         origin: originSchema.parse(pending.data['origin']),
         ...(checkpoint && { initial: checkpoint, checkpoint }),
       }
-    case 'save':
+    case 'save': {
+      if (checkpoint === undefined) return clean
+      const saved = {
+        message: String(pending.data['message']),
+        commit: checkpoint,
+        before: rest.checkpoint ?? '',
+      }
+      return { ...clean, checkpoint, saved }
+    }
     case 'restore':
     case 'adopt':
       return { ...clean, ...(checkpoint && { checkpoint }) }
@@ -88,6 +106,7 @@ function settled(memory: Memory, pending: Pending): Memory {
       const created = pending.steps.filter((step) => step.startsWith('created ')).map((step) => step.slice(8))
       return {
         ...rest,
+        isKept: true,
         created: [...new Set([...rest.created, ...created])],
         ...(head && { keptHead: head }),
       }

@@ -80,3 +80,15 @@ export function nothingToResume(change: string): RalphError {
     exitCode: 2,
   })
 }
+
+/** A save that a crash cut off from its answer: it is there, and is not made twice. */
+export async function savedBefore(
+  room: Room,
+  message: string,
+): Promise<{ commit: string; changed: boolean } | undefined> {
+  const { saved, isKept } = await room.memory()
+  if (isKept === true || saved?.message !== message) return undefined
+  const trees = await room.git.line(['rev-parse', `${saved.commit}^{tree}`, `${saved.before}^{tree}`])
+  const [now, before] = trees.split('\n')
+  return { commit: saved.commit, changed: now !== before }
+}

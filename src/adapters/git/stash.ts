@@ -13,7 +13,7 @@ import { stepOf, type Pending } from './memory.ts'
 import { doubtful, refuseName, refuseState } from './preflight.ts'
 import { moveRefs, readRefs } from './refs.ts'
 import { restoreSnapshot } from './restore.ts'
-import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room } from './room.ts'
+import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room, savedBefore } from './room.ts'
 import { scanTree } from './scan.ts'
 import { loadSnapshot, mustSnapshot, type Snapshot } from './snapshot.ts'
 import { dropStashes, readStashLog, stashEntries } from './stash-list.ts'
@@ -99,18 +99,16 @@ async function ensure(room: Room, storyId: string): Promise<{ commit: string }> 
 }
 
 async function take(room: Room, storyId: string): Promise<string> {
-  return await room.operate('take', { story: storyId }, () => retake(room, storyId))
+  return await room.operate('take', { story: storyId }, () => retake(room, storyId, true))
 }
 
-/** An older entry of the same name is kept under a ref before the new one takes its place. */
-async function retake(room: Room, storyId: string): Promise<string> {
+/** An older entry of the same name (of an earlier run) is kept under a ref before the new one takes its place. */
+async function retake(room: Room, storyId: string, isOlder: boolean): Promise<string> {
   const name = entryName(room, storyId)
-  const old = stashEntries(await readStashLog(room.git)).filter(({ message }) => message === name)
-  await moveRefs(
-    room.git,
-    'archive',
-    old.map(({ hash }) => `update ${room.refs}/archive/stash-${hash.slice(0, 12)} ${hash}`),
-  )
+  const entries = stashEntries(await readStashLog(room.git))
+  const old = isOlder ? entries.filter(({ message }) => message === name) : []
+  const aside = old.map(({ hash }) => `update ${room.refs}/archive/stash-${hash.slice(0, 12)} ${hash}`)
+  await moveRefs(room.git, 'archive', aside)
   await dropStashes(room.git, (message) => message === name)
   return await recordNow(room, 'take', name, name)
 }
@@ -147,6 +145,8 @@ async function save(
   storyId: string,
   message: string,
 ): Promise<{ commit: string; changed: boolean }> {
+  const again = await savedBefore(room, message)
+  if (again !== undefined) return again
   const snapshot = await mustSnapshot(room)
   return await room.operate('save', { story: storyId, message }, async () => {
     const { tree } = await attemptTree(room, snapshot)
@@ -217,7 +217,7 @@ async function redo(room: Room, pending: Pending): Promise<string> {
   }
   switch (pending.op) {
     case 'take':
-      await retake(room, z.string().parse(pending.data['story']))
+      await retake(room, z.string().parse(pending.data['story']), commit === undefined)
       return 'the checkpoint was completed'
     case 'save':
       if (commit === undefined) return await undone()

@@ -100,7 +100,8 @@ export function makeWorld(
     execFileSync('cp', ['-a', `${options.copyOf}/.`, dir])
     return world
   }
-  world.git('init', '-q', '-b', 'main')
+  world.git('init', '-q', '-b', 'main', '--template=')
+  mkdirSync(join(gitDir, 'info'))
   if (options.commit !== false) {
     world.write('a.txt', 'one\n')
     world.write('src/b.txt', 'two\n')

@@ -1,0 +1,321 @@
+// The completion choice of the branch strategy, from every place where a loop can begin and end.
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { addWorktree, removeWorktree } from '../../../src/adapters/git/worktrees.ts'
+import { copyWorld, endTemplates, filesOf, makeWorld, picture, type World } from './world.ts'
+
+const worlds: World[] = []
+const world = (options?: Parameters<typeof makeWorld>[0]): World => {
+  const made = makeWorld(options)
+  worlds.push(made)
+  return made
+}
+afterEach(() => {
+  for (const made of worlds.splice(0)) made.end()
+})
+afterAll(endTemplates)
+
+/** One complete story. */
+async function loop(
+  w: World,
+  work: () => void = () => w.write('work.txt', 'w'),
+): Promise<ReturnType<World['checkpoints']>> {
+  const checkpoints = w.checkpoints()
+  await checkpoints.preflight('start')
+  await checkpoints.start('start')
+  await checkpoints.ensure('1')
+  work()
+  await checkpoints.keep(1)
+  await checkpoints.save('1', 'checkpoint: 1')
+  return checkpoints
+}
+
+const branches = (w: World): string[] => w.git('branch', '--format=%(refname:short)').trim().split('\n')
+
+describe('cleanup', () => {
+  it('S003-cleanup: back on the original branch, all changes uncommitted and unstaged, the branch gone, its tip archived', async () => {
+    const w = world()
+    const first = w.git('rev-parse', 'HEAD')
+    const checkpoints = await loop(w, () => {
+      w.write('work.txt', 'w')
+      w.write('a.txt', 'changed\n')
+    })
+    const tip = w.git('rev-parse', 'ralph/demo')
+    expect(w.git('log', '--format=%s').trim().split('\n')).toEqual([
+      'checkpoint: 1',
+      'initial state',
+      'first',
+    ])
+    const report = await checkpoints.finish('cleanup')
+    expect(w.git('rev-parse', '--abbrev-ref', 'HEAD').trim()).toBe('main')
+    expect(w.git('rev-parse', 'HEAD')).toBe(first)
+    expect(w.git('status', '--porcelain')).toBe(' M a.txt\n?? work.txt\n')
+    expect(branches(w)).toEqual(['main'])
+    expect(w.git('for-each-ref', '--format=%(objectname)', 'refs/ralph/demo/archive')).toBe(tip)
+    expect(report).toMatchObject({ loopPaths: ['a.txt', 'work.txt'], userPaths: [] })
+    expect((await checkpoints.finish('cleanup')).message).toContain('nothing is left')
+  })
+
+  it("G15: the user's staged, partly staged and untracked work is as it was where the loop did not touch it", async () => {
+    const w = copyWorld(dirty)
+    worlds.push(w)
+    const before = picture(w)
+    const checkpoints = await loop(w)
+    const report = await checkpoints.finish('cleanup')
+    const after = picture(w)
+    expect(after.index).toBe(before.index)
+    expect(after.status).toBe(`${before.status}?? work.txt\0`)
+    expect(after.files).toEqual({ ...before.files, 'work.txt': expect.any(String) as string })
+    expect(report.userPaths).toEqual(['a.txt', 'intended.txt', 'staged.txt', 'untracked.txt'])
+    expect(report.loopPaths).toEqual(['work.txt'])
+  })
+
+  it('G15: what was staged in a file that the loop went on with is unstaged, and the staged version is kept under a ref', async () => {
+    const w = copyWorld(dirty)
+    worlds.push(w)
+    const checkpoints = await loop(w, () => w.write('a.txt', 'loop\n'))
+    await checkpoints.finish('cleanup')
+    expect(w.git('status', '--porcelain', 'a.txt', 'staged.txt')).toBe(' M a.txt\nA  staged.txt\n')
+    const [kept = ''] = w
+      .git('for-each-ref', '--format=%(refname)', 'refs/ralph/demo/index')
+      .trim()
+      .split('\n')
+    expect(w.git('show', `${kept}:a.txt`)).toBe('one\nstaged\n')
+  })
+
+  it('G7: returns to a detached commit', async () => {
+    const w = world()
+    const commit = w.git('rev-parse', 'HEAD')
+    w.git('checkout', '-q', '--detach')
+    const checkpoints = await loop(w)
+    await checkpoints.finish('cleanup')
+    expect(w.git('rev-parse', 'HEAD')).toBe(commit)
+    expect(() => w.git('symbolic-ref', '-q', 'HEAD')).toThrow('symbolic-ref')
+    expect(w.git('status', '--porcelain')).toBe('?? work.txt\n')
+  })
+
+  it('G8: returns to a branch without a commit', async () => {
+    const w = world({ commit: false })
+    w.write('staged.txt', 's')
+    w.git('add', '-A')
+    w.write('untracked.txt', 'u')
+    const checkpoints = await loop(w)
+    await checkpoints.finish('cleanup')
+    expect(w.git('symbolic-ref', 'HEAD').trim()).toBe('refs/heads/main')
+    expect(w.git('status', '--porcelain')).toBe('A  staged.txt\n?? untracked.txt\n?? work.txt\n')
+  })
+
+  it('G6: after a crash the original branch comes from the journal, in a new process too', async () => {
+    const w = world()
+    await loop(w)
+    await expect(w.checkpoints().preflight('start')).rejects.toMatchObject({
+      code: 'branch_exists',
+      exitCode: 2,
+    })
+    expect((await w.checkpoints().preflight('resume')).originalBranch).toBe('main')
+    await w.checkpoints().finish('cleanup')
+    expect(w.git('symbolic-ref', 'HEAD').trim()).toBe('refs/heads/main')
+  })
+
+  it('G13: the original branch moved without a conflict: merged, uncommitted', async () => {
+    const w = world()
+    const checkpoints = await loop(w, () => w.write('a.txt', 'loop\n'))
+    moveMain(w, 'src/b.txt', 'moved\n')
+    await checkpoints.finish('cleanup')
+    expect(w.git('status', '--porcelain')).toBe(' M a.txt\n')
+    expect([w.read('a.txt'), w.read('src/b.txt')]).toEqual(['loop\n', 'moved\n'])
+  })
+
+  it('G13: the original branch moved with a conflict: nothing is touched', async () => {
+    const w = world()
+    const checkpoints = await loop(w, () => w.write('a.txt', 'loop\n'))
+    moveMain(w, 'a.txt', 'moved\n')
+    const before = picture(w)
+    await expect(checkpoints.finish('cleanup')).rejects.toMatchObject({
+      code: 'finish_conflict',
+      exitCode: 1,
+    })
+    expect(picture(w)).toEqual(before)
+    expect(await checkpoints.recover()).toBe('')
+  })
+
+  it('G13: changes of the user that the merge would overwrite are in the way: nothing is touched', async () => {
+    const w = world()
+    const checkpoints = await loop(w)
+    moveMain(w, 'new.txt', 'from main\n')
+    w.write('new.txt', 'from the user\n')
+    await expect(checkpoints.finish('cleanup')).rejects.toMatchObject({ code: 'finish_conflict' })
+    expect(w.read('new.txt')).toBe('from the user\n')
+  })
+
+  it('works later, after the user has gone back to the original branch', async () => {
+    const w = world()
+    const checkpoints = await loop(w, () => w.write('a.txt', 'loop\n'))
+    await checkpoints.finish('keep')
+    w.git('switch', '-q', 'main')
+    w.write('own.txt', 'mine')
+    await w.checkpoints().finish('cleanup')
+    expect(w.git('status', '--porcelain')).toBe(' M a.txt\n?? own.txt\n')
+    expect(branches(w)).toEqual(['main'])
+  })
+
+  it('keeps what was changed by hand after the last checkpoint', async () => {
+    const w = world()
+    const checkpoints = await loop(w)
+    w.write('by-hand.txt', 'h')
+    await checkpoints.finish('cleanup')
+    expect(w.git('status', '--porcelain')).toBe('?? by-hand.txt\n?? work.txt\n')
+  })
+})
+
+describe('keep, later, fresh', () => {
+  it('S003-keep: stays on the branch with all commits', async () => {
+    const w = world()
+    const checkpoints = await loop(w)
+    const before = picture(w)
+    await checkpoints.finish('later')
+    await checkpoints.finish('keep')
+    expect(picture(w)).toEqual(before)
+    expect(w.git('symbolic-ref', 'HEAD').trim()).toBe('refs/heads/ralph/demo')
+  })
+
+  it('G5: an existing branch is refused, and with --fresh archived first; G6: the original stays main', async () => {
+    const w = world()
+    const checkpoints = await loop(w)
+    await checkpoints.finish('keep')
+    const tip = w.git('rev-parse', 'ralph/demo').trim()
+    w.journal.splice(0)
+    const fresh = w.checkpoints()
+    await expect(fresh.start('start')).rejects.toMatchObject({ code: 'branch_exists' })
+    expect((await fresh.preflight('fresh')).originalBranch).toBe('main')
+    await fresh.start('fresh')
+    expect(w.git('for-each-ref', '--format=%(objectname)', 'refs/ralph/demo/archive')).toContain(tip)
+    expect(w.git('for-each-ref', '--format=%(refname)', 'refs/ralph/demo/earlier')).toContain('attempts/1')
+    await fresh.finish('cleanup')
+    expect(w.git('status', '--porcelain')).toBe('?? work.txt\n')
+  })
+
+  it("G3: an agent that left the branch and says COMPLETE: its work and its commits are on ralph's branch", async () => {
+    const w = world()
+    const checkpoints = w.checkpoints()
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    const main = w.git('rev-parse', 'main')
+    w.write('work.txt', 'w')
+    w.git('add', '-A')
+    w.git('stash', '-q')
+    w.git('checkout', '-q', 'main')
+    w.git('stash', 'pop', '-q')
+    w.git('commit', '-qm', 'on main')
+    const kept = await checkpoints.keep(1)
+    expect(kept.warnings.join()).toContain('the agent moved main')
+    expect(kept.commits).toHaveLength(1)
+    const { changed } = await checkpoints.save('1', 'checkpoint: 1')
+    expect(changed).toBe(true)
+    expect(w.git('rev-parse', 'main')).toBe(main)
+    expect(w.git('rev-parse', 'refs/ralph/demo/moved/1/heads/main').trim()).toBe(kept.commits[0])
+    expect(w.git('show', 'ralph/demo:work.txt')).toBe('w')
+    expect(w.git('status', '--porcelain')).toBe('')
+    await checkpoints.ensure('2')
+  })
+
+  it("an agent's own commits stay in the history of a complete story", async () => {
+    const w = world()
+    const checkpoints = w.checkpoints()
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    w.write('work.txt', 'w')
+    w.git('add', '-A')
+    w.git('commit', '-qm', 'by the agent')
+    const kept = await checkpoints.keep(1)
+    expect(kept).toMatchObject({ changed: true, historyRewritten: false, warnings: [] })
+    await checkpoints.save('1', 'checkpoint: 1')
+    expect(w.git('log', '--format=%s').trim().split('\n')).toEqual([
+      'checkpoint: 1',
+      'by the agent',
+      'initial state',
+      'first',
+    ])
+  })
+})
+
+describe('a work tree of its own', () => {
+  it('G28: the checkout is untouched while the loop runs; cleanup carries the work into it, uncommitted', async () => {
+    const w = world()
+    w.write('openspec/changes/demo/tasks.md', '- [ ] one\n')
+    w.write('own.txt', 'mine')
+    const before = picture(w)
+    const { repository, brought } = await addWorktree(w.gitPort, {
+      change: 'demo',
+      changeFolder: 'openspec/changes/demo',
+    })
+    expect(repository.worktree).toBe(join(w.root, 'repo-ralph-demo'))
+    expect(brought).toEqual(['openspec/changes/demo'])
+    const checkpoints = w.checkpoints('branch', { git: w.gitPort.at(repository), home: w.gitPort, brought })
+    expect((await checkpoints.preflight('start')).originalBranch).toBe('main')
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    writeFileSync(join(repository.worktree, 'a.txt'), 'loop\n')
+    writeFileSync(join(repository.worktree, 'openspec/changes/demo/tasks.md'), '- [x] one\n')
+    w.write('src/b.txt', 'user\n')
+    w.git('commit', '-qam', 'the user goes on')
+    const main = w.git('rev-parse', 'main')
+    await checkpoints.keep(1)
+    await checkpoints.save('1', 'checkpoint: 1')
+    expect(w.git('rev-parse', 'main')).toBe(main)
+    expect(filesOf(w.dir)).toEqual({ ...before.files, 'src/b.txt': expect.any(String) as string })
+    await checkpoints.finish('cleanup')
+    expect(w.git('status', '--porcelain', '-uall')).toBe(
+      ' M a.txt\n?? openspec/changes/demo/tasks.md\n?? own.txt\n',
+    )
+    expect(w.read('openspec/changes/demo/tasks.md')).toBe('- [x] one\n')
+    expect(branches(w)).not.toContain('ralph/demo')
+    await removeWorktree(w.gitPort, repository)
+    expect(existsSync(repository.worktree)).toBe(false)
+  })
+
+  it('refuses to carry the work over changes of the user, and to remove a tree that holds work', async () => {
+    const w = world()
+    const { repository } = await addWorktree(w.gitPort, {
+      change: 'demo',
+      changeFolder: 'openspec/changes/demo',
+      dir: '../elsewhere',
+    })
+    const checkpoints = w.checkpoints('branch', {
+      git: w.gitPort.at(repository),
+      home: w.gitPort,
+      brought: [],
+    })
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    writeFileSync(join(repository.worktree, 'a.txt'), 'loop\n')
+    await expect(removeWorktree(w.gitPort, repository)).rejects.toMatchObject({ code: 'repository_state' })
+    await checkpoints.keep(1)
+    await checkpoints.save('1', 'checkpoint: 1')
+    w.write('a.txt', 'user\n')
+    const before = picture(w)
+    await expect(checkpoints.finish('cleanup')).rejects.toMatchObject({ code: 'finish_conflict' })
+    expect(picture(w)).toEqual(before)
+  })
+})
+
+function dirty(w: World): void {
+  w.write('a.txt', 'one\nstaged\n')
+  w.git('add', 'a.txt')
+  w.write('a.txt', 'one\nstaged\nunstaged\n')
+  w.write('staged.txt', 's\n')
+  w.git('add', 'staged.txt')
+  w.write('intended.txt', 'i\n')
+  w.git('add', '-N', 'intended.txt')
+  w.write('untracked.txt', 'u\n')
+}
+
+/** A commit on main, made without leaving the branch. */
+function moveMain(w: World, path: string, content: string): void {
+  w.git('worktree', 'add', '-q', '../side', 'main')
+  writeFileSync(join(w.root, 'side', path), content)
+  w.git('-C', '../side', 'add', '-A')
+  w.git('-C', '../side', 'commit', '-qm', 'moved')
+  w.git('worktree', 'remove', '../side')
+}

@@ -1,0 +1,11 @@
+// G25 for the branch strategy.
+import { testKills } from './kill.ts'
+
+testKills('branch', [
+  ['start', []],
+  ['keep', ['start', 'ensure', 'agent']],
+  ['restore', ['start', 'ensure', 'agent', 'keep']],
+  ['save', ['start', 'ensure', 'agent', 'keep']],
+  ['finish', ['start', 'ensure', 'agent', 'keep', 'save']],
+  ['finish', ['start', 'ensure', 'agent', 'keep', 'save', 'elsewhere']],
+])

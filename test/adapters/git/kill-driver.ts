@@ -1,0 +1,48 @@
+// Runs one checkpoint operation in a process of its own, so that a shim can kill it between two git commands.
+import { appendFileSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { branchCheckpoints } from '../../../src/adapters/git/branch.ts'
+import { gitIn } from '../../../src/adapters/git/git.ts'
+import { stashCheckpoints } from '../../../src/adapters/git/stash.ts'
+import type { EventBody, LoopEvent } from '../../../src/core/event.ts'
+import type { Checkpoints } from '../../../src/ports.ts'
+
+export const killable = {
+  start: (checkpoints: Checkpoints) => checkpoints.start('start'),
+  ensure: (checkpoints: Checkpoints) => checkpoints.ensure('1'),
+  keep: (checkpoints: Checkpoints) => checkpoints.keep(1),
+  save: (checkpoints: Checkpoints) => checkpoints.save('1', 'checkpoint: 1'),
+  restore: (checkpoints: Checkpoints) => checkpoints.restore(),
+  finish: (checkpoints: Checkpoints) => checkpoints.finish('cleanup'),
+}
+export type Killable = keyof typeof killable
+
+export function openCheckpoints(
+  dir: string,
+  journal: string,
+  strategy: string,
+  env: NodeJS.ProcessEnv,
+): Checkpoints {
+  const gitDir = join(dir, '.git')
+  const read = (): LoopEvent[] =>
+    readFileSync(journal, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as LoopEvent)
+  return (strategy === 'branch' ? branchCheckpoints : stashCheckpoints)({
+    git: gitIn({ worktree: dir, gitDir, gitCommonDir: gitDir }, { timeoutMs: 30_000, env }),
+    change: 'demo',
+    writeAhead: (body: EventBody) => {
+      appendFileSync(journal, `${JSON.stringify(body)}\n`)
+      return Promise.resolve()
+    },
+    history: () => Promise.resolve(read()),
+    protectedPaths: ['.claude/loop-state.json*'],
+    clock: { now: () => Date.UTC(2026, 0, 1) },
+  })
+}
+
+const [dir, journal, strategy, operation] = process.argv.slice(2)
+if (process.env['RALPH_KILL_DRIVER'] === '1' && dir && journal && strategy && operation) {
+  await killable[operation as Killable](openCheckpoints(dir, journal, strategy, process.env))
+}

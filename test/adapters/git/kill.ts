@@ -1,0 +1,216 @@
+// The kill test itself, for one strategy: every git command of every operation, killed before and after it.
+import { execFileSync, spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildSync } from 'esbuild'
+import { afterAll, describe, expect, it } from 'vitest'
+import { killable, openCheckpoints, type Killable } from './kill-driver.ts'
+import { filesOf, makeWorld, type Strategy } from './world.ts'
+
+/** What has happened before the operation that is killed. */
+type Prelude = readonly (Killable | 'agent' | 'elsewhere')[]
+
+export function testKills(strategy: Strategy, preludes: readonly (readonly [Killable, Prelude])[]): void {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'ralph-kill-')))
+  afterAll(() => rmSync(root, { recursive: true, force: true }))
+  const driver = join(root, 'driver.mjs')
+  buildSync({
+    entryPoints: [join(import.meta.dirname, 'kill-driver.ts')],
+    outfile: driver,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+  })
+  const shim = makeShim(root)
+
+  describe(`G25: checkpoints by ${strategy}`, () => {
+    it.each(preludes)(
+      '%s, killed between any two git commands, is finished or undone (after %s)',
+      async (operation, prelude) => {
+        const template = join(root, `template-${operation}-${prelude.length}`)
+        const { env, name } = await prepare(template, strategy, prelude)
+        const copy = (to: string): { dir: string; journal: string } => {
+          rmSync(to, { recursive: true, force: true })
+          execFileSync('cp', ['-a', template, to])
+          return { dir: join(to, name), journal: join(to, 'journal') }
+        }
+        const run = (place: { dir: string; journal: string }, at: number, when: string): string[] => {
+          const count = join(place.dir, '..', 'count')
+          mkdirSync(count)
+          spawnSync(process.execPath, [driver, place.dir, place.journal, strategy, operation], {
+            env: {
+              ...env,
+              PATH: `${shim}:${env['PATH']}`,
+              RALPH_KILL_DRIVER: '1',
+              SHIM_COUNT: count,
+              SHIM_AT: `${at}`,
+              SHIM_WHEN: when,
+            },
+          })
+          return readdirSync(count)
+            .sort((a, b) => Number(a) - Number(b))
+            .map((n) => readFileSync(join(count, n), 'utf8'))
+        }
+        const whole = copy(join(root, 'whole'))
+        const before = view(whole.dir, env)
+        const commands = run(whole, 0, 'never')
+        const after = view(whole.dir, env)
+        rmSync(join(root, 'whole'), { recursive: true })
+        expect(commands.length).toBeGreaterThan(3)
+
+        for (let at = 1; at <= commands.length; at += 1) {
+          // What only reads leaves the same state before and after.
+          for (const when of readsOnly(commands[at - 1] ?? '') ? ['before'] : ['before', 'after']) {
+            const place = copy(join(root, 'killed'))
+            run(place, at, when)
+            const where = `${operation}: killed ${when} git command ${at} of ${commands.length}`
+            const checkpoints = openCheckpoints(place.dir, place.journal, strategy, env)
+            await checkpoints.recover()
+            expect(await checkpoints.recover(), where).toBe('')
+            if (!isDone(place.journal, operation)) {
+              expect(visible(view(place.dir, env)), where).toEqual(visible(before))
+              await killable[operation](checkpoints)
+            }
+            expect(view(place.dir, env), where).toEqual(after)
+          }
+        }
+      },
+    )
+  })
+}
+
+function readsOnly(command: string): boolean {
+  const word =
+    command
+      .replace(/-c \S+ /g, '')
+      .split(' ')
+      .find((argument) => !argument.startsWith('-')) ?? ''
+  return [
+    'status',
+    'ls-files',
+    'for-each-ref',
+    'rev-parse',
+    'ls-tree',
+    'diff-tree',
+    'merge-base',
+    'rev-list',
+  ].includes(word)
+}
+
+function makeShim(root: string): string {
+  const folder = join(root, 'bin')
+  mkdirSync(folder)
+  const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim()
+  const script = `#!/bin/sh
+set -C
+n=1
+while ! { echo "$*" > "$SHIM_COUNT/$n"; } 2>/dev/null; do n=$((n + 1)); done
+[ "$n$SHIM_WHEN" = "\${SHIM_AT}before" ] && { kill -9 $PPID; exit 1; }
+"${real}" "$@"
+code=$?
+[ "$n$SHIM_WHEN" = "\${SHIM_AT}after" ] && kill -9 $PPID
+exit $code
+`
+  writeFileSync(join(folder, 'git'), script)
+  chmodSync(join(folder, 'git'), 0o755)
+  return folder
+}
+
+async function prepare(
+  to: string,
+  strategy: Strategy,
+  prelude: Prelude,
+): Promise<{ env: NodeJS.ProcessEnv; name: string }> {
+  const world = makeWorld()
+  const { env, dir } = world
+  world.git('branch', 'other')
+  world.write('a.txt', 'one\nstaged\n')
+  world.git('add', 'a.txt')
+  world.write('a.txt', 'one\nstaged\nunstaged\n')
+  world.write('untracked.txt', 'u')
+  world.write('.env', 'S')
+  mkdirSync(join(dir, 'empty'))
+  const journal = join(world.root, 'journal')
+  writeFileSync(journal, '')
+  const checkpoints = openCheckpoints(dir, journal, strategy, env)
+  for (const step of prelude) {
+    if (step === 'agent') {
+      world.write('src/b.txt', 'agent\n')
+      world.git('commit', '-qam', 'agent')
+      world.git('branch', '-f', 'other', 'HEAD')
+      world.git('checkout', '-q', '-b', 'mine')
+      world.write('new.txt', 'n')
+      world.git('rm', '-qf', 'run.sh')
+    } else if (step === 'elsewhere') {
+      world.git(
+        'update-ref',
+        'refs/heads/main',
+        world.git('commit-tree', '-p', 'main', '-m', 'moved', await movedTree(world.gitPort)).trim(),
+      )
+    } else {
+      await killable[step](checkpoints)
+    }
+  }
+  cpSync(world.root, to, { recursive: true, verbatimSymlinks: true })
+  world.end()
+  return {
+    env: { ...env, HOME: join(to, 'home'), GIT_CONFIG_GLOBAL: join(to, 'home', '.gitconfig') },
+    name: 'repo',
+  }
+}
+
+/** The tree of main with one file more. */
+async function movedTree(git: ReturnType<typeof makeWorld>['gitPort']): Promise<string> {
+  const blob = await git.line(['hash-object', '-w', '--stdin'], { input: 'moved\n' })
+  const entries = await git.line(['ls-tree', 'main'])
+  return await git.line(['mktree'], { input: `${entries}\n100644 blob ${blob}\tmoved.txt\n` })
+}
+
+/** Everything that has to be equal; commits by their trees, because their times differ. */
+function view(dir: string, env: NodeJS.ProcessEnv): Record<string, unknown> {
+  const git = (...args: string[]): string =>
+    spawnSync('git', args, { cwd: dir, env, encoding: 'utf8' }).stdout
+  return {
+    files: filesOf(dir),
+    head: readFileSync(join(dir, '.git', 'HEAD'), 'utf8'),
+    refs: git('for-each-ref', '--format=%(refname) %(tree) %(contents:subject)'),
+    stashes: git('stash', 'list', '--format=%T %gs'),
+    index: git('ls-files', '-s', '-v'),
+    status: git('status', '--porcelain', '-uall'),
+    log: git('log', '--format=%T %s'),
+  }
+}
+
+/** What a person sees; an operation that was undone may leave refs of ralph's own. */
+function visible(seen: Record<string, unknown>): Record<string, unknown> {
+  const refs = String(seen['refs'])
+    .split('\n')
+    .filter((line) => !line.startsWith('refs/ralph/'))
+  return { ...seen, refs }
+}
+
+function isDone(journal: string, operation: Killable): boolean {
+  const events = readFileSync(journal, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, string>)
+  const op = operation === 'ensure' ? 'take' : operation
+  const last = events.findLastIndex((event) => event['type'] === 'git.began')
+  const steps = events.slice(last)
+  return (
+    events[last]?.['op'] === op &&
+    steps.some((e) => e['type'] === 'git.ended') &&
+    !steps.some((e) => e['step'] === 'undone')
+  )
+}
