@@ -1,9 +1,9 @@
 // Parses OpenSpec's spec files: requirements with their scenarios, in a change's deltas and in the current specs.
 import { readLines, type Line } from './tasks-lines.ts'
 
-export type DeltaKind = 'ADDED' | 'MODIFIED' | 'REMOVED' | 'RENAMED' | 'CURRENT'
+type DeltaKind = 'ADDED' | 'MODIFIED' | 'REMOVED' | 'RENAMED' | 'CURRENT'
 
-export interface Scenario {
+interface Scenario {
   readonly name: string
   /** As written, list markers and stars taken off. */
   readonly steps: readonly string[]

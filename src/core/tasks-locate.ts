@@ -4,7 +4,7 @@ import { normalised } from './tasks-names.ts'
 import type { PlanBox } from './tasks-story.ts'
 
 /** How many open root tasks an agent is given at a time: splitting the story itself would change ids while boxes get ticked. */
-export const openRootsPerIteration = 8
+const openRootsPerIteration = 8
 
 export type Located =
   | { readonly kind: 'found'; readonly box: PlanBox }

@@ -12,7 +12,7 @@ export interface OpenSpecCli {
   run(args: readonly string[], cwd: string): Promise<CliAnswer>
 }
 
-export type CliAnswer =
+type CliAnswer =
   | { readonly ok: true; readonly json: unknown }
   | { readonly ok: false; readonly json: unknown; readonly message: string; readonly fix: string }
 

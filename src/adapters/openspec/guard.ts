@@ -114,7 +114,7 @@ export async function archivedNames(changeDir: string): Promise<string[]> {
   }
 }
 
-export function isInside(base: string, path: string): boolean {
+function isInside(base: string, path: string): boolean {
   return path === base || path.startsWith(`${base}/`)
 }
 

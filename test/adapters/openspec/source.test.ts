@@ -78,6 +78,8 @@ describe('judge', () => {
     await source.guard()
     await edit(tasks, '[ ] 1.2 two', '[x] 1.2 two\n  a note')
     expect(await source.judge('1')).toEqual({ putBack: [], lost: '', ticked: 1, stillOpen: 0, notAsked: 0 })
+    // A ralph that died right after judging judges again.
+    expect(await source.judge('1')).toMatchObject({ putBack: [], ticked: 1, stillOpen: 0 })
     expect(await text()).toBe(someTasks.replace('[ ] 1.2 two', '[x] 1.2 two\n  a note'))
   })
 
