@@ -81,7 +81,7 @@ export function promiseScanner(): PromiseScanner {
       const carriesCr = partial.text.endsWith('\r')
       if (carriesCr) partial = { ...partial, text: partial.text.slice(0, -1) }
       const chunk = carriesCr ? `\r${text}` : text
-      const lastBreak = Math.max(chunk.lastIndexOf('\n'), chunk.slice(0, -1).lastIndexOf('\r'))
+      const lastBreak = lastBreakOf(chunk)
       if (lastBreak === -1) {
         partial = grow(partial, chunk)
         return
@@ -139,8 +139,17 @@ function grow(line: Line, text: string): Line {
   return { text: whole.slice(-lineLimit / 2), head, hasCutHead: true }
 }
 
+/** A CR at the very end is left for the next chunk. */
+function lastBreakOf(chunk: string): number {
+  const lf = chunk.lastIndexOf('\n')
+  // Looking backwards for what is not there costs more than all the rest of a flood.
+  return chunk.includes('\r') ? Math.max(lf, chunk.slice(0, -1).lastIndexOf('\r')) : lf
+}
+
+/** One-letter searches first: they are the cheap ones. */
 function canMatter(text: string, open: OpenTag | undefined): boolean {
-  return open !== undefined || text.includes('promise') || text.includes('```') || text.includes('~~~')
+  if (open !== undefined || text.includes('```') || text.includes('~~~')) return true
+  return text.includes('<') && text.includes('promise')
 }
 
 /** A list dash or number, bold, backticks: what Markdown writes around a line that stands alone. */

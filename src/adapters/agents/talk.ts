@@ -26,9 +26,8 @@ export function talk(tell: (text: string) => void): Talk {
   }
   return {
     add(text) {
-      const whole = waiting + text
-      hasGap ||= whole.length > pieceLimit
-      waiting = whole.slice(-pieceLimit)
+      hasGap ||= waiting.length + text.length > pieceLimit
+      waiting = (waiting + text.slice(-pieceLimit)).slice(-pieceLimit)
       const pauseMs = told < soonTold ? shortPauseMs : longPauseMs
       const leftMs = lastTold + pauseMs - performance.now()
       if (leftMs <= 0) flush()

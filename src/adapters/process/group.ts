@@ -104,7 +104,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     stopIdle()
     if (climbing === undefined) await drained(child, { quietMs: 250, longestMs: 1000 })
     const leftBehind = climbing === undefined ? findAlive(quarry).length : 0
-    const survivors = await (climbing ?? reap(quarry, sweepLadder))
+    const survivors = await (climbing ?? (leftBehind === 0 ? [] : reap(quarry, sweepLadder)))
     // All writers are dead: what is left in the pipe is finite, and its end certain unless a survivor holds it.
     await drained(child, { quietMs: survivors.length > 0 ? 100 : 1000, longestMs: 60_000 })
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy()
