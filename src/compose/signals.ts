@@ -11,7 +11,7 @@ const exitCodes = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 }
 export function handleSignals(loop: Loop, force: () => void): () => void {
   let asked = false
   const onSignal = (signal: (typeof signals)[number]): void => {
-    if (!asked) {
+    if (!asked || loop.state.phase === 'choosing') {
       asked = true
       loop.stop(signal)
       return

@@ -17,6 +17,8 @@ export interface Context {
   readonly begun: () => boolean
   readonly begin: () => Promise<void>
   readonly stopping: AbortSignal
+  /** Ends the completion question: a stop that led to it must not answer it, the next one does. */
+  readonly question: AbortSignal
   readonly agentStop: () => AbortSignal
 }
 
@@ -37,6 +39,8 @@ export async function perform(command: Command, context: Context): Promise<void>
     case 'open_iteration': {
       const { n, storyId, attempt, attempts, agent } = command
       const { checkpoint, maxIterations } = context.state()
+      // Before the record that an iteration is open: a recovery puts back what was guarded, never an earlier story's bytes.
+      await ports.spec.guard()
       return tell({
         type: 'iteration.started',
         n,
@@ -135,7 +139,6 @@ async function runAgent(command: Of<'run_agent'>, context: Context): Promise<voi
     ...(command.previousFailure !== undefined && { previousFailure: command.previousFailure }),
     ...(command.feedback !== undefined && { feedback: command.feedback }),
   })
-  await ports.spec.guard()
   await ports.usage.before(agent)
   const startedMs = ports.clock.monotonic()
   const ended = await ports.agent.work(
@@ -280,6 +283,7 @@ async function recordIteration(context: Context): Promise<void> {
     current.ended?.usage ?? current.usage,
     current.ended?.session_id ?? current.sessionId,
     current.ended?.model ?? context.state().settings?.model,
+    { started: current.started, hurry: context.state().stop !== undefined },
   )
   if (measured.warning !== '') await tell({ type: 'warning', code: 'usage', message: measured.warning })
   // A plan that cannot be read is never "done"; the next reading of it stops the loop with its own error.
@@ -348,8 +352,7 @@ async function askChoice(context: Context): Promise<void> {
   const summary = state.outcome?.reason ?? ''
   const choice = await ports.human.choose(
     { originalBranch: state.originalBranch, branch: state.branch, summary },
-    // A stop that has led here already must not answer the question.
-    new AbortController().signal,
+    context.question,
   )
   await tell({ type: 'choice.made', choice })
 }

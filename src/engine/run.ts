@@ -48,6 +48,7 @@ export function createLoop(
   let durable: Promise<unknown> = Promise.resolve()
   /** Ends a gate, a wait or a question. */
   const stopping = new AbortController()
+  const question = new AbortController()
   /** Ends the agent of the open iteration, with the reason. */
   let agentStop = new AbortController()
 
@@ -78,6 +79,7 @@ export function createLoop(
     },
     state: () => state,
     stopping: stopping.signal,
+    question: question.signal,
     agentStop: () => agentStop.signal,
   }
 
@@ -88,6 +90,11 @@ export function createLoop(
     tell,
     stop(signal) {
       if (state.phase === 'ended' || state.phase === 'completing') return
+      if (state.phase === 'choosing') {
+        // The loop is over already; a signal now answers the question with "later".
+        question.abort()
+        return
+      }
       // The record that ralph ends the agent stands before the signal goes out (R18).
       tell({ type: 'stop.requested', signal }).catch(() => undefined)
       stopping.abort('stopped')

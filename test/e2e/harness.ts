@@ -8,7 +8,8 @@ import { onTestFinished } from 'vitest'
 import type { LoopEvent } from '../../src/core/event.ts'
 import type { StateFile } from '../../src/core/state-file.ts'
 
-export const program = resolve(import.meta.dirname, '../../dist/main.js')
+/** RALPH_PROGRAM: another build of it, such as the one of a fresh clone. */
+export const program = process.env['RALPH_PROGRAM'] ?? resolve(import.meta.dirname, '../../dist/main.js')
 
 export interface Scratch {
   /** Home and everything else of this test; removed at its end. */

@@ -91,6 +91,7 @@ describe('plain lines', () => {
   it('G13: a cleanup that could not be done is not called done', () => {
     const { out } = plain([
       event(started),
+      event({ type: 'checkpoint.saved', message: 'initial state', commit: 'c'.repeat(40), changed: true }),
       event({ type: 'loop.finished', choice: 'cleanup', ok: false, message: 'main has moved' }),
       event({ ...complete, choice: 'cleanup' }),
     ])

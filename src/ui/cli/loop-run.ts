@@ -67,12 +67,14 @@ async function perform(
   const printer = printerFor(context, settings.config.json)
   const human = humanAt({ ...context.io, isQuiet: settings.config.json, before: () => printer.pause() })
   try {
-    const { exitCode } = await work({
+    const { exitCode, note } = await work({
       settings,
       human,
       readerGone: context.readerGone,
       tell: (event) => printer.tell(event),
     })
+    // With --json stdout is for events.
+    if (note !== undefined) context.io.stderr.write(`${note}\n`)
     context.exitWith(exitCode)
   } finally {
     printer.close()

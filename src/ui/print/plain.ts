@@ -27,8 +27,10 @@ export function createLines(
   let started: Started | undefined
   let finished: Ending['finished']
   let lastFailed: number | undefined
+  let begun = false
   return (event) => {
     if (event.type === 'loop.started') started = event
+    if (event.type === 'checkpoint.saved' || (event.type === 'loop.started' && event.resumed)) begun = true
     if (event.type === 'loop.finished') finished = { ok: event.ok, message: event.message }
     if (event.type === 'iteration.ended') {
       const { verdict, n, attempt_ref: ref } = event.iteration
@@ -37,6 +39,7 @@ export function createLines(
     if (event.type === 'complete') {
       const ending = {
         complete: event,
+        begun,
         ...(started && { started }),
         ...(finished && { finished }),
         ...(lastFailed !== undefined && { lastFailed }),

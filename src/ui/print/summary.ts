@@ -9,6 +9,8 @@ type Complete = Extract<LoopEvent, { type: 'complete' }>
 
 export interface Ending {
   readonly complete: Complete
+  /** Whether the repository was touched at all. */
+  readonly begun: boolean
   /** Absent when the loop ended before it began. */
   readonly started?: Started
   /** What became of the choice; a cleanup that failed has moved nothing. */
@@ -42,9 +44,9 @@ export function statusWord(status: LoopStatus | '', paint: Paint): string {
   return status === 'running' || status === 'starting' ? paint.cyan(status) : paint.red(paint.bold(status))
 }
 
-function whereLine({ started, complete, finished }: Ending): readonly string[] {
+function whereLine({ started, complete, finished, begun }: Ending): readonly string[] {
   if (finished?.ok && finished.message !== '') return [oneLine(finished.message)]
-  if (started === undefined) return []
+  if (started === undefined || !begun) return ['nothing in the repository was changed']
   const branch = oneLine(started.branch)
   const original = branchName(started.original_branch)
   if (started.branch === started.original_branch) return [`the work is in your tree, on ${original}`]

@@ -1,0 +1,135 @@
+// The built program on a real pseudo terminal: title, question, Ctrl-C, and what is left of the terminal.
+import { spawn } from '@lydell/node-pty'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { goodAgent, program, scratch, tasksOf } from './harness.ts'
+import type { Scratch } from './harness.ts'
+
+interface Terminal {
+  raw(): string
+  until(wanted: (raw: string) => boolean): Promise<void>
+  type(keys: string): void
+  kill(signal: string): void
+  readonly exited: Promise<{ exitCode: number; signal?: number | undefined }>
+}
+
+/** A shell on the terminal, as a user has one: what the program leaves behind is seen by what the shell says after it. */
+function terminal(at: Scratch, command: string): Terminal {
+  const env = Object.fromEntries(
+    Object.entries({ ...at.env, TERM: 'xterm-256color', PS1: '' }).filter(([, value]) => value !== undefined),
+  ) as Record<string, string>
+  // As an interactive shell does: a Ctrl-C is for the program, the shell goes on after it.
+  const pty = spawn('sh', ['-c', `trap : INT; ${command}`], { cols: 100, rows: 30, cwd: at.repo, env })
+  let raw = ''
+  const watchers = new Set<() => void>()
+  pty.onData((data) => {
+    raw += data
+    for (const look of watchers) look()
+  })
+  const exited = new Promise<{ exitCode: number; signal?: number | undefined }>((done) => pty.onExit(done))
+  onTestFinished(() => {
+    try {
+      pty.kill('SIGKILL')
+    } catch {
+      // It has ended.
+      raw += ''
+    }
+  })
+  return {
+    raw: () => raw,
+    until: (wanted) =>
+      new Promise((done, fail) => {
+        const look = (): void => {
+          if (!wanted(raw)) return
+          watchers.delete(look)
+          done()
+        }
+        watchers.add(look)
+        exited.then(() => fail(new Error(`ended before it was seen\n${raw}`)), fail)
+        look()
+      }),
+    type: (keys) => pty.write(keys),
+    kill: (signal) => pty.kill(signal),
+    exited,
+  }
+}
+
+const loop = (agent: string, more = ''): string =>
+  `"${process.execPath}" "${program}" loop demo --agent-command '${agent}' ${more}`
+const hanging = 'echo working; exec tail -f /dev/null'
+
+describe('on a terminal', () => {
+  test('S004-title: the title tells the iteration and then the status, and is put back at the end', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const screen = terminal(at, loop(goodAgent, '--on-complete keep'))
+    expect((await screen.exited).exitCode).toBe(0)
+    const raw = screen.raw()
+    const first = raw.indexOf('\u001B]0;Ralph: demo [1/4]\u0007')
+    const last = raw.indexOf('\u001B]0;Ralph: demo [done]\u0007')
+    expect(first).toBeGreaterThan(-1)
+    expect(last).toBeGreaterThan(first)
+    expect(raw.indexOf('\u001B[23;0t')).toBeGreaterThan(last)
+  })
+
+  test('the completion question says what each choice does, by name of the branch; cleanup is done', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const screen = terminal(at, loop(goodAgent))
+    await screen.until((raw) => raw.includes('cleanup, keep or later?'))
+    expect(screen.raw()).toMatch(/back to main/)
+    expect(screen.raw()).toMatch(/stay on ralph\/demo/)
+    screen.type('c\r')
+    expect((await screen.exited).exitCode).toBe(0)
+    expect(at.git('branch', '--show-current')).toBe('main')
+  })
+
+  test('R5: Ctrl-C once ends the agent, records it, asks, and exits 130', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const screen = terminal(at, `${loop(hanging)}; echo "code $?"; stty -a`)
+    await screen.until((raw) => raw.includes('working'))
+    screen.type('\u0003')
+    await screen.until((raw) => raw.includes('cleanup, keep or later?'))
+    screen.type('k\r')
+    await screen.exited
+    expect(screen.raw()).toContain('code 130')
+    expect(screen.raw()).toMatch(/ icanon/)
+    expect(screen.raw()).toMatch(/ echo /)
+    expect(at.state()).toMatchObject({ status: 'stopped' })
+    expect(at.state().iterations).toHaveLength(1)
+  })
+
+  test('R5: Ctrl-C twice forces; the terminal is sane and the next command puts the run in order', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const stubborn = 'trap "" INT TERM; echo working; while :; do sleep 1; done'
+    const status = `"${process.execPath}" "${program}" status`
+    const screen = terminal(at, `${loop(stubborn)}; echo "code $?"; stty -a; ${status}`)
+    await screen.until((raw) => raw.includes('working'))
+    screen.type('\u0003')
+    await screen.until((raw) => raw.includes('stopping (SIGINT)'))
+    screen.type('\u0003')
+    await screen.exited
+    expect(screen.raw()).toContain('code 130')
+    expect(screen.raw()).toMatch(/ icanon/)
+    expect(at.state()).toMatchObject({ status: 'stopped' })
+    expect(at.state().iterations).toHaveLength(1)
+  })
+
+  test('R11: killed with -9 in mid-run it leaves the terminal sane', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const screen = terminal(at, `${loop(hanging)}; stty -a; "${process.execPath}" "${program}" stop`)
+    await screen.until((raw) => raw.includes('working'))
+    process.kill(at.state().terminal_pid, 'SIGKILL')
+    await screen.exited
+    expect(screen.raw()).toMatch(/ icanon/)
+    expect(screen.raw()).toMatch(/ echo /)
+    expect(screen.raw()).not.toContain('\u001B[?25l')
+    expect(at.state()).toMatchObject({ status: 'stopped' })
+  })
+
+  test('a manual loop asks whether it is done', async () => {
+    const at = scratch({ tasks: '' })
+    const screen = terminal(at, loop(goodAgent, '--on-complete keep'))
+    await screen.until((raw) => raw.includes('done? yes, no or later?'))
+    screen.type('y\r')
+    expect((await screen.exited).exitCode).toBe(0)
+    expect(at.state()).toMatchObject({ status: 'done', done_criteria: 'manual' })
+  })
+})
