@@ -3,9 +3,11 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { publicEventSchema } from '../src/core/event.ts'
 import { stateFileSchema } from '../src/core/state-file.ts'
+import { configFileSchema } from '../src/config/schema.ts'
 
 const schemas = {
   'loop-state.schema.json': { title: 'ralph loop state, format version 1', schema: stateFileSchema },
+  'config.schema.json': { title: 'ralph.yaml', schema: configFileSchema },
   'event.schema.json': { title: 'ralph event, version 1', schema: publicEventSchema },
 }
 

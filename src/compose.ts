@@ -47,7 +47,7 @@ export function createApp(io: Io): App {
     clean: async ({ change, attempts }) => (await control()).cleanRun(await site(), change, attempts),
     status: async (change) => (await reports()).statusOf(await site(), change),
     history: async (change) => (await reports()).historyOf(await site(), change),
-    logs: async (request) => (await reports()).writeLogs(await site(), request),
+    logs: async (request) => (await import('./compose/logs.ts')).writeLogs(await site(), request),
     attempts: async (change) => (await reports()).attemptsOf(await site(), change),
     diff: async ({ change, n }) => (await reports()).diffOf(await site(), change, n),
     restore: async ({ change, n, to }) => (await reports()).restoreTo(await site(), change, n, to),
@@ -55,6 +55,11 @@ export function createApp(io: Io): App {
     doctor: async () => (await import('./compose/doctor.ts')).diagnose(io.cwd, io.env, attended),
     usage: async (request) => (await import('./compose/usage.ts')).usageReport(await site(), request),
     report: async ({ change, format }) =>
-      (await import('./compose/usage.ts')).runReportAs(await site(), change, format),
+      (await import('./compose/usage.ts')).runReportAs(
+        await site(),
+        change,
+        format,
+        io.stdout.columns ?? 100,
+      ),
   }
 }

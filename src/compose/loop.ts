@@ -22,6 +22,7 @@ import { loopSettings } from './settings.ts'
 import { knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { finishRun } from './control.ts'
+import { wrapUpOf } from './wrap-up.ts'
 import { enterWorktree } from './worktree.ts'
 
 type Mode = 'start' | 'fresh' | 'resume'
@@ -94,6 +95,7 @@ export async function runLoop(
         journal,
         clock: site.clock,
         human: request.human,
+        wrapUp: wrapUpOf(site, change, config),
         mode,
         transcript: (n) => join(run.paths.transcripts, `${n}.log`),
       },

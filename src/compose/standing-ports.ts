@@ -57,6 +57,7 @@ export async function standingPorts(site: Site, run: KnownRun): Promise<Standing
       journal,
       clock: site.clock,
       human: nobody,
+      wrapUp: () => Promise.resolve({ warnings: [] }),
       mode: 'resume',
       transcript: (n) => join(paths.transcripts, `${n}.log`),
     },

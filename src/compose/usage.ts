@@ -28,6 +28,7 @@ export async function runReportAs(
   site: Site,
   change: string | undefined,
   format: 'md' | 'html' | 'json' | 'text',
+  columns: number,
 ): Promise<string> {
   const { state } = await must(site, change)
   const report = runReport({
@@ -45,6 +46,6 @@ export async function runReportAs(
     case 'json':
       return `${JSON.stringify(report, null, 2)}\n`
     case 'text':
-      return reportText(report, 100)
+      return reportText(report, columns)
   }
 }

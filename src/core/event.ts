@@ -75,6 +75,9 @@ export const iterationSchema = z.looseObject({
   cost_usd: z.number().nonnegative().optional(),
   agent: z.string(),
   log_file: z.string(),
+  /** Where the figures come from, and what another source says otherwise: for `ralph why`. */
+  tokens_source: z.string().optional(),
+  tokens_note: z.string().optional(),
   duration_ms: z.number().int().nonnegative(),
   history_rewritten: z.literal(true).optional(),
 })

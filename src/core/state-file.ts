@@ -51,6 +51,8 @@ export const stateFileSchema = z.looseObject({
   tasks_file: z.string(),
   original_branch: z.string(),
   checkpoint: z.string(),
+  /** What became of the work at the end. */
+  choice: z.enum(['cleanup', 'keep', 'later']).optional(),
   agent: z.string(),
   model: z.string().optional(),
   token_budget: count.optional(),
@@ -87,6 +89,7 @@ export function toStateFile(state: LoopState): StateFile {
     tasks_file: state.tasksFile,
     original_branch: state.originalBranch,
     checkpoint: state.checkpoint,
+    ...(state.choice !== undefined && { choice: state.choice }),
     agent: state.current?.agent ?? settings?.agents[0] ?? '',
     ...(settings?.model !== undefined && { model: settings.model }),
     ...(settings?.max_tokens !== undefined && { token_budget: settings.max_tokens }),

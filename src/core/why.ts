@@ -22,7 +22,8 @@ function decisionOf(event: LoopEvent): Decision | undefined {
       return {
         time,
         decision: event.resumed ? 'the run goes on' : 'the run begins',
-        rule: done_criteria === 'tasks' ? 'done when every runnable task is ticked' : 'done when a human says so',
+        rule:
+          done_criteria === 'tasks' ? 'done when every runnable task is ticked' : 'done when a human says so',
         inputs: { tasks_file: event.tasks_file, max_retries, stall_threshold, gates, agents, checkpoint },
       }
     }
@@ -38,8 +39,13 @@ function decisionOf(event: LoopEvent): Decision | undefined {
         time,
         n: event.n,
         decision: `the agent ended: ${event.ending}`,
-        rule: 'the agent\'s own protocol and its exit; the promise only from what the assistant said',
-        inputs: { promise: event.promise, exit_code: event.exit_code, signal: event.signal, last_words: event.last_words },
+        rule: "the agent's own protocol and its exit; the promise only from what the assistant said",
+        inputs: {
+          promise: event.promise,
+          exit_code: event.exit_code,
+          signal: event.signal,
+          last_words: event.last_words,
+        },
       }
     case 'gate.ended':
       return {
@@ -53,17 +59,25 @@ function decisionOf(event: LoopEvent): Decision | undefined {
       return {
         time,
         n: event.n,
-        decision: event.ticked_by_ralph > 0 ? `ralph ticked ${event.ticked_by_ralph} boxes` : `${event.remaining + event.not_asked} boxes are left open`,
+        decision:
+          event.ticked_by_ralph > 0
+            ? `ralph ticked ${event.ticked_by_ralph} boxes`
+            : `${event.remaining + event.not_asked} boxes are left open`,
         rule: 'none ticked after COMPLETE: ralph ticks them; some ticked: the story goes on with the rest',
         inputs: { remaining: event.remaining, not_asked: event.not_asked },
       }
     case 'iteration.ended':
-      return { time, n: event.iteration.n, decision: `verdict: ${event.iteration.verdict}`, ...verdictRule(event.iteration) }
+      return {
+        time,
+        n: event.iteration.n,
+        decision: `verdict: ${event.iteration.verdict}`,
+        ...verdictRule(event.iteration),
+      }
     case 'waiting':
       return {
         time,
         decision: `waits until ${event.until}`,
-        rule: 'a limit, an overloaded service or a missing network is not the story\'s fault: no retry is used up',
+        rule: "a limit, an overloaded service or a missing network is not the story's fault: no retry is used up",
         inputs: { for: event.for, agent: event.agent },
       }
     case 'warning':
@@ -73,7 +87,12 @@ function decisionOf(event: LoopEvent): Decision | undefined {
     case 'loop.recovered':
       return { time, decision: event.detail, rule: 'the next command puts a dead loop in order', inputs: {} }
     case 'loop.finished':
-      return { time, decision: `${event.choice}: ${event.message}`, rule: 'the completion choice', inputs: { ok: event.ok } }
+      return {
+        time,
+        decision: `${event.choice}: ${event.message}`,
+        rule: 'the completion choice',
+        inputs: { ok: event.ok },
+      }
     case 'complete':
       return {
         time,
@@ -95,6 +114,8 @@ function verdictRule(iteration: IterationRecord): Pick<Decision, 'rule' | 'input
       reason: iteration.reason,
       commits: iteration.commits.length,
       tokens_used: iteration.tokens_used,
+      tokens_source: iteration.tokens_source,
+      ...(iteration.tokens_note !== undefined && { tokens_note: iteration.tokens_note }),
     },
   }
 }

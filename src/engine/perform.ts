@@ -335,6 +335,8 @@ function toRecord(
     ...(measured.cost_usd !== undefined && { cost_usd: measured.cost_usd }),
     agent: current.agent,
     log_file: current.logFile,
+    tokens_source: measured.source,
+    ...(measured.note !== undefined && measured.note !== '' && { tokens_note: measured.note }),
     duration_ms: ended?.duration_ms ?? 0,
     ...(kept?.historyRewritten === true && { history_rewritten: true as const }),
   }
@@ -357,6 +359,14 @@ async function askChoice(context: Context): Promise<void> {
   await tell({ type: 'choice.made', choice })
 }
 
+async function wrapUp({ ports, tell }: Context): Promise<void> {
+  const { warnings, checkpoint } = await ports.wrapUp()
+  for (const message of warnings) await tell({ type: 'warning', code: 'wrap_up', message })
+  if (checkpoint === undefined) return
+  const saved = await ports.checkpoints.save('archive', checkpoint)
+  await tell({ type: 'checkpoint.saved', message: checkpoint, ...saved })
+}
+
 async function finish(command: Of<'finish'>, context: Context): Promise<void> {
   const { ports, tell } = context
   try {
@@ -364,6 +374,7 @@ async function finish(command: Of<'finish'>, context: Context): Promise<void> {
       await tell({ type: 'loop.finished', choice: command.choice, ok: true, message: 'Nothing was changed.' })
       return
     }
+    if (context.state().outcome?.status === 'done') await wrapUp(context)
     const report = await ports.checkpoints.finish(command.choice)
     await tell({ type: 'loop.finished', choice: command.choice, ok: true, message: report.message })
   } catch (error) {

@@ -7,6 +7,13 @@ import { RalphError } from '../core/error.ts'
 import type { Agent, Checkpoints, Clock, Gates, Human, Journal, SpecSource, Usage } from '../ports.ts'
 import { perform } from './perform.ts'
 
+/** What is said, and maybe saved, once every story is complete and before the choice is carried out. */
+export interface WrapUp {
+  readonly warnings: readonly string[]
+  /** Message of one more checkpoint, when files were changed. */
+  readonly checkpoint?: string
+}
+
 export interface Ports {
   readonly spec: SpecSource
   readonly checkpoints: Checkpoints
@@ -16,6 +23,8 @@ export interface Ports {
   readonly journal: Journal
   readonly clock: Clock
   readonly human: Human
+  /** Asked only at the end of a loop that is done. */
+  wrapUp(): Promise<WrapUp>
   /** How the checkpoints begin, when the first one is needed: a finished plan leaves the repository untouched. */
   readonly mode: 'start' | 'fresh' | 'resume'
   /** Where the raw bytes of iteration n go. */

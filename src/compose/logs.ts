@@ -1,0 +1,129 @@
+// `ralph logs`: what the agent said and did, made readable from its transcript; plain text goes through byte by byte.
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import { agentKind } from '../adapters/agents/table.ts'
+import type { AgentFact } from '../adapters/agents/kind.ts'
+import { lineSplitter } from '../adapters/process/lines.ts'
+import { RalphError } from '../core/error.ts'
+import type { LogRequest } from '../ui/app.ts'
+import { must } from './reports.ts'
+import { isRunning, knownRun } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
+
+interface Log {
+  readonly n: number
+  readonly file: string
+  readonly agent: string
+}
+
+/** Longer ones are a tool's output, not talk. */
+const longestLine = 32 * 1024 * 1024
+/** How often a followed transcript is looked at. */
+const followMs = 200
+
+/** With `follow` it goes on to the next iteration, until the loop has ended. */
+export async function writeLogs(site: Site, request: LogRequest): Promise<void> {
+  let run = await must(site, request.change)
+  const first = logsOf(run).find((candidate) => candidate.n === (request.iteration ?? logsOf(run).at(-1)?.n))
+  if (first === undefined) {
+    throw new RalphError('usage', `Iteration ${request.iteration ?? 1} of ${run.change} has no log.`, {
+      hint: `Its iterations: ralph history ${run.change}`,
+      exitCode: 2,
+    })
+  }
+  let log: Log = first
+  let reader = readLog(log, request)
+  for (;;) {
+    const moved = await reader.advance()
+    if (!request.follow || request.stop.aborted) break
+    if (!moved) {
+      const { n } = log
+      const wasAlive = isRunning(run)
+      run = await knownRun(site, run.change)
+      const next: Log | undefined = logsOf(run).find((candidate) => candidate.n > n)
+      if (next !== undefined && request.iteration === undefined) {
+        reader.end()
+        log = next
+        reader = readLog(log, request)
+        continue
+      }
+      if (!wasAlive || (request.iteration !== undefined && next !== undefined)) break
+    }
+    await delay(followMs, undefined, { signal: request.stop }).catch(() => undefined)
+  }
+  reader.end()
+}
+
+function logsOf(run: KnownRun): readonly Log[] {
+  const ended = run.state.iterations.map(({ n, log_file: file, agent }) => ({ n, file, agent }))
+  const { current } = run.state
+  return current === undefined
+    ? ended
+    : [...ended, { n: current.n, file: current.logFile, agent: current.agent }]
+}
+
+function readLog(log: Log, request: LogRequest): { advance(): Promise<boolean>; end(): void } {
+  const kind = agentKind(log.agent)
+  const say = (text: string): void => request.write(Buffer.from(text))
+  const listener =
+    kind?.speaks === 'lines'
+      ? kind.listen({
+          prompt: '',
+          cwd: '',
+          model: undefined,
+          command: undefined,
+          passThrough: [],
+          isRoot: false,
+        })
+      : undefined
+  const splitter = lineSplitter(
+    longestLine,
+    (line) => {
+      for (const fact of listener?.hear(line, 0) ?? []) say(factText(fact))
+    },
+    (bytes) => say(`  (a line of ${bytes} bytes: see ${log.file})\n`),
+  )
+  let offset = 0
+  return {
+    async advance() {
+      const size = await stat(log.file).then(
+        (found) => found.size,
+        () => 0,
+      )
+      if (size <= offset) return false
+      for await (const chunk of createReadStream(log.file, { start: offset, end: size - 1 })) {
+        if (!Buffer.isBuffer(chunk)) continue
+        offset += chunk.length
+        if (listener === undefined) request.write(chunk)
+        else splitter.feed(chunk)
+        if (request.stop.aborted) break
+      }
+      return true
+    },
+    end: () => splitter.end(),
+  }
+}
+
+function factText(fact: AgentFact): string {
+  switch (fact.type) {
+    case 'text':
+      return fact.isPartial === true ? fact.text : `${fact.text}\n`
+    case 'tool':
+      return `  > ${fact.name} ${fact.input}\n`
+    case 'retry':
+      return `  (it tries again: ${fact.ending})\n`
+    case 'failed':
+      return `  (its turn failed: ${fact.ending}) ${fact.message}\n`
+    case 'warning':
+      return `  (${fact.message})\n`
+    case 'session':
+    case 'model':
+    case 'usage':
+    case 'resets':
+    case 'turn_over':
+    case 'halted':
+    case 'say':
+      return ''
+  }
+}

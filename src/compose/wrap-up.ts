@@ -1,0 +1,39 @@
+// The last look at a change whose stories are all complete: does OpenSpec agree, what is left, and its archive if wished for.
+import { archiveChange, validateChange } from '../adapters/openspec/finish.ts'
+import { cleanAttempts } from '../adapters/git/attempts.ts'
+import type { Config } from '../config/options.ts'
+import { RalphError } from '../core/error.ts'
+import type { WrapUp } from '../engine/run.ts'
+import type { OpenedChange } from './plan.ts'
+import type { Site } from './site.ts'
+
+export function wrapUpOf(site: Site, change: OpenedChange, config: Config): () => Promise<WrapUp> {
+  return async () => {
+    const { cli, root, name } = change
+    const warnings = await leftovers(change)
+    if (cli === undefined) {
+      if (config.archive) warnings.push(`${name} was not archived: the openspec program is not installed`)
+      return { warnings }
+    }
+    const validation = await validateChange(cli, root, name)
+    warnings.push(...(validation?.issues ?? []).map((issue) => `openspec validate: ${issue}`))
+    if (!config.archive) return { warnings }
+    try {
+      const archived = await archiveChange(cli, root, name, site.env)
+      await cleanAttempts(site.git, name)
+      return { warnings: [...warnings, archived.message], checkpoint: `archive: ${name}` }
+    } catch (error) {
+      if (!(error instanceof RalphError)) throw error
+      return { warnings: [...warnings, `${error.message} ${error.hint}`] }
+    }
+  }
+}
+
+/** What OpenSpec will still count as open: deferred and phantom boxes. */
+async function leftovers(change: OpenedChange): Promise<string[]> {
+  const plan = await change.spec.read()
+  const left = plan.stories.flatMap((story) =>
+    story.tasks.filter((task) => task.state === 'deferred' || task.state === 'phantom'),
+  )
+  return left.map((task) => `left open (${task.state}): ${task.file}:${task.line} ${task.text}`)
+}
