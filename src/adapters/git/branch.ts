@@ -97,7 +97,7 @@ async function adopt(room: Room, sight: Sight, storyId: string): Promise<void> {
     const isLost = tip !== '' && !(await isAncestor(git, checkpoint, tip))
     if (isLost)
       await moveRefs(git, 'archive', [`update ${room.refs}/archive/${timeName(room)} ${checkpoint}`])
-    await becomeCheckpoint(room, 'adopt', commit, index)
+    await becomeCheckpoint(room, 'adopt', commit, tree, index)
   })
   const message = `the work tree had changed since the last checkpoint; the changes are now part of it (before story ${storyId})`
   await room.note({ type: 'warning', code: 'changes_adopted', message })
@@ -120,7 +120,7 @@ async function save(
   return await room.operate('save', { story: storyId, message }, async () => {
     const { tree } = await attemptTree(room, snapshot)
     const commit = await commitTree(room.git, tree, [keptHead ?? snapshot.commit], message)
-    await becomeCheckpoint(room, 'save', commit, join(room.folder, 'attempt-index'))
+    await becomeCheckpoint(room, 'save', commit, tree, join(room.folder, 'attempt-index'))
     return { commit, changed: tree !== snapshot.tree }
   })
 }
@@ -132,13 +132,19 @@ async function restore(room: Room): Promise<{ commit: string }> {
 }
 
 /** From the step on it can only be completed: the commit holds everything. */
-async function becomeCheckpoint(room: Room, op: string, commit: string, index: string): Promise<void> {
+async function becomeCheckpoint(
+  room: Room,
+  op: string,
+  commit: string,
+  tree: string,
+  index: string,
+): Promise<void> {
   await snapshotIndex(room, commit, index)
   await room.step(op, 'checkpoint', commit)
-  await completeCheckpoint(room, commit)
+  await completeCheckpoint(room, commit, tree)
 }
 
-async function completeCheckpoint(room: Room, commit: string): Promise<void> {
+async function completeCheckpoint(room: Room, commit: string, tree: string): Promise<void> {
   const { git } = room
   const refs = await readRefs(git)
   const branch = branchRef(room)
@@ -148,9 +154,8 @@ async function completeCheckpoint(room: Room, commit: string): Promise<void> {
   ])
   if (refs.head.ref !== branch) await setHead(git, { ref: branch, commit }, 'checkpoint')
   await endOperations(git.gitDir)
-  const index = `index-${commit}`
-  await installIndex(git, join(room.folder, index))
-  await advanceSnapshot(room, { ref: branch, commit }, refs, index)
+  await installIndex(git, join(room.folder, `index-${commit}`))
+  await advanceSnapshot(room, { ref: branch, commit }, tree, refs)
 }
 
 async function recover(room: Room): Promise<string> {
@@ -170,7 +175,7 @@ async function recover(room: Room): Promise<string> {
         await room.note({ type: 'git.step', op: pending.op, step: 'undone' })
         return await ended('an unfinished checkpoint was dropped; the work tree is as it was')
       }
-      await completeCheckpoint(room, commit)
+      await completeCheckpoint(room, commit, await room.git.line(['rev-parse', `${commit}^{tree}`]))
       return await ended(`the checkpoint ${commit.slice(0, 12)} was completed`)
     case 'keep':
       await keepAttempt(room, Number(pending.data['n']), await mustSnapshot(room))

@@ -16,12 +16,12 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
   const index = join(room.folder, snapshot.index)
   const isExempt = exempt(room.protectedPaths, snapshot.ignored)
   await putBackExclude(room, snapshot)
-  await removeNested(room, snapshot)
   let left: string[] = []
   for (let round = 0; round < 4; round += 1) {
     const [scan, empty] = await Promise.all([
       scanTree(git, { index }),
       round > 0 ? scanEmptyFolders(git) : [],
+      round > 0 ? undefined : removeNested(room, snapshot),
     ])
     const extra = scan.untracked.filter((path) => !isExempt(path))
     const wrong = [...scan.changed, ...scan.deleted].filter((path) => !isExempt(path))

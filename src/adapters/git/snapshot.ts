@@ -70,9 +70,9 @@ export async function saveSnapshot(
 }
 
 /** After a checkpoint on the branch: the same surroundings, until `ensure` looks again. */
-export async function advanceSnapshot(room: Room, head: Head, refs: Refs, index: string): Promise<void> {
+export async function advanceSnapshot(room: Room, head: Head, tree: string, refs: Refs): Promise<void> {
   const earlier = await mustSnapshot(room)
-  const tree = await room.git.line(['rev-parse', `${head.commit}^{tree}`])
+  const index = `index-${head.commit}`
   const all = { ...refs.all, [head.ref]: head.commit }
   const snapshot: Snapshot = { ...earlier, commit: head.commit, tree, head, index, own_index: '', refs: all }
   await writeDurably(join(room.folder, 'snapshot.json'), JSON.stringify(snapshot))

@@ -1,0 +1,192 @@
+// Random repositories, random agents: whatever they do, the revert is exact and nothing of the user's is lost.
+import { chmodSync, existsSync, lstatSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, expect, it } from 'vitest'
+import { copyWorld, endTemplates, filesOf, picture, type World } from './world.ts'
+
+/** Raise it for a long run: RALPH_PROPERTY_RUNS=300. */
+const numRuns = Number(process.env['RALPH_PROPERTY_RUNS'] ?? 30)
+const seed = Number(process.env['RALPH_PROPERTY_SEED'] ?? Date.now() % 2 ** 31)
+
+afterAll(endTemplates)
+
+const path = fc.constantFrom(
+  'a.txt',
+  'run.sh',
+  'src/b.txt',
+  'src/new.txt',
+  'src',
+  'new',
+  'new/deep/x',
+  'é ü.txt',
+  '-dash',
+  'sp ace/f',
+  'line\nbreak',
+  'x.log',
+  'A.TXT',
+  '.gitignore',
+  'build/out',
+  '.env',
+)
+const content = fc.constantFrom('', 'one\n', 'other\n', 'a\0b', '*.txt\n', 'long '.repeat(200), '\r\n')
+const branch = fc.constantFrom('main', 'other', 'topic', 'ralph/demo', 'other/deep')
+
+/** A step fails where git or the file system refuses it, as an agent's would; that is no failure of the test. */
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('write' as const), path, content }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constantFrom('remove' as const, 'chmod' as const, 'link' as const, 'folder' as const),
+      path,
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('move' as const), path, to: path }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('git' as const),
+      args: fc.oneof(
+        fc.constantFrom(
+          ['add', '-A'],
+          ['commit', '-qam', 'c'],
+          ['commit', '-q', '--amend', '-am', 'amended'],
+          ['stash', 'push', '-q', '-u'],
+          ['stash', 'pop', '-q'],
+          ['stash', 'drop', '-q'],
+          ['checkout', '-q', '--detach'],
+          ['reset', '-q', '--hard', 'HEAD~1'],
+          ['reset', '-q'],
+          ['clean', '-fdq'],
+          ['bisect', 'start'],
+          ['init', '-q', 'nested'],
+          ['init', '-q', 'src'],
+          ['tag', '-f', 'v1', 'HEAD'],
+          ['tag', '-d', 'v1'],
+          ['rm', '-rqf', '--cached', '.'],
+          ['config', 'status.showUntrackedFiles', 'no'],
+        ),
+        fc.tuple(fc.constantFrom('add', 'rm'), path).map(([verb, name]) => [verb, '--', name]),
+        path.map((name) => ['add', '-N', '-f', '--', name]),
+        fc.tuple(fc.constantFrom('-D', '-f', '-m'), branch).map(([flag, name]) => ['branch', flag, name]),
+        fc
+          .tuple(
+            fc.constantFrom(
+              ['checkout', '-q'],
+              ['checkout', '-qf'],
+              ['checkout', '-q', '-b'],
+              ['merge', '-q'],
+              ['rebase', '-q'],
+            ),
+            branch,
+          )
+          .map(([verb, name]) => [...verb, name]),
+      ),
+    }),
+  },
+)
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
+
+/** Users keep out of what preflight refuses; the rest is the same as an agent's. */
+const userSteps = fc.array(step, { maxLength: 6 })
+const agentSteps = fc.array(step, { minLength: 1, maxLength: 8 })
+
+it(`G1-G4, G15, G16, G19, G21, G27: a failed attempt leaves no trace (seed ${seed}, ${numRuns} runs)`, async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom('branch' as const, 'stash' as const),
+      userSteps,
+      agentSteps,
+      async (strategy, user, agent) => {
+        const w = copyWorld(base)
+        try {
+          for (const one of user) perform(w, one)
+          const checkpoints = w.checkpoints(strategy)
+          const outcome = await checkpoints.preflight('start').then(
+            () => '',
+            (error: { exitCode: number }) => `refused ${error.exitCode}`,
+          )
+          if (outcome !== '') {
+            expect(outcome).toBe('refused 2')
+            return
+          }
+          const own = picture(w)
+          await checkpoints.start('start')
+          await checkpoints.ensure('1')
+          const before = picture(w)
+          expect(before.files).toEqual(own.files)
+          for (const one of agent) perform(w, one)
+          const kept = await checkpoints.keep(1)
+          await checkpoints.restore()
+          const after = picture(w)
+          expect(untouched(after)).toEqual(untouched(before))
+          expect(w.git('cat-file', '-t', kept.ref).trim()).toBe('commit')
+          await checkpoints.ensure('1')
+          await checkpoints.finish('cleanup')
+          const end = picture(w)
+          expect(untouched(end)).toEqual(untouched(own))
+        } finally {
+          w.end()
+        }
+      },
+    ),
+    { numRuns, seed, endOnFailure: process.env['RALPH_PROPERTY_SHRINK'] !== '1' },
+  )
+}, 1_800_000)
+
+function base(w: World): void {
+  w.git('branch', 'other')
+  w.git('tag', 'v1')
+  w.write('a.txt', 'stashed\n')
+  w.git('stash', 'push', '-q', '-m', 'the user')
+  w.write('a.txt', 'second\n')
+  w.git('commit', '-qam', 'second')
+  w.write('.env', 'SECRET\n')
+  w.write('build/out', 'b\n')
+  w.write('note.txt', 'untracked\n')
+  mkdirSync(join(w.dir, 'empty/inner'), { recursive: true })
+}
+
+/** Ignored files are the agent's to spoil: no checkpoint holds them. A folder that only they filled may be left empty. */
+function untouched(seen: ReturnType<typeof picture>): unknown {
+  const isIgnored = (name: string): boolean =>
+    /(^|\/)(\.env|[^/]*\.log)$|(^|\/)(build|x\.log|\.env)\//.test(name)
+  const files = Object.fromEntries(Object.entries(seen.files).filter(([name]) => !isIgnored(name)))
+  return { ...seen, files }
+}
+
+function perform(w: World, one: Step): void {
+  try {
+    const full = join(w.dir, 'path' in one ? one.path : '')
+    if (one.do === 'write') w.write(one.path, one.content)
+    else if (one.do === 'git') w.git(...one.args)
+    else if (one.do === 'remove') rmSync(full, { recursive: true })
+    else if (one.do === 'chmod') chmodSync(full, lstatSync(full).mode ^ 0o111)
+    else if (one.do === 'folder') mkdirSync(full, { recursive: true })
+    else if (one.do === 'move') renameSync(full, join(w.dir, one.to))
+    else if (!existsSync(full)) {
+      mkdirSync(dirname(full), { recursive: true })
+      symlinkSync('../a.txt', full)
+    }
+  } catch (error) {
+    expect(error).toBeInstanceOf(Error)
+  }
+}
+
+it('the picture that the property compares does see a changed byte, a mode, an empty folder and a ref', () => {
+  const w = copyWorld(base)
+  try {
+    const files = filesOf(w.dir)
+    const before = picture(w)
+    w.write('note.txt', 'untracked!\n')
+    chmodSync(join(w.dir, 'a.txt'), 0o755)
+    rmSync(join(w.dir, 'empty/inner'), { recursive: true })
+    w.git('branch', 'new')
+    const changed = Object.entries(filesOf(w.dir)).filter(([name, value]) => files[name] !== value)
+    expect(changed.map(([name]) => name).sort()).toEqual(['a.txt', 'empty/', 'note.txt'])
+    expect(picture(w).refs).not.toBe(before.refs)
+  } finally {
+    w.end()
+  }
+})
