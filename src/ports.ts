@@ -211,11 +211,6 @@ export interface Clock {
   until(epochMs: number, stop: AbortSignal): Promise<void>
 }
 
-export interface Notifier {
-  /** Failing is a warning, never an error. */
-  notify(event: LoopEvent): Promise<string>
-}
-
 /** The human at the terminal; in a pipe nobody answers and the default stands. */
 export interface Human {
   choose(

@@ -12,15 +12,14 @@ type Check = Diagnosis['checks'][number]
 const ok = (name: string, detail: string): Check => ({ name, verdict: 'ok', detail, fix: '' })
 
 export async function diagnose(cwd: string, env: NodeJS.ProcessEnv, isTerminal: boolean): Promise<Diagnosis> {
-  const groups = await Promise.all([
-    [node()],
-    [await gitVersion(cwd, env)],
+  const [gitCheck, repositoryChecks, openspecCheck] = await Promise.all([
+    gitVersion(cwd, env),
     repository(cwd, env),
-    [await openspec(cwd, env)],
-    agents(env),
-    [terminal(env, isTerminal)],
+    openspec(cwd, env),
   ])
-  return { checks: groups.flat() }
+  return {
+    checks: [node(), gitCheck, ...repositoryChecks, openspecCheck, ...agents(env), terminal(env, isTerminal)],
+  }
 }
 
 function node(): Check {

@@ -5,7 +5,7 @@ import { fileLock, refuseHeld } from '../adapters/files/lock.ts'
 import { worktreeLock, stateFile } from '../adapters/files/paths.ts'
 import { openStateFile } from '../adapters/files/state-file.ts'
 import { excludeFromGit } from '../adapters/git/repository.ts'
-import { findAlive } from '../adapters/process/reap.ts'
+import { killNow } from '../adapters/process/reap.ts'
 import { RalphError } from '../core/error.ts'
 import type { EventBody, LoopEvent } from '../core/event.ts'
 import type { LoopState } from '../core/state.ts'
@@ -82,18 +82,6 @@ export async function runSession(session: Session): Promise<number> {
     session.readerGone.removeEventListener('abort', onGone)
     release()
     keeper.stop()
-  }
-}
-
-/** The second signal: no grace, no waiting. */
-function killNow(runId: string): void {
-  for (const { pid } of findAlive({ marker: { RALPH_RUN_ID: runId } })) {
-    try {
-      process.kill(pid, 'SIGKILL')
-    } catch (error) {
-      // It was faster.
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
-    }
   }
 }
 

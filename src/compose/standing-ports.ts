@@ -69,7 +69,7 @@ export async function standingPorts(site: Site, run: KnownRun): Promise<Standing
 }
 
 /** In a pipe nobody answers. */
-export const nobody: Human = {
+const nobody: Human = {
   choose: () => Promise.resolve('keep'),
   isDone: () => Promise.resolve('later'),
 }

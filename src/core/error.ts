@@ -40,7 +40,11 @@ export class RalphError extends Error {
   readonly hint: string
   readonly exitCode: ErrorExit
 
-  constructor(code: ErrorCode, message: string, options: { hint: string; exitCode: ErrorExit; cause?: unknown }) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { hint: string; exitCode: ErrorExit; cause?: unknown },
+  ) {
     super(message, { cause: options.cause })
     this.name = 'RalphError'
     this.code = code

@@ -24,7 +24,7 @@ export const agentEndings = [
 export type AgentEnding = (typeof agentEndings)[number]
 
 /** What became of an iteration, in the journal, the state file and the reports. */
-export const verdicts = [
+const verdicts = [
   'complete', // story done, checkpoint saved
   'partial', // COMPLETE, but only some boxes ticked: kept, one retry used
   'progress', // COMPLETE for all that was asked of a large story: kept, the story goes on, no retry used
@@ -43,7 +43,7 @@ export const verdicts = [
 ] as const
 export type Verdict = (typeof verdicts)[number]
 
-export const storySummarySchema = z.object({
+const storySummarySchema = z.object({
   id: z.string(),
   title: z.string(),
   status: z.enum(['open', 'done', 'human', 'deferred']),
@@ -84,7 +84,7 @@ export const iterationSchema = z.looseObject({
 export type IterationRecord = z.infer<typeof iterationSchema>
 
 /** The settings that decide how the loop goes; resolved once, written into `loop.started`. */
-export const settingsSchema = z.object({
+const settingsSchema = z.object({
   max_retries: z.number().int().nonnegative(),
   /** Absent: open stories x (1 + max_retries), or 10 in manual mode. */
   max_iterations: z.number().int().positive().optional(),
@@ -114,7 +114,7 @@ const promiseSchema = z.discriminatedUnion('kind', [
 ])
 
 /** What `Agent.work` says at the end of a turn. */
-export const agentEndedSchema = z.object({
+const agentEndedSchema = z.object({
   ending: z.enum(agentEndings),
   promise: promiseSchema,
   exit_code: z.number().int().optional(),

@@ -16,6 +16,7 @@ export function decisionsOf(events: readonly LoopEvent[]): readonly Decision[] {
 
 function decisionOf(event: LoopEvent): Decision | undefined {
   const { time } = event
+  // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- of all facts, these are decisions
   switch (event.type) {
     case 'loop.started': {
       const { max_retries, stall_threshold, done_criteria, gates, agents, checkpoint } = event.settings

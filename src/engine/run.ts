@@ -37,7 +37,7 @@ export type Reader = (event: LoopEvent, state: LoopState) => void
 export interface Loop {
   readonly state: LoopState
   /** Stamps the body, reduces it, tells the readers; resolves when it is durable. */
-  tell(body: EventBody): Promise<void>
+  readonly tell: (body: EventBody) => Promise<void>
   /** Runs until no command is left; the promise resolves with the final state. */
   run(): Promise<LoopState>
   /** TERM, INT, HUP: the agent is ended, the iteration recorded, the loop stopped. */

@@ -20,9 +20,8 @@ describe('the loop, as a user runs it', () => {
     const events = eventsOf(end)
     expect(events.at(-1)).toMatchObject({ type: 'complete', status: 'done', exit_code: 0 })
     for (const event of events) expect(publicEventSchema.safeParse(event).error).toBeUndefined()
-    expect(events.map((event) => event.seq)).toEqual(
-      [...events.map((event) => event.seq)].sort((a, b) => a - b),
-    )
+    const numbers = events.map((event) => event.seq)
+    expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
     const state = at.state()
     expect(stateFileSchema.safeParse(state).success).toBe(true)
     expect(state).toMatchObject({

@@ -26,13 +26,12 @@ function terminal(at: Scratch, command: string): Terminal {
     for (const look of watchers) look()
   })
   const exited = new Promise<{ exitCode: number; signal?: number | undefined }>((done) => pty.onExit(done))
+  let hasEnded = false
+  void exited.then(() => {
+    hasEnded = true
+  })
   onTestFinished(() => {
-    try {
-      pty.kill('SIGKILL')
-    } catch {
-      // It has ended.
-      raw += ''
-    }
+    if (!hasEnded) pty.kill('SIGKILL')
   })
   return {
     raw: () => raw,
