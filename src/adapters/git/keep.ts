@@ -9,12 +9,14 @@ import type { Room } from './room.ts'
 import { exempt, scanTree } from './scan.ts'
 import type { Snapshot } from './snapshot.ts'
 import { putBackStashes, readStashLog, stashEntries, type StashEntry } from './stash-list.ts'
+import { clearStaleLocks } from './stale-locks.ts'
 import { commitTree, isAncestor, writeTree } from './tree.ts'
 
 /** Idempotent: a second run of the same number finds the refs in place and adds only what is new. */
 export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Promise<KeptAttempt> {
   const { git } = room
   const ref = `${room.refs}/attempts/${n}`
+  const locks = await clearStaleLocks(room, snapshot.head.ref)
   const [now, log, earlier, stashed] = await Promise.all([
     readRefs(git),
     readStashLog(git),
@@ -65,8 +67,16 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
     await putBackStashes(git, snapshot.stash_log, now.all['refs/stash'])
 
   const isRewritten = await anyRewritten(git, changes)
+  const stale = locks.map(
+    (name) => `a git command of the agent was killed and left ${name}; it was moved away`,
+  )
   const lost = stashLost(snapshot, log) ? ['the agent dropped stash entries; they are back'] : []
-  const warnings = [...told(room, changes, stashes, halfDone, aside), ...lost, ...nested.map(nestedWarning)]
+  const warnings = [
+    ...told(room, changes, stashes, halfDone, aside),
+    ...lost,
+    ...stale,
+    ...nested.map(nestedWarning),
+  ]
   return { ref, commit, commits, changed: tree !== snapshot.tree, historyRewritten: isRewritten, warnings }
 }
 

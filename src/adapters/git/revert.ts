@@ -63,14 +63,17 @@ async function putBackExclude(room: Room, snapshot: Snapshot): Promise<void> {
 }
 
 async function removeNested(room: Room, snapshot: Snapshot): Promise<void> {
+  const { worktree } = room.git
   const known = new Set(snapshot.nested)
   for (const folder of await nestedRepositories(room.git, snapshot.tree)) {
     if (known.has(folder)) continue
-    await moveAway(
-      room.git.worktree,
-      `${folder}/.git`,
-      join(room.folder, 'nested', timeName(room), leaf(folder), '.git'),
-    )
+    const to = join(room.folder, 'nested', timeName(room), leaf(folder))
+    if (folder.endsWith('/')) {
+      await moveAway(worktree, folder, to)
+      await mkdir(onDisk(worktree, folder), { recursive: true })
+    } else {
+      await moveAway(worktree, `${folder}/.git`, join(to, '.git'))
+    }
   }
 }
 

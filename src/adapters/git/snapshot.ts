@@ -107,12 +107,14 @@ export function excludeFile(git: Git): string {
   return join(git.gitCommonDir, 'info', 'exclude')
 }
 
-/** `git status` is blind to a `.git` in a folder that has tracked files. */
+/** `git status` is blind to a `.git` in a folder that has tracked files, and to files in an empty submodule (`sub/`). */
 export async function nestedRepositories(git: Git, tree: string): Promise<string[]> {
-  const folders = await git.list(['ls-tree', '-r', '-d', '-z', '--name-only', '--full-tree', tree])
+  const entries = await git.list(['ls-tree', '-r', '-d', '-z', '--full-tree', tree])
   const found: string[] = []
-  for (const folder of folders) {
-    if ((await lstatIfThere(git.worktree, `${folder}/.git`)) !== undefined) found.push(folder)
+  for (const entry of entries) {
+    const path = entry.slice(entry.indexOf('\t') + 1)
+    const isThere = (await lstatIfThere(git.worktree, `${path}/.git`)) !== undefined
+    if (isThere) found.push(entry.startsWith('160000') ? `${path}/` : path)
   }
   return found
 }

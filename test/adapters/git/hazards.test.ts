@@ -1,5 +1,6 @@
 // Rows of the hazard table that concern git and are not a matter of revert or finish.
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   appendFileSync,
   chmodSync,
@@ -243,6 +244,51 @@ describe('a hostile surrounding has no say', () => {
     await w.checkpoints().recover()
     expect(w.git('show', 'ralph/demo:more.txt')).toBe('m')
     expect(w.git('status', '--porcelain')).toBe('')
+  })
+
+  it('G11: a lock that the agent left when it was killed does not stop the loop; one of a living git does', async () => {
+    const w = world()
+    const checkpoints = w.checkpoints()
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    const lock = join(w.dir, '.git/index.lock')
+    writeFileSync(lock, '')
+    expect((await checkpoints.keep(1)).warnings.join()).toContain('index.lock')
+    await checkpoints.restore()
+    await checkpoints.ensure('1')
+    // A git that waits for its input, as one with an open editor would.
+    const living = spawn('git', ['cat-file', '--batch'], {
+      cwd: w.dir,
+      env: w.env,
+      stdio: ['pipe', 'pipe', 'ignore'],
+    })
+    living.stdin.write('HEAD\n')
+    await once(living.stdout, 'data')
+    writeFileSync(lock, '')
+    expect((await checkpoints.keep(2)).warnings).toEqual([])
+    expect(existsSync(lock)).toBe(true)
+    living.stdin.end()
+    await once(living, 'exit')
+  })
+
+  it('G19: a submodule that the agent filled is empty again after the revert', async () => {
+    const w = world()
+    w.git('init', '-q', '../lib')
+    w.git('-C', '../lib', 'commit', '-q', '--allow-empty', '-m', 'x')
+    w.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', '../lib', 'sub')
+    w.git('commit', '-qm', 'a submodule')
+    w.git('submodule', '--quiet', 'deinit', '-f', 'sub')
+    const checkpoints = w.checkpoints()
+    await checkpoints.preflight('start')
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    const before = picture(w)
+    w.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'update', '--init')
+    w.write('sub/junk', 'x')
+    expect(existsSync(join(w.dir, 'sub/.git'))).toBe(true)
+    await checkpoints.keep(1)
+    await checkpoints.restore()
+    expect(picture(w)).toEqual(before)
   })
 
   it('G27: names that are no UTF-8 are kept and restored', async () => {
