@@ -1,4 +1,5 @@
 // The change that a loop is about: found, opened, and ready to be read as a plan.
+import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
 import { applyFacts } from '../adapters/openspec/apply.ts'
 import {
@@ -36,6 +37,9 @@ export interface OpenedChange {
   readonly cli: OpenSpecCli | undefined
 }
 
+/** The openspec program gets no longer than this at the start, whatever git is allowed. */
+const mostSeconds = 30
+
 /** A repository without OpenSpec still has its `tasks.md` or a task in words: then the name is the user's own. */
 export async function changeFolder(
   site: Site,
@@ -56,19 +60,13 @@ export async function changeFolder(
 
 /** The openspec program is asked only where a store has to be resolved. */
 export async function findRootOf(site: Site): Promise<string> {
-  try {
-    return await findRoot(site.cwd)
-  } catch (error) {
-    const { cli } = await findCli({ from: site.cwd, env: site.env })
-    if (cli === undefined) throw error
-    return findRoot(site.cwd, cli)
-  }
+  return findRoot(site.cwd, async () => (await findCli({ from: site.cwd, env: site.env })).cli)
 }
 
 export async function openChange(
   site: Site,
   wanted: string | undefined,
-  config: Pick<Config, 'done' | 'task' | 'require_valid'>,
+  config: Pick<Config, 'done' | 'task' | 'require_valid' | 'command_timeout'>,
   options: { readonly validate: boolean },
 ): Promise<OpenedChange> {
   const { name, root, folder } = await changeFolder(site, wanted)
@@ -80,17 +78,21 @@ export async function openChange(
       exitCode: 2,
     })
   }
-  const { cli, note } = await findCli({ from: root, env: site.env })
-  const applied = cli === undefined ? { note } : await applyFacts(cli, root, name)
   const title = await readTitle(root, name)
-  const spec = specFor(site, {
-    name,
-    root,
-    doneCriteria: criteria,
-    task: config.task ?? title,
-    ...(applied.facts !== undefined && { facts: applied.facts }),
-  })
-  const plan = await spec.read()
+  const wish = { name, root, doneCriteria: criteria, task: config.task ?? title }
+  // A plan that cannot be read is said before the openspec program is waited for.
+  const plan = await specFor(site, wish).read()
+  const timeoutMs = Math.min(mostSeconds, config.command_timeout) * 1000
+  const { cli, note } = existsSync(folder)
+    ? await findCli({ from: root, env: site.env, timeoutMs })
+    : { cli: undefined, note: '' }
+  const unasked: Awaited<ReturnType<typeof applyFacts>> = { note }
+  // Each answer of the program takes the better part of a second: both at once.
+  const [applied, issues] = await Promise.all([
+    cli === undefined ? unasked : applyFacts(cli, root, name),
+    options.validate ? validated(cli, root, name, config.require_valid) : [],
+  ])
+  const spec = specFor(site, { ...wish, ...(applied.facts !== undefined && { facts: applied.facts }) })
   return {
     name,
     root,
@@ -107,21 +109,26 @@ export async function openChange(
         ? ''
         : `openspec counts ${applied.facts.progress.total} tasks, ralph ${plan.tasksTotal}: see ralph show ${name}`,
       ...plan.lints.map((lint) => `${lint.file}:${lint.line} ${lint.message}`),
-      ...(options.validate && cli !== undefined
-        ? await validated(cli, root, name, config.require_valid)
-        : []),
+      ...issues,
     ].filter((warning) => warning !== ''),
   }
 }
 
 async function validated(
-  cli: OpenSpecCli,
+  cli: OpenSpecCli | undefined,
   root: string,
   name: string,
   required: boolean,
 ): Promise<readonly string[]> {
-  const validation = await validateChange(cli, root, name)
-  if (validation === undefined) return []
+  const validation = cli === undefined ? undefined : await validateChange(cli, root, name)
+  if (validation === undefined) {
+    if (!required) return []
+    const why = cli === undefined ? 'is not installed' : 'gave no answer'
+    throw new RalphError('config', `${name} could not be validated: the openspec program ${why}`, {
+      hint: 'Nothing was touched. Install @fission-ai/openspec (see ralph doctor), or start without --require-valid.',
+      exitCode: 2,
+    })
+  }
   if (required && !validation.valid) {
     throw new RalphError('config', `${name} is not valid:\n${validation.issues.join('\n')}`, {
       hint: `Mend it (openspec validate ${name}), or start without --require-valid.`,

@@ -1,4 +1,6 @@
 // `--worktree`: the loop's own work tree, and how its site is found again on resume.
+import { existsSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { addWorktree } from '../adapters/git/worktrees.ts'
 import type { Config } from '../config/options.ts'
 import { openSite } from './site.ts'
@@ -18,6 +20,13 @@ export async function enterWorktree(
   }
   if (config.worktree === undefined) return { site: home, brought: [] }
   const dir = config.worktree === true ? {} : { dir: config.worktree }
-  const { repository, brought } = await addWorktree(home.git, { ...dir, change: run.change, changeFolder })
-  return { site: await openSite(repository.worktree, home.env, options), brought }
+  const inside = relative(home.git.worktree, changeFolder)
+  const { repository, brought } = await addWorktree(home.git, {
+    ...dir,
+    change: run.change,
+    changeFolder: inside,
+  })
+  // The same folder of the other tree: OpenSpec may live below the root.
+  const cwd = join(repository.worktree, relative(home.git.worktree, home.cwd))
+  return { site: await openSite(existsSync(cwd) ? cwd : repository.worktree, home.env, options), brought }
 }

@@ -95,6 +95,49 @@ describe('resume', () => {
   })
 })
 
+describe('resume where there is no checkpoint', () => {
+  test('after a cleanup of an unfinished run it goes on from the tree as it is; attempts and history stay', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const agent = `[ "$RALPH_STORY" = 1 ] && { ${goodAgent}; } || ${failing}`
+    await ralph(at, [
+      'loop',
+      'demo',
+      '--agent-command',
+      agent,
+      '--max-retries',
+      '0',
+      '--on-complete',
+      'cleanup',
+      '--json',
+    ])
+    expect(at.git('branch', '--show-current')).toBe('main')
+    const resumed = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent, '--json'])
+    expect([resumed.code, resumed.stderr.match(/error/i)]).toEqual([0, null])
+    expect(at.state().iterations.map((iteration) => iteration.verdict)).toEqual([
+      'complete',
+      'failed',
+      'complete',
+    ])
+    expect(
+      at.git('for-each-ref', '--format=%(refname)', 'refs/ralph/demo/attempts').split('\n'),
+    ).toHaveLength(3)
+    expect(at.git('log', '--format=%s', '--reverse', 'main..')).toBe('initial state\ncheckpoint: 2')
+  })
+
+  test('G25: killed between the first event and the first git step, resume begins at the beginning', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--json'])
+    const journal = join(at.repo, '.git', 'ralph', 'changes', 'demo', 'journal.ndjson')
+    const first = readFileSync(journal, 'utf8').split('\n')[0] ?? ''
+    at.git('checkout', '-q', 'main')
+    at.git('branch', '-qD', 'ralph/demo')
+    writeFileSync(journal, `${first}\n`)
+    const resumed = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent, '--json'])
+    expect([resumed.code, resumed.stderr.match(/error/i)]).toEqual([0, null])
+    expect(at.state().status).toBe('done')
+  })
+})
+
 describe('done criteria', () => {
   test('S004-default-done-criteria-with-tasks: tasks.md in the change, else in the work tree', async () => {
     const at = scratch({ tasks: '' })

@@ -11,7 +11,7 @@ import { originSchema, stepOf, type Origin, type Pending } from './memory.ts'
 import { doubtful, refuseClash, refuseName, refuseState } from './preflight.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
 import { readIfThere } from './repository.ts'
-import { nothingToResume, timeName, type Room } from './room.ts'
+import { timeName, type Room } from './room.ts'
 import { exempt, scanTree } from './scan.ts'
 import { look } from './sight.ts'
 import { saveSnapshot } from './snapshot.ts'
@@ -25,8 +25,8 @@ export async function preflightBranch(room: Room, mode: StartMode): Promise<Pref
   const [refs, scan, memory] = await Promise.all([readRefs(git), scanTree(git), room.reread()])
   refuseClash(git, refs, change)
   const branch = `ralph/${change}`
-  if (mode === 'resume') {
-    if (memory.checkpoint === undefined) throw nothingToResume(change)
+  // A run that was killed before its first checkpoint, or settled by a cleanup, goes on from where the user stands.
+  if (mode === 'resume' && memory.checkpoint !== undefined) {
     return { worktree: git.worktree, originalBranch: nameOf(memory.origin), branch, warnings: [] }
   }
   const origin = await originOf(room, refs, mode)
@@ -38,8 +38,7 @@ export async function preflightBranch(room: Room, mode: StartMode): Promise<Pref
 export async function startBranch(room: Room, mode: StartMode): Promise<{ commit: string }> {
   if (mode === 'resume') {
     const { checkpoint } = await room.reread()
-    if (checkpoint === undefined) throw nothingToResume(room.change)
-    return { commit: checkpoint }
+    if (checkpoint !== undefined) return { commit: checkpoint }
   }
   const { git } = room
   await mkdir(room.folder, { recursive: true })
@@ -63,7 +62,7 @@ export async function startBranch(room: Room, mode: StartMode): Promise<{ commit
       `update ${room.refs}/checkpoint ${commit}`,
       ...(previous ? [`update ${room.refs}/archive/${time} ${previous}`] : []),
       ...(staged ? [`update ${room.refs}/index/${time} ${staged}`] : []),
-      ...(await attemptMoves(git, room.change, time)),
+      ...(mode === 'resume' ? [] : await attemptMoves(git, room.change, time)),
     ])
     await setHead(git, { ref: branchOf(room), commit }, 'start')
     await completeStart(room, commit, tree)

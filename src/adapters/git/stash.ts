@@ -40,10 +40,7 @@ async function preflight(room: Room, mode: StartMode): Promise<PreflightReport> 
   const [refs, scan, memory] = await Promise.all([readRefs(git), scanTree(git), room.reread()])
   const branch = refs.head.ref === '' ? refs.head.commit : refs.head.ref.replace('refs/heads/', '')
   const report = { worktree: git.worktree, originalBranch: branch, branch }
-  if (mode === 'resume') {
-    if (memory.checkpoint === undefined) throw nothingToResume(change)
-    return { ...report, warnings: [] }
-  }
+  if (mode === 'resume' && memory.checkpoint !== undefined) return { ...report, warnings: [] }
   if (refs.head.commit === '' || room.home !== undefined) {
     const what =
       room.home === undefined
@@ -61,14 +58,15 @@ async function preflight(room: Room, mode: StartMode): Promise<PreflightReport> 
 async function start(room: Room, mode: StartMode): Promise<{ commit: string }> {
   if (mode === 'resume') {
     const { checkpoint } = await room.reread()
-    if (checkpoint === undefined) throw nothingToResume(room.change)
-    return { commit: checkpoint }
+    if (checkpoint !== undefined) return { commit: checkpoint }
   }
   await mkdir(room.folder, { recursive: true })
   const { head } = await readRefs(room.git)
   const origin = { kind: head.ref === '' ? 'detached' : 'branch', ref: head.ref, commit: head.commit }
   return await room.operate('start', { origin }, async () => {
-    await moveRefs(room.git, 'archive', await attemptMoves(room.git, room.change, timeName(room)))
+    if (mode !== 'resume') {
+      await moveRefs(room.git, 'archive', await attemptMoves(room.git, room.change, timeName(room)))
+    }
     return { commit: await recordNow(room, 'start', 'initial state', undefined) }
   })
 }

@@ -21,15 +21,16 @@ export function defaultTree(worktree: string, change: string): string {
 
 /**
  * Detached at the user's commit, or the tree that is there already for this change (resume).
- * `changeFolder` is relative to the work tree; if it has uncommitted files it is copied along.
+ * `changeFolder` is relative to the work tree; if it has uncommitted files it is copied along. Absent: it lies outside.
  */
 export async function addWorktree(
   git: Git,
-  options: { readonly dir?: string; readonly change: string; readonly changeFolder: string },
+  options: { readonly dir?: string; readonly change: string; readonly changeFolder?: string },
 ): Promise<LoopTree> {
   const { change, changeFolder } = options
   const dir = resolve(git.worktree, options.dir ?? defaultTree(git.worktree, change))
-  const brought = (await hasUncommitted(git, changeFolder)) ? [changeFolder] : []
+  const brought =
+    changeFolder !== undefined && (await hasUncommitted(git, changeFolder)) ? [changeFolder] : []
   const known = await findTree(git, dir)
   if (known !== undefined) return { repository: known, brought }
   if (existsSync(dir)) {
