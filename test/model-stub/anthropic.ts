@@ -64,7 +64,7 @@ export const anthropic: Protocol = {
       { type: 'message_stop' },
     ])
   },
-  failure: (status, message) => ({
+  failure: ({ status, message }) => ({
     type: 'error',
     error: { type: errorTypes[status] ?? 'api_error', message },
   }),

@@ -54,5 +54,5 @@ export const chatCompletions: Protocol = {
       'data: [DONE]\n\n',
     ].join('')
   },
-  failure: (status, message) => ({ error: { message, type: String(status), code: null } }),
+  failure: ({ status, message }) => ({ error: { message, type: String(status), code: null } }),
 }

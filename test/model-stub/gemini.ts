@@ -38,7 +38,7 @@ export const gemini: Protocol = {
     }
     return `data: ${JSON.stringify(event)}\n\n`
   },
-  failure: (status, message) => ({
+  failure: ({ status, message }) => ({
     error: { code: status, message, status: status === 429 ? 'RESOURCE_EXHAUSTED' : 'UNAVAILABLE' },
   }),
 }

@@ -45,13 +45,13 @@ export const responses: Protocol = {
       { type: 'response.completed', response: { id, usage: counted } },
     ])
   },
-  failure: (status, message) => ({
+  failure: ({ status, message, resetsAt }) => ({
     error: {
       type: status === 429 ? 'usage_limit_reached' : 'invalid_request_error',
       code: null,
       message,
       plan_type: 'plus',
-      resets_at: Math.floor(Date.now() / 1000) + 7200,
+      resets_at: resetsAt ?? Math.floor(Date.now() / 1000) + 7200,
     },
   }),
 }

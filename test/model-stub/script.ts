@@ -9,6 +9,8 @@ export type Step =
       readonly status: number
       readonly message: string
       readonly headers?: Readonly<Record<string, string>>
+      /** Epoch seconds, for providers that say in the body when a limit ends. */
+      readonly resetsAt?: number
     }
   /** Accepts the request and never answers. */
   | { readonly do: 'hang' }

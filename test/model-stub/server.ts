@@ -16,7 +16,7 @@ export interface Protocol {
     step: Extract<Step, { do: 'write' | 'shell' | 'say' }>,
     body: Readonly<Record<string, unknown>>,
   ): string
-  failure(status: number, message: string): unknown
+  failure(step: Extract<Step, { do: 'fail' }>): unknown
 }
 
 export interface ModelServer {
@@ -72,7 +72,7 @@ async function handle(
   if (step.do === 'hang') return
   if (step.do === 'fail') {
     response.writeHead(step.status, { 'content-type': 'application/json', ...step.headers })
-    response.end(JSON.stringify(protocol.failure(step.status, step.message)))
+    response.end(JSON.stringify(protocol.failure(step)))
     return
   }
   response.writeHead(200, { 'content-type': 'text/event-stream' })

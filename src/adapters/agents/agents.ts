@@ -1,8 +1,6 @@
 // The Agent port: starts the program, listens to it, and resolves when nothing of it is alive.
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { StringDecoder } from 'node:string_decoder'
 import type { AgentEnded, AgentEnding } from '../../core/event.ts'
 import type { Agent, AgentSignal, AgentTask } from '../../ports.ts'
@@ -11,6 +9,7 @@ import { startGroup, type Group } from '../process/group.ts'
 import { lineSplitter } from '../process/lines.ts'
 import { processIdentity } from '../process/table.ts'
 import { boundedTail } from '../process/tail.ts'
+import { makeTemp } from '../process/temp.ts'
 import { openTranscript } from '../process/transcript.ts'
 import { echoFilter } from './echo.ts'
 import { throughShell } from './command.ts'
@@ -45,7 +44,7 @@ export function createAgents(options: AgentsOptions): Agent {
       const kind = agentKind(task.agent)
       if (kind === undefined) return notStarted('missing', `There is no agent called ${task.agent}.`)
       if (stop.aborted) return notStarted(causeOf(stop), '')
-      const tempDir = await mkdtemp(join(options.env['TMPDIR'] ?? tmpdir(), 'ralph-'))
+      const tempDir = makeTemp(task.env['RALPH_RUN_ID'] ?? '', options.env)
       try {
         return await runTurn({ kind, task, stop, tell, options, tempDir })
       } finally {

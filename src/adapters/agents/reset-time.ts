@@ -26,7 +26,7 @@ function onDate(text: string): number | undefined {
     )
   if (match === null) return undefined
   const ms = Date.parse(`${match[1]}, ${match[2]} ${match[3]}`)
-  return Number.isNaN(ms) ? undefined : ms
+  return Number.isNaN(ms) ? undefined : ms + minuteMs
 }
 
 function atClock(text: string, nowMs: number): number | undefined {
@@ -38,10 +38,12 @@ function atClock(text: string, nowMs: number): number | undefined {
   // passed was rounded down by the provider, and does not mean tomorrow.
   const days = [-1, 0, 1, 2].map((day) => clockIn(match[4], nowMs + day * dayMs, hour, minute))
   const next = days.find((ms) => ms > nowMs - roundingMs)
-  return next === undefined ? undefined : Math.max(next, nowMs)
+  return next === undefined ? undefined : Math.max(next, nowMs) + minuteMs
 }
 
 const dayMs = 86_400_000
+/** The text leaves the seconds out: asking within that minute would hit the same limit again, and again. */
+const minuteMs = 60_000
 const roundingMs = 10 * 60_000
 
 /** That hour and minute on the zone's calendar day of `onMs`. */

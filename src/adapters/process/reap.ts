@@ -1,6 +1,7 @@
 // Ends every process of a run, wherever it went: its group, its children, and all that carry its marker.
 import { setTimeout as delay } from 'node:timers/promises'
 import { faultCode } from './fault.ts'
+import { removeTemps } from './temp.ts'
 import { processTable, withMarker, type Marker, type ProcessEntry } from './table.ts'
 
 export interface Quarry {
@@ -51,11 +52,12 @@ export async function reap(quarry: Quarry, ladder: readonly Rung[]): Promise<num
   return findAlive(quarry).map(({ pid }) => pid)
 }
 
-/** After a crash of ralph: ends whatever still runs of that run. Resolves with what was ended and what could not be. */
+/** After a crash of ralph: ends whatever still runs of that run, and clears its temp folders. Resolves with what was ended and what could not be. */
 export async function reapByMarker(runId: string): Promise<{ ended: number[]; survivors: number[] }> {
   const quarry: Quarry = { marker: { RALPH_RUN_ID: runId } }
   const before = findAlive(quarry).map(({ pid }) => pid)
   const survivors = await reap(quarry, sweepLadder)
+  removeTemps(runId, process.env)
   return { ended: before.filter((pid) => !survivors.includes(pid)), survivors }
 }
 

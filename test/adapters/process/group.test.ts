@@ -1,11 +1,12 @@
 // Process groups with real processes: endings, survivors, timeouts (R1-R4, R7, R11, R16).
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startGroup, type Group, type GroupOptions } from '../../../src/adapters/process/group.ts'
 import { findAlive, reapByMarker } from '../../../src/adapters/process/reap.ts'
+import { makeTemp } from '../../../src/adapters/process/temp.ts'
 import { bootId, isAlive, markedInPs, processIdentity, psTable } from '../../../src/adapters/process/table.ts'
 
 let runId: string
@@ -155,6 +156,15 @@ describe('identity', () => {
     expect(processIdentity(other.pid)).not.toBe('')
     other.end('stopped')
     await Promise.all([other.ended, group.ended])
+  })
+
+  it('R17: temp folders that a crash left behind go with the orphans, those of others stay', async () => {
+    const own = makeTemp(runId, process.env)
+    const other = makeTemp(randomUUID(), process.env)
+    writeFileSync(join(own, 'leak.so'), 'x')
+    await reapByMarker(runId)
+    expect([existsSync(own), existsSync(other)]).toEqual([false, true])
+    rmSync(other, { recursive: true })
   })
 
   it('macOS: reads the columns of ps', () => {
