@@ -9,7 +9,7 @@ import type { ChangeDetail, ChangeList } from '../ui/app.ts'
 import { findRootOf, openChange } from './plan.ts'
 import { must } from './reports.ts'
 import { knownRun, pathsOf } from './site.ts'
-import type { Site } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
 
 export async function listAll(site: Site): Promise<ChangeList> {
   const changes = await listChanges(await findRootOf(site), site.env)
@@ -52,14 +52,20 @@ export async function promptFor(
       },
     )
   }
-  const { failure, retries, feedback } = run.state
+  const { failure, feedback } = run.state
   return opened.spec.prompt({
     storyId: story.id,
-    attempt: (retries[story.id] ?? 0) + 1,
+    attempt: attemptsUsed(run.state, story.id) + 1,
     attempts: config.max_retries + 1,
     ...(failure?.storyId === story.id && { previousFailure: failure.reason }),
     ...(feedback !== undefined && { feedback }),
   })
+}
+
+/** A story that used up its retries gets them anew with `ralph resume`; a run that is done has no next iteration. */
+function attemptsUsed({ status, outcome, retries }: KnownRun['state'], storyId: string): number {
+  const isAnew = status === 'done' || (outcome?.stopReason === 'retries' && outcome.storyId === storyId)
+  return isAnew ? 0 : (retries[storyId] ?? 0)
 }
 
 export async function learningsOf(

@@ -19,10 +19,10 @@ import type { OpenedChange } from './plan.ts'
 import { recoverDead } from './recovery.ts'
 import { acquireLocks, refuseRunning, runSession } from './session.ts'
 import { loopSettings } from './settings.ts'
-import { knownRun } from './site.ts'
+import { isRunning, knownRun, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { finishRun } from './control.ts'
-import { wrapUpOf } from './wrap-up.ts'
+import { unarchived, wrapUpOf } from './wrap-up.ts'
 import { enterWorktree } from './worktree.ts'
 
 type Mode = 'start' | 'fresh' | 'resume'
@@ -34,7 +34,10 @@ export async function runLoop(
   feedback?: string,
 ): Promise<LoopEnd> {
   const { config } = request.settings
-  const { name, folder } = await changeFolder(home, request.change)
+  const wanted = request.change ?? (wish === 'resume' ? await onlyUnfinished(home) : undefined)
+  const archived = wish === 'resume' ? await finishedAway(home, wanted) : undefined
+  if (archived !== undefined) return alreadyDone(home, archived, config)
+  const { name, folder } = await changeFolder(home, wanted)
   await refuseRunning(home, name, config.worktree === undefined)
   const recovered = await recoverDead(home, await knownRun(home, name))
   const run = await knownRun(home, name)
@@ -114,6 +117,7 @@ export async function runLoop(
         recovered,
         ...change.warnings,
         ...preflight.warnings,
+        mode === 'resume' ? '' : unarchived(change, config),
         ...settings.agents.map((agent) => bill(agent, site.env, config)),
       ],
       tell: request.tell,
@@ -128,6 +132,27 @@ export async function runLoop(
     await journal.close()
     await release()
   }
+}
+
+/** `ralph resume` alone means the run that can be gone on with, however many changes are open. */
+async function onlyUnfinished(site: Site): Promise<string | undefined> {
+  const runs = (await knownRuns(site)).filter((run) => run.state.status !== 'done')
+  return runs.length === 1 ? runs[0]?.change : undefined
+}
+
+/** A run that is done, and whose change was archived after it: there is no folder any more, but an answer. */
+async function finishedAway(site: Site, change: string | undefined): Promise<KnownRun | undefined> {
+  if (change === undefined) return undefined
+  const run = (await knownRuns(site)).find((each) => each.change === change)
+  if (run === undefined || run.state.status !== 'done' || isRunning(run)) return undefined
+  const isThere = await changeFolder(site, change).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof RalphError && error.code === 'change_not_found') return false
+      throw error
+    },
+  )
+  return isThere ? undefined : run
 }
 
 /** R12: a key in the environment bills a user who may have a subscription. */
@@ -154,7 +179,9 @@ async function modeOf(
         exitCode: 2,
       })
     }
-    return state.status === 'done' ? 'done already' : 'resume'
+    // A run of named stories may be done while others are open.
+    const isDone = state.status === 'done' && state.stories.every((story) => story.status !== 'open')
+    return isDone ? 'done already' : 'resume'
   }
   if (config.fresh) return 'fresh'
   if (!hasRun) return 'start'

@@ -19,14 +19,22 @@ export function wrapUpOf(site: Site, change: OpenedChange, config: Config): () =
     warnings.push(...(validation?.issues ?? []).map((issue) => `openspec validate: ${issue}`))
     if (!config.archive) return { warnings }
     try {
-      const archived = await archiveChange(cli, root, name, site.env)
+      await archiveChange(cli, root, name, site.env)
       await cleanAttempts(site.git, name)
-      return { warnings: [...warnings, archived.message], checkpoint: `archive: ${name}` }
+      return { warnings, checkpoint: `archive: ${name}` }
     } catch (error) {
       if (!(error instanceof RalphError)) throw error
       return { warnings: [...warnings, `${error.message} ${error.hint}`] }
     }
   }
+}
+
+/** A plan that is done before the loop leaves the repository untouched, and a wish that is not granted is said. */
+export function unarchived({ plan, name }: OpenedChange, config: Pick<Config, 'archive'>): string {
+  const isDone = plan.tasksTotal > 0 && plan.tasksDone === plan.tasksTotal
+  return config.archive && isDone
+    ? `${name} has no open box, so no loop runs and nothing is archived: type openspec archive ${name}`
+    : ''
 }
 
 /** What OpenSpec will still count as open: deferred and phantom boxes. */

@@ -27,14 +27,17 @@ export interface ChangeSummary {
   readonly problem: string
 }
 
-/** The folder that holds `openspec/`: the nearest one upward, or the store that the project's config names. */
-export async function findRoot(cwd: string, cli?: OpenSpecCli): Promise<string> {
+/** The folder that holds `openspec/`: the nearest one upward, or the store that the project's config names; only then is `findProgram` called. */
+export async function findRoot(
+  cwd: string,
+  findProgram: () => Promise<OpenSpecCli | undefined> = () => Promise.resolve(undefined),
+): Promise<string> {
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {
     const spec = join(folder, 'openspec')
     if ((await isFolder(join(spec, 'changes'))) || (await isFolder(join(spec, 'specs')))) return folder
     if (await isFolder(spec)) {
       const { store } = await readProject(folder)
-      if (store !== '') return storeRoot(folder, store, cli)
+      if (store !== '') return storeRoot(folder, store, await findProgram())
     }
     if (dirname(folder) === folder) break
   }

@@ -1,9 +1,10 @@
 // The installed `openspec` program: found once, asked at the edges of a loop, never needed in its middle.
 import { constants } from 'node:fs'
-import { access } from 'node:fs/promises'
+import { access, realpath } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import { z } from 'zod'
 import { exec } from '../process/exec.ts'
+import { readIfThere } from './files.ts'
 
 export interface OpenSpecCli {
   readonly path: string
@@ -33,8 +34,7 @@ export async function findCli(
   if (path === undefined) return { note: `openspec is not installed: ${builtIn}` }
   const timeoutMs = search.timeoutMs ?? 30_000
   const env = { ...search.env, ...quietEnv }
-  const asked = await exec(path, ['--version'], { cwd: search.from, env, timeoutMs })
-  const version = /\d+\.\d+\.\d+/.exec(asked.stdout.toString('utf8'))?.[0]
+  const version = (await packagedVersion(path)) ?? (await toldVersion(path, search.from, env, timeoutMs))
   if (version === undefined) return { note: `${path} does not tell its version: ${builtIn}` }
   // Before 1.5 the answers have other shapes.
   if (!isAtLeast(version, [1, 5, 0])) return { note: `openspec ${version} is older than 1.5: ${builtIn}` }
@@ -86,6 +86,26 @@ async function findProgram({ from, configured, env }: CliSearch): Promise<string
     if (folder.startsWith('/') && (await isProgram(join(folder, 'openspec')))) return join(folder, 'openspec')
   }
   return undefined
+}
+
+/** npm links the program to its package, which says the version without half a second of start-up. */
+async function packagedVersion(path: string): Promise<string | undefined> {
+  const home = dirname(dirname(await realpath(path)))
+  const text = (await readIfThere(join(home, 'package.json')))?.toString('utf8') ?? ''
+  const found = z
+    .looseObject({ name: z.literal('@fission-ai/openspec'), version: z.string().regex(/^\d+\.\d+\.\d+/) })
+    .safeParse(readJson(text)).data
+  return found?.version
+}
+
+async function toldVersion(
+  path: string,
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  timeoutMs: number,
+): Promise<string | undefined> {
+  const asked = await exec(path, ['--version'], { cwd, env, timeoutMs })
+  return /\d+\.\d+\.\d+/.exec(asked.stdout.toString('utf8'))?.[0]
 }
 
 async function isProgram(path: string): Promise<boolean> {

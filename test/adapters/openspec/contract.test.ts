@@ -223,7 +223,7 @@ describe('the program', () => {
       store.root,
     )
     expect(registered).toMatchObject({ ok: true, json: { status: [] } })
-    expect(await findRoot(code, storeCli)).toBe(store.root)
+    expect(await findRoot(code, () => Promise.resolve(storeCli))).toBe(store.root)
   })
 
   test('validates: a good change, and one whose requirement lacks a scenario', async () => {
