@@ -1,7 +1,7 @@
 // `--dry-run`: the preflight, the plan and the prompts; spawns and changes nothing.
 import { fileJournal } from '../adapters/files/journal.ts'
 import type { Config } from '../config/options.ts'
-import { planRead } from '../engine/perform.ts'
+import { planRead } from '../engine/record.ts'
 import type { DryRun } from '../ui/app.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { openChange } from './plan.ts'

@@ -24,7 +24,7 @@ export async function enterWorktree(
   const { repository, brought } = await addWorktree(home.git, {
     ...dir,
     change: run.change,
-    changeFolder: inside,
+    ...(!inside.startsWith('..') && { changeFolder: inside }),
   })
   // The same folder of the other tree: OpenSpec may live below the root.
   const cwd = join(repository.worktree, relative(home.git.worktree, home.cwd))

@@ -186,7 +186,13 @@ const publicBodies = [
   }),
   z.object({ type: z.literal('agent.message'), n: z.number().int(), text: z.string() }),
   z.object({ type: z.literal('agent.tool'), n: z.number().int(), name: z.string(), input: z.string() }),
-  z.object({ type: z.literal('agent.usage'), n: z.number().int(), ...usageSchema.shape }),
+  z.object({
+    type: z.literal('agent.usage'),
+    n: z.number().int(),
+    ...usageSchema.shape,
+    /** Read from its session files by ralph, because a budget is set; absent: the agent's own word. */
+    source: z.literal('sessions').optional(),
+  }),
   z.object({ type: z.literal('gate.started'), n: z.number().int(), command: z.string() }),
   z.object({
     type: z.literal('gate.ended'),

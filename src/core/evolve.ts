@@ -1,12 +1,11 @@
 // How each event changes the state: one exhaustive switch, no effects.
+import { planRead, started } from './beginning.ts'
 import type { LoopEvent } from './event.ts'
 import { outcome } from './outcome.ts'
 import type { LoopState } from './state.ts'
 import {
   enter,
   patchCurrent,
-  started,
-  planRead,
   reported,
   verified,
   iterationStarted,
@@ -46,6 +45,8 @@ export function evolve(before: LoopState, event: LoopEvent): LoopState {
     case 'agent.tool':
       return patchCurrent(state, event.n, { lastActivity: event.time })
     case 'agent.usage': {
+      // Only the budget looks at it: the record is made from what stands there at the end.
+      if (event.source === 'sessions') return state
       const { input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, cost_usd } = event
       const usage = {
         input_tokens,

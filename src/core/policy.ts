@@ -79,7 +79,9 @@ function tasksEnd(state: LoopState): Decision | undefined {
     )
   }
   const done = stories.filter((story) => story.status === 'done').length
-  return end(outcome('done', `${done} of ${stories.length} stories complete.`, ''))
+  const others = state.stories.filter((story) => story.status === 'open').length
+  const rest = others > 0 ? ` Only the stories named by --story were run; ${others} others are open.` : ''
+  return end(outcome('done', `${done} of ${stories.length} stories complete.${rest}`, ''))
 }
 
 function manualEnd(state: LoopState, last: LastIteration | undefined): Decision | undefined {

@@ -1,10 +1,9 @@
-// The transitions behind evolve.ts: what a start, an attempt, an ended iteration, a choice or a crash do to the state.
+// The transitions behind evolve.ts: what an attempt, an ended iteration, a choice or a crash do to the state.
 import type { LoopEvent } from './event.ts'
 import { outcome, reportsOf } from './outcome.ts'
 import { backoffMs, decide, interruptedOutcome, isBlameless, isManual, usesRetry } from './policy.ts'
 import type { LastIteration } from './policy.ts'
 import type { Current, LoopState, Outcome, Phase } from './state.ts'
-import { initialState, selectedStories } from './state.ts'
 import { judge } from './verdict.ts'
 
 type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
@@ -18,69 +17,8 @@ export function patchCurrent(state: LoopState, n: number, patch: Partial<Current
   return state.current?.n === n ? { ...state, current: { ...state.current, ...patch } } : state
 }
 
-export function started(state: LoopState, event: Of<'loop.started'>): LoopState {
-  const base = event.resumed ? state : initialState(state.changeId)
-  const stuckStory = base.outcome?.stopReason === 'retries' ? base.outcome.storyId : undefined
-  return enter(
-    {
-      ...base,
-      runId: event.run_id,
-      settings: event.settings,
-      startedAt: base.startedAt === '' ? event.time : base.startedAt,
-      updatedAt: event.time,
-      pid: event.pid,
-      worktree: event.worktree,
-      worktreeName: event.worktree_name,
-      home: event.home ?? '',
-      brought: event.brought ?? [],
-      root: event.root,
-      tasksFile: event.tasks_file,
-      originalBranch: event.original_branch,
-      branch: event.branch,
-      // Resolved anew at the first reading of the plan, on top of what is used already.
-      maxIterations: 0,
-      storyId: '',
-      retries: stuckStory === undefined ? base.retries : { ...base.retries, [stuckStory]: 0 },
-      feedback: event.feedback,
-      current: undefined,
-      commitless: 0,
-      limitedUntilMs: {},
-      waits: 0,
-      waitedMs: 0,
-      waiting: undefined,
-      stop: undefined,
-      outcome: undefined,
-      reported: 0,
-      choice: undefined,
-      status: 'starting',
-    },
-    'planning',
-  )
-}
-
-export function planRead(state: LoopState, event: Of<'plan.read'>): LoopState {
-  const read = {
-    ...state,
-    stories: event.stories,
-    humanTasks: event.human_tasks,
-    tasksDone: event.tasks_done,
-    tasksTotal: event.tasks_total,
-  }
-  const resolved = read.maxIterations === 0 ? { ...read, maxIterations: resolveMaxIterations(read) } : read
-  return state.phase === 'planning' ? follow(resolved) : resolved
-}
-
-function resolveMaxIterations(state: LoopState): number {
-  const settings = state.settings
-  if (settings?.max_iterations !== undefined) return settings.max_iterations
-  const used = state.iterations.length
-  if (isManual(state)) return used + 10
-  const open = selectedStories(state).filter((story) => story.status === 'open').length
-  return Math.max(1, used + open * (1 + (settings?.max_retries ?? 0)))
-}
-
 /** Between two iterations: take the decision of policy.ts. */
-function follow(state: LoopState, last?: LastIteration): LoopState {
+export function follow(state: LoopState, last?: LastIteration): LoopState {
   const decision = decide(state, last)
   switch (decision.go) {
     case 'end':

@@ -235,6 +235,18 @@ describe('done criteria', () => {
 })
 
 describe('finish and reports', () => {
+  test('status --json is the state file plus alive', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--json'])
+    const status = JSON.parse((await ralph(at, ['status', 'demo', '--json'])).stdout) as Record<
+      string,
+      unknown
+    >
+    const { updated_at: _, ...expected } = at.state()
+    expect(status).toMatchObject({ ...expected, alive: false })
+    expect(Object.keys(status).sort()).toEqual([...Object.keys(at.state()), 'alive'].sort())
+  })
+
   test('finish --cleanup later, from a stuck run: done stories arrive uncommitted, half-done work does not', async () => {
     const at = scratch({ tasks: tasksOf(2) })
     const agent = `echo x > "s$RALPH_STORY.txt"; [ "$RALPH_STORY" = 1 ] && echo "<promise>COMPLETE</promise>" || ${failing}`
@@ -351,7 +363,19 @@ describe('finish and reports', () => {
 })
 
 describe('the state file and git', () => {
-  test('F1: not ignored, it is invisible to git all the same; tracked, it is never committed or rolled back', async () => {
+  test('F1: not ignored, it is invisible to git all the same, and the user’s .gitignore stays as it is', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('.gitignore', 'node_modules\n')
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'ignore')
+    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--json'])
+    expect(at.state().status).toBe('done')
+    expect(at.git('status', '--porcelain')).toBe('')
+    expect(at.git('ls-tree', '-r', '--name-only', 'ralph/demo')).not.toContain('.claude')
+    expect(at.read('.gitignore')).toBe('node_modules\n')
+  })
+
+  test('F1: tracked by the repository, it is never committed or rolled back', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     mkdirSync(join(at.repo, '.claude'))
     writeFileSync(join(at.repo, '.claude', 'loop-state.json'), '{"somebody":"else"}')

@@ -249,4 +249,45 @@ echo "<promise>COMPLETE</promise>"
       expect(existsSync(join(at.repo, '.git', 'ralph'))).toBe(false)
     }
   })
+
+  test('S000-checkpoint-before-spawn: the agent finds HEAD at the checkpoint and a clean tree', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    at.write('mine.txt', 'uncommitted\n')
+    const agent = `git rev-parse HEAD >> "${at.root}/heads"; git status --porcelain >> "${at.root}/dirt"; git branch --show-current >> "${at.root}/branches"; ${goodAgent}`
+    expect((await ralph(at, ['loop', 'demo', '--agent-command', agent, '--json'])).code).toBe(0)
+    expect(readFileSync(join(at.root, 'dirt'), 'utf8')).toBe('')
+    expect(readFileSync(join(at.root, 'branches'), 'utf8')).toBe('ralph/demo\nralph/demo\n')
+    expect(readFileSync(join(at.root, 'heads'), 'utf8').trim()).toBe(
+      at.git('log', '--format=%H', '--reverse', 'main..').split('\n').slice(0, 2).join('\n'),
+    )
+  })
+
+  test('--story runs only the named stories, says that others are open, and resume goes on with them', async () => {
+    const at = scratch()
+    const end = await ralph(at, ['loop', 'demo', '--story', '2', '--agent-command', goodAgent, '--json'])
+    expect(end.code).toBe(0)
+    expect(at.state().iterations.map((iteration) => iteration.story_id)).toEqual(['2'])
+    expect(eventsOf(end).at(-1)).toMatchObject({
+      reason: expect.stringContaining('2 others are open') as string,
+    })
+    const rest = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent, '--json'])
+    expect(rest.code).toBe(0)
+    expect(at.state().iterations.map((iteration) => iteration.story_id)).toEqual(['2', '1', '3'])
+    const unknown = await ralph(at, ['loop', 'demo', '--fresh', '--story', '9', '--agent-command', goodAgent])
+    expect(unknown.code).toBe(2)
+    expect(unknown.stderr).toContain('1, 2, 3')
+  })
+
+  test("U5: an error of ralph's own is recorded, says what is safe, and exits 1", async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    // The agent's last act makes the next checkpoint impossible: G11.
+    const agent = `touch .git/index.lock; echo work > work.txt; echo "<promise>COMPLETE</promise>"`
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--json'])
+    expect(end.code).toBe(1)
+    expect(eventsOf(end).at(-1)).toMatchObject({ type: 'complete', status: 'stopped', exit_code: 1 })
+    expect(end.stderr).toMatch(/ralph resume/)
+    expect(at.state()).toMatchObject({ status: 'stopped', stop_reason: 'error' })
+    expect(at.state().iterations).toHaveLength(1)
+    expect(at.read('work.txt')).toBe('work\n')
+  })
 })

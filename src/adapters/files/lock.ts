@@ -47,8 +47,19 @@ export async function inspectLock(path: string, identity: Identity): Promise<Loc
   const owner = parseOwner(raw)
   if (owner === undefined) return { held: 'dead', raw }
   if (owner.host !== hostname()) return { held: 'elsewhere', owner }
-  const alive = owner.boot_id === identity.bootId && identity.isAlive(owner.pid, owner.pid_started)
+  const alive = owner.boot_id === identity.bootId && isOwnerAlive(owner, identity)
   return alive ? { held: 'alive', owner } : { held: 'dead', owner, raw }
+}
+
+/** Where the OS told no start time the pid alone has to do: better a living lock too many than two loops. */
+function isOwnerAlive(owner: LockOwner, identity: Identity): boolean {
+  if (owner.pid_started !== '') return identity.isAlive(owner.pid, owner.pid_started)
+  try {
+    process.kill(owner.pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
 }
 
 /** For a command that must not even begin while somebody holds it; writes nothing. */

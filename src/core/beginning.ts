@@ -1,0 +1,69 @@
+// How a run begins or goes on: the first event, and the first reading of the plan that resolves its limits.
+import type { LoopEvent } from './event.ts'
+import { isManual } from './policy.ts'
+import type { LoopState } from './state.ts'
+import { initialState, selectedStories } from './state.ts'
+import { enter, follow } from './transitions.ts'
+
+type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
+
+export function started(state: LoopState, event: Of<'loop.started'>): LoopState {
+  const base = event.resumed ? state : initialState(state.changeId)
+  const stuckStory = base.outcome?.stopReason === 'retries' ? base.outcome.storyId : undefined
+  return enter(
+    {
+      ...base,
+      runId: event.run_id,
+      settings: event.settings,
+      startedAt: base.startedAt === '' ? event.time : base.startedAt,
+      updatedAt: event.time,
+      pid: event.pid,
+      worktree: event.worktree,
+      worktreeName: event.worktree_name,
+      home: event.home ?? '',
+      brought: event.brought ?? [],
+      root: event.root,
+      tasksFile: event.tasks_file,
+      originalBranch: event.original_branch,
+      branch: event.branch,
+      // Resolved anew at the first reading of the plan, on top of what is used already.
+      maxIterations: 0,
+      storyId: '',
+      retries: stuckStory === undefined ? base.retries : { ...base.retries, [stuckStory]: 0 },
+      feedback: event.feedback,
+      current: undefined,
+      commitless: 0,
+      limitedUntilMs: {},
+      waits: 0,
+      waitedMs: 0,
+      waiting: undefined,
+      stop: undefined,
+      outcome: undefined,
+      reported: 0,
+      choice: undefined,
+      status: 'starting',
+    },
+    'planning',
+  )
+}
+
+export function planRead(state: LoopState, event: Of<'plan.read'>): LoopState {
+  const read = {
+    ...state,
+    stories: event.stories,
+    humanTasks: event.human_tasks,
+    tasksDone: event.tasks_done,
+    tasksTotal: event.tasks_total,
+  }
+  const resolved = read.maxIterations === 0 ? { ...read, maxIterations: resolveMaxIterations(read) } : read
+  return state.phase === 'planning' ? follow(resolved) : resolved
+}
+
+function resolveMaxIterations(state: LoopState): number {
+  const settings = state.settings
+  if (settings?.max_iterations !== undefined) return settings.max_iterations
+  const used = state.iterations.length
+  if (isManual(state)) return used + 10
+  const open = selectedStories(state).filter((story) => story.status === 'open').length
+  return Math.max(1, used + open * (1 + (settings?.max_retries ?? 0)))
+}

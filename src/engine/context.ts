@@ -1,0 +1,17 @@
+// What a command has at hand while it is performed.
+import type { EventBody } from '../core/event.ts'
+import type { LoopState } from '../core/state.ts'
+import type { Ports } from './run.ts'
+
+export interface Context {
+  readonly ports: Ports
+  readonly tell: (body: EventBody) => Promise<void>
+  readonly state: () => LoopState
+  /** Whether this run has touched the repository. */
+  readonly begun: () => boolean
+  readonly begin: () => Promise<void>
+  readonly stopping: AbortSignal
+  /** Ends the completion question: a stop that led to it must not answer it, the next one does. */
+  readonly question: AbortSignal
+  readonly agentStop: () => AbortSignal
+}

@@ -1,0 +1,105 @@
+// The record of an iteration: what it used, what it left, whether the plan is done now.
+import type { EventBody, Settings, StorySummary } from '../core/event.ts'
+import type { Current, LoopState } from '../core/state.ts'
+import { selectedStories } from '../core/state.ts'
+import type { Plan } from '../core/story.ts'
+import { storyStatus } from '../core/story.ts'
+import type { MeasuredUsage } from '../ports.ts'
+import type { Context } from './context.ts'
+
+export async function recordIteration(context: Context): Promise<void> {
+  const { ports, tell } = context
+  const current = context.state().current
+  if (current === undefined) return
+  const measured = await ports.usage.after(
+    current.agent,
+    current.ended?.usage ?? current.usage,
+    current.ended?.session_id ?? current.sessionId,
+    current.ended?.model ?? context.state().settings?.model,
+    { started: current.started, hurry: context.state().stop !== undefined },
+  )
+  if (measured.warning !== '') await tell({ type: 'warning', code: 'usage', message: measured.warning })
+  // A plan that cannot be read is never "done"; the next reading of it stops the loop with its own error.
+  const plan = await ports.spec.read().catch(() => undefined)
+  if (plan !== undefined) await tell(planRead(plan, context.state().settings))
+  await tell({
+    type: 'iteration.ended',
+    iteration: toRecord(context.state(), current, measured, plan !== undefined, ports.clock.stamp()),
+  })
+}
+
+function toRecord(
+  state: LoopState,
+  current: Current,
+  measured: MeasuredUsage,
+  planKnown: boolean,
+  nowStamp: string,
+): Extract<EventBody, { type: 'iteration.ended' }>['iteration'] {
+  const { ended, kept, saved } = current
+  const tasksMode = state.settings?.done_criteria === 'tasks'
+  const done =
+    planKnown &&
+    tasksMode &&
+    selectedStories(state).every((story) => story.status !== 'open' && story.status !== 'human')
+  const commits = [...(kept?.commits ?? [])]
+  if (saved !== undefined && state.settings?.checkpoint !== 'stash' && !commits.includes(saved.commit))
+    commits.push(saved.commit)
+  return {
+    n: current.n,
+    started: current.started,
+    // A clock that was set back must not make an iteration end before it began.
+    ended: nowStamp < current.started ? current.started : nowStamp,
+    done_check: done,
+    commits,
+    tokens_used: measured.input_tokens + measured.output_tokens,
+    ...(ended?.ending === 'timeout' || ended?.ending === 'idle' ? { timed_out: true as const } : {}),
+    ...(measured.estimated && { tokens_estimated: true as const }),
+    story_id: current.storyId,
+    attempt: current.attempt,
+    verdict: current.verdict ?? 'interrupted',
+    reason: current.reason,
+    ...(ended?.exit_code !== undefined && { exit_code: ended.exit_code }),
+    ...(ended?.signal !== undefined && { signal: ended.signal }),
+    ...(kept !== undefined && { attempt_ref: kept.ref }),
+    input_tokens: measured.input_tokens,
+    output_tokens: measured.output_tokens,
+    cache_read_tokens: measured.cache_read_tokens,
+    cache_creation_tokens: measured.cache_creation_tokens,
+    ...(measured.cost_usd !== undefined && { cost_usd: measured.cost_usd }),
+    agent: current.agent,
+    log_file: current.logFile,
+    tokens_source: measured.source,
+    ...(measured.note !== undefined && measured.note !== '' && { tokens_note: measured.note }),
+    duration_ms: ended?.duration_ms ?? 0,
+    ...(kept?.historyRewritten === true && { history_rewritten: true as const }),
+  }
+}
+
+export function planRead(
+  plan: Plan,
+  settings: Pick<Settings, 'done_criteria' | 'task'> | undefined,
+): EventBody {
+  const manual = settings?.done_criteria === 'manual'
+  // A manual loop has one story: the user's words, open until a human says otherwise.
+  const stories = manual
+    ? [{ id: 'manual', title: settings.task, status: 'open' as const, tasks_done: 0, tasks_total: 0 }]
+    : plan.stories.map(summarize)
+  const human = plan.stories.flatMap((story) => story.tasks.filter((task) => task.state === 'human'))
+  return {
+    type: 'plan.read',
+    stories,
+    human_tasks: human.map((task) => (task.text.startsWith(task.id) ? task.text : `${task.id} ${task.text}`)),
+    tasks_done: plan.tasksDone,
+    tasks_total: plan.tasksTotal,
+  }
+}
+
+function summarize(story: Plan['stories'][number]): StorySummary {
+  return {
+    id: story.id,
+    title: story.title,
+    status: storyStatus(story),
+    tasks_done: story.tasks.filter((task) => task.state === 'done').length,
+    tasks_total: story.tasks.length,
+  }
+}

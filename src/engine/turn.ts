@@ -1,0 +1,91 @@
+// One turn of the agent: its prompt, its environment, and what it says turned into events.
+import type { EventBody } from '../core/event.ts'
+import type { Command } from '../core/loop.ts'
+import type { AgentSignal } from '../ports.ts'
+import type { Context } from './context.ts'
+
+export async function runAgent(
+  command: Extract<Command, { do: 'run_agent' }>,
+  context: Context,
+): Promise<void> {
+  const { ports, tell } = context
+  const { n, storyId, attempt, attempts, agent } = command
+  const state = context.state()
+  const { settings } = state
+  if (settings === undefined) throw new TypeError('run_agent before loop.started')
+  const prompt = await ports.spec.prompt({
+    storyId,
+    attempt,
+    attempts,
+    ...(command.previousFailure !== undefined && { previousFailure: command.previousFailure }),
+    ...(command.feedback !== undefined && { feedback: command.feedback }),
+  })
+  await ports.usage.before(agent)
+  const startedMs = ports.clock.monotonic()
+  const ended = await ports.agent.work(
+    {
+      n,
+      prompt,
+      agent,
+      cwd: state.worktree,
+      env: {
+        RALPH_CHANGE: state.changeId,
+        RALPH_STORY: storyId,
+        RALPH_ATTEMPT: String(attempt),
+        RALPH_ITERATION: String(n),
+        RALPH_RUN_ID: state.runId,
+      },
+      transcript: ports.transcript(n),
+      timeoutMs: settings.iteration_timeout_min * 60_000,
+      idleTimeoutMs: settings.idle_timeout_min * 60_000,
+    },
+    context.agentStop(),
+    (signal) => {
+      const body = agentEvent(n, signal)
+      // Durability is awaited before the next command; the agent's talk must not wait for the disk.
+      if (body !== undefined) tell(body).catch(() => undefined)
+    },
+  )
+  if (ended.promise.kind === 'complete' && (ended.exit_code ?? 0) !== 0) {
+    await tell({
+      type: 'warning',
+      code: 'exit_code',
+      message: `The agent said COMPLETE and then exited with code ${ended.exit_code}; its word counts, the gates decide.`,
+    })
+  }
+  if (ended.survivors.length > 0) {
+    await tell({
+      type: 'warning',
+      code: 'survivors',
+      message: `Could not end these processes of the agent: ${ended.survivors.join(', ')}`,
+    })
+  }
+  await tell({
+    type: 'agent.ended',
+    n,
+    now_ms: ports.clock.now(),
+    duration_ms: Math.max(0, Math.round(ports.clock.monotonic() - startedMs)),
+    ...ended,
+  })
+}
+
+function agentEvent(n: number, signal: AgentSignal): EventBody | undefined {
+  switch (signal.type) {
+    case 'started':
+      return { type: 'agent.started', n, pid: signal.pid, pid_started: signal.pidStarted }
+    case 'session':
+      return { type: 'agent.session', n, session_id: signal.sessionId }
+    case 'message':
+      return { type: 'agent.message', n, text: signal.text }
+    case 'tool':
+      return { type: 'agent.tool', n, name: signal.name, input: signal.input }
+    case 'usage': {
+      const { type: _, ...figures } = signal
+      return { type: 'agent.usage', n, ...figures }
+    }
+    case 'warning':
+      return { type: 'warning', code: 'agent', message: signal.message }
+    case 'activity':
+      return undefined
+  }
+}

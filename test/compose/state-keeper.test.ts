@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { keepStateFile } from '../../src/compose/state-keeper.ts'
+import { initialState } from '../../src/core/state.ts'
+import type { StateFile } from '../../src/core/state-file.ts'
+import type { LoopEvent } from '../../src/core/event.ts'
+
+const event = (type: 'warning' | 'agent.message'): LoopEvent =>
+  type === 'warning'
+    ? { v: 1, seq: 1, time: '', change_id: 'demo', type, code: '', message: '' }
+    : { v: 1, seq: 1, time: '', change_id: 'demo', type, n: 1, text: '' }
+
+const clock = { now: () => 0, monotonic: () => 0, stamp: () => 'now', until: () => Promise.resolve() }
+
+describe('state keeper', () => {
+  beforeEach(() => {
+    vi.useFakeTimers()
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  test('the file is written again while nothing happens, at least every 60 s', async () => {
+    const written: StateFile[] = []
+    const keeper = keepStateFile(
+      { write: (state) => Promise.resolve(void written.push(state)) },
+      clock,
+      () => undefined,
+    )
+    keeper.read(event('warning'), initialState('demo'))
+    await keeper.settle()
+    expect(written).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(written.length).toBeGreaterThanOrEqual(2)
+    keeper.stop()
+    const before = written.length
+    await vi.advanceTimersByTimeAsync(600_000)
+    expect(written).toHaveLength(before)
+  })
+
+  test("the agent's talk is written together, not word by word", async () => {
+    const written: StateFile[] = []
+    const keeper = keepStateFile(
+      { write: (state) => Promise.resolve(void written.push(state)) },
+      clock,
+      () => undefined,
+    )
+    for (let n = 0; n < 1_000; n += 1) keeper.read(event('agent.message'), initialState('demo'))
+    await vi.advanceTimersByTimeAsync(5_000)
+    expect(written).toHaveLength(1)
+    keeper.stop()
+  })
+
+  test('R14: a file that cannot be written is told once, and the last state is tried again', async () => {
+    const faults: unknown[] = []
+    const keeper = keepStateFile({ write: () => Promise.reject(new Error('ENOSPC')) }, clock, (error) =>
+      faults.push(error),
+    )
+    keeper.read(event('warning'), initialState('demo'))
+    await keeper.settle()
+    keeper.read(event('warning'), initialState('demo'))
+    await keeper.settle()
+    expect(faults).toHaveLength(1)
+    keeper.stop()
+  })
+})

@@ -1,0 +1,389 @@
+// Misbehaving agents and real CLIs through the whole built program: a true verdict, a clean tree, no survivor, an exact state file.
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { findAlive } from '../../src/adapters/process/reap.ts'
+import type { LoopEvent } from '../../src/core/event.ts'
+import { stateFileSchema } from '../../src/core/state-file.ts'
+import { agentPath, standIn } from '../agents/kit.ts'
+import { pointedAt, realAgent } from '../model-stub/real-agents.ts'
+import type { Script, Step } from '../model-stub/script.ts'
+import { modelServer, type ModelServer } from '../model-stub/server.ts'
+import { eventsOf, ralph, scratch, start, tasksOf } from './harness.ts'
+import type { Finished, Scratch } from './harness.ts'
+
+const oneStory = { tasks: tasksOf(1) }
+
+describe('agents that do not do their work', () => {
+  const rows: [string, string, string][] = [
+    ['P1: speaks about the promise', 'quotes-promise.sh', 'none'],
+    ['P2: echoes its prompt', 'echoes-prompt.sh', 'none'],
+    ['P2: shows a file with the token', 'shows-promise-in-fence.sh', 'none'],
+    ['P3: changes its mind', 'changes-its-mind.sh', 'failed'],
+    ['P10: deletes the plan', 'deletes-plan.sh', 'failed'],
+    ['P12: asks and stops', 'asks-and-stops.sh', 'none'],
+    ['R1: is killed in the middle of its promise', 'dies-mid-line.sh', 'crash'],
+    ['G2: commits half-done work and fails', 'commits.sh', 'failed'],
+  ]
+  test.each(rows)('%s (%s): nothing is done, the tree is clean, exit 3', async (_name, script, verdict) => {
+    const at = scratch(oneStory)
+    const end = await run(at, ['--agent-command', agentPath(script), '--max-retries', '0'])
+    expect(end.code).toBe(3)
+    expectTruth(at, end)
+    expect(at.state()).toMatchObject({ status: 'stuck' })
+    expect(at.state().iterations).toMatchObject([{ verdict, done_check: false }])
+    expect(at.read('openspec/changes/demo/tasks.md')).toBe(tasksOf(1))
+    expect(at.git('log', '--format=%s', 'main..')).toBe('initial state')
+  })
+
+  test('R2: a timeout with a grandchild that ignores TERM is recorded as timed out', async () => {
+    const at = scratch(oneStory)
+    const end = await run(at, [
+      '--agent-command',
+      agentPath('ignores-term.sh'),
+      '--max-retries',
+      '0',
+      '--iteration-timeout',
+      '0.02',
+    ])
+    expect(end.code).toBe(3)
+    expectTruth(at, end)
+    expect(at.state().iterations).toMatchObject([{ verdict: 'timeout', timed_out: true }])
+  })
+
+  test('R16: an agent that hangs is idle', async () => {
+    const at = scratch(oneStory)
+    const end = await run(at, [
+      '--agent-command',
+      agentPath('hangs.sh'),
+      '--max-retries',
+      '0',
+      '--idle-timeout',
+      '0.01',
+    ])
+    expect(end.code).toBe(3)
+    expectTruth(at, end)
+    expect(at.state().iterations).toMatchObject([{ verdict: 'idle' }])
+  })
+
+  test('R10: an error result with exit code 0 and a COMPLETE before it', async () => {
+    const at = scratch(oneStory)
+    const end = await claude(at, 'claude-error-result.mjs', ['--max-retries', '0'])
+    expect(end.code).toBe(3)
+    expectTruth(at, end)
+    expect(at.state().iterations).toMatchObject([{ verdict: 'crash' }])
+  })
+
+  test('P14: a turn without a model call', async () => {
+    const at = scratch(oneStory)
+    const end = await claude(at, 'claude-no-turn.mjs', ['--max-retries', '0'])
+    expect(end.code).toBe(3)
+    expectTruth(at, end)
+    expect(at.state().iterations[0]?.reason).toContain('never asked its model')
+  })
+})
+
+describe('agents that do their work and misbehave', () => {
+  const rows: [string, string][] = [
+    ['P9: ticks every box of every story', 'ticks-foreign-boxes.sh'],
+    ['P9: rewrites the proposal', 'edits-specs.sh'],
+    ['G3: works on a branch of its own', 'switches-branch.sh'],
+    ['R3: leaves a server running', 'forks-daemon.sh'],
+    ['R9: talks about limits', 'talks-about-limits.sh'],
+    ['exits 1 after COMPLETE', 'complete-then-exit-1.sh'],
+  ]
+  test.each(rows)('%s (%s): both stories done one by one, exit 0', async (_name, script) => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const proposal = at.read('openspec/changes/demo/proposal.md')
+    const end = await run(at, ['--agent-command', agentPath(script)])
+    expect(end.code).toBe(0)
+    expectTruth(at, end)
+    expect(at.state().iterations.map(({ story_id, verdict }) => [story_id, verdict])).toEqual([
+      ['1', 'complete'],
+      ['2', 'complete'],
+    ])
+    expect(at.git('branch', '--show-current')).toBe('ralph/demo')
+    expect(at.read('openspec/changes/demo/tasks.md')).toBe(tasksOf(2).replaceAll('[ ]', '[x]'))
+    expect(at.read('openspec/changes/demo/proposal.md')).toBe(proposal)
+  })
+
+  test('P5: 50 MB of output: all of it in the transcript, memory of ralph below 150 MB', async () => {
+    const at = scratch(oneStory)
+    const running = start(at, [
+      'loop',
+      'demo',
+      '--json',
+      '--agent-command',
+      `AGENT_MEGABYTES=50 ${agentPath('floods.mjs')}`,
+    ])
+    let peakKb = 0
+    const look = setInterval(() => {
+      const status = existsSync(`/proc/${running.pid}/status`)
+        ? readFileSync(`/proc/${running.pid}/status`, 'utf8')
+        : ''
+      peakKb = Math.max(peakKb, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0))
+    }, 10)
+    const end = await running.ended
+    clearInterval(look)
+    expect(end.code).toBe(0)
+    const log = at.state().iterations[0]?.['log_file']
+    expect(readFileSync(String(log)).length).toBe(50 * 1024 * 1024 + '\n<promise>COMPLETE</promise>\n'.length)
+    expect(peakKb).toBeGreaterThan(0)
+    expect(peakKb / 1024).toBeLessThan(150)
+  })
+})
+
+describe('limits', () => {
+  test('R8: a limit with a reset: waits, says until when, goes on with the same attempt, no retry used', async () => {
+    const at = scratch(oneStory)
+    const end = await claude(at, 'claude-limited-once.mjs', ['--max-retries', '0'], {
+      AGENT_RESET_SECONDS: '2',
+    })
+    expect(end.code).toBe(0)
+    expectTruth(at, end)
+    const events = eventsOf(end)
+    expect(events.filter((event) => event.type === 'waiting')).toMatchObject([
+      { for: 'limit', until_ms: expect.any(Number) },
+    ])
+    expect(at.state().iterations.map(({ verdict, attempt }) => [verdict, attempt])).toEqual([
+      ['limit', 1],
+      ['complete', 1],
+    ])
+  })
+
+  test('R8: stop works while it waits', async () => {
+    const at = scratch(oneStory)
+    standInClaude(at, 'claude-limited-once.mjs')
+    const running = start(
+      at,
+      [
+        'loop',
+        'demo',
+        '--json',
+        '--agent',
+        'claude',
+        '--agent-env',
+        `AGENT_STATE=${at.root}/runs`,
+        '--agent-env',
+        'AGENT_RESET_SECONDS=3600',
+      ],
+      withBin(at),
+    )
+    await running.seen((stdout) => stdout.includes('"type":"waiting"'))
+    const stopped = await ralph(at, ['stop', 'demo'])
+    expect(stopped.code).toBe(0)
+    const end = await running.ended
+    expect(end.code).toBe(143)
+    expect(at.state()).toMatchObject({ status: 'stopped' })
+  })
+
+  test('R16: a login that is gone stops at once, exit 6, no retry', async () => {
+    const at = scratch(oneStory)
+    const end = await claude(at, 'claude-retries-401.mjs', [])
+    expect(end.code).toBe(6)
+    expectTruth(at, end)
+    expect(at.state().iterations).toMatchObject([{ verdict: 'fatal' }])
+  })
+
+  test('an agent that is not installed: exit 6', async () => {
+    const at = scratch(oneStory)
+    const end = await run(at, ['--agent-command', 'no-such-agent-anywhere'])
+    expect(end.code).toBe(6)
+  })
+
+  test('a chain: the second agent takes over at the first one’s limit', async () => {
+    const at = scratch(oneStory)
+    standIn(binOf(at), 'codex', agentPath('codex-works.mjs'))
+    const end = await claude(at, 'claude-limited-once.mjs', ['--agent', 'claude,codex'], {
+      AGENT_RESET_SECONDS: '3600',
+    })
+    expect(end.code).toBe(0)
+    expect(at.state().iterations.map(({ verdict }) => verdict)).toEqual(['limit', 'complete'])
+  })
+})
+
+describe.each(['claude', 'codex'] as const)('real %s', (name) => {
+  const { bin, missing } = realAgent(name)
+
+  test('is installed', () => expect(missing).toBe(''))
+
+  test('two stories by real tool calls, the second FAILED once and retried with its reason', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const end = await real(at, await serve(storyScript(at)))
+    expect(end.code).toBe(0)
+    expectTruth(at, end)
+    expect(
+      at.state().iterations.map(({ story_id, attempt, verdict }) => [story_id, attempt, verdict]),
+    ).toEqual([
+      ['1', 1, 'complete'],
+      ['2', 1, 'failed'],
+      ['2', 2, 'complete'],
+    ])
+    expect(at.state().iterations[1]?.reason).toBe('the parser is missing')
+    expect([at.read('story-1.txt'), at.read('story-2.txt')]).toEqual(['made', 'made'])
+    expect(existsSync(join(at.repo, 'mess.txt'))).toBe(false)
+    expect(at.state().total_tokens).toBeGreaterThan(0)
+  })
+
+  test('R8: a 429 with a reset: waits, says until when, and a stop ends the wait', async () => {
+    const at = scratch(oneStory)
+    const resetsAt = Math.ceil(Date.now() / 1000) + 3600
+    const server = await serve(() => limit(resetsAt))
+    const { args, options } = realArgs(at, server, [], subscription)
+    const running = start(at, args, options)
+    await running.seen((stdout) => stdout.includes('"type":"waiting"'))
+    running.child.kill('SIGINT')
+    const end = await running.ended
+    expect(end.code).toBe(130)
+    expectTruth(at, end)
+    const waiting = eventsOf(end).find((event) => event.type === 'waiting')
+    // Codex tells minutes only.
+    expect(Math.abs((waiting?.until_ms ?? 0) / 1000 - resetsAt)).toBeLessThanOrEqual(120)
+    expect(at.state().iterations).toMatchObject([{ verdict: 'limit' }])
+  })
+
+  test('R8: an overloaded service: waits, goes on with the same attempt, no retry used', async () => {
+    const at = scratch(oneStory)
+    const script = storyScript(at)
+    const server = await serve((call) =>
+      call.before === 0 ? { do: 'fail', status: 503, message: 'overloaded' } : script(call),
+    )
+    const end = await real(at, server, ['--max-retries', '0'])
+    expect(end.code).toBe(0)
+    expectTruth(at, end)
+    expect(eventsOf(end).filter((event) => event.type === 'waiting')).toMatchObject([{ for: 'overloaded' }])
+    expect(at.state().iterations.map(({ verdict, attempt }) => [verdict, attempt])).toEqual([
+      ['limit', 1],
+      ['complete', 1],
+    ])
+  })
+
+  test('R4, R5: TERM in the middle of a tool: recorded once, nothing alive, exit 143, the tree clean', async () => {
+    const at = scratch(oneStory)
+    const server = await serve(() => ({ do: 'shell', command: 'echo x > started.txt; tail -f /dev/null' }))
+    const { args, options } = realArgs(at, server)
+    const running = start(at, args, options)
+    await running.seen((stdout) => stdout.includes('"type":"agent.tool"'))
+    running.child.kill('SIGTERM')
+    const end = await running.ended
+    expect(end.code).toBe(143)
+    expectTruth(at, end)
+    expect(at.state()).toMatchObject({ status: 'stopped' })
+    expect(at.state().iterations).toMatchObject([{ verdict: 'interrupted' }])
+  })
+
+  const real = (
+    at: Scratch,
+    server: ModelServer,
+    more: readonly string[] = [],
+    env: Record<string, string> = {},
+  ): Promise<Finished> => {
+    const { args, options } = realArgs(at, server, more, env)
+    return ralph(at, args, options)
+  }
+
+  const realArgs = (
+    at: Scratch,
+    server: ModelServer,
+    more: readonly string[] = [],
+    env: Record<string, string> = {},
+  ): { args: string[]; options: { env: NodeJS.ProcessEnv } } => {
+    const pointed = pointedAt(name, server.url, join(at.root, 'home'))
+    const variables = Object.entries({ ...pointed.env, ...env }).filter(([, value]) => value !== '')
+    return {
+      args: [
+        'loop',
+        'demo',
+        '--json',
+        '--agent',
+        name,
+        '--model',
+        pointed.model,
+        ...more,
+        '--',
+        ...pointed.passThrough,
+      ],
+      options: { env: { ...Object.fromEntries(variables), PATH: `${bin}:${at.env['PATH'] ?? ''}` } },
+    }
+  }
+})
+
+/** Story 1 is done at once; story 2 leaves a mess and gives up, until its prompt tells the reason. */
+function storyScript(at: Scratch): Script {
+  return ({ prompt, results }): Step => {
+    const story = /Your story: (\d)/.exec(prompt)?.[1] ?? '1'
+    const isFirstTry = story === '2' && !prompt.includes('the parser is missing')
+    const file = isFirstTry ? 'mess.txt' : `story-${story}.txt`
+    if (results === 0) return { do: 'write', path: join(at.repo, file), content: 'made' }
+    return {
+      do: 'say',
+      text: isFirstTry
+        ? '<promise>FAILED: the parser is missing</promise>'
+        : 'Done.\n<promise>COMPLETE</promise>',
+    }
+  }
+}
+
+/** Only a subscription's limit carries the time of its reset. */
+const subscription = { ANTHROPIC_API_KEY: '', CLAUDE_CODE_OAUTH_TOKEN: 'sk-ant-oat01-test-key' }
+
+function limit(resetsAt: number): Step {
+  const headers = {
+    'anthropic-ratelimit-unified-status': 'rejected',
+    'anthropic-ratelimit-unified-reset': String(resetsAt),
+    'anthropic-ratelimit-unified-representative-claim': 'five_hour',
+  }
+  return { do: 'fail', status: 429, message: 'limit', headers, resetsAt }
+}
+
+async function serve(script: Script): Promise<ModelServer> {
+  const server = await modelServer(script)
+  onTestFinished(() => server.close())
+  return server
+}
+
+function run(at: Scratch, args: readonly string[]): Promise<Finished> {
+  return ralph(at, ['loop', 'demo', '--json', ...args])
+}
+
+function claude(
+  at: Scratch,
+  script: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Finished> {
+  standInClaude(at, script)
+  const variables = Object.entries({ AGENT_STATE: join(at.root, 'runs'), ...env }).flatMap(
+    ([name, value]) => ['--agent-env', `${name}=${value}`],
+  )
+  const agent = args.includes('--agent') ? [] : ['--agent', 'claude']
+  return ralph(at, ['loop', 'demo', '--json', ...agent, ...variables, ...args], withBin(at))
+}
+
+function standInClaude(at: Scratch, script: string): void {
+  standIn(binOf(at), 'claude', agentPath(script))
+}
+
+function binOf(at: Scratch): string {
+  const bin = join(at.root, 'bin')
+  mkdirSync(bin, { recursive: true })
+  return bin
+}
+
+function withBin(at: Scratch): { env: NodeJS.ProcessEnv } {
+  return { env: { PATH: `${join(at.root, 'bin')}:${at.env['PATH'] ?? ''}` } }
+}
+
+/** What must hold however a loop ended. */
+function expectTruth(at: Scratch, end: Finished): void {
+  const events = eventsOf(end)
+  const state = at.state()
+  expect(stateFileSchema.safeParse(state).error).toBeUndefined()
+  expect(events.at(-1)).toMatchObject({ type: 'complete', exit_code: end.code, status: state.status })
+  expect(at.git('status', '--porcelain')).toBe('')
+  const runId = events.find(
+    (event): event is Extract<LoopEvent, { type: 'loop.started' }> => event.type === 'loop.started',
+  )?.run_id
+  expect(runId).toBeTruthy()
+  expect(findAlive({ marker: { RALPH_RUN_ID: runId ?? '' } })).toEqual([])
+}

@@ -1,0 +1,213 @@
+import { describe, expect, test } from 'vitest'
+import { RalphError } from '../../src/core/error.ts'
+import type { AgentEnded, EventBody, LoopEvent } from '../../src/core/event.ts'
+import { initialState } from '../../src/core/state.ts'
+import type { Plan } from '../../src/core/story.ts'
+import { createLoop, LoopBug } from '../../src/engine/run.ts'
+import type { Ports } from '../../src/engine/run.ts'
+import { settings } from '../core/world.ts'
+
+const ended: AgentEnded = { ending: 'finished', promise: { kind: 'complete' }, last_words: '', survivors: [] }
+
+/** Ports of memory: one story, an agent that completes it; `log` is the order of things. */
+function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; events: LoopEvent[] } {
+  const log: string[] = []
+  const events: LoopEvent[] = []
+  let done = false
+  const plan = (): Plan => ({
+    stories: [
+      {
+        id: '1',
+        title: 'One',
+        intro: '',
+        tasks: [
+          {
+            id: '1.1',
+            text: 'x',
+            state: done ? 'done' : 'open',
+            line: 1,
+            file: 'tasks.md',
+            depth: 0,
+            body: '',
+            subheading: '',
+          },
+        ],
+      },
+    ],
+    tasksDone: done ? 1 : 0,
+    tasksTotal: 1,
+    lints: [],
+    notes: [],
+  })
+  const did = (what: string): void => void log.push(what)
+  const ports: Ports = {
+    spec: {
+      read: () => Promise.resolve(plan()),
+      prompt: () => Promise.resolve('prompt'),
+      guard: () => Promise.resolve(did('guard')),
+      judge: () => Promise.resolve({ putBack: [], lost: '', ticked: 0, stillOpen: 1 }),
+      putBack: () => Promise.resolve(did('putBack')),
+      tick: () => {
+        done = true
+        return Promise.resolve(1)
+      },
+    },
+    checkpoints: {
+      preflight: () =>
+        Promise.resolve({ worktree: '/w', originalBranch: 'main', branch: 'ralph/demo', warnings: [] }),
+      start: () => Promise.resolve({ commit: 'c0' }),
+      ensure: () => Promise.resolve({ commit: 'c0' }),
+      keep: (n) =>
+        Promise.resolve({
+          ref: `refs/${n}`,
+          commit: 'a',
+          commits: [],
+          changed: true,
+          historyRewritten: false,
+          warnings: [],
+        }),
+      save: () => Promise.resolve({ commit: 'c1', changed: true }),
+      restore: () => {
+        did('restore')
+        return Promise.resolve({ commit: 'c0' })
+      },
+      finish: () => Promise.resolve({ message: 'kept', userPaths: [], loopPaths: [] }),
+      recover: () => Promise.resolve(''),
+    },
+    agent: {
+      work: () => {
+        did('agent')
+        return Promise.resolve(ended)
+      },
+    },
+    gates: { check: () => Promise.resolve({ outcome: 'passed', outputTail: '', durationMs: 1 }) },
+    usage: {
+      before: () => Promise.resolve(),
+      after: () =>
+        Promise.resolve({
+          input_tokens: 1,
+          output_tokens: 2,
+          cache_read_tokens: 0,
+          cache_creation_tokens: 0,
+          estimated: false,
+          warning: '',
+          source: 'agent',
+        }),
+    },
+    journal: {
+      append: async (event) => {
+        await new Promise((next) => setImmediate(next))
+        log.push(`durable ${event.type}`)
+        events.push(event)
+      },
+      read: () => Promise.resolve(events),
+    },
+    clock: {
+      now: () => 1,
+      monotonic: () => 1,
+      stamp: () => '2026-01-01T00:00:00+00:00',
+      until: () => Promise.resolve(),
+    },
+    human: { choose: () => Promise.resolve('keep'), isDone: () => Promise.resolve('later') },
+    wrapUp: () => Promise.resolve({ warnings: [] }),
+    mode: 'start',
+    transcript: (n) => `${n}.log`,
+    ...overrides,
+  }
+  return { ports, log, events }
+}
+
+const started: EventBody = {
+  type: 'loop.started',
+  run_id: 'r',
+  resumed: false,
+  settings,
+  pid: 1,
+  worktree: '/w',
+  worktree_name: 'w',
+  root: '/w',
+  tasks_file: 'tasks.md',
+  original_branch: 'main',
+  branch: 'ralph/demo',
+}
+
+describe('engine', () => {
+  test('each event is durable before the next command runs', async () => {
+    const { ports, log } = world()
+    const loop = createLoop(ports, { state: initialState('demo'), seq: 0 }, [])
+    await loop.tell(started)
+    const state = await loop.run()
+    expect(state.status).toBe('done')
+    expect(log.indexOf('durable iteration.started')).toBeLessThan(log.indexOf('agent'))
+    expect(log.indexOf('guard')).toBeLessThan(log.indexOf('durable iteration.started'))
+    expect(log.at(-1)).toBe('durable complete')
+  })
+
+  test('a port that fails in a way the user can mend ends the loop with its exit code, the iteration recorded, the tree as it is', async () => {
+    const { ports, log, events } = world()
+    const failing: Ports = {
+      ...ports,
+      checkpoints: {
+        ...ports.checkpoints,
+        save: () =>
+          Promise.reject(
+            new RalphError('checkpoint_failed', 'disk full', { hint: 'make room', exitCode: 1 }),
+          ),
+      },
+    }
+    const loop = createLoop(failing, { state: initialState('demo'), seq: 0 }, [])
+    await loop.tell(started)
+    const state = await loop.run()
+    expect(state).toMatchObject({ status: 'stopped', outcome: { exitCode: 1, stopReason: 'error' } })
+    expect(state.iterations.map((iteration) => iteration.verdict)).toEqual(['error'])
+    expect(log).not.toContain('restore')
+    expect(events.filter((event) => event.type === 'complete')).toHaveLength(1)
+  })
+
+  test('a bug in a port is thrown, but only after complete was told', async () => {
+    const { ports, events } = world()
+    const buggy: Ports = { ...ports, agent: { work: () => Promise.reject(new TypeError('a bug')) } }
+    const loop = createLoop(buggy, { state: initialState('demo'), seq: 0 }, [])
+    await loop.tell(started)
+    await expect(loop.run()).rejects.toThrow(LoopBug)
+    expect(events.at(-1)).toMatchObject({ type: 'complete', exit_code: 1, status: 'stopped' })
+    expect(loop.state.iterations).toHaveLength(1)
+  })
+
+  test('a gate that cannot be run stops the loop: it neither passed nor failed', async () => {
+    const { ports } = world({
+      gates: {
+        check: () => Promise.resolve({ outcome: 'could_not_run', outputTail: 'no sh', durationMs: 0 }),
+      },
+    })
+    const loop = createLoop(ports, { state: initialState('demo'), seq: 0 }, [])
+    await loop.tell({ ...started, settings: { ...settings, gates: ['x'] } })
+    const state = await loop.run()
+    expect(state).toMatchObject({ status: 'stopped', outcome: { exitCode: 1 } })
+    expect(state.stories[0]?.status).toBe('open')
+  })
+
+  test('a stop during the agent’s turn aborts it, restores, and is recorded once', async () => {
+    const { ports, log } = world()
+    const hanging: Ports = {
+      ...ports,
+      agent: {
+        work: (_task, stop) =>
+          new Promise((done) => {
+            stop.addEventListener('abort', () =>
+              done({ ...ended, ending: 'stopped', promise: { kind: 'none' } }),
+            )
+            loop.stop('SIGTERM')
+            loop.stop('SIGTERM')
+          }),
+      },
+    }
+    const loop = createLoop(hanging, { state: initialState('demo'), seq: 0 }, [])
+    await loop.tell(started)
+    const state = await loop.run()
+    expect(state).toMatchObject({ status: 'stopped', outcome: { exitCode: 143 } })
+    expect(state.iterations).toHaveLength(1)
+    expect(log).toContain('restore')
+    expect(log.indexOf('durable stop.requested')).toBeGreaterThan(-1)
+  })
+})
