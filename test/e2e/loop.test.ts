@@ -280,12 +280,14 @@ echo "<promise>COMPLETE</promise>"
 
   test("U5: an error of ralph's own is recorded, says what is safe, and exits 1", async () => {
     const at = scratch({ tasks: tasksOf(1) })
-    // The agent's last act makes the next checkpoint impossible: G11.
-    const agent = `touch .git/index.lock; echo work > work.txt; echo "<promise>COMPLETE</promise>"`
+    // Its last act makes the next checkpoint impossible: a file that git cannot take in (G11).
+    const agent = `echo work > work.txt; rm -rf .git/objects/?? ; echo "<promise>COMPLETE</promise>"`
     const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--json'])
     expect(end.code).toBe(1)
     expect(eventsOf(end).at(-1)).toMatchObject({ type: 'complete', status: 'stopped', exit_code: 1 })
-    expect(end.stderr).toMatch(/ralph resume/)
+    expect(eventsOf(end).find((event) => event.type === 'error')).toMatchObject({
+      hint: expect.stringContaining('ralph resume') as string,
+    })
     expect(at.state()).toMatchObject({ status: 'stopped', stop_reason: 'error' })
     expect(at.state().iterations).toHaveLength(1)
     expect(at.read('work.txt')).toBe('work\n')

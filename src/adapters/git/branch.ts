@@ -12,6 +12,7 @@ import { endOperations } from './operations.ts'
 import { moveRefs, readRefs, setHead } from './refs.ts'
 import { restoreSnapshot } from './restore.ts'
 import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room, savedBefore } from './room.ts'
+import { outwaitLocks } from './stale-locks.ts'
 import { exempt } from './scan.ts'
 import { isDirty, look } from './sight.ts'
 import {
@@ -26,20 +27,19 @@ import { commitTree, isAncestor, writeTree } from './tree.ts'
 
 export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
   const room = openRoom(deps)
-  const self: Checkpoints = {
+  return {
     preflight: (mode) => preflightBranch(room, mode),
     start: (mode) => startBranch(room, mode),
-    ensure: (storyId) => ensure(room, self, storyId),
+    ensure: (storyId) => ensure(room, storyId, true),
     keep: (n) => keep(room, n),
     save: (storyId, message) => save(room, storyId, message),
     restore: () => restore(room),
     finish: (choice) => finishBranch(room, choice),
     recover: () => recover(room),
   }
-  return self
 }
 
-async function ensure(room: Room, self: Checkpoints, storyId: string): Promise<{ commit: string }> {
+async function ensure(room: Room, storyId: string, mayRepair: boolean): Promise<{ commit: string }> {
   const { checkpoint } = await room.memory()
   if (checkpoint === undefined) throw nothingToResume(room.change)
   const [sight, earlier] = await Promise.all([look(room), loadSnapshot(room)])
@@ -53,6 +53,16 @@ async function ensure(room: Room, self: Checkpoints, storyId: string): Promise<{
         : await room.git.line(['rev-parse', `${checkpoint}^{tree}`])
     await saveSnapshot(room, sight, { commit: checkpoint, tree, index, ownIndex: '', earlier })
     return { commit: checkpoint }
+  }
+  if (!mayRepair) {
+    throw new RalphError(
+      'checkpoint_failed',
+      `the work tree does not stay at the checkpoint of ${room.change}`,
+      {
+        hint: 'Something else is writing to it. End that, then `ralph resume`; nothing was lost.',
+        exitCode: 1,
+      },
+    )
   }
   const { openAttempt } = await room.reread()
   if (openAttempt !== undefined) {
@@ -72,7 +82,7 @@ async function ensure(room: Room, self: Checkpoints, storyId: string): Promise<{
   } else {
     await restore(room)
   }
-  return await self.ensure(storyId)
+  return await ensure(room, storyId, false)
 }
 
 /** Changed between two attempts, so by a person: taken into the checkpoint, never reverted. */
@@ -159,6 +169,7 @@ async function completeCheckpoint(room: Room, commit: string, tree: string): Pro
 }
 
 async function recover(room: Room): Promise<string> {
+  await outwaitLocks(room, branchRef(room))
   const { pending } = await room.reread()
   if (pending === undefined) return ''
   const ended = async (what: string): Promise<string> => {

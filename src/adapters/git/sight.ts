@@ -16,9 +16,12 @@ export async function look(room: Room, index?: string): Promise<Sight> {
   return { refs, stashLog, scan, empty }
 }
 
-/** Whether anything but exempt paths differs from the index and from HEAD. */
+/** Whether anything but exempt paths differs from the index and from HEAD; a repository inside is no part of a checkpoint. */
 export function isDirty(room: Room, { scan }: Sight, earlier: Snapshot | undefined): boolean {
   const isExempt = exempt(room.protectedPaths, earlier?.ignored ?? [])
   const differing = [...scan.changed, ...scan.deleted, ...scan.untracked, ...scan.staged, ...scan.unmerged]
-  return differing.some((path) => !isExempt(path)) || operationsInProgress(room.git.gitDir).length > 0
+  return (
+    differing.some((path) => !path.endsWith('/') && !isExempt(path)) ||
+    operationsInProgress(room.git.gitDir).length > 0
+  )
 }

@@ -2,6 +2,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { outwaitLocks } from './stale-locks.ts'
 import { RalphError } from '../../core/error.ts'
 import type { Checkpoints, FinishReport, KeptAttempt, PreflightReport } from '../../ports.ts'
 import { attemptMoves } from './attempts.ts'
@@ -200,6 +201,7 @@ async function performFinish(room: Room, tip: string, time: string): Promise<voi
 }
 
 async function recover(room: Room): Promise<string> {
+  await outwaitLocks(room, '')
   const { pending } = await room.reread()
   if (pending === undefined) return ''
   const what = await redo(room, pending)
