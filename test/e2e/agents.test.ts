@@ -177,7 +177,7 @@ describe('limits', () => {
     expect(at.state()).toMatchObject({ status: 'stopped' })
   })
 
-  test('R16: a login that is gone stops at once, exit 6, no retry', async () => {
+  test('R16: a login that is gone stops at once, exit 6, no retry', { timeout: 30_000 }, async () => {
     const at = scratch(oneStory)
     const end = await claude(at, 'claude-retries-401.mjs', [])
     expect(end.code).toBe(6)

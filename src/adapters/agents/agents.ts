@@ -15,7 +15,7 @@ import { echoFilter } from './echo.ts'
 import { throughShell } from './command.ts'
 import { agentEnvironment } from './environment.ts'
 import { gitIdentity } from './identity.ts'
-import type { AgentKind, AgentRun, Listener } from './kind.ts'
+import type { AgentFact, AgentKind, AgentRun, Listener } from './kind.ts'
 import { agentKind } from './table.ts'
 import { startTurn, type Turn } from './turn.ts'
 
@@ -167,7 +167,10 @@ function lineEar(
   return lineSplitter(
     lineMaxBytes,
     (line) => {
-      for (const fact of listener.hear(line, Date.now())) {
+      const facts = listener.hear(line, Date.now())
+      const isCount = (fact: AgentFact): boolean => fact.type === 'usage'
+      // Figures last: the budget that they break must not end a turn that this very line says is over.
+      for (const fact of [...facts.filter((fact) => !isCount(fact)), ...facts.filter(isCount)]) {
         turn.hear(fact)
         if (fact.type === 'say') group()?.write(fact.text)
         if (fact.type === 'failed' && fact.isHopeless === true) group()?.end('hopeless')

@@ -41,7 +41,7 @@ export const claude: AgentKind = {
   },
 }
 
-export function parseClaude(event: unknown, nowMs: number): readonly AgentFact[] {
+function parseClaude(event: unknown, nowMs: number): readonly AgentFact[] {
   switch (textAt(event, 'type')) {
     case 'system':
       return system(event)

@@ -55,7 +55,7 @@ export const codex: AgentKind = {
   },
 }
 
-export function parseCodex(event: unknown, nowMs: number): readonly AgentFact[] {
+function parseCodex(event: unknown, nowMs: number): readonly AgentFact[] {
   switch (textAt(event, 'type')) {
     case 'thread.started':
       return [{ type: 'session', id: textAt(event, 'thread_id') }]

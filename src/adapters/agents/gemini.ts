@@ -38,7 +38,7 @@ export const gemini: AgentKind = {
   },
 }
 
-export function parseGemini(event: unknown, nowMs: number): readonly AgentFact[] {
+function parseGemini(event: unknown, nowMs: number): readonly AgentFact[] {
   switch (textAt(event, 'type')) {
     case 'init': {
       const facts: AgentFact[] = [{ type: 'session', id: textAt(event, 'session_id') }]

@@ -45,7 +45,7 @@ export interface AgentRun {
   readonly isRoot: boolean
 }
 
-export interface Launch {
+interface Launch {
   readonly file: string
   readonly args: readonly string[]
   /** On top of the user's environment. */

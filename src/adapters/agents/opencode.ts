@@ -41,7 +41,7 @@ export const opencode: AgentKind = {
   },
 }
 
-export function parseOpencode(event: unknown, nowMs: number): readonly AgentFact[] {
+function parseOpencode(event: unknown, nowMs: number): readonly AgentFact[] {
   switch (textAt(event, 'type')) {
     case 'text':
       return [{ type: 'text', text: textAt(event, 'part', 'text') }]

@@ -23,6 +23,8 @@ export interface ExecResult {
   readonly spawnError?: NodeJS.ErrnoException
 }
 
+const drainMs = 1000
+
 /** Never throws for what the command does; the result says how it ended. */
 export function exec(file: string, args: readonly string[], options: ExecOptions): Promise<ExecResult> {
   return new Promise((resolve) => {
@@ -30,6 +32,7 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
     const stderr: Buffer[] = []
     let kept = 0
     let timedOut = false
+    let chunks = 0
     let child: ReturnType<typeof spawn>
     try {
       // A group of its own: a hung helper (credential, hook, filter) dies with it, and Ctrl-C reaches ralph alone.
@@ -59,19 +62,25 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
     }, options.timeoutMs)
     options.signal?.addEventListener('abort', killGroup, { once: true })
     child.stdout?.on('data', (chunk: Buffer) => {
+      chunks += 1
       stdout.push(chunk)
       kept += chunk.length
       while (options.maxBytes !== undefined && kept > options.maxBytes && stdout.length > 1) {
         kept -= stdout.shift()?.length ?? 0
       }
     })
-    child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk))
+    child.stderr?.on('data', (chunk: Buffer) => {
+      chunks += 1
+      stderr.push(chunk)
+    })
     // A command may end before it has read all its input.
     child.stdin?.on('error', () => undefined)
     child.stdin?.end(options.input)
 
+    let draining: NodeJS.Timeout | undefined
     const settle = (rest: Pick<ExecResult, 'exitCode' | 'signal' | 'spawnError'>): void => {
       clearTimeout(timer)
+      clearTimeout(draining)
       options.signal?.removeEventListener('abort', killGroup)
       resolve({
         stdout: Buffer.concat(stdout),
@@ -81,8 +90,24 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
       })
     }
     child.on('error', (error: NodeJS.ErrnoException) => settle({ spawnError: error }))
-    child.on('close', (code, signal) =>
-      settle({ ...(code !== null && { exitCode: code }), ...(signal !== null && { signal }) }),
-    )
+    const ended = (code: number | null, signal: NodeJS.Signals | null): void =>
+      settle({ ...(code !== null && { exitCode: code }), ...(signal !== null && { signal }) })
+    child.on('close', ended)
+    // What it left running in a session of its own may hold the pipes for ever: then `close` never comes.
+    child.on('exit', (code, signal) => {
+      const drain = (): void => {
+        const before = chunks
+        draining = setTimeout(() => {
+          // Timers come before reading: after a busy second the rest may still be in the pipe.
+          setImmediate(() => {
+            if (chunks !== before) return drain()
+            child.stdout?.destroy()
+            child.stderr?.destroy()
+            ended(code, signal)
+          })
+        }, drainMs)
+      }
+      drain()
+    })
   })
 }

@@ -27,7 +27,7 @@ export interface GroupOptions {
 }
 
 /** Why ralph ended it; recorded before the first signal goes out, because some agents answer a signal with success. */
-export type EndCause = 'timeout' | 'idle' | 'stopped' | 'budget' | 'turn_over' | 'hopeless'
+type EndCause = 'timeout' | 'idle' | 'stopped' | 'budget' | 'turn_over' | 'hopeless'
 
 export interface GroupEnd {
   readonly exitCode?: number

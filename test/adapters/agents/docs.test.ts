@@ -1,0 +1,24 @@
+// The table of docs/agents.md names every program of the kit, and no other.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { expect, it } from 'vitest'
+import { agentNames } from '../../../src/config/options.ts'
+import { agentKinds } from '../../../src/adapters/agents/table.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+const page = readFileSync(join(root, 'docs/agents.md'), 'utf8')
+
+it('docs/agents.md has a row for every misbehaving agent', () => {
+  const helpers = ['kit.ts', 'claude-lines.mjs', 'acp-lines.mjs']
+  const kit = readdirSync(join(root, 'test/agents')).filter((name) => !helpers.includes(name))
+  const named = [...page.matchAll(/`([\w-]+\.(?:sh|mjs))`/g)].map(([, name]) => name)
+  expect(named.toSorted()).toEqual(kit.toSorted())
+})
+
+it('docs/agents.md has a row for every kind of agent', () => {
+  for (const name of Object.keys(agentKinds)) expect(page).toContain(`| \`${name}\` |`)
+})
+
+it('the names that --agent takes are the kinds there are', () => {
+  expect(Object.keys(agentKinds).toSorted()).toEqual([...agentNames].toSorted())
+})
