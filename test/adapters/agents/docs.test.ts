@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, it } from 'vitest'
-import { agentNames } from '../../../src/config/options.ts'
+import { options } from '../../../src/config/options.ts'
 import { agentKinds } from '../../../src/adapters/agents/table.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -12,7 +12,8 @@ it('docs/agents.md has a row for every misbehaving agent', () => {
   const helpers = ['kit.ts', 'claude-lines.mjs', 'acp-lines.mjs']
   const kit = readdirSync(join(root, 'test/agents')).filter((name) => !helpers.includes(name))
   const named = [...page.matchAll(/`([\w-]+\.(?:sh|mjs))`/g)].map(([, name]) => name)
-  expect(named.toSorted()).toEqual(kit.toSorted())
+  expect(named).toHaveLength(kit.length)
+  expect(new Set(named)).toEqual(new Set(kit))
 })
 
 it('docs/agents.md has a row for every kind of agent', () => {
@@ -20,5 +21,5 @@ it('docs/agents.md has a row for every kind of agent', () => {
 })
 
 it('the names that --agent takes are the kinds there are', () => {
-  expect(Object.keys(agentKinds).toSorted()).toEqual([...agentNames].toSorted())
+  expect(new Set<string>(options.agent.choices)).toEqual(new Set(Object.keys(agentKinds)))
 })
