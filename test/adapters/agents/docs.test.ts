@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, it } from 'vitest'
-import { options } from '../../../src/config/options.ts'
+import { specOf } from '../../../src/config/options.ts'
 import { agentKinds } from '../../../src/adapters/agents/table.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -21,5 +21,5 @@ it('docs/agents.md has a row for every kind of agent', () => {
 })
 
 it('the names that --agent takes are the kinds there are', () => {
-  expect(new Set<string>(options.agent.choices)).toEqual(new Set(Object.keys(agentKinds)))
+  expect(new Set(specOf('agent').choices)).toEqual(new Set(Object.keys(agentKinds)))
 })
