@@ -122,8 +122,8 @@ export type AgentSignal =
   | { readonly type: 'session'; readonly sessionId: string }
   | { readonly type: 'message'; readonly text: string }
   | { readonly type: 'tool'; readonly name: string; readonly input: string }
-  /** Cumulative for this run of the agent. */
-  | ({ readonly type: 'usage' } & UsageFigures)
+  /** Cumulative for this run of the agent; `source` when it is not the agent's own word. */
+  | ({ readonly type: 'usage'; readonly source?: 'sessions' } & UsageFigures)
   /** Any sign of life without a better name (a retry, a raw line): throttled by the runner. */
   | { readonly type: 'activity' }
   | { readonly type: 'warning'; readonly message: string }
@@ -166,11 +166,13 @@ export interface UsageTurn {
   readonly started?: string
   /** The loop has been told to stop: nothing may take more than a second and a half. */
   readonly hurry?: boolean
+  /** Aborted when the loop is told to stop: nothing is waited for any longer. */
+  readonly stop?: AbortSignal
 }
 
 export interface Usage {
-  /** Before the spawn: remembers where the counters stand. Never throws. */
-  before(agent: string): Promise<void>
+  /** Before the spawn: remembers where the counters stand. Never throws, and does not outlast `stop`. */
+  before(agent: string, stop?: AbortSignal): Promise<void>
   /**
    * After the turn: what it used. `own` is what the agent itself reported; `model` prices figures that came without a cost.
    * Never throws, never negative; `cost_usd` is absent for an unpriced model.

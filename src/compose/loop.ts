@@ -12,13 +12,14 @@ import { RalphError } from '../core/error.ts'
 import type { EventBody } from '../core/event.ts'
 import { initialState } from '../core/state.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
+import { watchBudget } from './budget-watch.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { notifications } from './notify.ts'
 import { changeFolder, openChange } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
 import { recoverDead } from './recovery.ts'
 import { acquireLocks, refuseRunning, runSession } from './session.ts'
-import { loopSettings } from './settings.ts'
+import { keepBudget, loopSettings } from './settings.ts'
 import { isRunning, knownRun, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { finishRun } from './control.ts'
@@ -46,7 +47,8 @@ export async function runLoop(
   const { site, brought } = await enterWorktree(home, run, config, folder)
   const change = await openChange(site, name, config, { validate: true })
 
-  const settings = await loopSettings(config, site.env, {
+  const budget = mode === 'resume' ? run.state.settings : undefined
+  const settings = await loopSettings(keepBudget(config, budget), site.env, {
     doneCriteria: change.doneCriteria,
     title: change.title,
     isTerminal: home.isTerminal && !config.json,
@@ -71,6 +73,23 @@ export async function runLoop(
         ? { state: run.state, seq: run.events.at(-1)?.seq ?? 0 }
         : { state: initialState(change.name), seq: 0 }
     const loopStarted = from.state.startedAt === '' ? site.clock.stamp() : from.state.startedAt
+    const usage = measureUsage({
+      worktree: site.git.worktree,
+      // The agent's own surroundings: they say where its session files are.
+      env: { ...site.env, ...config.agent_env },
+      clock: site.clock,
+      loopStarted,
+      source: config.usage,
+    })
+    const agents = createAgents({
+      ...(config.agent_command !== undefined && { command: config.agent_command }),
+      ...(config.model !== undefined && { model: config.model }),
+      passThrough: config.agent_args,
+      agentEnv: config.agent_env,
+      noApiKey: config.no_api_key,
+      env: site.env,
+      graceMs: 3_000,
+    })
     const exitCode = await runSession({
       site,
       change: change.name,
@@ -78,23 +97,9 @@ export async function runLoop(
       ports: {
         spec: change.spec,
         checkpoints,
-        agent: createAgents({
-          ...(config.agent_command !== undefined && { command: config.agent_command }),
-          ...(config.model !== undefined && { model: config.model }),
-          passThrough: config.agent_args,
-          agentEnv: config.agent_env,
-          noApiKey: config.no_api_key,
-          env: site.env,
-          graceMs: 3_000,
-        }),
+        agent: watchBudget(agents, usage, site.clock, settings),
         gates: shellGates({ cwd: site.git.worktree, env: site.env }),
-        usage: measureUsage({
-          worktree: site.git.worktree,
-          env: site.env,
-          clock: site.clock,
-          loopStarted,
-          source: config.usage,
-        }),
+        usage,
         journal,
         clock: site.clock,
         human: request.human,

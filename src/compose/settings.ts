@@ -38,6 +38,17 @@ export async function loopSettings(
   }
 }
 
+/** A resumed run keeps its budget until another is named: a bare `ralph resume` must not spend without a limit. */
+export function keepBudget(config: Config, earlier: Settings | undefined): Config {
+  const maxTokens = config.max_tokens ?? earlier?.max_tokens
+  const maxCost = config.max_cost ?? earlier?.max_cost_usd
+  return {
+    ...config,
+    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+    ...(maxCost !== undefined && { max_cost: maxCost }),
+  }
+}
+
 /** Named ones as named, as long as one of them can run; else the first that is installed. */
 function chooseAgents(config: Config, env: NodeJS.ProcessEnv): string[] {
   const named = config.agent

@@ -91,16 +91,13 @@ function manualEnd(state: LoopState, last: LastIteration | undefined): Decision 
 function limitEnd(state: LoopState, last: LastIteration | undefined): Decision | undefined {
   const resume = `ralph resume ${state.changeId}`
   if (last?.record.verdict === 'budget') {
-    return end(
-      outcome(
-        'budget',
-        last.record.reason,
-        `To go on with more: ${resume} --max-tokens N (or --max-cost USD)`,
-      ),
-    )
+    return end(outcome('budget', last.record.reason, moreBudget(state)))
   }
   if (last?.record.verdict === 'fatal' && pickAgent(state) === undefined)
     return end(fatalOutcome(state, last))
+  // Before any wait: six hours for a reset, only to find the budget used up, would be six hours lost.
+  const over = overshoots(state.settings ?? {}, state.iterations)
+  if (over !== '') return end(outcome('budget', over, moreBudget(state)))
   if (last?.record.verdict === 'limit') {
     const waitFor = last.ending === 'overloaded' || last.ending === 'offline' ? last.ending : 'limit'
     const untilMs =
@@ -119,10 +116,16 @@ function limitEnd(state: LoopState, last: LastIteration | undefined): Decision |
       )
     }
   }
-  const over = overshoots(state.settings ?? {}, state.iterations)
-  return over === ''
-    ? undefined
-    : end(outcome('budget', over, `To go on with more: ${resume} --max-tokens N (or --max-cost USD)`))
+  return undefined
+}
+
+/** A resumed run keeps its limits, so each one that is set has to be named. */
+function moreBudget({ changeId, settings }: LoopState): string {
+  const flags = [
+    ...(settings?.max_tokens === undefined ? [] : ['--max-tokens N']),
+    ...(settings?.max_cost_usd === undefined ? [] : ['--max-cost USD']),
+  ]
+  return `Everything is kept. To go on with more: ralph resume ${changeId} ${flags.join(' ')}`
 }
 
 function fatalOutcome(state: LoopState, last: LastIteration): Outcome {

@@ -61,11 +61,25 @@ interface SpentIteration {
  */
 export function overshoots(limits: BudgetLimits, iterations: readonly SpentIteration[]): string {
   const tokens = iterations.map((iteration) => iteration.tokens_used)
-  const costs = iterations.map((iteration) => iteration.cost_usd ?? 0)
   return (
     overshoot('--max-tokens', limits.max_tokens, tokens, (value) => `${Math.round(value)} tokens`) ||
-    overshoot('--max-cost', limits.max_cost_usd, costs, (value) => `$${value.toFixed(2)}`)
+    (limits.max_cost_usd !== undefined && isUnpriced(iterations)
+      ? `--max-cost cannot be kept: ${sum(tokens)} tokens are used, and their price is not known`
+      : overshoot('--max-cost', limits.max_cost_usd, costs(iterations), (value) => `$${value.toFixed(2)}`))
   )
+}
+
+function isUnpriced(iterations: readonly SpentIteration[]): boolean {
+  const used = iterations.filter((iteration) => iteration.tokens_used > 0)
+  return used.length > 0 && used.every((iteration) => iteration.cost_usd === undefined)
+}
+
+/** What came without a price is taken at the mean price of the rest: for a limit a guess is better than nothing, and 0 is worse. */
+function costs(iterations: readonly SpentIteration[]): readonly number[] {
+  const priced = iterations.filter((iteration) => iteration.cost_usd !== undefined)
+  const tokens = sum(priced.map((iteration) => iteration.tokens_used))
+  const perToken = tokens === 0 ? 0 : sum(priced.map((iteration) => iteration.cost_usd ?? 0)) / tokens
+  return iterations.map((iteration) => iteration.cost_usd ?? iteration.tokens_used * perToken)
 }
 
 /** During a run, at each usage event: a tenth over the limit ends the agent, whatever it is doing. `open` is the running turn so far. */
@@ -74,8 +88,9 @@ export function exceedsHardLimit(
   iterations: readonly SpentIteration[],
   open: UsageFigures,
 ): boolean {
-  const tokens = sum(iterations.map((iteration) => iteration.tokens_used)) + tokensUsed(open)
-  const cost = sum(iterations.map((iteration) => iteration.cost_usd ?? 0)) + (open.cost_usd ?? 0)
+  const all = [...iterations, { tokens_used: tokensUsed(open), cost_usd: open.cost_usd }]
+  const tokens = sum(all.map((iteration) => iteration.tokens_used))
+  const cost = sum(costs(all))
   const isPast = (used: number, max: number | undefined): boolean => max !== undefined && used >= max * 1.1
   return isPast(tokens, limits.max_tokens) || isPast(cost, limits.max_cost_usd)
 }

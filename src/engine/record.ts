@@ -16,7 +16,7 @@ export async function recordIteration(context: Context): Promise<void> {
     current.ended?.usage ?? current.usage,
     current.ended?.session_id ?? current.sessionId,
     current.ended?.model ?? context.state().settings?.model,
-    { started: current.started, hurry: context.state().stop !== undefined },
+    { started: current.started, hurry: context.state().stop !== undefined, stop: context.stopping },
   )
   if (measured.warning !== '') await tell({ type: 'warning', code: 'usage', message: measured.warning })
   // A plan that cannot be read is never "done"; the next reading of it stops the loop with its own error.

@@ -20,7 +20,7 @@ export async function runAgent(
     ...(command.previousFailure !== undefined && { previousFailure: command.previousFailure }),
     ...(command.feedback !== undefined && { feedback: command.feedback }),
   })
-  await ports.usage.before(agent)
+  await ports.usage.before(agent, context.stopping)
   const startedMs = ports.clock.monotonic()
   const ended = await ports.agent.work(
     {

@@ -32,24 +32,46 @@ interface Chosen {
   readonly figures: UsageFigures
 }
 
-export function measureUsage(deps: UsageDeps): Usage {
+export interface MeasuringUsage extends Usage {
+  /** In the middle of a turn: what the agent's session files tell of it so far; undefined when they tell nothing. Never throws. */
+  soFar(agent: string, sessionId: string | undefined, model?: string): Promise<UsageFigures | undefined>
+}
+
+export function measureUsage(deps: UsageDeps): MeasuringUsage {
   const { env, worktree, clock, source } = deps
   const sources = sessionSources(env, [worktree], { below: false })
-  const ask = (timeoutMs: number): Promise<WtUsageAnswer> =>
+  const ask = (timeoutMs: number, stop: AbortSignal | undefined): Promise<WtUsageAnswer> =>
     source === 'auto' || source === 'wt-usage'
-      ? askWtUsage({ since: deps.loopStarted, cwd: worktree, env, timeoutMs })
+      ? askWtUsage({ since: deps.loopStarted, cwd: worktree, env, timeoutMs, stop })
       : Promise.resolve({ is: 'absent' })
   let mark: Mark | undefined
   let hasWarned = false
 
-  async function before(): Promise<void> {
+  async function before(_agent: string, stop?: AbortSignal): Promise<void> {
     const atMs = clock.now()
     const files = sources.flatMap((source) => source.list({ sinceMs: atMs, sizes: new Map() }))
     mark = {
       atMs,
       sizes: new Map(files.map((file) => [file.path, file.bytes])),
-      wtUsage: await ask(wtUsageTimeoutMs),
+      wtUsage: await ask(wtUsageTimeoutMs, stop),
     }
+  }
+
+  async function soFar(
+    agent: string,
+    sessionId: string | undefined,
+    model?: string,
+  ): Promise<UsageFigures | undefined> {
+    if (mark === undefined) return undefined
+    const { records } = await readSessions(sources, agent, {
+      sinceMs: mark.atMs,
+      sessionId,
+      sizes: mark.sizes,
+    })
+    const { cost_usd: _, ...figures } = addUsage(records.map((record) => record.figures))
+    if (tokensUsed(figures) === 0) return undefined
+    const price = await costOfRecords(records, model)
+    return { ...figures, ...(price !== undefined && { cost_usd: price }) }
   }
 
   async function after(
@@ -66,8 +88,9 @@ export function measureUsage(deps: UsageDeps): Usage {
       sizes: mark?.sizes ?? new Map(),
     }
     const sessions = await readSessions(sources, agent, query)
-    const timeoutMs = turn?.hurry === true ? hurryTimeoutMs : wtUsageTimeoutMs
-    const counted = await countedByWtUsage(mark?.wtUsage ?? { is: 'absent' }, () => ask(timeoutMs))
+    const counted = await countedByWtUsage(mark?.wtUsage ?? { is: 'absent' }, () =>
+      turn?.hurry === true ? ask(hurryTimeoutMs, undefined) : ask(wtUsageTimeoutMs, turn?.stop),
+    )
     const sessionFigures = addUsage(sessions.records.map((record) => record.figures))
     const candidates: Chosen[] = []
     if (counted.figures !== undefined) candidates.push({ source: 'wt-usage', figures: counted.figures })
@@ -111,7 +134,7 @@ export function measureUsage(deps: UsageDeps): Usage {
     }
   }
 
-  return { before, after }
+  return { before, soFar, after }
 }
 
 const nothingFound = {

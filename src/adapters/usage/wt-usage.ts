@@ -14,14 +14,22 @@ export interface WtUsageQuestion {
   readonly cwd: string
   readonly env: NodeJS.ProcessEnv
   readonly timeoutMs: number
+  readonly stop?: AbortSignal | undefined
 }
 
 export async function askWtUsage(question: WtUsageQuestion): Promise<WtUsageAnswer> {
-  const { since, cwd, env, timeoutMs } = question
+  const { since, cwd, env, timeoutMs, stop } = question
   const program = onPath('wt-usage', env)
   if (program === undefined) return { is: 'absent' }
   const failed = (cause: string): WtUsageAnswer => ({ is: 'failed', cause })
-  const result = await exec(program, ['--since', since, '--format', 'json'], { cwd, env, timeoutMs })
+  if (isAborted(stop)) return failed(stopped)
+  const result = await exec(program, ['--since', since, '--format', 'json'], {
+    cwd,
+    env,
+    timeoutMs,
+    ...(stop !== undefined && { signal: stop }),
+  })
+  if (isAborted(stop)) return failed(stopped)
   if (result.timedOut) return failed(`no answer within ${timeoutMs / 1000} s`)
   if (result.spawnError !== undefined) return failed(`it could not be started (${result.spawnError.message})`)
   if (result.exitCode !== 0) {
@@ -30,6 +38,13 @@ export async function askWtUsage(question: WtUsageQuestion): Promise<WtUsageAnsw
   }
   return parseAnswer(result.stdout.toString('utf8'))
 }
+
+/** Apart, because it changes while one waits. */
+function isAborted(stop: AbortSignal | undefined): boolean {
+  return stop?.aborted === true
+}
+
+const stopped = 'the loop was told to stop before it answered'
 
 /** What one turn used: the difference, or why it cannot be told. */
 export function between(before: UsageFigures, after: UsageFigures): UsageFigures | string {

@@ -19,7 +19,15 @@ export function addUsage(program: Command, context: Context): void {
     .option('--json', 'the same as --format json')
     .addHelpText('after', '\nExample:\n  $ ralph usage --since 2026-02-09 --by day')
     .action(async ({ since, today, week, format, by, json }) => {
-      const from = since ?? (today ? 'today' : week ? 'week' : undefined)
+      const [from, second] = [since, today && 'today', week && 'week'].filter(
+        (word) => typeof word === 'string',
+      )
+      if (second !== undefined) {
+        throw new RalphError('usage', '--since, --today and --week are three answers to one question', {
+          hint: 'type one of them: ralph usage --today, ralph usage --week, or ralph usage --since 2026-02-09',
+          exitCode: 2,
+        })
+      }
       if (from === undefined) {
         throw new RalphError('usage', 'usage needs to know since when', {
           hint: 'type: ralph usage --today (or --week, or --since 2026-02-09)',
@@ -34,8 +42,15 @@ export function addUsage(program: Command, context: Context): void {
 }
 
 function isoTime(text: string): string {
-  if (!/^\d{4}-\d{2}-\d{2}/.test(text) || Number.isNaN(Date.parse(text))) {
+  const day = /^\d{4}-\d{2}-\d{2}/.exec(text)?.[0] ?? ''
+  if (!isRealDay(day) || Number.isNaN(Date.parse(text))) {
     throw new InvalidArgumentError('It wants an ISO time, such as 2026-02-09 or 2026-02-09T14:03:22+01:00')
   }
   return text
+}
+
+/** Date.parse takes the 30th of February for the 2nd of March. */
+function isRealDay(day: string): boolean {
+  const moment = new Date(`${day}T00:00:00Z`)
+  return !Number.isNaN(moment.getTime()) && moment.toISOString().startsWith(day)
 }

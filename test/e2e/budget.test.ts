@@ -1,0 +1,180 @@
+// Budgets through the built program: what is not started, what is ended, what beats a budget, and how a run goes on.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { eventsOf, goodAgent, ralph, scratch, tasksOf } from './harness.ts'
+import type { Finished, Scratch } from './harness.ts'
+import { answerLine, install, installClaude, spawned, works } from './usage-kit.ts'
+
+const claude = ['--agent', 'claude', '--json']
+
+/** Stopped by the budget, and nothing lost: two checkpoints, a clean tree, the third story open. */
+function expectStoppedAfterTwo(at: Scratch, end: Finished): void {
+  expect(end.code).toBe(6)
+  expect(spawned(at)).toEqual(['1', '2'])
+  expect(at.state()).toMatchObject({ status: 'stopped', stop_reason: 'budget', total_tokens: 240 })
+  expect(eventsOf(end).at(-1)).toMatchObject({ type: 'complete', stop_reason: 'budget', exit_code: 6 })
+  expect(at.git('log', '--format=%s', '--reverse', 'main..')).toBe(
+    'initial state\ncheckpoint: 1\ncheckpoint: 2',
+  )
+  expect(at.git('status', '--porcelain')).toBe('')
+}
+
+describe('before a spawn', () => {
+  test.each([
+    ['--max-tokens', '300', '1000'],
+    ['--max-cost', '0.03', '1'],
+  ])(
+    '%s: the iteration that would overshoot is not started; a bare resume keeps the limit, a larger one goes on',
+    async (flag, limit, more) => {
+      const at = scratch({ tasks: tasksOf(3) })
+      installClaude(at)
+      const end = await ralph(at, ['loop', 'demo', ...claude, flag, limit])
+      expectStoppedAfterTwo(at, end)
+      const error = eventsOf(end).find((event) => event.type === 'error')
+      expect(error).toMatchObject({
+        code: 'budget',
+        hint: expect.stringContaining(`ralph resume demo ${flag}`),
+      })
+      const bare = await ralph(at, ['resume', 'demo', ...claude])
+      expectStoppedAfterTwo(at, bare)
+      const resumed = await ralph(at, ['resume', 'demo', ...claude, flag, more])
+      expect(resumed.code).toBe(0)
+      expect(spawned(at)).toEqual(['1', '2', '3'])
+      expect(at.state()).toMatchObject({ status: 'done', total_tokens: 360 })
+    },
+  )
+
+  test('tokens of failed attempts count, and the budget outranks the retries', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    installClaude(at, `text('<promise>FAILED: no</promise>'); success('')`)
+    const end = await ralph(at, ['loop', 'demo', ...claude, '--max-tokens', '130', '--max-retries', '0'])
+    expect(end.code).toBe(6)
+    expect(at.state()).toMatchObject({ stop_reason: 'budget', total_tokens: 120 })
+  })
+
+  test('a cost that nobody knows stops a run with --max-cost after its first iteration', async () => {
+    const at = scratch({ tasks: tasksOf(3) })
+    installClaude(at, works.replace("success('')", "success('', { total_cost_usd: null })"))
+    const end = await ralph(at, ['loop', 'demo', ...claude, '--max-cost', '5'])
+    expect(end.code).toBe(6)
+    expect(spawned(at)).toEqual(['1'])
+    expect(at.state()).toMatchObject({ stop_reason: 'budget' })
+    expect(JSON.stringify(eventsOf(end))).toContain('their price is not known')
+  })
+
+  test.each([
+    [['--agent-command', goodAgent], 'command'],
+    [['--agent', 'demo', '--model', 'house-model-7'], 'house-model-7'],
+  ])('--max-cost with %j is refused: exit 2, nothing touched', async (args, named) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const end = await ralph(at, ['loop', 'demo', ...args, '--max-cost', '5'])
+    expect(end.code).toBe(2)
+    expect(end.stderr).toContain('no known price')
+    expect(end.stderr).toContain(named)
+    expect(end.stderr).toContain('--max-tokens')
+    expect(existsSync(join(at.repo, '.git', 'ralph'))).toBe(false)
+    expect(at.git('branch', '--list', 'ralph/*')).toBe('')
+  })
+})
+
+describe('done beats budget', () => {
+  test('the last story is complete although it broke the budget by far', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    installClaude(at)
+    const end = await ralph(at, ['loop', 'demo', ...claude, '--max-tokens', '10', '--max-cost', '0.0001'])
+    expect(end.code).toBe(0)
+    expect(at.state()).toMatchObject({
+      status: 'done',
+      iterations: [{ verdict: 'complete', tokens_used: 120 }],
+    })
+  })
+
+  test('a result that breaks the budget is kept; the next story is not started', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    installClaude(at)
+    const end = await ralph(at, ['loop', 'demo', ...claude, '--max-tokens', '10'])
+    expect(end.code).toBe(6)
+    expect(at.state()).toMatchObject({ stop_reason: 'budget', iterations: [{ verdict: 'complete' }] })
+    expect(at.git('log', '--format=%s', '--reverse', 'main..')).toBe('initial state\ncheckpoint: 1')
+  })
+})
+
+describe('while an agent runs', () => {
+  const session = '{"type":"step_start","timestamp":1,"sessionID":"ses_1","part":{"type":"step-start"}}'
+  const step = (input: number): string =>
+    JSON.stringify({
+      type: 'step_finish',
+      timestamp: 2,
+      sessionID: 'ses_1',
+      part: {
+        type: 'step-finish',
+        reason: 'tool-calls',
+        cost: 0.5,
+        tokens: { input, output: 0, reasoning: 0, cache: { read: 0, write: 0 } },
+      },
+    })
+
+  test('an agent whose own figures pass 110 % is ended; its work is kept as an attempt, and uses no retry', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    install(
+      at,
+      'opencode',
+      `#!/bin/sh\ncat >/dev/null\necho half > half.txt\necho '${session}'\necho '${step(1000)}'\necho '${step(100)}'\nsleep 60\n`,
+    )
+    const end = await ralph(at, ['loop', 'demo', '--agent', 'opencode', '--json', '--max-tokens', '1000'])
+    expect(end.code).toBe(6)
+    expect(at.state()).toMatchObject({
+      stop_reason: 'budget',
+      iterations: [{ verdict: 'budget', attempt: 1, tokens_used: 1100, cost_usd: 1 }],
+    })
+    expect(at.git('status', '--porcelain')).toBe('')
+    expect(at.git('show', 'refs/ralph/demo/attempts/1:half.txt')).toBe('half')
+    const again = await ralph(at, [
+      'resume',
+      'demo',
+      '--agent-command',
+      goodAgent,
+      '--max-tokens',
+      '5000',
+      '--json',
+    ])
+    expect(again.code).toBe(0)
+    expect(at.state().iterations.at(-1)).toMatchObject({ attempt: 1, verdict: 'complete' })
+  })
+
+  test('just below 110 % it may go on', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const said = JSON.stringify({
+      type: 'text',
+      timestamp: 3,
+      sessionID: 'ses_1',
+      part: { type: 'text', text: '<promise>COMPLETE</promise>', time: { start: 1, end: 2 } },
+    })
+    install(
+      at,
+      'opencode',
+      `#!/bin/sh\ncat >/dev/null\necho '${session}'\necho '${step(1099)}'\necho '${said}'\necho '${step(0).replace('tool-calls', 'stop')}'\n`,
+    )
+    const end = await ralph(at, ['loop', 'demo', '--agent', 'opencode', '--json', '--max-tokens', '1000'])
+    expect(end.code).toBe(0)
+    expect(at.state().iterations).toMatchObject([{ verdict: 'complete', tokens_used: 1099 }])
+  })
+
+  test('Claude Code, which reports only at its end, is ended by what its session file tells', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const answer = answerLine(at.repo, { id: 'm1', time: 'NOW', input: 1400, output: 7 })
+    installClaude(
+      at,
+      `mkdirSync(session.slice(0, session.lastIndexOf('/')), { recursive: true })
+appendFileSync(session, ${JSON.stringify(answer)}.replace('NOW', new Date().toISOString()))
+setInterval(() => text('still at it'), 200)`,
+    )
+    const end = await ralph(at, ['loop', 'demo', ...claude, '--max-cost', '0.004'])
+    expect(end.code).toBe(6)
+    expect(at.state()).toMatchObject({
+      stop_reason: 'budget',
+      iterations: [{ verdict: 'budget', tokens_used: 1407, tokens_source: 'sessions' }],
+    })
+  })
+})
