@@ -30,7 +30,8 @@ export function started(state: LoopState, event: Of<'loop.started'>): LoopState 
       maxIterations: 0,
       storyId: '',
       retries: stuckStory === undefined ? base.retries : { ...base.retries, [stuckStory]: 0 },
-      feedback: event.feedback,
+      // Words that an interrupted or limited iteration never came to use are still the user's.
+      feedback: event.feedback ?? base.feedback,
       current: undefined,
       commitless: 0,
       limitedUntilMs: {},

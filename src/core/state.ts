@@ -32,6 +32,8 @@ export interface Current {
   readonly attempts: number
   readonly started: string
   readonly baseCommit: string
+  /** Open boxes of the whole plan when it began. */
+  readonly openTasks: number
   readonly agent: string
   readonly logFile: string
   readonly agentPid?: number

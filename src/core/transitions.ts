@@ -1,5 +1,5 @@
 // The transitions behind evolve.ts: what an attempt, an ended iteration, a choice or a crash do to the state.
-import type { LoopEvent } from './event.ts'
+import type { LoopEvent, Verdict } from './event.ts'
 import { outcome, reportsOf } from './outcome.ts'
 import { backoffMs, decide, interruptedOutcome, isBlameless, isManual, usesRetry } from './policy.ts'
 import type { LastIteration } from './policy.ts'
@@ -74,6 +74,7 @@ export function iterationStarted(state: LoopState, event: Of<'iteration.started'
     attempts: event.attempts,
     started: event.time,
     baseCommit: event.base_commit,
+    openTasks: state.tasksTotal - state.tasksDone,
     agent: event.agent,
     logFile: event.log_file,
     lastActivity: event.time,
@@ -136,8 +137,15 @@ export function gatesChecked(state: LoopState, current: Current, failure: string
   )
 }
 
-/** Iterations that the plan did not reckon with: a large story's next part, or the provider's fault. */
-const grows: ReadonlySet<string> = new Set(['limit', 'fatal', 'progress'])
+/**
+ * Iterations that the plan did not reckon with: the provider's fault, or a large story's next part. The latter only while
+ * boxes get fewer, since an agent may add as many as it ticks, and never beyond a number that the user gave.
+ */
+function grows(state: LoopState, current: Current, verdict: Verdict): boolean {
+  if (verdict === 'limit' || verdict === 'fatal') return true
+  const isFewer = state.tasksTotal - state.tasksDone < current.openTasks
+  return verdict === 'progress' && isFewer && state.settings?.max_iterations === undefined
+}
 
 export function iterationEnded(state: LoopState, current: Current, event: Of<'iteration.ended'>): LoopState {
   const record = event.iteration
@@ -165,7 +173,7 @@ export function iterationEnded(state: LoopState, current: Current, event: Of<'it
     failure: blameless ? state.failure : current.tellsNext ? { storyId, reason: record.reason } : undefined,
     feedback: blameless ? state.feedback : undefined,
     commitless: blameless ? state.commitless : keptSomething ? 0 : state.commitless + 1,
-    maxIterations: grows.has(verdict) ? state.maxIterations + 1 : state.maxIterations,
+    maxIterations: grows(state, current, verdict) ? state.maxIterations + 1 : state.maxIterations,
     limitedUntilMs,
     waits: verdict === 'limit' ? state.waits + 1 : blameless ? state.waits : 0,
     waitedMs: blameless ? state.waitedMs : 0,
