@@ -78,7 +78,7 @@ async function restoreEntry(guardDir: string, base: string, entry: TreeEntry): P
   if (entry.kind === 'folder') {
     if (now?.isDirectory() !== true) {
       if (now !== undefined) await setAside(guardDir, path)
-      await mkdir(path, { recursive: true })
+      await makeFolder(guardDir, path)
       await chmod(path, entry.mode)
       return true
     }
@@ -88,7 +88,7 @@ async function restoreEntry(guardDir: string, base: string, entry: TreeEntry): P
   if (entry.kind === 'link') {
     if (now?.isSymbolicLink() === true && (await readlink(path)) === entry.target) return false
     if (now !== undefined) await setAside(guardDir, path)
-    await mkdir(dirname(path), { recursive: true })
+    await makeFolder(guardDir, dirname(path))
     await symlink(entry.target, path)
     return true
   }
@@ -98,12 +98,29 @@ async function restoreEntry(guardDir: string, base: string, entry: TreeEntry): P
     if (hashOf(await readFile(path)) === entry.hash) return (now.mode & 0o7777) !== entry.mode
   }
   if (now !== undefined) await setAside(guardDir, path)
-  await mkdir(dirname(path), { recursive: true })
+  await makeFolder(guardDir, dirname(path))
   await writeWhole(path, await readBlob(guardDir, entry.hash), entry.mode)
   return true
 }
 
+/** A file where a folder on the way should be is set aside first. */
+async function makeFolder(guardDir: string, path: string): Promise<void> {
+  for (let step = path; dirname(step) !== step; step = dirname(step)) {
+    const stats = await lstatIfThere(step)
+    if (stats === undefined) continue
+    if (!stats.isDirectory() && !stats.isSymbolicLink()) await setAside(guardDir, step)
+    break
+  }
+  await mkdir(path, { recursive: true })
+}
+
+/** Links on the way to the change are what they were; one that has come where a folder was would lead the rest astray. */
 export async function restoreLinks(guardDir: string, guarded: Guarded): Promise<void> {
+  const changes = dirname(guarded.changeDir)
+  for (const path of [dirname(changes), changes, guarded.changeDir]) {
+    const isOld = guarded.links.some((link) => link.path === path)
+    if (!isOld && (await lstatIfThere(path))?.isSymbolicLink() === true) await setAside(guardDir, path)
+  }
   for (const { path, target } of guarded.links) {
     await restoreEntry(guardDir, dirname(path), { kind: 'link', path: basename(path), target })
   }
