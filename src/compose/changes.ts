@@ -15,10 +15,10 @@ export async function listAll(site: Site): Promise<ChangeList> {
   const changes = await listChanges(await findRootOf(site), site.env)
   return {
     changes: await Promise.all(
-      changes.map(async ({ name, title, stories_done, stories_total, tasks_done, tasks_total }) => {
-        const { state } = await knownRun(site, name)
+      changes.map(async ({ problem, ...summary }) => {
+        const { state } = await knownRun(site, summary.name)
         const status = state.phase === 'idle' ? ('' as const) : state.status
-        return { name, title, stories_done, stories_total, tasks_done, tasks_total, status }
+        return { ...summary, status, ...(problem !== '' && { problem }) }
       }),
     ),
   }

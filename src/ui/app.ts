@@ -89,6 +89,8 @@ export interface ChangeList {
     readonly tasks_total: number
     /** Of its loop; empty where none ever ran. */
     readonly status: LoopStatus | ''
+    /** Why the counts cannot be trusted; absent where they can. */
+    readonly problem?: string
   }[]
 }
 
@@ -112,6 +114,8 @@ export interface ChangeDetail {
     readonly name: string
     readonly steps: readonly string[]
   }[]
+  /** `tasks.md:12 …`: what is odd in the plan, or will not be run. */
+  readonly lints?: readonly string[]
 }
 
 export interface DryRun {

@@ -133,13 +133,14 @@ describe('plan', () => {
     scenarios: [
       { capability: 'auth', requirement: 'Login', name: 'Wrong password', steps: ['WHEN', 'THEN'] },
     ],
+    lints: ['tasks.md:4 odd'],
   }
 
   it('show: boxes as they are, scenarios after them, and the contract’s JSON', async () => {
     const answers = answering({ show: () => Promise.resolve(detail) })
     const { out } = await ralph(['show', 'add-login'], answers)
     expect(out).toBe(
-      'add-login  Add a login\n\n1. Model 1/3\n  [x] 1.1 Table\n  [?] 1.2 Ask legal\n  [ ] 1.3 Index\n\n1 scenario\n  Wrong password (auth: Login)\n',
+      'add-login  Add a login\n\n1. Model 1/3\n  [x] 1.1 Table\n  [?] 1.2 Ask legal\n  [ ] 1.3 Index\n\n1 scenario\n  Wrong password (auth: Login)\n    WHEN\n    THEN\n\nworth knowing before a run\n  tasks.md:4 odd\n',
     )
     expect(JSON.parse((await ralph(['show', 'add-login', '--json'], answers)).out)).toEqual(detail)
   })

@@ -15,7 +15,10 @@ export function listText({ changes }: ChangeList, paint: Paint): string {
     { text: change.status || 'not started', paint: () => statusWord(change.status, paint) },
     { text: clip(oneLine(change.title), 60), paint: paint.dim },
   ])
-  return table(['change', 'stories', 'tasks', 'loop', 'title'], rows, paint)
+  const problems = changes.flatMap(({ name, problem }) =>
+    problem === undefined ? [] : [paint.yellow(`${oneLine(name)}: ${oneLine(problem)}`)],
+  )
+  return [table(['change', 'stories', 'tasks', 'loop', 'title'], rows, paint), ...problems].join('\n')
 }
 
 export function homeText(list: ChangeList, paint: Paint): string {

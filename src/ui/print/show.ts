@@ -1,4 +1,4 @@
-// One change on the screen: stories with their boxes, then the scenarios they must meet.
+// One change on the screen: stories with their boxes, the scenarios they must meet, and what is odd in the plan.
 import type { ChangeDetail } from '../app.ts'
 import type { TaskState } from '../../core/story.ts'
 import type { Paint } from '../io.ts'
@@ -26,14 +26,23 @@ export function showText(change: ChangeDetail, paint: Paint): string {
     for (const task of story.tasks) {
       const box = task.state === 'done' ? paint.green(boxes.done) : boxes[task.state]
       const remark = task.state === 'phantom' ? paint.dim(' (not run: in a comment or a code block)') : ''
-      lines.push(`  ${box} ${oneLine(task.text)}${remark}`)
+      lines.push(`  ${box} ${taskName(task.id, task.text)}${remark}`)
     }
   }
   if (change.scenarios.length > 0) lines.push('', paint.bold(plural(change.scenarios.length, 'scenario')))
-  for (const { capability, requirement, name } of change.scenarios) {
+  for (const { capability, requirement, name, steps } of change.scenarios) {
     lines.push(`  ${oneLine(name)} ${paint.dim(`(${oneLine(capability)}: ${oneLine(requirement)})`)}`)
+    for (const step of steps) lines.push(`    ${oneLine(step)}`)
   }
+  const lints = change.lints ?? []
+  if (lints.length > 0) lines.push('', paint.bold('worth knowing before a run'))
+  for (const lint of lints) lines.push(`  ${paint.yellow(oneLine(lint))}`)
   return lines.join('\n')
+}
+
+/** An id that ralph made up (`2#1`) says nothing; one that the text repeats is said once. */
+function taskName(id: string, text: string): string {
+  return oneLine(id.includes('#') || text.startsWith(id) ? text : `${id} ${text}`)
 }
 
 const storyNotes = { human: 'only a person can go on', deferred: 'put off' }
