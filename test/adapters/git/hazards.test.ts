@@ -119,17 +119,23 @@ describe('refusals before anything is touched', () => {
     else await expect(outcome).rejects.toMatchObject({ code: 'bad_name', ...refused })
   })
 
-  it('G8: the stash strategy needs a commit; nothing to resume is said so', async () => {
+  it('G8: the stash strategy needs a commit', async () => {
     const w = world({ commit: false })
     await expect(w.checkpoints('stash').preflight('start')).rejects.toMatchObject(refused)
-    await expect(w.checkpoints('stash').preflight('resume')).rejects.toMatchObject({
-      code: 'nothing_to_resume',
-      ...refused,
-    })
-    await expect(w.checkpoints().start('resume')).rejects.toMatchObject({
-      code: 'nothing_to_resume',
-      ...refused,
-    })
+    await expect(w.checkpoints('stash').preflight('resume')).rejects.toMatchObject(refused)
+  })
+
+  it('a spawn without a checkpoint is refused; a resume without one begins where the user stands', async () => {
+    const w = world()
+    for (const strategy of ['branch', 'stash'] as const) {
+      await expect(w.checkpoints(strategy).ensure('1')).rejects.toMatchObject({
+        code: 'nothing_to_resume',
+        ...refused,
+      })
+    }
+    expect((await w.checkpoints().preflight('resume')).originalBranch).toBe('main')
+    await w.checkpoints().start('resume')
+    expect(w.git('log', '--format=%s')).toBe('initial state\nfirst\n')
   })
 
   it('G22: flags without an edit behind them are no obstacle and come back at cleanup', async () => {
@@ -289,6 +295,25 @@ describe('a hostile surrounding has no say', () => {
     await checkpoints.keep(1)
     await checkpoints.restore()
     expect(picture(w)).toEqual(before)
+  })
+
+  it('G19: a repository that a complete story leaves behind is no obstacle to the next', async () => {
+    const w = world()
+    const checkpoints = w.checkpoints()
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    w.git('init', '-q', 'bare-bones')
+    w.git('init', '-q', 'filled')
+    w.write('filled/x', 'x')
+    await checkpoints.keep(1)
+    const { commit } = await checkpoints.save('1', 'checkpoint: 1')
+    expect(w.git('ls-tree', '-r', '--name-only', commit)).toContain('filled/x')
+    expect(await checkpoints.ensure('2')).toEqual({ commit })
+    w.write('junk', 'x')
+    await checkpoints.keep(2)
+    await checkpoints.restore()
+    expect(existsSync(join(w.dir, 'bare-bones/.git'))).toBe(true)
+    expect(w.read('filled/x')).toBe('x')
   })
 
   it('G27: names that are no UTF-8 are kept and restored', async () => {

@@ -1,9 +1,10 @@
 // Random repositories, random agents: whatever they do, the revert is exact and nothing of the user's is lost.
+import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, lstatSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, expect, it } from 'vitest'
-import { copyWorld, endTemplates, filesOf, picture, type World } from './world.ts'
+import { copyWorld, endTemplates, filesOf, picture, type Picture, type World } from './world.ts'
 
 /** Raise it for a long run: RALPH_PROPERTY_RUNS=300. */
 const numRuns = Number(process.env['RALPH_PROPERTY_RUNS'] ?? 30)
@@ -120,12 +121,12 @@ it(`G1-G4, G15, G16, G19, G21, G27: a failed attempt leaves no trace (seed ${see
           const kept = await checkpoints.keep(1)
           await checkpoints.restore()
           const after = picture(w)
-          expect(untouched(after)).toEqual(untouched(before))
+          same(w, after, before, own)
           expect(w.git('cat-file', '-t', kept.ref).trim()).toBe('commit')
           await checkpoints.ensure('1')
           await checkpoints.finish('cleanup')
           const end = picture(w)
-          expect(untouched(end)).toEqual(untouched(own))
+          same(w, end, own, own)
         } finally {
           w.end()
         }
@@ -148,12 +149,25 @@ function base(w: World): void {
   mkdirSync(join(w.dir, 'empty/inner'), { recursive: true })
 }
 
-/** Ignored files are the agent's to spoil: no checkpoint holds them. A folder that only they filled may be left empty. */
-function untouched(seen: ReturnType<typeof picture>): unknown {
-  const isIgnored = (name: string): boolean =>
-    /(^|\/)(\.env|[^/]*\.log)$|(^|\/)(build|x\.log|\.env)\//.test(name)
-  const files = Object.fromEntries(Object.entries(seen.files).filter(([name]) => !isIgnored(name)))
-  return { ...seen, files }
+/** Ignored files and repositories inside the user's are the agent's to spoil: no checkpoint holds them. */
+function same(w: World, seen: Picture, expected: Picture, own: Picture): void {
+  const names = [...new Set([...Object.keys(seen.files), ...Object.keys(expected.files)])]
+  const asked = spawnSync('git', ['check-ignore', '-z', '--stdin'], {
+    cwd: w.dir,
+    env: w.env,
+    input: names.join('\0'),
+  })
+  const ignored = new Set(asked.stdout.toString('utf8').split('\0'))
+  const inner = Object.keys(own.files).flatMap((name) => /^(.+)\/\.git\/HEAD$/.exec(name)?.[1] ?? [])
+  const isInner = (name: string): boolean =>
+    inner.some((folder) => name.startsWith(folder === 'src' ? 'src/.git/' : `${folder}/`))
+  const relevant = (one: Picture): Picture => ({
+    ...one,
+    files: Object.fromEntries(
+      Object.entries(one.files).filter(([name]) => !ignored.has(name) && !isInner(name)),
+    ),
+  })
+  expect(relevant(seen)).toEqual(relevant(expected))
 }
 
 function perform(w: World, one: Step): void {
