@@ -60,10 +60,19 @@ describe('budgets', () => {
     )
   })
 
-  test('the cost forecast counts only priced iterations', () => {
-    expect(overshoots({ max_cost_usd: 3.5 }, [iteration(10, 2), iteration(10)])).toContain(
-      'takes about $2.00',
+  test('an iteration without a price is taken at the mean price of the others, never as free', () => {
+    expect(overshoots({ max_cost_usd: 5 }, [iteration(10, 2), iteration(10)])).toBe(
+      '--max-cost would be broken: $4.00 used, the next iteration takes about $2.00, the limit is $5.00',
     )
+    expect(exceedsHardLimit({ max_cost_usd: 5 }, [iteration(10, 2)], figures(17, 0))).toBe(false)
+    expect(exceedsHardLimit({ max_cost_usd: 5 }, [iteration(10, 2)], figures(18, 0))).toBe(true)
+  })
+
+  test('a limit in dollars with tokens that nobody can price is no limit: it says so', () => {
+    expect(overshoots({ max_cost_usd: 5 }, [iteration(0), iteration(10)])).toBe(
+      '--max-cost cannot be kept: 10 tokens are used, and their price is not known',
+    )
+    expect(overshoots({ max_cost_usd: 5 }, [iteration(0)])).toBe('')
   })
 
   test('a running agent is ended at 110 % of the limit, not before', () => {
