@@ -1,7 +1,9 @@
 // Chooses the checkpoint strategy and gives it what it needs.
+import { existsSync } from 'node:fs'
 import { branchCheckpoints } from '../adapters/git/branch.ts'
 import type { Repository } from '../adapters/git/git.ts'
 import { stashCheckpoints } from '../adapters/git/stash.ts'
+import { RalphError } from '../core/error.ts'
 import type { LoopEvent } from '../core/event.ts'
 import type { Checkpoints, WriteAhead } from '../ports.ts'
 import type { Site } from './site.ts'
@@ -21,7 +23,7 @@ export interface CheckpointWish {
 
 export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
   const make = wish.strategy === 'stash' ? stashCheckpoints : branchCheckpoints
-  return make({
+  const checkpoints = make({
     git: site.git,
     change: wish.change,
     writeAhead: wish.writeAhead,
@@ -30,5 +32,23 @@ export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
     clock: site.clock,
     ...(wish.home !== undefined && { home: wish.home }),
     ...(wish.brought !== undefined && { brought: wish.brought }),
+  })
+  const there = (): void => refuseGone(site)
+  return {
+    ...checkpoints,
+    ensure: async (storyId) => (there(), checkpoints.ensure(storyId)),
+    keep: async (n) => (there(), checkpoints.keep(n)),
+    save: async (storyId, message) => (there(), checkpoints.save(storyId, message)),
+    restore: async () => (there(), checkpoints.restore()),
+  }
+}
+
+/** A work tree that was deleted under the loop is not made again, not even its private folder. */
+function refuseGone({ git }: Site): void {
+  const gone = [git.worktree, git.gitDir].find((folder) => !existsSync(folder))
+  if (gone === undefined) return
+  throw new RalphError('disk', `${gone} is gone: it was deleted or moved while the loop ran.`, {
+    hint: 'Nothing was written there. Bring it back, then type: ralph resume',
+    exitCode: 1,
   })
 }

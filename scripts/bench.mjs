@@ -1,0 +1,26 @@
+// `npm run bench [name …]`: every benchmark in bench/, one after the other, on the built program.
+import { spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const wanted = process.argv.slice(2)
+const all = readdirSync(join(root, 'bench'))
+  .filter((name) => name.endsWith('.ts') && name !== 'measure.ts')
+  .map((name) => name.slice(0, -3))
+const unknown = wanted.find((name) => !all.includes(name))
+if (unknown !== undefined) {
+  console.error(`There is no benchmark ${unknown}; there are: ${all.join(', ')}`)
+  process.exit(2)
+}
+spawnSync(process.execPath, ['scripts/build.mjs'], { cwd: root, stdio: 'inherit' })
+let failed = 0
+for (const name of wanted.length > 0 ? wanted : all) {
+  const { status } = spawnSync(join(root, 'node_modules', '.bin', 'tsx'), [join('bench', `${name}.ts`)], {
+    cwd: root,
+    stdio: 'inherit',
+  })
+  if (status !== 0) failed += 1
+}
+process.exit(failed === 0 ? 0 : 1)
