@@ -38,6 +38,7 @@ export function withMarker(table: readonly ProcessEntry[], marker: Marker): Proc
 /** Start time of a living process, or empty: with the pid it is an identity that outlives ralph. */
 export function processIdentity(pid: number): string {
   if (process.platform === 'linux') return linuxEntry(pid)?.started ?? ''
+  if (process.platform === 'win32') return answers(pid) ? 'unknown' : ''
   return psTable(runPs(['-o', `${psColumns},command=`, '-p', String(pid)]))[0]?.started ?? ''
 }
 
@@ -48,7 +49,19 @@ export function isAlive(pid: number, started: string): boolean {
 /** Changes with every start of the machine; a pid recorded under another one is dead. */
 export function bootId(): string {
   if (process.platform === 'linux') return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  if (process.platform === 'win32') return 'unknown'
   return execFileSync('sysctl', ['-n', 'kern.boottime'], { encoding: 'utf8' }).trim()
+}
+
+/** Windows tells no start time without a program of its own; alive or not must do there. */
+function answers(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    if (faultCode(error) === 'ESRCH') return false
+    if (faultCode(error) === 'EPERM') return true
+    throw error
+  }
 }
 
 function hasAll(have: readonly string[], wanted: readonly string[]): boolean {

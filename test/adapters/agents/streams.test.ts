@@ -1,10 +1,11 @@
 // Recorded streams of the real CLIs through their parsers: what each version says, without running it.
+import * as fc from 'fast-check'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { startTurn } from '../../../src/adapters/agents/turn.ts'
-import { agentKind } from '../../../src/adapters/agents/table.ts'
+import { agentKind, agentKinds } from '../../../src/adapters/agents/table.ts'
 import type { AgentEnded } from '../../../src/core/event.ts'
 import type { AgentSignal } from '../../../src/ports.ts'
 
@@ -58,6 +59,64 @@ describe('recorded streams', () => {
         const { ended } = replay(agent, bytes.subarray(0, cut))
         expect(ended.promise.kind).toBe('none')
       }
+    },
+  )
+})
+
+describe('unknown lines', () => {
+  const words = [
+    'assistant',
+    'result',
+    'system',
+    'user',
+    'item.completed',
+    'turn.failed',
+    'error',
+    'text',
+    'tool_use',
+    'step_finish',
+    'message',
+    'init',
+  ]
+  const keys = [
+    'message',
+    'content',
+    'item',
+    'part',
+    'error',
+    'usage',
+    'modelUsage',
+    'stats',
+    'params',
+    'update',
+    'id',
+    'method',
+    'subtype',
+  ]
+  const value = fc.oneof(fc.jsonValue(), fc.constantFrom(...words, null, 3, -1))
+  const event = fc.dictionary(
+    fc.constantFrom('type', ...keys),
+    fc.oneof(value, fc.dictionary(fc.constantFrom('type', ...keys), value)),
+  )
+  it.each(Object.keys(agentKinds))(
+    '%s: nothing that is JSON, or is not, throws or gives a verdict',
+    (agent) => {
+      fc.assert(
+        fc.property(
+          fc.array(
+            fc.oneof(
+              event.map((made) => JSON.stringify(made)),
+              fc.string(),
+            ),
+            { maxLength: 8 },
+          ),
+          (lines) => {
+            const { ended } = replay(agent, Buffer.from(lines.join('\n')))
+            expect(ended.promise.kind).toBe('none')
+          },
+        ),
+        { numRuns: 500 },
+      )
     },
   )
 })
