@@ -1,5 +1,13 @@
 // The acceptance tests of the reference loop's study that no other file covers; W is its number there.
-import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { stateFileSchema } from '../../src/core/state-file.ts'
@@ -197,7 +205,7 @@ echo "<promise>COMPLETE</promise>"`
       '--json',
     ])
     await running.seen((stdout) => stdout.includes('"text":"working'))
-    rmSync(at.repo, { recursive: true, force: true })
+    renameSync(at.repo, join(at.root, 'gone'))
     running.child.kill('SIGTERM')
     const end = await running.ended
     expect(end.code).not.toBe(0)
