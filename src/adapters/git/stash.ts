@@ -18,7 +18,7 @@ import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room, sa
 import { scanTree } from './scan.ts'
 import { loadSnapshot, mustSnapshot, type Snapshot } from './snapshot.ts'
 import { dropStashes, readStashLog, stashEntries } from './stash-list.ts'
-import { fullState, recordState, storeEntry } from './stash-state.ts'
+import { fullState, recordState, storeEntry, type FullState } from './stash-state.ts'
 import { changedPaths, commitTree } from './tree.ts'
 
 export function stashCheckpoints(deps: CheckpointDeps): Checkpoints {
@@ -68,7 +68,7 @@ async function start(room: Room, mode: StartMode): Promise<{ commit: string }> {
     if (mode !== 'resume') {
       await moveRefs(room.git, 'archive', await attemptMoves(room.git, room.change, timeName(room)))
     }
-    return { commit: await recordNow(room, 'start', 'initial state', undefined) }
+    return { commit: await recordNow(room, 'start', 'initial state') }
   })
 }
 
@@ -89,7 +89,7 @@ async function ensure(room: Room, storyId: string): Promise<{ commit: string }> 
     await recordState(room, now, snapshot.commit, snapshot)
     return { commit: snapshot.commit }
   }
-  const commit = await take(room, storyId)
+  const commit = await room.operate('take', { story: storyId }, () => retake(room, storyId, true, now))
   if (!isSame) {
     const message = `the work tree had changed since the last checkpoint; the changes are now part of it (before story ${storyId})`
     await room.note({ type: 'warning', code: 'changes_adopted', message })
@@ -97,29 +97,20 @@ async function ensure(room: Room, storyId: string): Promise<{ commit: string }> 
   return { commit }
 }
 
-async function take(room: Room, storyId: string): Promise<string> {
-  return await room.operate('take', { story: storyId }, () => retake(room, storyId, true))
-}
-
 /** An older entry of the same name (of an earlier run) is kept under a ref before the new one takes its place. */
-async function retake(room: Room, storyId: string, isOlder: boolean): Promise<string> {
+async function retake(room: Room, storyId: string, isOlder: boolean, seen?: FullState): Promise<string> {
   const name = entryName(room, storyId)
   const entries = stashEntries(await readStashLog(room.git))
   const old = isOlder ? entries.filter(({ message }) => message === name) : []
   const aside = old.map(({ hash }) => `update ${room.refs}/archive/stash-${hash.slice(0, 12)} ${hash}`)
   await moveRefs(room.git, 'archive', aside)
   await dropStashes(room.git, (message) => message === name)
-  return await recordNow(room, 'take', name, name)
+  return await recordNow(room, 'take', name, seen)
 }
 
-async function recordNow(
-  room: Room,
-  op: string,
-  message: string,
-  entry: string | undefined,
-): Promise<string> {
+async function recordNow(room: Room, op: string, message: string, seen?: FullState): Promise<string> {
   const earlier = op === 'start' ? undefined : await loadSnapshot(room)
-  const now = await fullState(room, earlier)
+  const now = seen ?? (await fullState(room, earlier))
   const isSame =
     earlier !== undefined && earlier.tree === now.tree && earlier.head.commit === now.sight.refs.head.commit
   const commit = isSame
@@ -127,7 +118,7 @@ async function recordNow(
     : await commitTree(room.git, now.tree, [now.sight.refs.head.commit], message)
   await room.step(op, 'checkpoint', commit)
   await moveRefs(room.git, 'checkpoint', [`update ${room.refs}/checkpoint ${commit}`])
-  if (entry !== undefined) await storeEntry(room, now, entry)
+  if (op === 'take') await storeEntry(room, now, message)
   const stashLog = await readStashLog(room.git)
   const refs = await readRefs(room.git)
   await recordState(room, { ...now, sight: { ...now.sight, stashLog, refs } }, commit, earlier)
