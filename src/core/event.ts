@@ -138,8 +138,18 @@ const totalsSchema = z.object({
   tasks_done: z.number().int(),
   tasks_total: z.number().int(),
   tokens: z.number().int(),
-  cost_usd: z.number(),
+  /** Of the iterations that have a price; absent when tokens were used and none has: unpriced is not free. */
+  cost_usd: z.number().optional(),
   duration_ms: z.number(),
+  /** The part of it that went into attempts whose work was not kept. */
+  not_kept: z
+    .object({
+      iterations: z.number().int(),
+      tokens: z.number().int(),
+      cost_usd: z.number().optional(),
+      duration_ms: z.number(),
+    })
+    .optional(),
 })
 
 export const loopStatuses = ['starting', 'running', 'done', 'stuck', 'stalled', 'stopped'] as const

@@ -1,5 +1,6 @@
 // How a loop can end: status, exit code, the sentence that says why, and the reports that go out before `complete`.
 import type { EventBody } from './event.ts'
+import { notKept } from './report.ts'
 import type { LoopState, Outcome, StopReason } from './state.ts'
 import { selectedStories, totalCostUsd, totalTokens } from './state.ts'
 
@@ -71,6 +72,7 @@ export function reportsOf(state: LoopState): readonly EventBody[] {
 
 export function completeEvent(state: LoopState): EventBody {
   const stories = selectedStories(state)
+  const cost = totalCostUsd(state)
   const end = state.outcome ?? outcome('error', 'the loop ended without an outcome', '')
   return {
     type: 'complete',
@@ -86,8 +88,9 @@ export function completeEvent(state: LoopState): EventBody {
       tasks_done: state.tasksDone,
       tasks_total: state.tasksTotal,
       tokens: totalTokens(state),
-      cost_usd: totalCostUsd(state),
+      ...(cost !== undefined && { cost_usd: cost }),
       duration_ms: state.iterations.reduce((sum, iteration) => sum + iteration.duration_ms, 0),
+      not_kept: notKept(state.iterations),
     },
   }
 }

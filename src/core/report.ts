@@ -119,6 +119,13 @@ export function runReport(history: RunHistory): RunReport {
   }
 }
 
+/** What went into attempts whose work was not kept. */
+export function notKept(iterations: readonly IterationRecord[]): Spending {
+  return spending(
+    iterations.map((iteration) => attemptReport(iteration, 0)).filter((attempt) => !attempt.kept),
+  )
+}
+
 /** The plan's stories in their order, then those that only the history knows. */
 function knownStories(stories: readonly StorySummary[], iterations: readonly IterationRecord[]) {
   const planned = new Set(stories.map((story) => story.id))

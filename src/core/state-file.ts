@@ -56,7 +56,8 @@ export const stateFileSchema = z.looseObject({
   agent: z.string(),
   model: z.string().optional(),
   token_budget: count.optional(),
-  cost_usd: z.number().nonnegative(),
+  /** Absent when tokens were used and none of them has a price. */
+  cost_usd: z.number().nonnegative().optional(),
 })
 export type StateFile = z.infer<typeof stateFileSchema>
 
@@ -65,6 +66,7 @@ export const ownFields: readonly string[] = Object.keys(stateFileSchema.shape)
 
 export function toStateFile(state: LoopState): StateFile {
   const settings = state.settings
+  const cost = totalCostUsd(state)
   return {
     schema_version: 1,
     change_id: state.changeId,
@@ -79,7 +81,7 @@ export function toStateFile(state: LoopState): StateFile {
     stall_threshold: settings?.stall_threshold ?? 1,
     iteration_timeout_min: settings?.iteration_timeout_min ?? 45,
     total_tokens: totalTokens(state),
-    cost_usd: totalCostUsd(state),
+    ...(cost !== undefined && { cost_usd: cost }),
     worktree_name: state.worktreeName,
     terminal_pid: state.pid,
     ...(state.current !== undefined && { current: toCurrent(state.current) }),

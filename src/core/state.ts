@@ -192,6 +192,9 @@ export function totalTokens(state: LoopState): number {
   return state.iterations.reduce((sum, iteration) => sum + iteration.tokens_used, 0)
 }
 
-export function totalCostUsd(state: LoopState): number {
-  return state.iterations.reduce((sum, iteration) => sum + (iteration.cost_usd ?? 0), 0)
+/** Of the iterations that have a price; undefined when tokens were used and none has: unpriced is not free. */
+export function totalCostUsd(state: LoopState): number | undefined {
+  const costs = state.iterations.flatMap((iteration) => iteration.cost_usd ?? [])
+  if (costs.length === 0 && totalTokens(state) > 0) return undefined
+  return costs.reduce((sum, cost) => sum + cost, 0)
 }

@@ -1,9 +1,12 @@
-// Every iteration of a run as a table.
+// Every iteration of a run as a table, what each story took, and what went into attempts that were not kept.
+import { runReport } from '../../core/report.ts'
+import type { RunReport } from '../../core/report.ts'
 import type { History } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { verdictWord, verdictWords } from './describe.ts'
+import { caveats, costWord, notKeptWords, timeWord } from './report-words.ts'
 import { table } from './table.ts'
-import { clockTime, duration, excerpt, plural, tokens, usd } from './text.ts'
+import { clockTime, duration, excerpt, plural, tokens } from './text.ts'
 
 export function historyText({ change_id: change, iterations }: History, paint: Paint): string {
   if (iterations.length === 0) return `no iteration of ${change} has ended yet`
@@ -15,11 +18,40 @@ export function historyText({ change_id: change, iterations }: History, paint: P
     { text: verdictWords[iteration.verdict], paint: () => verdictWord(iteration.verdict, paint) },
     duration(iteration.duration_ms),
     `${iteration.tokens_estimated ? '~' : ''}${tokens(iteration.tokens_used)}`,
-    iteration.cost_usd === undefined ? '-' : usd(iteration.cost_usd),
+    costWord({ cost_usd: iteration.cost_usd, tokens: iteration.tokens_used }),
     { text: excerpt(iteration.reason, 70), paint: paint.dim },
   ])
-  const used = iterations.reduce((sum, iteration) => sum + iteration.tokens_used, 0)
-  const took = iterations.reduce((sum, iteration) => sum + iteration.duration_ms, 0)
-  const total = `${plural(iterations.length, 'iteration')}, ${duration(took)}, ${tokens(used)} tokens`
-  return `${table(['n', 'at', 'story', 'attempt', 'verdict', 'took', 'tokens', 'cost', 'reason'], rows, paint)}\n${total}`
+  const report = runReport({ change_id: change, status: 'stopped', reason: '', stories: [], iterations })
+  return [
+    table(['n', 'at', 'story', 'attempt', 'verdict', 'took', 'tokens', 'cost', 'reason'], rows, paint),
+    ...(report.stories.length > 1 ? ['', storyTable(report, paint), ''] : []),
+    totalLine(report),
+    ...[notKeptWords(report.totals, report.not_kept), ...caveats(report)].filter((line) => line !== ''),
+  ].join('\n')
+}
+
+function storyTable(report: RunReport, paint: Paint): string {
+  const rows = report.stories.map((story) => [
+    story.story_id,
+    String(story.iterations),
+    timeWord(story),
+    tokens(story.tokens),
+    costWord(story),
+    story.not_kept.iterations === 0
+      ? '-'
+      : [`${tokens(story.not_kept.tokens)} tokens`, costWord(story.not_kept)]
+          .filter((word) => word !== '-')
+          .join(', '),
+  ])
+  return table(['story', 'attempts', 'took', 'tokens', 'cost', 'not kept'], rows, paint)
+}
+
+function totalLine({ totals }: RunReport): string {
+  const figures = [
+    plural(totals.iterations, 'iteration'),
+    duration(totals.duration_ms),
+    `${tokens(totals.tokens)} tokens`,
+    costWord(totals),
+  ]
+  return figures.filter((word) => word !== '-').join(', ')
 }

@@ -44,7 +44,7 @@ export function costWord({
   cost_usd: cost,
   tokens: used,
 }: {
-  readonly cost_usd?: number
+  readonly cost_usd?: number | undefined
   readonly tokens: number
 }): string {
   if (cost !== undefined) return usd(cost)
@@ -59,8 +59,10 @@ export function tokenWord(attempt: { readonly tokens: number; readonly tokens_es
   return `${attempt.tokens_estimated ? '~' : ''}${tokens(attempt.tokens)}`
 }
 
+type Part = Omit<Spending, 'cost_usd'> & { readonly cost_usd?: number | undefined }
+
 /** "2 of 5 iterations were not kept: 1.2k tokens (34%), $0.10, 4m 05s"; empty when all were. */
-export function notKeptWords(whole: Spending, part: Spending): string {
+export function notKeptWords(whole: Pick<Spending, 'iterations' | 'tokens'>, part: Part): string {
   if (part.iterations === 0) return ''
   const share = whole.tokens > 0 ? ` (${String(Math.round((100 * part.tokens) / whole.tokens))}%)` : ''
   const were = part.iterations === 1 ? 'was' : 'were'

@@ -23,7 +23,7 @@ function oneStatus(report: StatusReport, { paint, nowMs }: StatusView): string {
     ['stories', `${String(done)}/${String(report.stories.length)} done`],
     ...nowFacts(report, nowMs),
     ['iterations', `${String(report.current_iteration)}/${String(report.max_iterations)}`],
-    ['tokens', tokens(report.total_tokens) + (report.cost_usd > 0 ? `, ${usd(report.cost_usd)}` : '')],
+    ['tokens', tokens(report.total_tokens) + costPart(report)],
     ['work', `from ${oneLine(report.original_branch)}, in ${oneLine(report.worktree_name)}`],
     ...lastFacts(report),
   ]
@@ -33,6 +33,11 @@ function oneStatus(report: StatusReport, { paint, nowMs }: StatusView): string {
     ...facts.map(([name, value]) => `  ${paint.dim(name.padEnd(11))} ${value}`),
     `  ${paint.dim('next'.padEnd(11))} ${paint.bold(nextCommand(report))}`,
   ].join('\n')
+}
+
+function costPart({ cost_usd: cost, total_tokens: used }: StatusReport): string {
+  if (cost === undefined) return ', unpriced'
+  return used > 0 && cost > 0 ? `, ${usd(cost)}` : ''
 }
 
 function nowFacts(report: StatusReport, nowMs: number): readonly (readonly [string, string])[] {

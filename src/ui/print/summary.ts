@@ -2,6 +2,7 @@
 import type { LoopEvent, LoopStatus } from '../../core/event.ts'
 import type { Paint } from '../io.ts'
 import { branchName } from './describe.ts'
+import { notKeptWords } from './report-words.ts'
 import { duration, oneLine, plural, tokens, usd } from './text.ts'
 
 export type Started = Extract<LoopEvent, { type: 'loop.started' }>
@@ -27,12 +28,14 @@ export function summary(ending: Ending, paint: Paint): readonly string[] {
     duration(totals.duration_ms),
     `${tokens(totals.tokens)} tokens`,
   ]
-  if (totals.cost_usd > 0) figures.push(usd(totals.cost_usd))
+  if (totals.cost_usd !== undefined && totals.cost_usd > 0) figures.push(usd(totals.cost_usd))
+  const lost = totals.not_kept === undefined ? '' : notKeptWords(totals, totals.not_kept)
   const counts = `${String(totals.stories_done)}/${String(totals.stories_total)} stories, ${String(totals.tasks_done)}/${String(totals.tasks_total)} tasks`
   const reason = complete.reason === '' ? '' : `: ${oneLine(complete.reason)}`
   return [
     `${statusWord(complete.status, paint)}${reason}`,
     `  ${counts} ${paint.dim(`(${figures.join(', ')})`)}`,
+    ...(lost === '' ? [] : [`  ${paint.dim(lost)}`]),
     ...whereLine(ending).map((line) => `  ${line}`),
     ...nextCommands(ending).map(([command, why]) => `  next: ${paint.bold(command)}  ${paint.dim(why)}`),
   ]
