@@ -92,7 +92,11 @@ function nextCommand(report: StatusReport): string {
   const change = oneLine(report.change_id)
   if (report.alive && report.waiting_for === 'human') return `ralph done ${change}`
   if (report.alive) return `ralph logs ${change} -f`
-  if (report.status === 'done') return `ralph finish ${change} --cleanup, unless that is done already`
+  if (report.status === 'done') {
+    return report.choice === 'cleanup'
+      ? `git diff: the work is on ${oneLine(report.original_branch)}, uncommitted`
+      : `ralph finish ${change} --cleanup`
+  }
   return report.stop_reason === 'human'
     ? `ralph done ${change}, or ralph resume ${change}`
     : `ralph resume ${change}`
