@@ -1,0 +1,111 @@
+// `ralph report` and `ralph history` of a real run: one story done at once, one after a failed attempt, one that used up its retries.
+import { execFileSync } from 'node:child_process'
+import { existsSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { RunReport } from '../../src/core/report.ts'
+import { ralph, scratch, tasksOf } from './harness.ts'
+import type { Scratch } from './harness.ts'
+import { installClaude } from './usage-kit.ts'
+
+/** Five iterations of 120 tokens and $0.50: the second and the last two are not kept. */
+const mixed = `
+text(n === 2 || n > 3 ? '<promise>FAILED: the <b>flux</b> & the | "capacitor"\\nsecond line</promise>' : '<promise>COMPLETE</promise>')
+success('', { total_cost_usd: 0.5 })
+`
+const lost = '3 of 5 iterations were not kept: 360 tokens (60%), $1.50'
+
+async function ranLoop(): Promise<Scratch> {
+  const at = scratch({ tasks: tasksOf(3) })
+  installClaude(at, mixed)
+  const end = await ralph(at, ['loop', 'demo', '--agent', 'claude', '--max-retries', '1'])
+  expect(end.code).toBe(3)
+  expect(end.stdout).toContain(lost)
+  return at
+}
+
+/** No format may go to the network or need anything beside the program. */
+const chromium = (process.env['PATH'] ?? '')
+  .split(delimiter)
+  .flatMap((folder) => ['chromium', 'chromium-browser', 'google-chrome'].map((name) => join(folder, name)))
+  .find((path) => existsSync(path))
+
+describe('a run as a document', () => {
+  test('history, text, Markdown and JSON tell the same tokens and cost per story and attempt, and what was not kept', async () => {
+    const at = await ranLoop()
+    const history = (await ralph(at, ['history', 'demo'])).stdout
+    expect(history).toMatch(/^2 .* 2 +1 +failed .* 120 +\$0\.50 +the <b>flux/m)
+    expect(history).toMatch(/^2 +2 +\S+(?: \S+)? +240 +\$1\.00 +120 tokens, \$0\.50$/m)
+    expect(history).toMatch(/^5 iterations, .*, 600 tokens, \$2\.50$/m)
+    expect(history).toContain(lost)
+
+    const report = async (format: string): Promise<string> => {
+      const end = await ralph(at, ['report', 'demo', '--format', format])
+      expect(end).toMatchObject({ code: 0, stderr: '' })
+      return end.stdout
+    }
+    expect(await report('text')).toContain(lost)
+    const markdown = await report('md')
+    expect(markdown).toContain(`- ${lost}`)
+    expect(markdown).toMatch(/^\| 2 Story 2 \| done \| 2\/2 \| 2 \| 240 \| \$1\.00 \| 120 \(\$0\.50\) \|/m)
+    expect(markdown.match(/^\| \d \| \d \| \d \|/gm)).toHaveLength(5)
+    const json = JSON.parse(await report('json')) as RunReport
+    expect(json).toMatchObject({
+      change_id: 'demo',
+      status: 'stuck',
+      stories_done: 2,
+      totals: { iterations: 5, tokens: 600, input_tokens: 500, cache_read_tokens: 150, cost_usd: 2.5 },
+      not_kept: { iterations: 3, tokens: 360, cost_usd: 1.5 },
+    })
+    expect(json.stories.map((story) => story.attempts.map((attempt) => attempt.verdict))).toEqual([
+      ['complete'],
+      ['failed', 'complete'],
+      ['failed', 'failed'],
+    ])
+    expect(JSON.parse((await ralph(at, ['report', '--json'])).stdout)).toEqual(json)
+  })
+
+  test('HTML: one file with both pictures and every figure, and nothing that an agent said is markup', async () => {
+    const at = await ranLoop()
+    const html = (await ralph(at, ['report', 'demo', '--format', 'html'])).stdout
+    expectFigures(html)
+    expect(html).not.toMatch(/<script|<link|<img|@import|url\(/i)
+  })
+
+  test.skipIf(chromium === undefined)(
+    'HTML in headless Chromium: it shows the same (skipped where no Chromium is on PATH)',
+    async () => {
+      const at = await ranLoop()
+      const file = join(at.root, 'report.html')
+      writeFileSync(file, (await ralph(at, ['report', 'demo', '--format', 'html'])).stdout)
+      const flags = [
+        '--headless',
+        '--no-sandbox',
+        '--disable-gpu',
+        `--user-data-dir=${join(at.root, 'chromium')}`,
+      ]
+      const dom = execFileSync(chromium ?? '', [...flags, '--dump-dom', `file://${file}`], {
+        env: at.env,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      })
+      expectFigures(dom)
+    },
+  )
+
+  test('before any loop it says how to start one', async () => {
+    const end = await ralph(scratch(), ['report'])
+    expect(end.code).toBe(2)
+    expect(end.stderr).toContain('ralph loop')
+  })
+})
+
+function expectFigures(html: string): void {
+  expect(html.match(/<svg /g)).toHaveLength(2)
+  expect(html.match(/<g class="bar kept">/g)).toHaveLength(2)
+  expect(html.match(/<g class="bar failed">/g)).toHaveLength(3)
+  for (const figure of ['2/3', '600', '$2.50', lost, 'Tokens over time: 600 in all, 360 in attempts'])
+    expect(html).toContain(figure)
+  expect(html).toContain('the &lt;b&gt;flux&lt;/b&gt; &amp; the |')
+  expect(html).not.toContain('<b>flux')
+}
