@@ -1,11 +1,10 @@
 // `npm run demo`: a throw-away repository, a change of three stories, the real loop on it with the scripted demo agent.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { ensureInstalled, root } from './install.mjs'
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const program = join(root, 'dist', 'main.js')
 
 function must(file, args, options = {}) {
@@ -13,11 +12,7 @@ function must(file, args, options = {}) {
   if (status !== 0) process.exit(status ?? 1)
 }
 
-const marker = join(root, 'node_modules', '.package-lock.json')
-if (!existsSync(marker) || statSync(marker).mtimeMs < statSync(join(root, 'package-lock.json')).mtimeMs) {
-  console.log('Installing what the build needs (once) …')
-  must('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
-}
+ensureInstalled()
 must(process.execPath, ['scripts/build.mjs'])
 
 const repo = join(mkdtempSync(join(tmpdir(), 'ralph-demo-')), 'greeter')

@@ -1,10 +1,9 @@
 // `npm test`: installs what is missing, builds, runs every check, and closes with the line `N passed, N failed`.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { ensureInstalled, root } from './install.mjs'
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const checksOnly = process.argv.includes('--checks')
 const bin = (name) => join(root, 'node_modules', '.bin', name)
 
@@ -14,11 +13,7 @@ function run(label, file, args, options = {}) {
   return status === 0
 }
 
-const marker = join(root, 'node_modules', '.package-lock.json')
-const isInstalled =
-  existsSync(marker) && statSync(marker).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs
-if (!isInstalled && !run('install', 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']))
-  process.exit(1)
+ensureInstalled()
 
 let failed = 0
 let passed = 0
