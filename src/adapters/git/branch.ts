@@ -201,7 +201,7 @@ async function recover(room: Room): Promise<string> {
   }
 }
 
-export function branchRef(room: Pick<Room, 'change'>): string {
+function branchRef(room: Pick<Room, 'change'>): string {
   return `refs/heads/ralph/${room.change}`
 }
 

@@ -12,7 +12,7 @@ export interface Repository {
   readonly gitCommonDir: string
 }
 
-export interface GitOptions {
+interface GitOptions {
   /** An index file other than the repository's own. */
   readonly index?: string
   readonly input?: string | Uint8Array
@@ -22,7 +22,7 @@ export interface GitOptions {
   readonly inside?: string
 }
 
-export interface GitAnswer {
+interface GitAnswer {
   /** One char per byte (latin1), so that no file name is ever damaged by decoding. */
   readonly out: string
   readonly code: number

@@ -20,7 +20,7 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
   for (let round = 0; round < 4; round += 1) {
     const [scan, empty] = await Promise.all([
       scanTree(git, { index }),
-      round > 0 ? scanEmptyFolders(git) : [],
+      round > 0 ? scanEmptyFolders(git, index) : [],
       round > 0 ? undefined : removeNested(room, snapshot),
     ])
     const extra = scan.untracked.filter((path) => !isExempt(path))

@@ -40,9 +40,11 @@ export async function scanTree(git: Git, options: { index?: string; ignored?: bo
   return scan
 }
 
-/** Folders that hold nothing: git knows none of them, so a revert has to. */
-export async function scanEmptyFolders(git: Git): Promise<string[]> {
-  const others = await git.list(['ls-files', '--others', '--directory', '--exclude-standard', '-z'])
+/** Folders that hold nothing: git knows none of them, so a revert has to. The index must not name files that are gone. */
+export async function scanEmptyFolders(git: Git, index?: string): Promise<string[]> {
+  const others = await git.list(['ls-files', '--others', '--directory', '--exclude-standard', '-z'], {
+    ...(index !== undefined && { index }),
+  })
   return await emptyFolders(
     git.worktree,
     others.filter((path) => path.endsWith('/')),

@@ -3,7 +3,7 @@ import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { copyIndex, realIndex } from './index-file.ts'
 import type { Room } from './room.ts'
-import { exempt } from './scan.ts'
+import { exempt, scanEmptyFolders } from './scan.ts'
 import { look } from './sight.ts'
 import { saveSnapshot, type Sight, type Snapshot } from './snapshot.ts'
 import { storeStash } from './stash-list.ts'
@@ -24,7 +24,9 @@ export async function fullState(room: Room, earlier: Snapshot | undefined): Prom
   await copyIndex(realIndex(room.git), own(room))
   await copyIndex(own(room), full(room))
   const { tree } = await writeTree(room.git, full(room), sight.scan, isExempt)
-  return { sight, tree, isExempt }
+  // In the user's index a deleted file still fills its folder.
+  const empty = sight.scan.deleted.length > 0 ? await scanEmptyFolders(room.git, full(room)) : sight.empty
+  return { sight: { ...sight, empty }, tree, isExempt }
 }
 
 export async function recordState(

@@ -15,7 +15,7 @@ export interface LoopTree {
 }
 
 /** Where it goes when the user names no folder: a sibling of the checkout. */
-export function defaultTree(worktree: string, change: string): string {
+function defaultTree(worktree: string, change: string): string {
   return join(dirname(worktree), `${basename(worktree)}-ralph-${change}`)
 }
 

@@ -200,6 +200,21 @@ describe.each<Strategy>(['branch', 'stash'])('checkpoints by %s', (strategy) => 
     expect(w.read('one.txt')).toBe('1')
   })
 
+  it('a folder that the user emptied of tracked files is an empty folder after the revert', async () => {
+    const w = world()
+    rmSync(join(w.dir, 'src/b.txt'))
+    const checkpoints = w.checkpoints(strategy)
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    const before = picture(w)
+    expect(before.files).toHaveProperty('src/')
+    rmSync(join(w.dir, 'src'), { recursive: true })
+    w.git('reset', '-q', '--hard', 'main')
+    await checkpoints.keep(1)
+    await checkpoints.restore()
+    expect(picture(w)).toEqual(before)
+  })
+
   it('every method can be called twice', async () => {
     const w = world()
     const checkpoints = w.checkpoints(strategy)
