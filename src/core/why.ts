@@ -20,12 +20,22 @@ function decisionOf(event: LoopEvent): Decision | undefined {
   switch (event.type) {
     case 'loop.started': {
       const { max_retries, stall_threshold, done_criteria, gates, agents, checkpoint } = event.settings
+      const { max_tokens, max_cost_usd } = event.settings
       return {
         time,
         decision: event.resumed ? 'the run goes on' : 'the run begins',
         rule:
           done_criteria === 'tasks' ? 'done when every runnable task is ticked' : 'done when a human says so',
-        inputs: { tasks_file: event.tasks_file, max_retries, stall_threshold, gates, agents, checkpoint },
+        inputs: {
+          tasks_file: event.tasks_file,
+          max_retries,
+          stall_threshold,
+          gates,
+          agents,
+          checkpoint,
+          ...(max_tokens !== undefined && { max_tokens }),
+          ...(max_cost_usd !== undefined && { max_cost_usd }),
+        },
       }
     }
     case 'story.started':

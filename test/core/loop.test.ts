@@ -275,6 +275,34 @@ describe('rules of the loop', () => {
     expect(chain.state.status).toBe('done')
   })
 
+  test.each(['auth', 'model'] as const)('R16: %s stops at once with exit 6, chain or not', (ending) => {
+    const deeds = Array.from({ length: 99 }, (): Deed => ({ ...good, ending, promise: 'none' }))
+    for (const agents of [['claude'], ['claude', 'codex']]) {
+      const run = play({ settings: { ...settings, agents }, tasks: [1], deeds })
+      expect(run.state.iterations).toHaveLength(1)
+      expect(ofType(run, 'complete')[0]).toMatchObject({ exit_code: 6, stop_reason: ending })
+    }
+  })
+
+  test('an agent that never does anything but fail in one way ends the loop, whatever the way', () => {
+    for (const ending of agentEndings) {
+      for (const promise of ['complete', 'failed', 'none'] as const) {
+        const deeds = Array.from({ length: 200 }, (): Deed => ({
+          ...good,
+          ending,
+          promise,
+          gatesPass: false,
+        }))
+        const run = play({ settings: { ...settings, gates: ['false'] }, tasks: [1], deeds })
+        expect([ending, run.state.iterations.length < 150, run.state.status]).toEqual([
+          ending,
+          true,
+          expect.not.stringMatching('done'),
+        ])
+      }
+    }
+  })
+
   test('stall: commit-less iterations in a row end the loop with exit 4', () => {
     const idle: Deed = { ...silent, changesTree: false }
     const run = play({ settings: { ...settings, stall_threshold: 2 }, tasks: [1], deeds: [idle, idle] })

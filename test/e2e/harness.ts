@@ -1,7 +1,7 @@
 // A scratch repository with an OpenSpec change, and the built program run in it as a user would.
 import { execFileSync, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -35,7 +35,10 @@ export function tasksOf(n: number): string {
 
 export function scratch(options: { tasks?: string; commit?: boolean } = {}): Scratch {
   const root = mkdtempSync(join(tmpdir(), 'ralph-e2e-'))
-  onTestFinished(() => rmSync(root, { recursive: true, force: true }))
+  onTestFinished(() => {
+    endAll(`HOME=${join(root, 'home')}`)
+    rmSync(root, { recursive: true, force: true })
+  })
   const repo = join(root, 'repo')
   const home = join(root, 'home')
   mkdirSync(home)
@@ -166,4 +169,16 @@ function withoutOwnBin(path: string): string {
     .split(delimiter)
     .filter((folder) => !folder.includes('node_modules'))
     .join(delimiter)
+}
+
+/** Whatever a test that failed half-way left running in its own home. */
+function endAll(mark: string): void {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (readFileSync(`/proc/${pid}/environ`, 'utf8').includes(mark)) process.kill(Number(pid), 'SIGKILL')
+    } catch {
+      // Gone meanwhile, or not ours to look at.
+      continue
+    }
+  }
 }
