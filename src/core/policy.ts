@@ -93,8 +93,9 @@ function limitEnd(state: LoopState, last: LastIteration | undefined): Decision |
   if (last?.record.verdict === 'budget') {
     return end(outcome('budget', last.record.reason, moreBudget(state)))
   }
-  if (last?.record.verdict === 'fatal' && pickAgent(state) === undefined)
-    return end(fatalOutcome(state, last))
+  // Only a missing agent is worth replacing by the next of the chain: a login or a model is the user's to mend.
+  const isOver = last?.ending !== 'missing' || pickAgent(state) === undefined
+  if (last?.record.verdict === 'fatal' && isOver) return end(fatalOutcome(state, last))
   // Before any wait: six hours for a reset, only to find the budget used up, would be six hours lost.
   const over = overshoots(state.settings ?? {}, state.iterations)
   if (over !== '') return end(outcome('budget', over, moreBudget(state)))
