@@ -36,6 +36,9 @@ describe('before a spawn', () => {
         code: 'budget',
         hint: expect.stringContaining(`ralph resume demo ${flag}`),
       })
+      const why = await ralph(at, ['why', 'demo'])
+      expect(why.stdout).toContain(`${flag} would be broken`)
+      expect(why.stdout).toMatch(/max_(?:tokens=300|cost_usd=0\.03)/)
       const bare = await ralph(at, ['resume', 'demo', ...claude])
       expectStoppedAfterTwo(at, bare)
       const resumed = await ralph(at, ['resume', 'demo', ...claude, flag, more])
@@ -51,6 +54,19 @@ describe('before a spawn', () => {
     const end = await ralph(at, ['loop', 'demo', ...claude, '--max-tokens', '130', '--max-retries', '0'])
     expect(end.code).toBe(6)
     expect(at.state()).toMatchObject({ stop_reason: 'budget', total_tokens: 120 })
+  })
+
+  test('R8: the provider’s limit is not waited for when the budget is used up anyway', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    installClaude(
+      at,
+      `say({ type: 'rate_limit_event', rate_limit_info: { status: 'rejected', resetsAt: Math.floor(Date.now() / 1000) + 3600 } })
+success('limit', { is_error: true, api_error_status: 429, terminal_reason: 'api_error' })`,
+    )
+    const end = await ralph(at, ['loop', 'demo', ...claude, '--max-tokens', '200'])
+    expect(end.code).toBe(6)
+    expect(at.state()).toMatchObject({ stop_reason: 'budget', iterations: [{ verdict: 'limit' }] })
+    expect(end.stdout).not.toContain('"type":"waiting"')
   })
 
   test('a cost that nobody knows stops a run with --max-cost after its first iteration', async () => {

@@ -179,6 +179,16 @@ appendFileSync(session, answer('m' + n, new Date().toISOString()).repeat(2))
     expect(at.state().iterations).toMatchObject([{ tokens_used: 0, tokens_estimated: true }])
   })
 
+  test('session files are looked for where the agent itself was told to put them', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const project = projectOf(at).replace(/.*projects/, '"$CLAUDE_CONFIG_DIR"/projects')
+    const agent = `mkdir -p ${project}; head -c 4000 /dev/zero >> ${project}/s.jsonl; ${goodAgent}`
+    const elsewhere = `CLAUDE_CONFIG_DIR=${join(at.root, 'elsewhere')}`
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--agent-env', elsewhere])
+    expect(end.code).toBe(0)
+    expect(at.state().iterations).toMatchObject([{ tokens_used: 1000, tokens_estimated: true }])
+  })
+
   test('R6: what a loop that was killed had used is counted by the next command', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     installClaude(at, `${writesSession} text('counted'); setInterval(() => {}, 1000)`)
@@ -199,7 +209,8 @@ describe('ralph usage', () => {
   /** Two answers of today, one of 2025, one of another project; one answer is written twice. */
   function withSessions(): Scratch {
     const at = scratch({ tasks: tasksOf(1) })
-    const now = new Date().toISOString()
+    // Before any loop of the test: iterations are stamped in whole seconds.
+    const now = new Date(Math.max(new Date().setHours(0, 0, 0, 0), Date.now() - 5000)).toISOString()
     const first = answerLine(at.repo, { id: 'a', time: now, input: 100, output: 10 })
     const other = answerLine(at.repo, { id: 'b', time: now, input: 200, output: 20, model: 'house-model' })
     const old = answerLine(at.repo, { id: 'c', time: '2025-03-04T12:00:00.000Z', input: 4000, output: 0 })

@@ -2,7 +2,7 @@
 import type { UsageFigures } from '../../core/usage.ts'
 import { addUsage, disagrees, noUsage, tokensUsed } from '../../core/usage.ts'
 import type { Clock, MeasuredUsage, Usage, UsageTurn } from '../../ports.ts'
-import { costOfRecords, costUsd } from './prices.ts'
+import { costOfRecords, costUsd, ownCost } from './prices.ts'
 import { readOrSkip, sessionSources } from './session-sources.ts'
 import type { SessionQuery, SessionSource, UsageRecord } from './usage-record.ts'
 import type { WtUsageAnswer } from './wt-usage.ts'
@@ -99,7 +99,7 @@ export function measureUsage(deps: UsageDeps): MeasuringUsage {
 
     const cost = async (figures: UsageFigures): Promise<{ cost_usd?: number }> => {
       const price =
-        own?.cost_usd ??
+        ownCost(own) ??
         (figures === sessionFigures
           ? await costOfRecords(sessions.records, model)
           : ((await costUsd(model ?? '', figures)) ?? (await costUsd(onlyModel(sessions.records), figures))))
@@ -126,7 +126,7 @@ export function measureUsage(deps: UsageDeps): MeasuringUsage {
     hasWarned = true
     return {
       ...figures,
-      ...(figures.input_tokens > 0 || own?.cost_usd !== undefined ? await cost(figures) : {}),
+      ...(figures.input_tokens > 0 || ownCost(own) !== undefined ? await cost(figures) : {}),
       estimated: true,
       warning: isFirst ? warning : '',
       source: 'estimate',

@@ -32,6 +32,12 @@ export async function costUsd(model: string, figures: UsageFigures): Promise<num
   return undefined
 }
 
+/** The agent's own figure. OpenCode writes 0 for a model whose price it does not know: tokens that cost nothing are unpriced. */
+export function ownCost(figures: UsageFigures | undefined): number | undefined {
+  const isUnknown = figures?.cost_usd === 0 && tokensUsed(figures) > 0
+  return isUnknown ? undefined : figures?.cost_usd
+}
+
 /** 830 kB of table: loaded only where a price is asked for. */
 let prices: Promise<typeof Prices> | undefined
 
@@ -48,7 +54,7 @@ export async function costOfRecords(
   for (const { model, figures } of records) {
     // Claude Code writes its own notices as answers of a model called <synthetic>, with no tokens.
     if (tokensUsed(figures) === 0) continue
-    const cost = figures.cost_usd ?? (await costUsd(model || (otherwise ?? ''), figures))
+    const cost = ownCost(figures) ?? (await costUsd(model || (otherwise ?? ''), figures))
     if (cost === undefined) return undefined
     total = (total ?? 0) + cost
   }

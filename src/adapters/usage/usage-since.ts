@@ -3,7 +3,7 @@ import { RalphError } from '../../core/error.ts'
 import type { UsageGroup, UsageSummary, UsedAnswer } from '../../core/usage-summary.ts'
 import { summarizeUsage } from '../../core/usage-summary.ts'
 import type { Clock } from '../../ports.ts'
-import { costUsd } from './prices.ts'
+import { costUsd, ownCost } from './prices.ts'
 import { readOrSkip, sessionSources } from './session-sources.ts'
 
 export interface UsageSinceRequest {
@@ -34,13 +34,14 @@ export async function usageSince(request: UsageSinceRequest): Promise<UsageSumma
   const answers: UsedAnswer[] = []
   for (const { agent, model, timeMs, figures } of read.flatMap((part) => part.records)) {
     if (!(timeMs >= sinceMs && timeMs < untilMs)) continue
-    const cost = figures.cost_usd ?? (await costUsd(model, figures))
+    const cost = ownCost(figures) ?? (await costUsd(model, figures))
+    const { cost_usd: _, ...tokens } = figures
     answers.push({
       agent,
       model,
       story: storyAt(timeMs),
       day: clock.stamp(timeMs).slice(0, 10),
-      figures: { ...figures, ...(cost !== undefined && { cost_usd: cost }) },
+      figures: { ...tokens, ...(cost !== undefined && { cost_usd: cost }) },
     })
   }
   return summarizeUsage(answers, {

@@ -111,7 +111,7 @@ function storyRow(story: StoryReport): readonly Cell[] {
     number(
       story.not_kept.iterations === 0
         ? '-'
-        : `${tokens(story.not_kept.tokens)} (${plural(story.not_kept.iterations, 'attempt')})`,
+        : `${[tokens(story.not_kept.tokens), costWord(story.not_kept)].filter((word) => word !== '-').join(', ')} (${plural(story.not_kept.iterations, 'attempt')})`,
     ),
     number(timeWord(story)),
   ]
