@@ -2,7 +2,7 @@
 import type { UsageFigures } from '../../core/usage.ts'
 import { addUsage, disagrees, noUsage, tokensUsed } from '../../core/usage.ts'
 import type { Clock, MeasuredUsage, Usage, UsageTurn } from '../../ports.ts'
-import { costOfRecords, costUsd, ownCost } from './prices.ts'
+import { costOfRecords, ownCost, turnCostUsd } from './prices.ts'
 import { readOrSkip, sessionSources } from './session-sources.ts'
 import type { SessionQuery, SessionSource, UsageRecord } from './usage-record.ts'
 import type { WtUsageAnswer } from './wt-usage.ts'
@@ -102,7 +102,8 @@ export function measureUsage(deps: UsageDeps): MeasuringUsage {
         ownCost(own) ??
         (figures === sessionFigures
           ? await costOfRecords(sessions.records, model)
-          : ((await costUsd(model ?? '', figures)) ?? (await costUsd(onlyModel(sessions.records), figures))))
+          : ((await turnCostUsd(model ?? '', figures)) ??
+            (await turnCostUsd(onlyModel(sessions.records), figures))))
       return price === undefined ? {} : { cost_usd: price }
     }
     const wanted = pick(candidates, source, counted.trouble)

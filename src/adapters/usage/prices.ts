@@ -9,7 +9,25 @@ export async function canPrice(model: string | undefined, agent?: string): Promi
   return model !== undefined && (await costUsd(model, oneToken)) !== undefined
 }
 
-/** Undefined: unpriced. No network. */
+/**
+ * Of many answers together. Long requests cost more by the token (Claude Sonnet: twice as much from 200,000 on), but a turn is
+ * hundreds of short ones: without their sizes the plain price is nearest to the truth.
+ */
+export async function turnCostUsd(model: string, figures: UsageFigures): Promise<number | undefined> {
+  const input = figures.input_tokens + figures.cache_read_tokens + figures.cache_creation_tokens
+  const answers = Math.max(1, Math.ceil(input / shortRequestTokens))
+  const cost = await costUsd(model, {
+    input_tokens: figures.input_tokens / answers,
+    output_tokens: figures.output_tokens / answers,
+    cache_read_tokens: figures.cache_read_tokens / answers,
+    cache_creation_tokens: figures.cache_creation_tokens / answers,
+  })
+  return cost === undefined ? undefined : cost * answers
+}
+
+const shortRequestTokens = 100_000
+
+/** Of one answer. Undefined: unpriced. No network. */
 export async function costUsd(model: string, figures: UsageFigures): Promise<number | undefined> {
   if (model === '') return undefined
   const { calcPrice } = await (prices ??= import('@pydantic/genai-prices'))
