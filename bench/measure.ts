@@ -63,7 +63,7 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
-function shuffled<T>(values: readonly T[]): readonly T[] {
+export function shuffled<T>(values: readonly T[]): readonly T[] {
   return values
     .map((value) => ({ value, key: Math.random() }))
     .toSorted((a, b) => a.key - b.key)
