@@ -98,8 +98,11 @@ export async function finishRun(
     await loop.tell({ type: 'loop.finished', choice, ok: true, message: finished.message })
     return finished
   })
+  const ownTree = run.state.home !== '' && choice === 'cleanup'
   return {
     message: report.message,
+    // Not removed by ralph: ignored files in it are in no commit.
+    ...(ownTree && { next: `git worktree remove ${run.state.worktree}` }),
     data: { change_id: run.change, choice, user_paths: report.userPaths, loop_paths: report.loopPaths },
   }
 }

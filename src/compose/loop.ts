@@ -103,7 +103,7 @@ export async function runLoop(
         journal,
         clock: site.clock,
         human: request.human,
-        wrapUp: wrapUpOf(site, change, config),
+        wrapUp: wrapUpOf(site, change, config, home),
         mode,
         transcript: (n) => join(run.paths.transcripts, `${n}.log`),
       },

@@ -38,14 +38,16 @@ export async function loopSettings(
   }
 }
 
-/** A resumed run keeps its budget until another is named: a bare `ralph resume` must not spend without a limit. */
+/**
+ * A resumed run keeps its limits until others are named: a bare `ralph resume` must not spend without one.
+ * Naming one replaces both, so that a run can go on with an agent whose cost nobody knows.
+ */
 export function keepBudget(config: Config, earlier: Settings | undefined): Config {
-  const maxTokens = config.max_tokens ?? earlier?.max_tokens
-  const maxCost = config.max_cost ?? earlier?.max_cost_usd
+  if (config.max_tokens !== undefined || config.max_cost !== undefined) return config
   return {
     ...config,
-    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
-    ...(maxCost !== undefined && { max_cost: maxCost }),
+    ...(earlier?.max_tokens !== undefined && { max_tokens: earlier.max_tokens }),
+    ...(earlier?.max_cost_usd !== undefined && { max_cost: earlier.max_cost_usd }),
   }
 }
 

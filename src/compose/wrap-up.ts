@@ -7,10 +7,16 @@ import type { WrapUp } from '../engine/run.ts'
 import type { OpenedChange } from './plan.ts'
 import type { Site } from './site.ts'
 
-export function wrapUpOf(site: Site, change: OpenedChange, config: Config): () => Promise<WrapUp> {
+export function wrapUpOf(
+  site: Site,
+  change: OpenedChange,
+  config: Config,
+  home: Site,
+): () => Promise<WrapUp> {
   return async () => {
     const { cli, root, name } = change
     const warnings = await leftovers(change)
+    if (site !== home) warnings.push(...(await leftBehind(site, change)))
     if (cli === undefined) {
       if (config.archive) warnings.push(`${name} was not archived: the openspec program is not installed`)
       return { warnings }
@@ -44,4 +50,14 @@ async function leftovers(change: OpenedChange): Promise<string[]> {
     story.tasks.filter((task) => task.state === 'deferred' || task.state === 'phantom'),
   )
   return left.map((task) => `left open (${task.state}): ${task.file}:${task.line} ${task.text}`)
+}
+
+/** Git carries the work from one work tree to the other, but not boxes in a file that it ignores: without a word the list would look undone. */
+async function leftBehind(site: Site, { tasksFile }: OpenedChange): Promise<string[]> {
+  if (tasksFile === '') return []
+  const asked = await site.git.run(['check-ignore', '--quiet', '--', tasksFile], { accept: [1, 128] })
+  if (asked.code !== 0) return []
+  return [
+    `git ignores ${tasksFile}, so its ticked boxes stay in ${site.git.worktree}: copy it from there before you remove that folder`,
+  ]
 }

@@ -4,9 +4,7 @@ import { existsSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { Git, Repository } from './git.ts'
-import { operationsInProgress } from './operations.ts'
 import { readRefs } from './refs.ts'
-import { scanTree } from './scan.ts'
 
 export interface LoopTree {
   readonly repository: Repository
@@ -58,25 +56,6 @@ export async function addWorktree(
   const repository = await findTree(git, dir)
   if (repository === undefined) throw new Error(`git made no work tree at ${dir}`)
   return { repository, brought }
-}
-
-/** Refuses while there is anything in it that no commit holds. */
-export async function removeWorktree(git: Git, repository: Repository): Promise<void> {
-  const scan = await scanTree(git.at(repository))
-  const left = [
-    ...scan.changed,
-    ...scan.deleted,
-    ...scan.untracked,
-    ...scan.staged,
-    ...operationsInProgress(repository.gitDir),
-  ]
-  if (left.length > 0) {
-    throw new RalphError('repository_state', `${repository.worktree} holds uncommitted work`, {
-      hint: `Look at it there; \`git worktree remove --force ${repository.worktree}\` drops it.`,
-      exitCode: 1,
-    })
-  }
-  await git.run(['worktree', 'remove', '--force', repository.worktree])
 }
 
 async function hasUncommitted(git: Git, folder: string): Promise<boolean> {
