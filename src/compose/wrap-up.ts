@@ -55,8 +55,9 @@ async function leftovers(change: OpenedChange): Promise<string[]> {
 /** Git carries the work from one work tree to the other, but not boxes in a file that it ignores: without a word the list would look undone. */
 async function leftBehind(site: Site, { tasksFile }: OpenedChange): Promise<string[]> {
   if (tasksFile === '') return []
-  const asked = await site.git.run(['check-ignore', '--quiet', '--', tasksFile], { accept: [1, 128] })
-  if (asked.code !== 0) return []
+  // Not check-ignore, which knows no literal paths; 128: the plan lies outside of the repository.
+  const ignored = ['ls-files', '--others', '--ignored', '--exclude-standard', '--', tasksFile]
+  if ((await site.git.line(ignored, { accept: [128] })) === '') return []
   return [
     `git ignores ${tasksFile}, so its ticked boxes stay in ${site.git.worktree}: copy it from there before you remove that folder`,
   ]

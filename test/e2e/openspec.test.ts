@@ -74,6 +74,7 @@ describe('a plan that the agent destroys', () => {
     ['stripped of its boxes', 'echo "# all done" > $t'],
     ['replaced by a folder', 'rm $t; mkdir $t; echo x > $t/x'],
     ['replaced by a link to nowhere', 'rm $t; ln -s /nowhere $t'],
+    ['replaced by a link that never ends', 'rm $t; ln -s /dev/zero $t'],
     ['lost with its whole change', 'rm -rf openspec/changes/demo'],
     ['lost with all of openspec/', 'rm -rf openspec; echo x > openspec'],
     ['renamed with its change', 'mv openspec/changes/demo openspec/changes/other'],
@@ -257,6 +258,44 @@ ${complete}`
     const without = await ralph(at, ['list'])
     expect(without.code).toBe(2)
     expect(without.stderr).toContain('team-plans')
+  })
+
+  test('G17: an ignored plan in a work tree of its own: the loop says where the ticked boxes stay', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.git('rm', '-rq', '--cached', 'openspec')
+    at.write('.gitignore', 'openspec/\n')
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'ignored')
+    const end = await loop(at, complete, '--worktree', join(at.root, 'away'))
+    expect(end.code).toBe(0)
+    expect(warnings(end, 'wrap_up').join()).toContain(`stay in ${join(at.root, 'away')}`)
+    expect(readFileSync(join(at.root, 'away', plan), 'utf8')).not.toContain('[ ]')
+    expect(at.read(plan)).toBe(tasksOf(1))
+  })
+
+  test('G18: a package of a monorepo with a schema of its own: several task files, run from its folder', async () => {
+    const at = scratch({ tasks: '' })
+    const pkg = 'packages/a/openspec'
+    mkdirSync(join(at.repo, 'packages/a'), { recursive: true })
+    at.git('mv', 'openspec', pkg)
+    at.write(
+      `${pkg}/schemas/multi/schema.yaml`,
+      'name: multi\nversion: 1\nartifacts:\n  - id: tasks\n    generates: "**/tasks.md"\n    description: x\n    template: t.md\napply:\n  requires: [tasks]\n  tracks: "**/tasks.md"\n',
+    )
+    at.write(`${pkg}/changes/demo/.openspec.yaml`, 'schema: multi\n')
+    at.write(`${pkg}/changes/demo/api/tasks.md`, '## 1. A\n\n- [ ] 1.1 x\n')
+    at.write(`${pkg}/changes/demo/web/tasks.md`, '## 1. B\n\n- [ ] 1.1 y\n')
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'monorepo')
+    const steals = `[ $RALPH_ITERATION = 1 ] && sed -i 's/\\[ \\]/[x]/' ${pkg}/changes/demo/*/tasks.md\n`
+    const command = at.script('agent.sh', `#!/bin/sh\n${steals}${complete}\n`)
+    const cwd = join(at.repo, 'packages/a')
+    const end = await ralph(at, ['loop', '--agent-command', command, '--json'], { cwd })
+    expect(end.code).toBe(0)
+    expect(at.state().iterations.map(({ story_id }) => story_id)).toEqual(['api/1', 'web/1'])
+    expect(warnings(end, 'put_back').join()).toContain('web/tasks.md:3')
+    for (const part of ['api', 'web'])
+      expect(at.read(`${pkg}/changes/demo/${part}/tasks.md`)).toContain('[x]')
   })
 
   test('P11: CRLF, BOM, bytes that are no UTF-8, no final newline: only the boxes change', async () => {

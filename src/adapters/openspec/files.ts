@@ -1,5 +1,5 @@
 // Small file steps of the OpenSpec room: a write that is whole or not there, a read that tells "missing" from "unreadable".
-import { lstat, open, readFile, rename, type FileHandle } from 'node:fs/promises'
+import { lstat, open, readFile, rename, stat, type FileHandle } from 'node:fs/promises'
 import type { Stats } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
@@ -40,10 +40,16 @@ export function isMissing(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR'
 }
 
+/** A pipe or a device that an agent put in a file's place would be read for ever. */
+export async function readRegular(path: string): Promise<Buffer> {
+  if (!(await stat(path)).isFile()) throw new Error(`${path} is not a regular file`)
+  return readFile(path)
+}
+
 /** Undefined when it is not there; any other trouble throws. */
 export async function readIfThere(path: string): Promise<Buffer | undefined> {
   try {
-    return await readFile(path)
+    return await readRegular(path)
   } catch (error) {
     if (isMissing(error)) return undefined
     throw error

@@ -41,7 +41,8 @@ async function kindOf(entry: Dirent, path: string): Promise<'file' | 'folder' | 
   if (entry.isDirectory()) return 'folder'
   if (!entry.isSymbolicLink()) return 'other'
   try {
-    return (await stat(path)).isDirectory() ? 'folder' : 'file'
+    const stats = await stat(path)
+    return stats.isDirectory() ? 'folder' : stats.isFile() ? 'file' : 'other'
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
     if (isMissing(error) || code === 'ELOOP') return 'other'

@@ -1,11 +1,11 @@
 // After an attempt: compares the change with its guarded bytes, lets stand what the agent may do, and undoes the rest.
-import { chmod, readFile } from 'node:fs/promises'
+import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
 import { joinLines, setBox, splitLines } from '../../core/box.ts'
 import { judgeTasks, type TasksJudgement } from '../../core/tasks-judge.ts'
 import { parseTasks } from '../../core/tasks.ts'
 import type { SpecJudgement } from '../../ports.ts'
-import { lstatIfThere, writeWhole } from './files.ts'
+import { lstatIfThere, readRegular, writeWhole } from './files.ts'
 import {
   findGuarded,
   isPlanPath,
@@ -72,7 +72,7 @@ async function readTrackedNow(guardDir: string, guarded: Guarded): Promise<reado
   for (const { file, real } of guarded.tracked) {
     const entry = findGuarded(guarded, real)
     if (entry === undefined) throw new Error(`the guard lacks ${real}`)
-    const after = await readFile(real).catch(() => undefined)
+    const after = await readRegular(real).catch(() => undefined)
     found.push({ file, real, entry, before: await readBlob(guardDir, entry.hash), after })
   }
   return found

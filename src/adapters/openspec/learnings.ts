@@ -1,8 +1,8 @@
 // What agents leave for those who come after them: one file in ralph's private folder, which no revert touches.
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, open, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { tailOf } from '../../core/prompt-text.ts'
-import { readIfThere } from './files.ts'
+import { lstatIfThere } from './files.ts'
 
 const header = '# Learnings\n\nWritten by agents, read by the next ones. Short lines; newest last.\n'
 const shownBytes = 32_000
@@ -19,7 +19,22 @@ export async function ensureLearnings(path: string): Promise<void> {
 
 /** Without the header, the newest 32 KB; '' when nobody has written anything yet. */
 export async function readLearnings(path: string): Promise<string> {
-  const text = (await readIfThere(path))?.toString('utf8') ?? ''
+  const text = (await readTail(path)).toString('utf8')
   const own = text.startsWith(header) ? text.slice(header.length) : text
   return tailOf(own.trim(), shownBytes, path)
+}
+
+/** Agents write here as they like: whatever it has become, a loop neither reads a gigabyte for it nor breaks over it. */
+async function readTail(path: string): Promise<Buffer> {
+  const stats = await lstatIfThere(path)
+  if (stats?.isFile() !== true) return Buffer.alloc(0)
+  // More than is shown, so that the cut is seen and said.
+  const length = Math.min(stats.size, 2 * shownBytes)
+  const handle = await open(path, 'r')
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, stats.size - length)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await handle.close()
+  }
 }

@@ -1,9 +1,8 @@
 // The files that hold a change's boxes: what its schema tracks, else tasks.md in the change folder, else in the work tree's root.
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { parseTasks, type ReadPlan, type TasksFile } from '../../core/tasks.ts'
-import { isMissing, lstatIfThere } from './files.ts'
+import { isMissing, lstatIfThere, readRegular } from './files.ts'
 import { findFiles } from './glob.ts'
 
 export interface TrackedFile {
@@ -48,7 +47,7 @@ export async function readTracked(
   return Promise.all(
     files.map(async ({ file, path }) => {
       try {
-        const bytes = await readFile(path)
+        const bytes = await readRegular(path)
         return { file, bytes, text: bytes.toString('utf8') }
       } catch (error) {
         throw new RalphError('spec_unreadable', `${path} cannot be read: ${(error as Error).message}`, {

@@ -1,5 +1,5 @@
 // Which change is meant, and what it is made of.
-import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import {
@@ -330,6 +330,17 @@ describe('learnings', () => {
     const shown = await readLearnings(path)
     expect(Buffer.byteLength(shown)).toBeLessThan(33_000)
     expect(shown.endsWith('newest')).toBe(true)
+  })
+
+  test('whatever an agent makes of the file, no loop breaks over it', async () => {
+    const path = join(await tempFolder(), 'learnings.md')
+    await symlink('/dev/zero', path)
+    await ensureLearnings(path)
+    expect(await readLearnings(path)).toBe('')
+    await rm(path)
+    await mkdir(path)
+    await ensureLearnings(path)
+    expect(await readLearnings(path)).toBe('')
   })
 })
 

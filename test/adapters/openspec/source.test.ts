@@ -64,6 +64,18 @@ describe('read', () => {
     expect((await doneCriteria(dir, 'tasks.md', root)).criteria).toBe('tasks')
   })
 
+  test('P10: a pipe or a device in the place of the plan is an error and lost, never read for ever', async () => {
+    const { source, tasks, dir } = await makeProject()
+    await source.guard()
+    await rm(tasks)
+    execFileSync('mkfifo', [tasks, join(dir, 'notes.md')])
+    await symlink('/dev/zero', join(dir, 'more.md'))
+    expect(await thrown(source.read())).toMatchObject({ code: 'spec_unreadable', exitCode: 2 })
+    expect((await source.judge('1')).lost).toContain('made it unreadable')
+    expect(await readFile(tasks, 'utf8')).toBe(someTasks)
+    expect(await source.prompt({ storyId: '1', attempt: 1, attempts: 1 })).toContain('1.2 two')
+  })
+
   test("contract 5: tasks.md of the work tree's root serves when the change has none", async () => {
     const { source, tasks, root } = await makeProject()
     await rm(tasks)
@@ -73,6 +85,22 @@ describe('read', () => {
 })
 
 describe('judge', () => {
+  test.each([
+    ['a file', async (folder: string) => writeFile(folder, 'x')],
+    ['a link to a copy elsewhere', async (folder: string) => symlink(join(dirname(folder), 'copy'), folder)],
+  ])('P9: %s in the place of openspec/ is set aside and the plan is back', async (_, replace) => {
+    const { source, root, tasks, text } = await makeProject()
+    await source.guard()
+    await cp(join(root, 'openspec'), join(root, 'copy'), { recursive: true })
+    await rm(join(root, 'openspec'), { recursive: true })
+    await replace(join(root, 'openspec'))
+    expect((await source.judge('1')).lost).toContain('tasks.md')
+    expect(await text()).toBe(someTasks)
+    expect((await lstat(join(root, 'openspec'))).isDirectory()).toBe(true)
+    expect(await text('proposal.md')).toBe(changeFiles['proposal.md'])
+    expect(await readFile(tasks, 'utf8')).toBe(someTasks)
+  })
+
   test('P9: own ticks and added lines stay, and nothing is reported', async () => {
     const { source, tasks, text } = await makeProject()
     await source.guard()
