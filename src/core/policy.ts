@@ -120,7 +120,7 @@ function limitEnd(state: LoopState, last: LastIteration | undefined): Decision |
   return undefined
 }
 
-/** A resumed run keeps its limits, so each one that is set has to be named. */
+/** Naming one limit replaces both, so each one that is set is named. */
 function moreBudget({ changeId, settings }: LoopState): string {
   const flags = [
     ...(settings?.max_tokens === undefined ? [] : ['--max-tokens N']),

@@ -94,6 +94,20 @@ success('limit', { is_error: true, api_error_status: 429, terminal_reason: 'api_
   })
 })
 
+describe('a run with a limit in dollars, resumed with an agent whose cost nobody knows', () => {
+  test('is refused, and goes on as soon as a limit in tokens is named', async () => {
+    const at = scratch({ tasks: tasksOf(3) })
+    installClaude(at)
+    await ralph(at, ['loop', 'demo', ...claude, '--max-cost', '0.03'])
+    const other = ['resume', 'demo', '--json', '--agent-command', goodAgent]
+    const refused = await ralph(at, other)
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toContain('Use --max-tokens instead')
+    expect((await ralph(at, [...other, '--max-tokens', '5000'])).code).toBe(0)
+    expect(at.state()).toMatchObject({ status: 'done', token_budget: 5000 })
+  })
+})
+
 describe('done beats budget', () => {
   test('the last story is complete although it broke the budget by far', async () => {
     const at = scratch({ tasks: tasksOf(1) })

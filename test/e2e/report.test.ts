@@ -31,7 +31,7 @@ const chromium = (process.env['PATH'] ?? '')
   .find((path) => existsSync(path))
 
 describe('a run as a document', () => {
-  test('history, text, Markdown and JSON tell the same tokens and cost per story and attempt, and what was not kept', async () => {
+  test('history, text, Markdown, JSON and HTML tell the same tokens and cost per story and attempt, and what was not kept', async () => {
     const at = await ranLoop()
     const history = (await ralph(at, ['history', 'demo'])).stdout
     expect(history).toMatch(/^2 .* 2 +1 +failed .* 120 +\$0\.50 +the <b>flux/m)
@@ -63,11 +63,7 @@ describe('a run as a document', () => {
       ['failed', 'failed'],
     ])
     expect(JSON.parse((await ralph(at, ['report', '--json'])).stdout)).toEqual(json)
-  })
-
-  test('HTML: one file with both pictures and every figure, and nothing that an agent said is markup', async () => {
-    const at = await ranLoop()
-    const html = (await ralph(at, ['report', 'demo', '--format', 'html'])).stdout
+    const html = await report('html')
     expectFigures(html)
     expect(html).not.toMatch(/<script|<link|<img|@import|url\(/i)
   })
