@@ -79,7 +79,11 @@ export function createLoop(
   let begun = ports.mode === 'resume'
   const context = {
     ports,
-    tell,
+    // Not awaited one by one: all that a command tells becomes durable together, before the next command runs.
+    tell: (body: EventBody): Promise<void> => {
+      tell(body).catch(() => undefined)
+      return Promise.resolve()
+    },
     begun: () => begun,
     async begin() {
       const { commit } = await ports.checkpoints.start(ports.mode)
