@@ -32,7 +32,7 @@ function mcpText(text: string, changeId: string): string {
   const task = (state['task'] as string).slice(0, 60)
   const started = (state['started_at'] as string).split('+')[0] ?? ''
   if (Number.isNaN(new Date(started.replace('Z', '')).getTime())) throw new Error('no duration')
-  return `${String(state['change_id'])}\n  Status: ${String(state['status'])}\n  Iteration: ${String(state['current_iteration'])}/${String(state['max_iterations'])}\n  Task: ${task}`
+  return `${changeId}\n  Status: ${String(state['status'])}\n  Iteration: ${String(state['current_iteration'])}/${String(state['max_iterations'])}\n  Task: ${task}`
 }
 
 /** The status line: only these words are shown. */
