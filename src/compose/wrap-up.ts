@@ -26,8 +26,11 @@ export function wrapUpOf(
     if (!config.archive) return { warnings }
     try {
       await archiveChange(cli, root, name, site.env)
-      await cleanAttempts(site.git, name)
-      return { warnings, checkpoint: `archive: ${name}` }
+      // The attempts of an archived change have served; they go only when its archive is in a commit.
+      const after = async (): Promise<void> => {
+        await cleanAttempts(site.git, name)
+      }
+      return { warnings, checkpoint: { message: `archive: ${name}`, after } }
     } catch (error) {
       if (!(error instanceof RalphError)) throw error
       return { warnings: [...warnings, `${error.message} ${error.hint}`] }

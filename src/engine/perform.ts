@@ -166,8 +166,10 @@ async function wrapUp({ ports, tell }: Context): Promise<void> {
   const { warnings, checkpoint } = await ports.wrapUp()
   for (const message of warnings) await tell({ type: 'warning', code: 'wrap_up', message })
   if (checkpoint === undefined) return
-  const saved = await ports.checkpoints.save('archive', checkpoint)
-  await tell({ type: 'checkpoint.saved', message: checkpoint, ...saved })
+  const { message, after } = checkpoint
+  const saved = await ports.checkpoints.save('archive', message)
+  await tell({ type: 'checkpoint.saved', message, ...saved })
+  await after()
 }
 
 async function finish(command: Of<'finish'>, context: Context): Promise<void> {

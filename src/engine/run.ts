@@ -10,8 +10,8 @@ import { perform } from './perform.ts'
 /** What is said, and maybe saved, once every story is complete and before the choice is carried out. */
 export interface WrapUp {
   readonly warnings: readonly string[]
-  /** Message of one more checkpoint, when files were changed. */
-  readonly checkpoint?: string
+  /** One more checkpoint, when files were changed, and what may go once it is safe. */
+  readonly checkpoint?: { readonly message: string; readonly after: () => Promise<void> }
 }
 
 export interface Ports {
