@@ -78,7 +78,10 @@ try {
   rmSync(dir, { recursive: true, force: true })
 }
 
-/** Synchronous writes: `pipe` into a write stream costs twice the CPU and would be a floor too easily reached. */
+/**
+ * Synchronous writes: `pipe` into a write stream costs twice the CPU and would be a floor too easily reached.
+ * A session of its own, as an agent must have: Linux schedules sessions in groups (autogroup), which stretches the wall clock under load.
+ */
 function throughNode(program: string, toFile: boolean): string {
   return `
 import { spawn } from 'node:child_process'
@@ -86,7 +89,7 @@ import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 ${start}
 const path = ${JSON.stringify(join(dir, 'floor.log'))}
 const file = openSync(path, 'a')
-const child = spawn('sh', ['-c', ${JSON.stringify(program)}], { stdio: ['ignore', 'pipe', 'inherit'] })
+const child = spawn('sh', ['-c', ${JSON.stringify(program)}], { detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
 let bytes = 0
 child.stdout.on('data', (chunk) => { bytes += ${toFile ? 'writeSync(file, chunk)' : 'chunk.length'} })
 await new Promise((resolve) => child.on('close', resolve))

@@ -10,6 +10,8 @@ export interface PromiseScanner {
   feed(text: string): void
   /** The current message is over; the next `feed` begins another. */
   endMessage(): void
+  /** Whatever the next line is, it matters: a tag is open, or a promise ended the line before. */
+  readonly isHanging: boolean
   /** Nothing more comes. The last promise that counts. */
   end(): PromiseFound
 }
@@ -27,6 +29,8 @@ export function promiseScanner(): PromiseScanner {
     if (isAlone) found = promise
     else closing = promise
   }
+
+  const isHanging = (): boolean => open !== undefined || closing !== undefined
 
   const readTags = (text: string, hasCutHead: boolean): void => {
     const start = [...text.matchAll(new RegExp(openTag, 'g'))].at(-1)
@@ -91,11 +95,14 @@ export function promiseScanner(): PromiseScanner {
       readLine(grow(partial, lines.slice(0, firstBreak?.index)))
       if (firstBreak !== null) {
         const rest = lines.slice(firstBreak.index + firstBreak[0].length)
-        // A flood: no line of it can change anything but what "last" means.
-        if (!canMatter(rest, open)) closing = /\S/.test(rest) ? undefined : closing
-        else for (const line of rest.split(lineBreak)) readLine(grow(emptyLine, line))
+        // A flood: no line of it can change anything.
+        const isIdle = !isHanging() && !canHoldPromise((mark) => rest.includes(mark))
+        if (!isIdle) for (const line of rest.split(lineBreak)) readLine(grow(emptyLine, line))
       }
       partial = grow(emptyLine, chunk.slice(lastBreak + 1))
+    },
+    get isHanging() {
+      return isHanging()
     },
     endMessage() {
       readLine(partial)
@@ -108,6 +115,17 @@ export function promiseScanner(): PromiseScanner {
       return closing ?? found
     },
   }
+}
+
+/**
+ * Whether whole lines, outside of a tag, can change what is found; asked of text or of bytes by the marks that they have.
+ * One-letter searches first: they are the cheap ones.
+ */
+export function canHoldPromise(has: (mark: string) => boolean): boolean {
+  if (has('```') || has('~~~')) return true
+  // A terminal code may stand inside a mark.
+  const isBroken = has('\u001b')
+  return has('<') ? isBroken || has('promise') : isBroken && (has('`') || has('~'))
 }
 
 interface Line {
@@ -144,12 +162,6 @@ function lastBreakOf(chunk: string): number {
   const lf = chunk.lastIndexOf('\n')
   // Looking backwards for what is not there costs more than all the rest of a flood.
   return chunk.includes('\r') ? Math.max(lf, chunk.slice(0, -1).lastIndexOf('\r')) : lf
-}
-
-/** One-letter searches first: they are the cheap ones. */
-function canMatter(text: string, open: OpenTag | undefined): boolean {
-  if (open !== undefined || text.includes('```') || text.includes('~~~')) return true
-  return text.includes('<') && text.includes('promise')
 }
 
 /** A list dash or number, bold, backticks: what Markdown writes around a line that stands alone. */

@@ -23,6 +23,8 @@ describe('what counts', () => {
     ['CRLF', `Done.\r\n${done}\r\nBye.\r\n`, complete],
     ['a line redrawn by CR', `Working\r${done}\nBye.`, complete],
     ['terminal colours', `\u001b[32m${done}\u001b[0m\nBye.`, complete],
+    ['a colour reset after the last line', `Words.\nAll tests pass. ${done}\n\u001b[0m\n`, complete],
+    ['a colour inside the tag', `Words.\nMore.\n<pro\u001b[1mmise>COMPLETE</promise>\nBye.\n`, complete],
     ['at the end of the last line', `All tests pass. ${done}`, complete],
     ['bold at the end of the last line', `All tests pass. **${done}**\n\n  \n`, complete],
     ['after a fence that was closed', `\`\`\`sh\nnpm test\n\`\`\`\n${done}\nBye.`, complete],
@@ -113,6 +115,7 @@ describe('P5: pieces and floods', () => {
     '~~~',
     'word',
     '> ',
+    '\u001b[1m',
     'é',
     '\u2028',
   )

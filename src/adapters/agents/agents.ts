@@ -1,23 +1,21 @@
 // The Agent port: starts the program, listens to it, and resolves when nothing of it is alive.
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { StringDecoder } from 'node:string_decoder'
 import type { AgentEnded, AgentEnding } from '../../core/event.ts'
 import type { Agent, AgentSignal, AgentTask } from '../../ports.ts'
 import { faultCode, faultMessage } from '../process/fault.ts'
 import { startGroup, type Group } from '../process/group.ts'
-import { lineSplitter } from '../process/lines.ts'
 import { processIdentity } from '../process/table.ts'
 import { boundedTail } from '../process/tail.ts'
 import { makeTemp } from '../process/temp.ts'
 import { openTranscript } from '../process/transcript.ts'
-import { echoFilter } from './echo.ts'
 import { throughShell } from './command.ts'
+import { lineEar, textEar } from './ear.ts'
 import { agentEnvironment } from './environment.ts'
 import { gitIdentity } from './identity.ts'
-import type { AgentFact, AgentKind, AgentRun, Listener } from './kind.ts'
+import type { AgentKind, AgentRun } from './kind.ts'
 import { agentKind } from './table.ts'
-import { startTurn, type Turn } from './turn.ts'
+import { startTurn } from './turn.ts'
 
 export interface AgentsOptions {
   /** What `--agent-command` says. */
@@ -92,7 +90,7 @@ async function runTurn(running: Running): Promise<AgentEnded> {
   let group: Group | undefined
   const turn = startTurn(kind, tell, () => group?.cause !== undefined)
   const ear =
-    kind.speaks === 'lines' ? lineEar(listener, turn, tell, () => group) : textEar(task.prompt, turn)
+    kind.speaks === 'lines' ? lineEar(kind, listener, turn, tell, () => group) : textEar(task.prompt, turn)
   const pulse = throttled(() => tell({ type: 'activity' }))
   let leaving: NodeJS.Timeout | undefined
 
@@ -150,48 +148,6 @@ const stderrBytes = 16_384
 /** The whole stop must be recorded within 5 s of the signal. */
 const stopGraceMs = 3000
 const turnGraceMs = 5000
-/** A longer line is no event that matters: the largest are tool results. */
-const lineMaxBytes = 32 * 1024 * 1024
-
-interface Ear {
-  feed(chunk: Buffer): void
-  end(): void
-}
-
-function lineEar(
-  listener: Listener,
-  turn: Turn,
-  tell: (signal: AgentSignal) => void,
-  group: () => Group | undefined,
-): Ear {
-  return lineSplitter(
-    lineMaxBytes,
-    (line) => {
-      const facts = listener.hear(line, Date.now())
-      const isCount = (fact: AgentFact): boolean => fact.type === 'usage'
-      // Figures last: the budget that they break must not end a turn that this very line says is over.
-      for (const fact of [...facts.filter((fact) => !isCount(fact)), ...facts.filter(isCount)]) {
-        turn.hear(fact)
-        if (fact.type === 'say') group()?.write(fact.text)
-        if (fact.type === 'failed' && fact.isHopeless === true) group()?.end('hopeless')
-      }
-    },
-    (bytes) =>
-      tell({ type: 'warning', message: `A line of ${bytes} bytes was not read; it is in the transcript.` }),
-  )
-}
-
-function textEar(prompt: string, turn: Turn): Ear {
-  const decoder = new StringDecoder('utf8')
-  const filter = echoFilter(prompt)
-  const hear = (text: string): void => {
-    if (text !== '') turn.hear({ type: 'text', text, isPartial: true })
-  }
-  return {
-    feed: (chunk) => hear(filter.feed(decoder.write(chunk))),
-    end: () => hear(filter.feed(decoder.end()) + filter.end()),
-  }
-}
 
 /** Of the iteration, not only of the run: what the user's gates left running is not the agent's. */
 function markerOf(task: AgentTask): Record<string, string> {

@@ -8,6 +8,8 @@ import { resetTime } from './reset-time.ts'
 export const claude: AgentKind = {
   program: 'claude',
   speaks: 'lines',
+  // Tool results.
+  ignoredStart: '{"type":"user"',
   keys: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN'],
   launch({ prompt, model, passThrough, isRoot }) {
     // Whoever names permissions of their own gets those and no others.
@@ -136,13 +138,11 @@ function usageOf(event: unknown): UsageFigures | undefined {
   }
 }
 
-/** Tool results are most of the bytes and tell nothing; a quote inside a JSON string is escaped, so these words are structure. */
+/** Large lines of other types tell nothing; a quote inside a JSON string is escaped, so these words are structure. */
 function canMatter(line: Buffer): boolean {
   if (line.length < 4096) return true
-  if (line.subarray(0, 14).equals(userHead)) return false
   return needles.some((needle) => line.includes(needle))
 }
-const userHead = Buffer.from('{"type":"user"')
 const needles = ['"type":"assistant"', '"type":"result"', '"type":"system"', '"type":"rate_limit_event"'].map(
   (text) => Buffer.from(text),
 )

@@ -3,6 +3,10 @@
 export interface EchoFilter {
   /** What of the text, and of what was held back before, is the assistant's own. */
   feed(text: string): string
+  /** Whether a copy may have begun that the text so far cuts off. */
+  readonly isHolding: boolean
+  /** Whether a copy may begin in these whole lines. */
+  canBeginIn(lines: Buffer): boolean
   end(): string
 }
 
@@ -10,8 +14,13 @@ export function echoFilter(prompt: string): EchoFilter {
   const copy = prompt.trim()
   // Short enough to be searched for in a flood, long enough not to be found by accident.
   const head = copy.slice(0, 200)
+  const headLine = /^[^\r\n]*/.exec(head)?.[0] ?? ''
   let held = ''
   return {
+    get isHolding() {
+      return held !== ''
+    },
+    canBeginIn: (lines) => headLine !== '' && lines.includes(headLine),
     feed(text) {
       if (copy === '') return text
       const whole = held + text
@@ -46,7 +55,9 @@ export function echoFilter(prompt: string): EchoFilter {
 
 /** Where a copy may begin that the end of the text cuts off. */
 function overlap(text: string, head: string, from: number): number {
-  for (let start = Math.max(from, text.length - head.length + 1); start < text.length; start++) {
+  const initial = head.charAt(0)
+  let start = text.indexOf(initial, Math.max(from, text.length - head.length + 1))
+  for (; start !== -1; start = text.indexOf(initial, start + 1)) {
     if (head.startsWith(text.slice(start))) return start
   }
   return text.length

@@ -3,6 +3,8 @@
 export interface Talk {
   /** Words without a border of their own; gathered. */
   add(text: string): void
+  /** A whole message: told at once, until there are too many. */
+  say(text: string): void
   flush(): void
 }
 
@@ -24,17 +26,36 @@ export function talk(tell: (text: string) => void): Talk {
     told++
     tell(text)
   }
+  const gather = (text: string): void => {
+    hasGap ||= waiting.length + text.length > pieceLimit
+    waiting = tailOf(waiting, text, pieceLimit)
+  }
+  const tellSoon = (): void => {
+    const leftMs = lastTold + (told < soonTold ? shortPauseMs : longPauseMs) - performance.now()
+    if (leftMs <= 0) flush()
+    else timer ??= setTimeout(flush, leftMs)
+  }
   return {
     add(text) {
-      hasGap ||= waiting.length + text.length > pieceLimit
-      waiting = (waiting + text.slice(-pieceLimit)).slice(-pieceLimit)
-      const pauseMs = told < soonTold ? shortPauseMs : longPauseMs
-      const leftMs = lastTold + pauseMs - performance.now()
-      if (leftMs <= 0) flush()
-      else timer ??= setTimeout(flush, leftMs)
+      gather(text)
+      tellSoon()
+    },
+    say(text) {
+      if (told < soonTold) {
+        gather(text)
+        flush()
+      } else {
+        gather(`${text}\n`)
+        tellSoon()
+      }
     },
     flush,
   }
+}
+
+/** The last characters of both together. */
+export function tailOf(before: string, text: string, limit: number): string {
+  return text.length >= limit ? text.slice(-limit) : (before + text).slice(-limit)
 }
 
 const pieceLimit = 4096

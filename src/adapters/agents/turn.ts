@@ -5,13 +5,15 @@ import type { UsageFigures } from '../../core/usage.ts'
 import type { AgentSignal } from '../../ports.ts'
 import type { GroupEnd } from '../process/group.ts'
 import type { AgentFact, AgentKind } from './kind.ts'
-import { talk } from './talk.ts'
+import { tailOf, talk } from './talk.ts'
 
 export interface Turn {
   /** Nothing after ralph's own decision to end it can change the verdict (R18). */
   hear(fact: AgentFact): void
   /** Whether its protocol has said that it is over, well or not. */
   readonly isOver: boolean
+  /** Whether whatever is said next decides about a promise. */
+  readonly isPromising: boolean
   end(end: GroupEnd, stderr: string): AgentEnded
 }
 
@@ -44,11 +46,14 @@ export function startTurn(
   const hearText = (text: string, isPartial: boolean): void => {
     if (!isPartial) endMessage()
     if (!isMidMessage) lastWords = ''
-    lastWords = (lastWords + text.slice(-lastWordsLimit)).slice(-lastWordsLimit)
+    lastWords = tailOf(lastWords, text, lastWordsLimit)
     scanner.feed(text)
-    words.add(text)
-    isMidMessage = true
-    if (!isPartial) endMessage()
+    if (isPartial) words.add(text)
+    else {
+      scanner.endMessage()
+      words.say(text)
+    }
+    isMidMessage = isPartial
   }
 
   const conclude = (end: GroupEnd, stderr: string): { ending: AgentEnding; hasVerdict: boolean } => {
@@ -69,6 +74,9 @@ export function startTurn(
     get isOver() {
       return isOver
     },
+    get isPromising() {
+      return scanner.isHanging
+    },
     hear(fact) {
       if (fact.type === 'session') {
         sessionId = fact.id
@@ -84,6 +92,7 @@ export function startTurn(
       if (fact.type === 'text') hearText(fact.text, fact.isPartial === true)
       if (fact.type === 'tool') {
         endMessage()
+        words.flush()
         tell({ type: 'tool', name: fact.name, input: fact.input })
       }
       if (fact.type === 'text' || fact.type === 'tool') {

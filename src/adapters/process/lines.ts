@@ -6,15 +6,26 @@ export interface LineSplitter {
   end(): void
 }
 
-/** A line beyond `maxBytes` is not kept: `onTooLong` gets its size instead, and the lines after it come as usual. */
+/**
+ * A line beyond `maxBytes` is not kept: `onTooLong` gets its size instead, and the lines after it come as usual.
+ * A line that begins with `ignoredStart` is passed over, unless a border of chunks cuts that very start.
+ */
 export function lineSplitter(
   maxBytes: number,
   onLine: (line: Buffer) => void,
   onTooLong: (bytes: number) => void,
+  ignoredStart = '',
 ): LineSplitter {
+  const ignored = Buffer.from(ignoredStart)
   let pieces: Buffer[] = []
   let length = 0
+  let isIgnoring = false
 
+  const isIgnored = (chunk: Buffer, start: number): boolean => {
+    if (ignored.length === 0 || start + ignored.length > chunk.length) return false
+    for (let i = 0; i < ignored.length; i++) if (chunk[start + i] !== ignored[i]) return false
+    return true
+  }
   const keep = (piece: Buffer): void => {
     length += piece.length
     if (length <= maxBytes) pieces.push(piece)
@@ -31,15 +42,21 @@ export function lineSplitter(
   return {
     feed(chunk) {
       let start = 0
-      for (let end = chunk.indexOf(lf); end !== -1; end = chunk.indexOf(lf, start)) {
-        if (length === 0 && end - start <= maxBytes) onLine(withoutCr(chunk.subarray(start, end)))
+      while (start < chunk.length) {
+        isIgnoring ||= length === 0 && isIgnored(chunk, start)
+        const end = chunk.indexOf(lf, start)
+        if (end === -1) {
+          if (!isIgnoring) keep(chunk.subarray(start))
+          return
+        }
+        if (isIgnoring) isIgnoring = false
+        else if (length === 0 && end - start <= maxBytes) onLine(withoutCr(chunk.subarray(start, end)))
         else {
           keep(chunk.subarray(start, end))
           hand()
         }
         start = end + 1
       }
-      if (start < chunk.length) keep(chunk.subarray(start))
     },
     end() {
       hand()

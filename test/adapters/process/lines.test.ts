@@ -47,6 +47,28 @@ describe('lines', () => {
   })
 })
 
+describe('lines that tell nothing', () => {
+  it('P5: are passed over wherever they are cut behind their start, and only they', () => {
+    const bytes = Buffer.from('one\n{"u"} long\n\n{"v"}\n{"u"}\ntwo {"u"}\n{"u"} no end')
+    for (let cut = 0; cut <= bytes.length; cut++) {
+      const lines: string[] = []
+      const splitter = lineSplitter(
+        100,
+        (line) => lines.push(line.toString('utf8')),
+        () => undefined,
+        '{"u"',
+      )
+      splitter.feed(bytes.subarray(0, cut))
+      splitter.feed(bytes.subarray(cut))
+      splitter.end()
+      // A start that is cut is not seen; its line is handed out whole.
+      expect(lines.filter((line) => !line.startsWith('{"u"'))).toEqual(['one', '', '{"v"}', 'two {"u"}'])
+      expect(lines.length).toBeLessThanOrEqual(5)
+      for (const line of lines) expect(bytes.toString('utf8').split('\n')).toContain(line)
+    }
+  })
+})
+
 describe('tail', () => {
   it('keeps the last bytes of a flood and never half a character', () => {
     const tail = boundedTail(1000)

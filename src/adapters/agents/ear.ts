@@ -1,0 +1,99 @@
+// Listens to an agent's bytes: lines of a protocol, or plain words; of a flood only as much is decoded as can matter.
+import { StringDecoder } from 'node:string_decoder'
+import { canHoldPromise } from '../../core/promise.ts'
+import type { AgentSignal } from '../../ports.ts'
+import type { Group } from '../process/group.ts'
+import { lineSplitter } from '../process/lines.ts'
+import { echoFilter } from './echo.ts'
+import type { AgentFact, AgentKind, Listener } from './kind.ts'
+import type { Turn } from './turn.ts'
+
+export interface Ear {
+  feed(chunk: Buffer): void
+  end(): void
+}
+
+export function lineEar(
+  kind: AgentKind,
+  listener: Listener,
+  turn: Turn,
+  tell: (signal: AgentSignal) => void,
+  group: () => Group | undefined,
+): Ear {
+  return lineSplitter(
+    lineMaxBytes,
+    (line) => {
+      const facts = listener.hear(line, Date.now())
+      if (facts.length === 0) return
+      // Figures last: the budget that they break must not end a turn that this very line says is over.
+      for (const fact of [...facts.filter((fact) => !isCount(fact)), ...facts.filter(isCount)]) {
+        turn.hear(fact)
+        if (fact.type === 'say') group()?.write(fact.text)
+        if (fact.type === 'failed' && fact.isHopeless === true) group()?.end('hopeless')
+      }
+    },
+    (bytes) =>
+      tell({ type: 'warning', message: `A line of ${bytes} bytes was not read; it is in the transcript.` }),
+    kind.ignoredStart,
+  )
+}
+
+export function textEar(prompt: string, turn: Turn): Ear {
+  const decoder = new StringDecoder('utf8')
+  const filter = echoFilter(prompt)
+  /** The end of a flood, from a line's start; its whole lines are idle. More of the flood makes it stale before anybody could read it. */
+  let unheard: Buffer | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  const hear = (text: string): void => {
+    if (text !== '') turn.hear({ type: 'text', text, isPartial: true })
+  }
+  const hearBytes = (bytes: Buffer): void => hear(filter.feed(decoder.write(bytes)))
+  const catchUp = (): void => {
+    clearTimeout(timer)
+    timer = undefined
+    const bytes = unheard
+    unheard = undefined
+    if (bytes !== undefined) hearBytes(bytes)
+  }
+  /** Such lines change nothing but what is shown. */
+  const isIdle = (lines: Buffer): boolean =>
+    !filter.canBeginIn(lines) && !canHoldPromise((mark) => lines.includes(mark))
+
+  return {
+    feed(chunk) {
+      const begin = chunk.length > keptBytes ? chunk.indexOf(lf) + 1 : 0
+      const end = begin > 0 ? chunk.lastIndexOf(lf) + 1 : 0
+      const kept = end - keptBytes > begin ? chunk.lastIndexOf(lf, end - keptBytes) + 1 : 0
+      const isFlood = kept > begin && isIdle(chunk.subarray(begin, end))
+      if (isFlood && unheard !== undefined) {
+        const cutLine = [unheard.subarray(unheard.lastIndexOf(lf) + 1), chunk.subarray(0, begin)]
+        if (isIdle(Buffer.concat(cutLine))) {
+          unheard = chunk.subarray(kept)
+          return
+        }
+      }
+      catchUp()
+      if (!isFlood) return hearBytes(chunk)
+      hearBytes(chunk.subarray(0, begin))
+      if (turn.isPromising || filter.isHolding) return hearBytes(chunk.subarray(begin))
+      unheard = chunk.subarray(kept)
+      timer = setTimeout(catchUp, catchUpMs)
+    },
+    end() {
+      catchUp()
+      hear(filter.feed(decoder.end()) + filter.end())
+    },
+  }
+}
+
+/** A longer line is no event that matters: the largest are tool results. */
+const lineMaxBytes = 32 * 1024 * 1024
+/** More than a piece of talk and the last words have, at three bytes a character. */
+const keptBytes = 12_500
+const catchUpMs = 50
+const lf = 10
+
+function isCount(fact: AgentFact): boolean {
+  return fact.type === 'usage'
+}
