@@ -53,7 +53,7 @@ export function promiseScanner(): PromiseScanner {
   }
 
   const readLine = ({ text: raw, head, hasCutHead }: Line): void => {
-    const text = raw.includes('\u001b') ? raw.replaceAll(terminalCodes, '') : raw
+    const text = withoutCodes(raw)
     if (!hasCutHead && text.trim() === '') {
       if (open !== undefined) open.content = `${open.content}\n`.slice(0, reasonLimit)
       return
@@ -96,7 +96,8 @@ export function promiseScanner(): PromiseScanner {
       if (firstBreak !== null) {
         const rest = lines.slice(firstBreak.index + firstBreak[0].length)
         // A flood: no line of it can change anything.
-        const isIdle = !isHanging() && !canHoldPromise((mark) => rest.includes(mark))
+        const plain = withoutCodes(rest)
+        const isIdle = !isHanging() && !canHoldPromise((mark) => plain.includes(mark))
         if (!isIdle) for (const line of rest.split(lineBreak)) readLine(grow(emptyLine, line))
       }
       partial = grow(emptyLine, chunk.slice(lastBreak + 1))
@@ -148,7 +149,12 @@ const reasonLimit = 16_384
 const lineBreak = /\r\n|\n|\r/
 const openTag = /<\s*promise\s*>/
 const closeTag = /<\s*\/\s*promise\s*>/
-const terminalCodes = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\))/g
+// None reaches over a line's end: taken out of one line or of many, the same is left.
+const terminalCodes = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b\r\n]*(?:\u0007|\u001b\\))/g
+
+function withoutCodes(text: string): string {
+  return text.includes('\u001b') ? text.replaceAll(terminalCodes, '') : text
+}
 
 function grow(line: Line, text: string): Line {
   const whole = line.text + text

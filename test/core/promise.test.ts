@@ -116,6 +116,8 @@ describe('P5: pieces and floods', () => {
     'word',
     '> ',
     '\u001b[1m',
+    '\u001b]0;title',
+    '\u0007',
     'é',
     '\u2028',
   )

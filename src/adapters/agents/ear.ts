@@ -8,7 +8,7 @@ import { echoFilter } from './echo.ts'
 import type { AgentFact, AgentKind, Listener } from './kind.ts'
 import type { Turn } from './turn.ts'
 
-export interface Ear {
+interface Ear {
   feed(chunk: Buffer): void
   end(): void
 }
