@@ -8,6 +8,8 @@ import { applyTrees, mergeTrees, refuseOverwrite } from './apply.ts'
 import { shown, type Git } from './git.ts'
 import { copyIndex, installIndex } from './index-file.ts'
 import type { Memory, Origin, Pending } from './memory.ts'
+import { storedOrigin } from './origin.ts'
+import { unpin } from './pins.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
 import { timeName, type Room } from './room.ts'
 import { changedPaths, emptyTree, joined } from './tree.ts'
@@ -31,7 +33,7 @@ export async function finishBranch(room: Room, choice: 'cleanup' | 'keep' | 'lat
   const refs = await readRefs(git)
   const branch = `ralph/${room.change}`
   const tip = refs.all[`refs/heads/${branch}`] ?? memory.checkpoint
-  const { origin, initial } = memory
+  const { origin, initial } = memory.origin === undefined ? await forgotten(room, refs) : memory
   if (tip === undefined || origin === undefined || initial === undefined) {
     return { message: `nothing is left to finish for ${room.change}`, userPaths: [], loopPaths: [] }
   }
@@ -53,11 +55,21 @@ export async function finishBranch(room: Room, choice: 'cleanup' | 'keep' | 'lat
   }
   const plan =
     room.home === undefined
-      ? await planHere(room, memory, origin, refs, tip, loopPaths)
+      ? await planHere(room, origin, refs, tip, loopPaths)
       : await planHome(room, origin, initial, tip)
   await room.operate('finish', { ...plan }, () => perform(room, plan))
   const message = `everything is on ${nameOf(origin)}, uncommitted; the commits of ${branch} are archived as ${room.refs}/archive/${plan.time}`
   return { message, ...report }
+}
+
+/** `--fresh` with nothing left to do archives the journal of a kept run and writes no new beginning: the branch is still there. */
+async function forgotten(room: Room, refs: Refs): Promise<Pick<Memory, 'origin' | 'initial'>> {
+  const branch = `refs/heads/ralph/${room.change}`
+  const origin = refs.head.ref === branch ? await storedOrigin(room) : undefined
+  if (origin === undefined) return {}
+  const since = origin.commit === '' ? [] : [`^${origin.commit}`]
+  const made = await room.git.line(['rev-list', '--first-parent', '--reverse', branch, ...since])
+  return { origin, initial: made.split('\n')[0] || refs.head.commit }
 }
 
 export async function redoFinish(room: Room, pending: Pending): Promise<string> {
@@ -87,12 +99,12 @@ async function perform(room: Room, plan: Plan): Promise<void> {
   if (plan.index === 'prepared') await installIndex(git, join(room.folder, 'finish-index'))
   if (plan.index === 'none') await installIndex(git, undefined)
   await moveRefs(git, 'cleanup', [`delete ${branch}`, `delete ${room.refs}/checkpoint`])
-  await rm(join(room.folder, 'snapshot.json'), { force: true })
+  await unpin(room)
+  for (const file of ['snapshot.json', 'origin.json']) await rm(join(room.folder, file), { force: true })
 }
 
 async function planHere(
   room: Room,
-  memory: Memory,
   origin: Origin,
   refs: Refs,
   tip: string,

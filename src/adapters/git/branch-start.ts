@@ -5,12 +5,11 @@ import { z } from 'zod'
 import { RalphError } from '../../core/error.ts'
 import type { PreflightReport } from '../../ports.ts'
 import { attemptMoves } from './attempts.ts'
-import { writeDurably } from './files.ts'
 import { copyIndex, installIndex, realIndex } from './index-file.ts'
-import { originSchema, stepOf, type Origin, type Pending } from './memory.ts'
+import { stepOf, type Origin, type Pending } from './memory.ts'
+import { storedOrigin, storeOrigin } from './origin.ts'
 import { doubtful, refuseClash, refuseName, refuseState } from './preflight.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
-import { readIfThere } from './repository.ts'
 import { timeName, type Room } from './room.ts'
 import { exempt, scanTree } from './scan.ts'
 import { look } from './sight.ts'
@@ -47,7 +46,7 @@ export async function startBranch(room: Room, mode: StartMode): Promise<{ commit
   const previous = sight.refs.all[branchOf(room)] ?? ''
   const time = timeName(room)
   return await room.operate('start', { origin, previous, time }, async () => {
-    await writeDurably(join(room.folder, 'origin.json'), JSON.stringify(origin))
+    await storeOrigin(room, origin)
     const index = join(room.folder, 'start-index')
     const staged = await saveUserIndex(room, index, sight.refs.head.commit, sight.scan.staged.length > 0)
     if (sight.refs.head.ref === branchOf(room)) await forgetStaging(room, origin)
@@ -156,11 +155,6 @@ async function originOf(room: Room, refs: Refs, mode: StartMode): Promise<Origin
       exitCode: 2,
     },
   )
-}
-
-async function storedOrigin(room: Room): Promise<Origin | undefined> {
-  const text = await readIfThere(join(room.folder, 'origin.json'))
-  return text === undefined ? undefined : originSchema.parse(JSON.parse(text.toString('utf8')))
 }
 
 function nameOf(origin: Origin | undefined): string {

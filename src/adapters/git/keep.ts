@@ -4,6 +4,7 @@ import type { KeptAttempt } from '../../ports.ts'
 import { shown, type Git } from './git.ts'
 import { copyIndex } from './index-file.ts'
 import { autostashes, endOperations, operationsInProgress } from './operations.ts'
+import { missingObjects } from './pins.ts'
 import { compareRefs, foreignMoves, moveRefs, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
 import type { Room } from './room.ts'
 import { exempt, scanTree } from './scan.ts'
@@ -23,7 +24,18 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
     git.line(['rev-parse', '--verify', '--quiet', `${ref}^{commit}`], { accept: [1] }),
     autostashes(git.gitDir),
   ])
-  const changes = agentsOwn(git, compareRefs(snapshot.refs, now.all))
+  const all = agentsOwn(git, compareRefs(snapshot.refs, now.all))
+  const stashHashes = stashEntries(snapshot.stash_log).map(({ hash }) => hash)
+  const gone = await missingObjects(git, [
+    ...[...all.moved, ...all.deleted].map(({ from }) => from),
+    ...(stashLost(snapshot, log) ? stashHashes : []),
+  ])
+  // One that cannot come back must not keep the others away.
+  const changes = {
+    ...all,
+    moved: all.moved.filter(({ from }) => !gone.has(from)),
+    deleted: all.deleted.filter(({ from }) => !gone.has(from)),
+  }
   const stashes = newStashes(git, snapshot, log)
   const halfDone = operationsInProgress(git.gitDir)
   const { tree, nested } = await attemptTree(room, snapshot)
@@ -64,13 +76,20 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
     ...changes.deleted.map(({ name, from }) => `create ${name} ${from}`),
   ])
   if (stashes.length > 0 || stashLost(snapshot, log))
-    await putBackStashes(git, snapshot.stash_log, now.all['refs/stash'])
+    await putBackStashes(git, snapshot.stash_log, now.all['refs/stash'], (hash) => gone.has(hash))
 
   const isRewritten = await anyRewritten(git, changes)
   const stale = locks.map(
     (name) => `a git command of the agent was killed and left ${name}; it was moved away`,
   )
-  const lost = stashLost(snapshot, log) ? ['the agent dropped stash entries; they are back'] : []
+  const dropped = stashLost(snapshot, log) && stashHashes.some((hash) => !gone.has(hash))
+  const lost = [
+    ...(dropped ? ['the agent dropped stash entries; they are back'] : []),
+    ...[...all.moved, ...all.deleted].filter(({ from }) => gone.has(from)).map(lostRef),
+    ...stashHashes
+      .filter((hash) => gone.has(hash))
+      .map((hash) => lostRef({ name: 'a stash entry', from: hash })),
+  ]
   const warnings = [
     ...told(room, changes, stashes, halfDone, aside),
     ...lost,
@@ -153,6 +172,10 @@ function told(
     ),
     ...halfDone.map((name) => `the agent left a ${name} half done; it was ended`),
   ]
+}
+
+function lostRef({ name, from }: { name: string; from: string }): string {
+  return `the agent destroyed ${short(name)}: the object ${from} is no longer in the repository, so it could not be put back`
 }
 
 function nestedWarning(folder: string): string {

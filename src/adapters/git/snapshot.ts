@@ -6,6 +6,7 @@ import { RalphError } from '../../core/error.ts'
 import { lstatIfThere, writeDurably } from './files.ts'
 import type { Git } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
+import { pinTips } from './pins.ts'
 import type { Head, Refs } from './refs.ts'
 import { readIfThere } from './repository.ts'
 import type { Room } from './room.ts'
@@ -28,6 +29,8 @@ const snapshotSchema = z.object({
   empty: z.array(z.string()),
   /** Folders with tracked files that hold a repository of their own. */
   nested: z.array(z.string()),
+  /** Hashes under refs/ralph/<change>/pins. */
+  pins: z.array(z.string()).default([]),
 })
 export type Snapshot = z.infer<typeof snapshotSchema>
 
@@ -47,6 +50,7 @@ export async function saveSnapshot(
   const wasKeptOut = exempt([], what.earlier?.ignored ?? [])
   const keptOut = sight.scan.untracked.filter((path) => path.endsWith('/') || wasKeptOut(path))
   const exclude = await readIfThere(excludeFile(room.git))
+  const pins = await pinTips(room, sight.refs.all, sight.stashLog, what.earlier?.pins ?? [])
   const snapshot: Snapshot = {
     commit: what.commit,
     tree: what.tree,
@@ -58,6 +62,7 @@ export async function saveSnapshot(
     exclude: exclude?.toString('latin1') ?? null,
     ignored: [...new Set([...sight.scan.ignored, ...keptOut])],
     empty: [...sight.empty],
+    pins,
     nested:
       what.earlier?.tree === what.tree ? what.earlier.nested : await nestedRepositories(room.git, what.tree),
   }

@@ -24,8 +24,15 @@ export function stashEntries(log: string): StashEntry[] {
     .reverse()
 }
 
-/** git has no command for this: the ref first, then its log as it was, byte for byte. */
-export async function putBackStashes(git: Git, log: string, now: string | undefined): Promise<void> {
+/** git has no command for this: the ref first, then its log as it was, byte for byte, but for what is lost. */
+export async function putBackStashes(
+  git: Git,
+  whole: string,
+  now: string | undefined,
+  isLost: (hash: string) => boolean,
+): Promise<void> {
+  const lines = whole.split('\n').filter((line) => !isLost(line.split(' ')[1] ?? ''))
+  const log = lines.join('\n')
   const tip = stashEntries(log)[0]?.hash
   if (tip === undefined) {
     if (now !== undefined) await moveRefs(git, 'put back', ['delete refs/stash'])

@@ -11,6 +11,7 @@ import { shown } from './git.ts'
 import { installIndex } from './index-file.ts'
 import { attemptTree, keepAttempt } from './keep.ts'
 import { stepOf, type Pending } from './memory.ts'
+import { unpin } from './pins.ts'
 import { doubtful, refuseName, refuseState } from './preflight.ts'
 import { moveRefs, readRefs } from './refs.ts'
 import { restoreSnapshot } from './restore.ts'
@@ -189,6 +190,7 @@ async function performFinish(room: Room, tip: string, time: string): Promise<voi
   await moveRefs(room.git, 'archive', [`update ${room.refs}/archive/${time} ${tip}`])
   await dropStashes(room.git, (message) => message.startsWith(entryName(room, '')) && !stay.has(message))
   await moveRefs(room.git, 'finish', [`delete ${room.refs}/checkpoint`])
+  await unpin(room)
 }
 
 async function recover(room: Room): Promise<string> {

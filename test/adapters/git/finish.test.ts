@@ -196,6 +196,38 @@ describe('keep, later, fresh', () => {
     expect(w.git('status', '--porcelain')).toBe('?? work.txt\n')
   })
 
+  it('G6: after --fresh with nothing left to do, cleanup still knows the original branch and brings everything there', async () => {
+    const w = world()
+    w.write('mine.txt', 'mine')
+    await (await loop(w)).finish('keep')
+    w.journal.splice(0)
+    const fresh = w.checkpoints()
+    expect((await fresh.preflight('fresh')).originalBranch).toBe('main')
+    const report = await w.checkpoints().finish('cleanup')
+    expect(report).toMatchObject({ userPaths: ['mine.txt'], loopPaths: ['work.txt'] })
+    expect(w.git('symbolic-ref', 'HEAD').trim()).toBe('refs/heads/main')
+    expect(w.git('status', '--porcelain')).toBe('?? mine.txt\n?? work.txt\n')
+    expect(branches(w)).toEqual(['main'])
+    expect((await w.checkpoints().finish('cleanup')).message).toContain('nothing is left')
+  })
+
+  it('G6: a second run from the kept branch of the first brings the work of both to the original branch', async () => {
+    const w = world()
+    w.write('mine.txt', 'mine')
+    await (await loop(w)).finish('keep')
+    const fresh = w.checkpoints()
+    await fresh.preflight('fresh')
+    w.journal.splice(0)
+    await fresh.start('fresh')
+    await fresh.ensure('1')
+    w.write('second.txt', 's')
+    await fresh.keep(1)
+    await fresh.save('1', 'checkpoint: 1')
+    await w.checkpoints().finish('cleanup')
+    expect(w.git('symbolic-ref', 'HEAD').trim()).toBe('refs/heads/main')
+    expect(w.git('status', '--porcelain')).toBe('?? mine.txt\n?? second.txt\n?? work.txt\n')
+  })
+
   it("G3: an agent that left the branch and says COMPLETE: its work and its commits are on ralph's branch", async () => {
     const w = world()
     const checkpoints = w.checkpoints()

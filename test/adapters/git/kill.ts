@@ -109,6 +109,7 @@ function readsOnly(command: string): boolean {
     'merge-tree',
     'mktree',
     'rev-list',
+    'cat-file',
   ].includes(word)
 }
 
@@ -188,7 +189,12 @@ function view(dir: string, env: NodeJS.ProcessEnv): Record<string, unknown> {
   return {
     files: filesOf(dir),
     head: readFileSync(join(dir, '.git', 'HEAD'), 'utf8'),
-    refs: git('for-each-ref', '--format=%(refname) %(tree) %(contents:subject)'),
+    // Pins are named by the hashes of commits.
+    refs: git('for-each-ref', '--format=%(refname) %(tree) %(contents:subject)')
+      .replace(/\/pins\/\S+/g, '/pins')
+      .split('\n')
+      .sort()
+      .join('\n'),
     stashes: git('stash', 'list', '--format=%T %gs'),
     index: git('ls-files', '-s', '-v'),
     status: git('status', '--porcelain', '-uall'),

@@ -1,0 +1,78 @@
+// Agents that destroy on purpose or by mishap what git alone would give up: pruned objects, broken repositories, hidden files.
+import { afterEach, describe, expect, it } from 'vitest'
+import { makeWorld, picture, type Strategy, type World } from './world.ts'
+
+const worlds: World[] = []
+const world = (): World => {
+  const made = makeWorld()
+  worlds.push(made)
+  return made
+}
+afterEach(() => {
+  for (const made of worlds.splice(0)) made.end()
+})
+
+function prune(w: World): void {
+  w.git('reflog', 'expire', '--expire=now', '--expire-unreachable=now', '--all')
+  w.git('gc', '-q', '--prune=now')
+}
+
+describe.each<Strategy>(['branch', 'stash'])('an agent that prunes (%s)', (strategy) => {
+  it('G3: branches, tags and stash entries that it deleted come back although it pruned', async () => {
+    const w = world()
+    w.git('checkout', '-q', '-b', 'feat')
+    w.git('commit', '-q', '--allow-empty', '-m', 'unmerged')
+    w.git('tag', '-a', 'v1', '-m', 'annotated')
+    w.git('checkout', '-q', 'main')
+    w.write('a.txt', 'older\n')
+    w.git('stash', 'push', '-q', '-m', 'older')
+    w.write('a.txt', 'newer\n')
+    w.git('stash', 'push', '-q', '-m', 'newer')
+    w.write('mine.txt', 'mine')
+    const checkpoints = w.checkpoints(strategy)
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    const before = picture(w)
+    w.git('branch', '-q', '-D', 'feat')
+    w.git('tag', '-d', 'v1')
+    w.git('stash', 'clear')
+    prune(w)
+    const { warnings } = await checkpoints.keep(1)
+    expect(warnings.join('\n')).toContain('the agent deleted feat; it is back')
+    await checkpoints.restore()
+    expect(picture(w)).toEqual(before)
+    expect(w.git('fsck', '--connectivity-only')).not.toContain('missing')
+    await checkpoints.ensure('1')
+    await checkpoints.finish('cleanup')
+    expect(w.git('for-each-ref', 'refs/ralph/demo/pins')).toBe('')
+    expect(w.git('rev-parse', 'feat^{commit}', 'v1^{tag}')).toMatch(/\w/)
+  })
+
+  it('G3: what is gone for good is reported, and neither keeps the rest away nor stops later commands', async () => {
+    const w = world()
+    for (const name of ['feat', 'other']) {
+      w.git('branch', name, w.git('commit-tree', '-p', 'main', '-m', name, 'main^{tree}').trim())
+    }
+    w.write('a.txt', 'mine\n')
+    w.git('stash', 'push', '-q', '-m', 'mine')
+    const stashed = w.git('rev-parse', 'stash').trim()
+    const feat = w.git('rev-parse', 'feat').trim()
+    const checkpoints = w.checkpoints(strategy)
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    w.git('branch', '-q', '-D', 'feat', 'other')
+    w.git('stash', 'clear')
+    for (const hash of [feat, stashed]) w.git('update-ref', '-d', `refs/ralph/demo/pins/${hash}`)
+    prune(w)
+    const { warnings } = await checkpoints.keep(1)
+    expect(warnings.filter((warning) => warning.includes('destroyed'))).toHaveLength(2)
+    await checkpoints.restore()
+    expect(w.git('branch', '--format=%(refname:short)')).toContain('other')
+    await checkpoints.ensure('1')
+    w.write('work.txt', 'w')
+    await checkpoints.keep(2)
+    await checkpoints.save('1', 'checkpoint: 1')
+    await checkpoints.finish('cleanup')
+    expect(w.read('work.txt')).toBe('w')
+  })
+})
