@@ -8,7 +8,7 @@ import { storyStatus } from '../core/story.ts'
 import type { ChangeDetail, ChangeList } from '../ui/app.ts'
 import { findRootOf, openChange } from './plan.ts'
 import { must } from './reports.ts'
-import { knownRun, pathsOf } from './site.ts'
+import { isDead, knownRun, pathsOf } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export async function listAll(site: Site): Promise<ChangeList> {
@@ -16,8 +16,10 @@ export async function listAll(site: Site): Promise<ChangeList> {
   return {
     changes: await Promise.all(
       changes.map(async ({ problem, ...summary }) => {
-        const { state } = await knownRun(site, summary.name)
-        const status = state.phase === 'idle' ? ('' as const) : state.status
+        const run = await knownRun(site, summary.name)
+        const seen = run.state.phase === 'idle' ? ('' as const) : run.state.status
+        // Only looking: the truth about a dead loop without putting it in order.
+        const status = isDead(run) ? ('stopped' as const) : seen
         return { ...summary, status, ...(problem !== '' && { problem }) }
       }),
     ),
@@ -38,6 +40,14 @@ export async function promptFor(
   const opened = await openChange(site, change, config, { validate: false })
   const run = await knownRun(site, opened.name)
   const { plan } = opened
+  const { feedback: told, failure: earlier } = run.state
+  if (opened.doneCriteria === 'manual') {
+    const said = {
+      ...(earlier !== undefined && { previousFailure: earlier.reason }),
+      ...(told !== undefined && { feedback: told }),
+    }
+    return opened.spec.prompt({ storyId: 'manual', attempt: 1, attempts: 1, ...said })
+  }
   const story =
     storyId === undefined
       ? plan.stories.find((candidate) => storyStatus(candidate) === 'open')

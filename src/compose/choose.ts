@@ -1,4 +1,5 @@
 // Which run a command means when no change is named: the one that runs, the one of this work tree, or the latest.
+import { findRoot, listChanges } from '../adapters/openspec/changes.ts'
 import { RalphError } from '../core/error.ts'
 import { nearest } from '../core/nearest.ts'
 import { isRunning, knownRun, knownRuns } from './site.ts'
@@ -12,11 +13,12 @@ export async function chooseRun(
   if (change !== undefined) {
     const run = isSafeName(change) ? await knownRun(site, change) : undefined
     if (run !== undefined && run.state.phase !== 'idle') return run
-    const names = (await knownRuns(site)).map((known) => known.change)
+    const planned = await plannedNames(site)
+    if (planned.includes(change)) return undefined
+    const names = [...new Set([...(await knownRuns(site)).map((known) => known.change), ...planned])]
     const near = nearest(change, names)
-    if (near === undefined) return undefined
-    throw new RalphError('change_not_found', `There is no run of "${change}".`, {
-      hint: `Did you mean ${near}?`,
+    throw new RalphError('change_not_found', `There is no change and no run called "${change}".`, {
+      hint: near === undefined ? `There is: ${names.join(', ') || 'none'}.` : `Did you mean ${near}?`,
       exitCode: 2,
     })
   }
@@ -40,4 +42,14 @@ export async function chooseRun(
 /** The name becomes a path in the private folder. */
 function isSafeName(name: string): boolean {
   return name !== '' && name !== '.' && name !== '..' && !/[/\\\0]/.test(name)
+}
+
+/** Changes that exist, whether a loop ever ran for them or not. */
+async function plannedNames(site: Site): Promise<readonly string[]> {
+  try {
+    return (await listChanges(await findRoot(site.cwd), site.env)).map((planned) => planned.name)
+  } catch (error) {
+    if (error instanceof RalphError) return []
+    throw error
+  }
 }

@@ -155,9 +155,9 @@ async function withEngine<T>(
   work: (loop: Loop, ports: Ports) => Promise<T>,
 ): Promise<T> {
   const there = await siteOf(site, run)
-  const release = await acquireLocks(there, run.change, run.state.worktree, there.git.gitDir)
+  const release = await acquireLocks(there, run.change, there.git.worktree, there.git.gitDir)
   const { ports, bind, close } = await standingPorts(there, run)
-  const { writer } = await openStateFile(stateFile(run.state.worktree), run.paths.archive, run.change)
+  const { writer } = await openStateFile(stateFile(there.git.worktree), run.paths.archive, run.change)
   let fault: unknown
   const keeper = keepStateFile(writer, site.clock, (error) => {
     fault = error

@@ -15,6 +15,7 @@ export async function dryRun(site: Site, name: string | undefined, config: Confi
     doneCriteria: change.doneCriteria,
     title: change.title,
     isTerminal: false,
+    needsAgent: false,
   })
   const journal = fileJournal(pathsOf(site, change.name).journal)
   const checkpoints = checkpointsFor(site, {

@@ -9,8 +9,10 @@ import { shellGates } from '../adapters/process/gates.ts'
 import { measureUsage } from '../adapters/usage/measure.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
-import type { EventBody } from '../core/event.ts'
+import type { EventBody, Settings } from '../core/event.ts'
 import { initialState } from '../core/state.ts'
+import { storyStatus } from '../core/story.ts'
+import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
 import { watchBudget } from './budget-watch.ts'
 import { checkpointsFor } from './checkpoints.ts'
@@ -18,6 +20,7 @@ import { notifications } from './notify.ts'
 import { changeFolder, openChange } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
 import { recoverDead } from './recovery.ts'
+import { keepFlags, resumedConfig } from './run-flags.ts'
 import { acquireLocks, refuseRunning, runSession } from './session.ts'
 import { keepBudget, loopSettings } from './settings.ts'
 import { isRunning, knownRun, knownRuns } from './site.ts'
@@ -28,46 +31,63 @@ import { enterWorktree } from './worktree.ts'
 
 type Mode = 'start' | 'fresh' | 'resume'
 
+interface Prepared {
+  readonly change: OpenedChange
+  readonly settings: Settings
+  readonly checkpoints: Checkpoints
+  readonly preflight: PreflightReport
+}
+
 export async function runLoop(
   home: Site,
   request: LoopRequest,
   wish: 'loop' | 'resume',
   feedback?: string,
 ): Promise<LoopEnd> {
-  const { config } = request.settings
+  const asked = request.settings.config
   const wanted = request.change ?? (wish === 'resume' ? await onlyUnfinished(home) : undefined)
   const archived = wish === 'resume' ? await finishedAway(home, wanted) : undefined
-  if (archived !== undefined) return alreadyDone(home, archived, config)
+  if (archived !== undefined) return alreadyDone(home, archived, asked)
   const { name, folder } = await changeFolder(home, wanted)
-  await refuseRunning(home, name, config.worktree === undefined)
+  await refuseRunning(home, name, asked.worktree === undefined)
   const recovered = await recoverDead(home, await knownRun(home, name))
   const run = await knownRun(home, name)
-  const mode = await modeOf(run, wish, config, home)
+  const mode = await modeOf(run, wish, asked, home)
+  const config = wish === 'resume' ? await resumedConfig(run, request.settings) : asked
   if (mode === 'done already') return alreadyDone(home, run, config)
-  const { site, brought } = await enterWorktree(home, run, config, folder)
-  const change = await openChange(site, name, config, { validate: true })
-
-  const budget = mode === 'resume' ? run.state.settings : undefined
-  const settings = await loopSettings(keepBudget(config, budget), site.env, {
-    doneCriteria: change.doneCriteria,
-    title: change.title,
-    isTerminal: home.isTerminal && !config.json,
-  })
-  refuseUnknownStories(change, settings.stories)
-
+  const { site, brought, leave } = await enterWorktree(home, run, config, folder, mode)
   const journal = fileJournal(run.paths.journal)
   let tell: (body: EventBody) => Promise<void> = () => Promise.reject(new TypeError('no engine is bound'))
-  const checkpoints = checkpointsFor(site, {
-    change: change.name,
-    strategy: settings.checkpoint,
-    writeAhead: (body) => tell(body),
-    history: () => journal.read(),
-    ...(site !== home && { home: home.git, brought }),
+  const prepare = async (): Promise<Prepared> => {
+    const change = await openChange(site, name, config, { validate: true })
+    const budget = mode === 'resume' ? run.state.settings : undefined
+    const settings = await loopSettings(keepBudget(config, budget), site.env, {
+      doneCriteria: change.doneCriteria,
+      title: change.title,
+      isTerminal: home.isTerminal && !config.json,
+      // A finished list spawns no agent, so none need be there.
+      needsAgent:
+        change.doneCriteria === 'manual' ||
+        change.plan.stories.some((story) => storyStatus(story) === 'open'),
+    })
+    refuseUnknownStories(change, settings.stories)
+    const checkpoints = checkpointsFor(site, {
+      change: change.name,
+      strategy: settings.checkpoint,
+      writeAhead: (body) => tell(body),
+      history: () => journal.read(),
+      ...(site !== home && { home: home.git, brought }),
+    })
+    return { change, settings, checkpoints, preflight: await checkpoints.preflight(mode) }
+  }
+  const { change, settings, checkpoints, preflight } = await prepare().catch(async (error: unknown) => {
+    await leave()
+    throw error
   })
-  const preflight = await checkpoints.preflight(mode)
   const release = await acquireLocks(site, change.name, site.git.worktree, site.git.gitDir)
   try {
     if (mode !== 'resume') await archiveRun(site, run)
+    await keepFlags(run, request.settings, mode === 'resume')
     const from =
       mode === 'resume'
         ? { state: run.state, seq: run.events.at(-1)?.seq ?? 0 }
@@ -179,8 +199,11 @@ async function modeOf(
   const hasRun = state.phase !== 'idle'
   if (wish === 'resume') {
     if (!hasRun) {
+      const hint = (await hasBranch(site, change))
+        ? `The branch ralph/${change} is there, but not the record of its run (a clone?). Start anew: ralph loop ${change} --fresh; its commits are archived.`
+        : `Start one: ralph loop ${change}`
       throw new RalphError('nothing_to_resume', `There is no run of ${change} to go on with.`, {
-        hint: `Start one: ralph loop ${change}`,
+        hint,
         exitCode: 2,
       })
     }
@@ -190,18 +213,23 @@ async function modeOf(
   }
   if (config.fresh) return 'fresh'
   if (!hasRun) return 'start'
-  const kept =
-    (await site.git.run(['rev-parse', '--verify', '--quiet', `refs/heads/ralph/${change}`], { accept: [1] }))
-      .code === 0
-  if (state.status === 'done' && !kept) return 'start'
+  if (state.status === 'done' && !(await hasBranch(site, change))) return 'start'
   const what =
     state.status === 'done'
       ? `a finished run, kept on the branch ralph/${change}`
       : `an unfinished run (${state.status})`
   throw new RalphError('unfinished_run', `There is ${what} of ${change}.`, {
-    hint: `${state.status === 'done' ? `Settle it: ralph finish ${change} --cleanup. ` : `Go on with it: ralph resume ${change}. `}Start anew: ralph loop ${change} --fresh (the earlier run is archived). To settle it: ralph resume ${change} or ralph finish ${change}.`,
+    hint:
+      state.status === 'done'
+        ? `Settle it: ralph finish ${change} --cleanup (or ralph resume ${change} --on-complete cleanup). Start anew: ralph loop ${change} --fresh; the earlier run is archived.`
+        : `Go on with it: ralph resume ${change}. Start anew: ralph loop ${change} --fresh; the earlier run is archived.`,
     exitCode: 2,
   })
+}
+
+async function hasBranch(site: Site, change: string): Promise<boolean> {
+  const ref = `refs/heads/ralph/${change}`
+  return (await site.git.run(['rev-parse', '--verify', '--quiet', ref], { accept: [1] })).code === 0
 }
 
 /** "Already done: exit 0, `--on-complete` applies." */

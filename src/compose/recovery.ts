@@ -2,8 +2,8 @@
 import { reapByMarker } from '../adapters/process/reap.ts'
 import { openStateFile } from '../adapters/files/state-file.ts'
 import { stateFile } from '../adapters/files/paths.ts'
+import { RalphError } from '../core/error.ts'
 import { recover } from '../engine/recover.ts'
-import { existsSync } from 'node:fs'
 import { acquireLocks } from './session.ts'
 import { isDead, knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -13,14 +13,15 @@ import { siteOf, standingPorts } from './standing-ports.ts'
 /** Resolves with one sentence for the user, or nothing when the loop is alive, elsewhere, or ended in order. */
 export async function recoverDead(site: Site, run: KnownRun): Promise<string> {
   if (!needsRecovery(run)) return ''
-  const there = await siteOf(site, run)
-  const release = await acquireLocks(there, run.change, run.state.worktree, there.git.gitDir)
+  const there = await placeOf(site, run)
+  if (there === undefined) return ''
+  const release = await acquireLocks(there, run.change, there.git.worktree, there.git.gitDir)
   try {
     // Another command may have been faster.
     const now = await knownRun(there, run.change)
     if (!needsRecovery({ ...now, lock: { held: 'no' } })) return ''
     const { ports, close, bind } = await standingPorts(there, now)
-    const { writer } = await openStateFile(stateFile(run.state.worktree), run.paths.archive, run.change)
+    const { writer } = await openStateFile(stateFile(there.git.worktree), run.paths.archive, run.change)
     const keeper = keepStateFile(writer, there.clock, (error) => {
       throw error
     })
@@ -45,7 +46,6 @@ export async function recoverDead(site: Site, run: KnownRun): Promise<string> {
 
 /** A half-done `ralph finish` of an ended loop counts too: its `git.began` has no `git.ended`. */
 function needsRecovery(run: KnownRun): boolean {
-  if (!existsSync(run.state.worktree)) return false
   if (isDead(run)) return true
   if (run.state.phase !== 'ended' || run.lock.held === 'alive' || run.lock.held === 'elsewhere') return false
   let open = false
@@ -54,4 +54,14 @@ function needsRecovery(run: KnownRun): boolean {
     if (event.type === 'git.ended') open = false
   }
   return open
+}
+
+/** A work tree that is gone cannot be put in order; commands that need it say so themselves. */
+async function placeOf(site: Site, run: KnownRun): Promise<Site | undefined> {
+  try {
+    return await siteOf(site, run)
+  } catch (error) {
+    if (error instanceof RalphError && error.code === 'repository_state') return undefined
+    throw error
+  }
 }

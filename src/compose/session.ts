@@ -9,6 +9,7 @@ import { killNow } from '../adapters/process/reap.ts'
 import { RalphError } from '../core/error.ts'
 import type { EventBody, LoopEvent } from '../core/event.ts'
 import type { LoopState } from '../core/state.ts'
+import { toStateFile } from '../core/state-file.ts'
 import { LoopBug, createLoop } from '../engine/run.ts'
 import type { Ports, Reader } from '../engine/run.ts'
 import { hiddenPaths } from './checkpoints.ts'
@@ -54,7 +55,16 @@ export async function runSession(session: Session): Promise<number> {
   const keeper = keepStateFile(writer, site.clock, (error) => loop.fail(diskError(error, worktree)))
   const loop = createLoop(ports, session.from, [keeper.read, remember])
   session.onTell(loop.tell)
-  const release = handleSignals(loop, () => killNow(runId))
+  const release = handleSignals(loop, () => {
+    killNow(runId)
+    // The next command records the iteration; until then the file must not say that anything runs.
+    writer.writeNow({
+      ...toStateFile(loop.state),
+      status: 'stopped',
+      stop_reason: 'signal',
+      updated_at: site.clock.stamp(),
+    })
+  })
   const onGone = (): void => loop.stop('SIGHUP')
   session.readerGone.addEventListener('abort', onGone, { once: true })
   try {

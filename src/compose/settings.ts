@@ -9,6 +9,7 @@ export interface Resolved {
   readonly doneCriteria: 'tasks' | 'manual'
   readonly title: string
   readonly isTerminal: boolean
+  readonly needsAgent: boolean
 }
 
 export async function loopSettings(
@@ -16,7 +17,7 @@ export async function loopSettings(
   env: NodeJS.ProcessEnv,
   resolved: Resolved,
 ): Promise<Settings> {
-  const agents = chooseAgents(config, env)
+  const agents = resolved.needsAgent ? chooseAgents(config, env) : [...(config.agent ?? ['command'])]
   await refuseUnpriced(config, agents)
   return {
     max_retries: config.max_retries,

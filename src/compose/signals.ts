@@ -9,13 +9,15 @@ const exitCodes = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 }
  * Returns a function that takes the handlers away again.
  */
 export function handleSignals(loop: Loop, force: () => void): () => void {
-  let asked = false
+  let first: (typeof signals)[number] | undefined
   const onSignal = (signal: (typeof signals)[number]): void => {
-    if (!asked || loop.state.phase === 'choosing') {
-      asked = true
+    if (first === undefined || loop.state.phase === 'choosing') {
+      first = signal
       loop.stop(signal)
       return
     }
+    // A terminal that closes says so twice: the kernel and the shell both send it.
+    if (signal === 'SIGHUP' && first === 'SIGHUP') return
     force()
     process.exit(exitCodes[signal])
   }

@@ -1,9 +1,11 @@
 // Ports for a run that is not running now: enough to recover it, to finish it, or to write the human's word into its journal.
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { fileJournal } from '../adapters/files/journal.ts'
 import { shellGates } from '../adapters/process/gates.ts'
 import { measureUsage } from '../adapters/usage/measure.ts'
 import { createAgents } from '../adapters/agents/agents.ts'
+import { RalphError } from '../core/error.ts'
 import type { Ports } from '../engine/run.ts'
 import type { EventBody } from '../core/event.ts'
 import type { Human } from '../ports.ts'
@@ -20,7 +22,22 @@ export interface Standing {
 
 /** The site seen from the run's own work tree: a loop in a worktree of its own is controlled from anywhere. */
 export async function siteOf(site: Site, run: KnownRun): Promise<Site> {
-  return run.state.worktree === site.git.worktree ? site : openSite(run.state.worktree, site.env)
+  const { worktree, home } = run.state
+  if (worktree === site.git.worktree) return site
+  const there = existsSync(worktree) ? await openSite(worktree, site.env) : undefined
+  if (there?.git.gitCommonDir === site.git.gitCommonDir) return there
+  // The repository was moved or copied: the run that its git directory records is this one's.
+  if (home === '') return site
+  throw new RalphError('repository_state', `The work tree of ${run.change} is gone: ${worktree}`, {
+    hint: `Its commits are on ralph/${run.change}: git merge --squash ralph/${run.change} brings them here. To start anew: git worktree prune, then ralph loop ${run.change} --fresh`,
+    exitCode: 2,
+  })
+}
+
+/** The OpenSpec root, also where the repository has been moved since. */
+function rootOf(site: Site, { worktree, root }: KnownRun['state']): string {
+  const inside = relative(worktree, root)
+  return inside.startsWith('..') ? root : join(site.git.worktree, inside)
 }
 
 export async function standingPorts(site: Site, run: KnownRun): Promise<Standing> {
@@ -37,7 +54,7 @@ export async function standingPorts(site: Site, run: KnownRun): Promise<Standing
   })
   const spec = specFor(site, {
     name: run.change,
-    root: state.root,
+    root: rootOf(site, state),
     doneCriteria: settings?.done_criteria ?? 'tasks',
     task: settings?.task ?? '',
   })

@@ -1,10 +1,21 @@
-// `--worktree`: the loop's own work tree, and how its site is found again on resume.
+// `--worktree`: the loop's own work tree, made or brought up to date for a new run, and found again on resume.
 import { existsSync } from 'node:fs'
+import { cp } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import type { Repository } from '../adapters/git/git.ts'
 import { addWorktree } from '../adapters/git/worktrees.ts'
 import type { Config } from '../config/options.ts'
+import { RalphError } from '../core/error.ts'
 import { openSite } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
+import { siteOf } from './standing-ports.ts'
+
+export interface Entered {
+  readonly site: Site
+  readonly brought: readonly string[]
+  /** For a start that is refused after all: takes away what was made here just now, and nothing else. */
+  readonly leave: () => Promise<void>
+}
 
 /** The site the loop runs in: the user's own checkout, unless a work tree is wished for or the run has one already. */
 export async function enterWorktree(
@@ -12,13 +23,23 @@ export async function enterWorktree(
   run: KnownRun,
   config: Config,
   changeFolder: string,
-): Promise<{ site: Site; brought: readonly string[] }> {
+  mode: 'start' | 'fresh' | 'resume',
+): Promise<Entered> {
   const options = { timeoutMs: config.command_timeout * 1000, isTerminal: home.isTerminal }
-  const { state } = run
-  if (state.home !== '' && state.phase !== 'idle' && !config.fresh) {
-    return { site: await openSite(state.worktree, home.env, options), brought: state.brought }
+  const stay = (): Promise<void> => Promise.resolve()
+  if (mode === 'resume') {
+    const there = run.state.home === '' ? home : await siteOf(home, run)
+    const site = there === home ? home : await openSite(there.cwd, home.env, options)
+    return { site, brought: run.state.brought, leave: stay }
   }
-  if (config.worktree === undefined) return { site: home, brought: [] }
+  if (config.worktree === undefined) return { site: home, brought: [], leave: stay }
+  if (config.checkpoint === 'stash') {
+    throw new RalphError('usage', '--checkpoint stash has no use in a work tree of its own.', {
+      hint: 'Leave out --checkpoint stash or --worktree.',
+      exitCode: 2,
+    })
+  }
+  const before = await knownTrees(home)
   const dir = config.worktree === true ? {} : { dir: config.worktree }
   const inside = relative(home.git.worktree, changeFolder)
   const { repository, brought } = await addWorktree(home.git, {
@@ -26,7 +47,43 @@ export async function enterWorktree(
     change: run.change,
     ...(!inside.startsWith('..') && { changeFolder: inside }),
   })
+  const isNew = !before.includes(repository.worktree)
+  if (!isNew) await bringUpToDate(home, repository, brought)
   // The same folder of the other tree: OpenSpec may live below the root.
   const cwd = join(repository.worktree, relative(home.git.worktree, home.cwd))
-  return { site: await openSite(existsSync(cwd) ? cwd : repository.worktree, home.env, options), brought }
+  const site = await openSite(existsSync(cwd) ? cwd : repository.worktree, home.env, options)
+  const remove = async (): Promise<void> => {
+    await home.git.run(['worktree', 'remove', '--force', repository.worktree])
+  }
+  return { site, brought, leave: isNew ? remove : stay }
+}
+
+async function knownTrees(home: Site): Promise<readonly string[]> {
+  const { out } = await home.git.run(['worktree', 'list', '--porcelain', '-z'])
+  const lines = Buffer.from(out, 'latin1').toString('utf8').split('\0')
+  return lines.filter((line) => line.startsWith('worktree ')).map((line) => line.slice('worktree '.length))
+}
+
+/** A tree that an earlier run left: a new run begins where the user stands now, not where that one ended. */
+async function bringUpToDate(home: Site, repository: Repository, brought: readonly string[]): Promise<void> {
+  const there = home.git.at(repository)
+  const { out } = await there.run(['status', '--porcelain', '-z'])
+  if (out !== '') {
+    throw new RalphError(
+      'repository_state',
+      `The work tree ${repository.worktree} holds uncommitted changes.`,
+      {
+        hint: 'Commit or remove them there, name another folder (--worktree DIR), or go on with its run: ralph resume',
+        exitCode: 2,
+      },
+    )
+  }
+  await there.run(['checkout', '--quiet', '--detach', await home.git.line(['rev-parse', 'HEAD'])])
+  for (const folder of brought) {
+    await cp(join(home.git.worktree, folder), join(repository.worktree, folder), {
+      recursive: true,
+      force: true,
+      verbatimSymlinks: true,
+    })
+  }
 }

@@ -9,7 +9,8 @@ type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
 
 export function started(state: LoopState, event: Of<'loop.started'>): LoopState {
   const base = event.resumed ? state : initialState(state.changeId)
-  const stuckStory = base.outcome?.stopReason === 'retries' ? base.outcome.storyId : undefined
+  // A human looked at it: whatever story was at its limit begins with fresh attempts.
+  const stuck = base.outcome?.status === 'stuck' || base.outcome?.status === 'stalled'
   return enter(
     {
       ...base,
@@ -29,7 +30,7 @@ export function started(state: LoopState, event: Of<'loop.started'>): LoopState 
       // Resolved anew at the first reading of the plan, on top of what is used already.
       maxIterations: 0,
       storyId: '',
-      retries: stuckStory === undefined ? base.retries : { ...base.retries, [stuckStory]: 0 },
+      retries: stuck ? {} : base.retries,
       // Words that an interrupted or limited iteration never came to use are still the user's.
       feedback: event.feedback ?? base.feedback,
       current: undefined,

@@ -301,7 +301,14 @@ const privateBodies = [
     /** Open tasks of a large story that this iteration was not asked for. */
     not_asked: z.number().int(),
   }),
-  z.object({ type: z.literal('gates.checked'), n: z.number().int(), failed: z.string() }),
+  z.object({
+    type: z.literal('gates.checked'),
+    n: z.number().int(),
+    /** Why not, in words; empty when all passed. */
+    failed: z.string(),
+    /** One could not be run at all: neither passed nor failed, and no retry can help. */
+    could_not_run: z.boolean().optional(),
+  }),
   z.object({
     type: z.literal('boxes.settled'),
     n: z.number().int(),
@@ -336,7 +343,7 @@ export type EventBody = z.infer<typeof bodySchema>
 
 const envelope = {
   v: z.literal(1),
-  seq: z.number().int().positive(),
+  seq: z.number().int().nonnegative(),
   /** Local ISO 8601 with numeric offset, whole seconds. */
   time: z.string(),
   change_id: z.string(),

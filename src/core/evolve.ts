@@ -63,9 +63,7 @@ export function evolve(before: LoopState, event: LoopEvent): LoopState {
     case 'attempt.kept':
       return state.phase === 'keeping' && current?.n === event.n ? kept(state, current, event) : state
     case 'gates.checked':
-      return state.phase === 'gating' && current?.n === event.n
-        ? gatesChecked(state, current, event.failed)
-        : state
+      return state.phase === 'gating' && current?.n === event.n ? gatesChecked(state, current, event) : state
     case 'boxes.settled': {
       if (state.phase !== 'settling' || current?.n !== event.n) return state
       const verdict = event.remaining > 0 ? 'partial' : event.not_asked > 0 ? 'progress' : 'complete'

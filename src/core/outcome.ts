@@ -17,6 +17,7 @@ const exits: Record<StopReason, readonly [status: Outcome['status'], exitCode: n
   model: ['stopped', 6],
   signal: ['stopped', 143],
   killed: ['stopped', 137],
+  gate: ['stopped', 1],
   error: ['stopped', 1],
 }
 
@@ -55,6 +56,7 @@ export function reportsOf(state: LoopState): readonly EventBody[] {
     case 'human':
       return [{ type: 'warning', code: 'human_needed', message: `${end.reason} ${end.hint}` }]
     case 'iterations':
+    case 'gate':
     case 'stall':
     case 'budget':
     case 'limit':

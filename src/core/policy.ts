@@ -38,7 +38,7 @@ export function decide(state: LoopState, last?: LastIteration): Decision {
     return end(
       outcome(
         'retries',
-        `Story ${failedStory} failed ${settings.max_retries + 1} times; last: ${last?.record.reason ?? 'see ralph history'}`,
+        `Story ${failedStory} failed ${times(settings.max_retries + 1)}; last: ${last?.record.reason ?? 'see ralph history'}`,
         `Its attempts are kept: ralph attempts ${state.changeId}. To try again: ${resume}`,
         { storyId: failedStory },
       ),
@@ -58,7 +58,7 @@ export function decide(state: LoopState, last?: LastIteration): Decision {
     return end(
       outcome(
         'iterations',
-        `The limit of ${state.maxIterations} iterations is reached.`,
+        `The limit of ${state.maxIterations} ${state.maxIterations === 1 ? 'iteration' : 'iterations'} is reached.`,
         `To go on: ${resume} --max-iterations ${state.maxIterations * 2}`,
       ),
     )
@@ -80,7 +80,10 @@ function tasksEnd(state: LoopState): Decision | undefined {
   }
   const done = stories.filter((story) => story.status === 'done').length
   const others = state.stories.filter((story) => story.status === 'open').length
-  const rest = others > 0 ? ` Only the stories named by --story were run; ${others} others are open.` : ''
+  const rest =
+    others > 0
+      ? ` Only the stories named by --story were run; ${others === 1 ? 'one other is' : `${others} others are`} open.`
+      : ''
   return end(outcome('done', `${done} of ${stories.length} stories complete.${rest}`, ''))
 }
 
@@ -140,7 +143,11 @@ function fatalOutcome(state: LoopState, last: LastIteration): Outcome {
   }
   if (last.ending === 'model')
     return outcome('model', last.record.reason, `Name one that it knows: ${resume} --model NAME`)
-  return outcome('auth', last.record.reason, `Log in with the agent's own command, then type: ${resume}`)
+  return outcome(
+    'auth',
+    last.record.reason,
+    `Log in with the agent's own command, or settle its billing, then type: ${resume}`,
+  )
 }
 
 function earliestReset(state: LoopState): number {
@@ -192,4 +199,8 @@ const blameless: ReadonlySet<Verdict> = new Set(['limit', 'fatal', 'interrupted'
 /** Whether this verdict says nothing about progress: it neither counts toward a stall nor ends one. */
 export function isBlameless(verdict: Verdict): boolean {
   return blameless.has(verdict)
+}
+
+function times(count: number): string {
+  return count === 1 ? 'once' : `${count} times`
 }

@@ -23,6 +23,8 @@ export function promiseScanner(): PromiseScanner {
   let partial: Line = emptyLine
   let fence: string | undefined
   let open: OpenTag | undefined
+  /** A FAILED whose reason holds tags of its own: if an end tag comes that belongs to nothing else, it was all one reason. */
+  let outer: OpenTag | undefined
 
   const count = (promise: PromiseFound | undefined, isAlone: boolean): void => {
     if (promise === undefined) return
@@ -30,9 +32,14 @@ export function promiseScanner(): PromiseScanner {
     else closing = promise
   }
 
-  const isHanging = (): boolean => open !== undefined || closing !== undefined
+  const isHanging = (): boolean => open !== undefined || closing !== undefined || outer !== undefined
 
-  const readTags = (text: string, hasCutHead: boolean): void => {
+  const readTags = (text: string, hasCutHead: boolean, head: string): void => {
+    const failed = failedLine(hasCutHead ? head : text, text)
+    if (failed !== undefined) {
+      found = failed
+      return
+    }
     const start = [...text.matchAll(new RegExp(openTag, 'g'))].at(-1)
     if (start === undefined) return
     const before = text.slice(0, start.index)
@@ -59,6 +66,7 @@ export function promiseScanner(): PromiseScanner {
       return
     }
     closing = undefined
+    if (outer !== undefined && readOuter(outer, text)) return
     const isInFence = fence !== undefined
     fence = fenceAfter(hasCutHead ? head : text, fence)
     if (open !== undefined && (isInFence || !openTag.test(text))) {
@@ -75,8 +83,23 @@ export function promiseScanner(): PromiseScanner {
       fence = undefined
       return
     }
+    if (open?.isAlone === true && /^\s*FAILED\b/.test(open.content)) {
+      outer = { isAlone: true, content: `${open.content}\n${text}`.slice(0, reasonLimit) }
+    }
     open = undefined
-    if (!isInFence && fence === undefined) readTags(text, hasCutHead)
+    if (!isInFence && fence === undefined) readTags(text, hasCutHead, head)
+  }
+
+  /** Whether this line ends the outer FAILED; else it is one more line of its reason, and is read as usual. */
+  const readOuter = (tag: OpenTag, text: string): boolean => {
+    const end = openTag.test(text) ? null : closeTag.exec(text)
+    const isEnd = end !== null && open === undefined && isDecoration(text.slice(end.index + end[0].length))
+    tag.content = `${tag.content}\n${isEnd ? text.slice(0, end.index) : text}`.slice(0, reasonLimit)
+    if (!isEnd) return false
+    count(promiseOf(tag.content), true)
+    outer = undefined
+    fence = undefined
+    return true
   }
 
   return {
@@ -109,6 +132,7 @@ export function promiseScanner(): PromiseScanner {
       readLine(partial)
       partial = emptyLine
       open = undefined
+      outer = undefined
       fence = undefined
     },
     end() {
@@ -183,6 +207,19 @@ function fenceAfter(text: string, fence: string | undefined): string | undefined
   const rest = mark?.[2] ?? ''
   if (fence === undefined) return run.startsWith('`') && rest.includes('`') ? undefined : run
   return run.startsWith(fence) && rest.trim() === '' ? undefined : fence
+}
+
+/** A whole FAILED alone on its line, whatever tags its reason mentions; a line that lost its middle is known by its head. */
+function failedLine(head: string, text: string): PromiseFound | undefined {
+  const start = openTag.exec(head)
+  if (start === null || !isDecoration(head.slice(0, start.index))) return undefined
+  const inside = head.slice(start.index + start[0].length)
+  const ends = [...text.matchAll(new RegExp(closeTag, 'g'))].at(-1)
+  if (!/^\s*FAILED\b/.test(inside) || ends === undefined) return undefined
+  if (!isDecoration(text.slice(ends.index + ends[0].length))) return undefined
+  const reason = head === text ? text.slice(start.index + start[0].length, ends.index) : `${inside}…`
+  const promise = promiseOf(reason)
+  return promise?.kind === 'failed' ? promise : undefined
 }
 
 function promiseOf(content: string): PromiseFound | undefined {

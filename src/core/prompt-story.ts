@@ -37,7 +37,7 @@ function outline({ plan, story, tasksPath }: StorySectionInput): string {
   const lines = plan.stories.map((each) => {
     const done = each.tasks.filter((task) => task.state === 'done').length
     const here = each.id === story.id ? ' <- your story' : ''
-    return `${inline(each.id, 40)} ${inline(each.title, 100)}: ${done}/${each.tasks.length} ${storyStatus(each)}${here}`
+    return `${inline(each.id, 40)} ${inline(each.title, 100)}: ${done} of ${each.tasks.length} done (${storyStatus(each)})${here}`
   })
   const notes = plan.notes.map((note) => `${note.title}\n${note.text}`).join('\n\n')
   const shownNotes =
@@ -56,10 +56,10 @@ function openTasks(story: Story, asked: ReadonlySet<Task>, tasksPath: string): s
     const indent = '  '.repeat(Math.min(task.depth, 8))
     const id = task.id.includes('#') ? '' : `${task.id} `
     const where = `${tasksPath}, line ${task.line}`
-    lines.push(`${indent}- [ ] ${headOf(`${id}${task.text}`, 1_000, where)}`)
-    if (task.body !== '') lines.push(headOf(task.body, 2_000, where))
+    lines.push(`${indent}- [ ] ${headOf(`${id}${task.text}`, 8_000, where)}`)
+    if (task.body !== '') lines.push(headOf(task.body, 12_000, where))
   }
-  return headOf(lines.join('\n').trim(), 16_000, tasksPath)
+  return headOf(lines.join('\n').trim(), 24_000, tasksPath)
 }
 
 function listed(story: Story, state: Task['state'], intro: string, tasksPath: string): string[] {

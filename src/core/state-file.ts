@@ -113,7 +113,7 @@ function toCurrent(current: NonNullable<LoopState['current']>): StateFile['curre
 }
 
 function waitingFields(state: LoopState): Pick<StateFile, 'waiting_for' | 'waiting_until'> {
-  if (state.phase === 'confirming') return { waiting_for: 'human' }
+  if (state.phase === 'confirming' || state.phase === 'choosing') return { waiting_for: 'human' }
   if (state.phase !== 'waiting' || state.waiting === undefined) return {}
   return {
     waiting_for: state.waiting.for,

@@ -70,6 +70,7 @@ export type StopReason =
   | 'model'
   | 'signal'
   | 'killed'
+  | 'gate'
   | 'error'
 
 export interface Outcome {

@@ -43,7 +43,8 @@ export function follow(state: LoopState, last?: LastIteration): LoopState {
 
 /** The outcome stands; its reports go out first, then the choice is offered. */
 function conclude(state: LoopState, end: Outcome): LoopState {
-  const concluded = { ...state, outcome: end, reported: 0 }
+  // The status stands from here on: a question at the end may wait for hours.
+  const concluded = { ...state, outcome: end, reported: 0, status: end.status }
   return reportsOf(concluded).length > 0 ? enter(concluded, 'reporting') : offerChoice(concluded)
 }
 
@@ -100,7 +101,7 @@ export function kept(state: LoopState, current: Current, event: Of<'attempt.kept
       notAsked: event.not_asked,
     },
     verdict: judged.verdict,
-    reason: judged.reason,
+    reason: state.stop === 'killed' && judged.verdict === 'interrupted' ? 'ralph was killed' : judged.reason,
     tellsNext: judged.tellsNext,
   }
   const judgedState = { ...state, current: withKept }
@@ -128,9 +129,23 @@ function interruptedAttempt(state: LoopState, current: Current): LoopState {
   )
 }
 
-export function gatesChecked(state: LoopState, current: Current, failure: string): LoopState {
+export function gatesChecked(state: LoopState, current: Current, event: Of<'gates.checked'>): LoopState {
+  const failure = event.failed
   if (failure === '') return enter(state, 'settling')
   if (state.stop !== undefined) return interruptedAttempt(state, current)
+  if (event.could_not_run === true) {
+    const hint = `The attempt is kept: ralph attempts ${state.changeId}. Mend the gate, then type: ralph resume ${state.changeId}`
+    const end = outcome('gate', failure, hint)
+    // The tree goes back to the checkpoint, so that what the user mends there is the user's.
+    return enter(
+      {
+        ...state,
+        outcome: end,
+        current: { ...current, verdict: 'error', reason: failure, tellsNext: false },
+      },
+      'reverting',
+    )
+  }
   return enter(
     { ...state, current: { ...current, verdict: 'gate_failed', reason: failure, tellsNext: true } },
     'reverting',
@@ -178,7 +193,8 @@ export function iterationEnded(state: LoopState, current: Current, event: Of<'it
     waits: verdict === 'limit' ? state.waits + 1 : blameless ? state.waits : 0,
     waitedMs: blameless ? state.waitedMs : 0,
   }
-  // An error of ralph's own has set the outcome already.
+  // An error of ralph's own, or a gate that cannot be run, has set the outcome already.
+  if (state.outcome?.stopReason === 'gate') return conclude(recorded, state.outcome)
   if (state.outcome !== undefined) return enter({ ...recorded, choice: 'later' }, 'completing')
   return follow(recorded, { record, ending })
 }

@@ -16,7 +16,7 @@ export function judge(ended: AgentEnded, specLost: string): Judgement {
   const byEnding = unconditional[ended.ending]
   if (byEnding !== undefined) return { verdict: byEnding, reason: describe(ended), tellsNext: false }
   if (ended.promise.kind === 'failed')
-    return { verdict: 'failed', reason: ended.promise.reason, tellsNext: true }
+    return { verdict: 'failed', reason: ended.promise.reason || 'the agent gave no reason', tellsNext: true }
   if (ended.promise.kind === 'complete') {
     return specLost === ''
       ? { verdict: 'complete', reason: '', tellsNext: false }

@@ -120,10 +120,8 @@ async function checkGates(command: Of<'check_gates'>, context: Context): Promise
       output_tail: result.outputTail,
     })
     if (result.outcome === 'could_not_run') {
-      throw new RalphError('config', `The gate could not be run: ${gate}\n${result.outputTail}`, {
-        hint: `The attempt is kept as ${state.current?.kept?.ref ?? 'an attempt ref'}. Mend the gate, then type: ralph resume ${state.changeId}`,
-        exitCode: 1,
-      })
+      const failed = `The gate \`${gate}\` could not be run:\n${result.outputTail}`
+      return tell({ type: 'gates.checked', n: command.n, failed, could_not_run: true })
     }
     if (result.outcome !== 'passed') {
       failed = `The gate \`${gate}\` ${result.outcome === 'stopped' ? 'was stopped' : `failed (exit code ${result.exitCode ?? 'none'})`}:\n${result.outputTail}`

@@ -70,7 +70,7 @@ function toRecord(
     log_file: current.logFile,
     tokens_source: measured.source,
     ...(measured.note !== undefined && measured.note !== '' && { tokens_note: measured.note }),
-    duration_ms: ended?.duration_ms ?? 0,
+    duration_ms: durationOf(state, current, nowStamp),
     ...(kept?.historyRewritten === true && { history_rewritten: true as const }),
   }
 }
@@ -102,4 +102,11 @@ function summarize(story: Plan['stories'][number]): StorySummary {
     tasks_done: story.tasks.filter((task) => task.state === 'done').length,
     tasks_total: story.tasks.length,
   }
+}
+
+/** Of a killed loop only the stamps are known: its agent lived at most until now, and at most as long as it was allowed to. */
+function durationOf(state: LoopState, { ended, started }: Current, nowStamp: string): number {
+  if (state.stop !== 'killed' || (ended?.duration_ms ?? 0) > 0) return ended?.duration_ms ?? 0
+  const allowedMs = (state.settings?.iteration_timeout_min ?? 45) * 60_000
+  return Math.max(0, Math.min(Date.parse(nowStamp) - Date.parse(started), Math.round(allowedMs)))
 }

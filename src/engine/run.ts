@@ -1,4 +1,5 @@
 // Drives one loop: performs the reducer's commands through the ports and feeds what came of them back as events.
+import { publicEventTypes } from '../core/event.ts'
 import type { EventBody, LoopEvent } from '../core/event.ts'
 import type { Command } from '../core/loop.ts'
 import { next, reduce } from '../core/loop.ts'
@@ -62,7 +63,8 @@ export function createLoop(
   let agentStop = new AbortController()
 
   const tell = (body: EventBody): Promise<void> => {
-    seq += 1
+    // Numbered without gaps for whoever reads the stream; private facts stand under the number before them.
+    if (publicEventTypes.includes(body.type)) seq += 1
     const event: LoopEvent = { v: 1, seq, time: ports.clock.stamp(), change_id: state.changeId, ...body }
     const reduced = reduce(state, event)
     state = reduced.state

@@ -22,7 +22,7 @@ describe('state keeper', () => {
   test('the file is written again while nothing happens, at least every 60 s', async () => {
     const written: StateFile[] = []
     const keeper = keepStateFile(
-      { write: (state) => Promise.resolve(void written.push(state)) },
+      { write: (state) => Promise.resolve(void written.push(state)), writeNow: () => undefined },
       clock,
       () => undefined,
     )
@@ -40,7 +40,7 @@ describe('state keeper', () => {
   test("the agent's talk is written together, not word by word", async () => {
     const written: StateFile[] = []
     const keeper = keepStateFile(
-      { write: (state) => Promise.resolve(void written.push(state)) },
+      { write: (state) => Promise.resolve(void written.push(state)), writeNow: () => undefined },
       clock,
       () => undefined,
     )
@@ -52,8 +52,10 @@ describe('state keeper', () => {
 
   test('R14: a file that cannot be written is told once, and the last state is tried again', async () => {
     const faults: unknown[] = []
-    const keeper = keepStateFile({ write: () => Promise.reject(new Error('ENOSPC')) }, clock, (error) =>
-      faults.push(error),
+    const keeper = keepStateFile(
+      { write: () => Promise.reject(new Error('ENOSPC')), writeNow: () => undefined },
+      clock,
+      (error) => faults.push(error),
     )
     keeper.read(event('warning'), initialState('demo'))
     await keeper.settle()

@@ -13,6 +13,32 @@ describe('what counts', () => {
     ['alone on its line', `Work.\n${done}\nMore words.`, complete],
     ['alone without a final line break', done, complete],
     ['bold', `**${done}**\nBye.`, complete],
+    [
+      'FAILED whose reason has COMPLETE on a line of its own',
+      `<promise>FAILED: asked to end with\n${done}\nbut tests fail</promise>\n`,
+      failed(`asked to end with\n${done}\nbut tests fail`),
+    ],
+    [
+      'FAILED whose reason lists COMPLETE',
+      `<promise>FAILED: not\n- ${done}\nyet</promise>`,
+      failed(`not\n- ${done}\nyet`),
+    ],
+    [
+      'FAILED whose reason mentions a tag',
+      '<promise>FAILED: a `<promise>` tag in src</promise>',
+      failed('a `<promise>` tag in src'),
+    ],
+    [
+      'FAILED whose reason holds COMPLETE',
+      `<promise>FAILED: cannot say ${done} because tests fail</promise>`,
+      failed(`cannot say ${done} because tests fail`),
+    ],
+    [
+      'FAILED whose reason holds an end tag',
+      '<promise>FAILED: reason with </promise> inside</promise>',
+      failed('reason with </promise> inside'),
+    ],
+    ['a FAILED that never ended, then COMPLETE', `<promise>FAILED: hm\nI found it.\n${done}\nBye.`, complete],
     ['in backticks', `\`${done}\`\nBye.`, complete],
     ['in bold backticks after a list dash', `- **\`${done}\`**\nBye.`, complete],
     ['after a list number', `1. ${done}\nBye.`, complete],

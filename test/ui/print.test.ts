@@ -77,6 +77,7 @@ describe('plain lines', () => {
   it('the end uses the words of the finished checkpoint where there are some', () => {
     const { out } = plain([
       event(started),
+      event({ type: 'checkpoint.saved', message: 'initial state', commit: 'c'.repeat(40), changed: true }),
       event({
         type: 'loop.finished',
         choice: 'cleanup',

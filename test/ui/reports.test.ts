@@ -71,7 +71,7 @@ describe('status', () => {
     ],
     [
       'awaits a human',
-      { ...ended, alive: false, status: 'stopped', stop_reason: 'human' },
+      { ...ended, alive: false, status: 'stopped', stop_reason: 'human', done_criteria: 'manual' },
       'ralph done add-login',
     ],
     [

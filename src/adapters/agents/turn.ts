@@ -124,7 +124,7 @@ export function startTurn(
         ...(end.exitCode !== undefined && { exit_code: end.exitCode }),
         ...(end.signal !== undefined && { signal: end.signal }),
         ...(sessionId !== undefined && { session_id: sessionId }),
-        last_words: failed?.message ?? (lastWords.trim() || stderr.trim().slice(-lastWordsLimit)),
+        last_words: failed?.message ?? wordsOf(ending, lastWords, stderr),
         ...(isWaiting && resetsAtMs !== undefined && { resets_at_ms: resetsAtMs }),
         ...(usage !== undefined && { usage }),
         ...(model !== undefined && { model }),
@@ -135,6 +135,13 @@ export function startTurn(
 }
 
 const lastWordsLimit = 2000
+
+/** What a crash said about itself is on stderr; what the assistant said last is only its context. */
+function wordsOf(ending: AgentEnding, said: string, stderr: string): string {
+  const complaint = stderr.trim().slice(-lastWordsLimit)
+  if (ending !== 'crash' || complaint === '') return said.trim() || complaint
+  return said.trim() === '' ? complaint : `${complaint} (it said before: ${said.trim().slice(-200)})`
+}
 
 /** Time that ran out while the agent waited for its provider is not the story's fault. */
 function endingOfCause(

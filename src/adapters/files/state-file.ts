@@ -8,6 +8,8 @@ import type { StateFile } from '../../core/state-file.ts'
 export interface StateFileWriter {
   /** Foreign fields of the file that was there are kept in every write. */
   write(state: StateFile): Promise<void>
+  /** For an exit that cannot wait. */
+  writeNow(state: StateFile): void
 }
 
 /**
@@ -39,6 +41,7 @@ export async function openStateFile(
           await writeFileAtomic(path, body(state), { mode: 0o644 })
         }
       },
+      writeNow: (state) => writeFileAtomic.sync(path, body(state), { mode: 0o644 }),
     },
   }
 }

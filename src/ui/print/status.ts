@@ -90,14 +90,14 @@ function allStatuses(reports: readonly StatusReport[], { paint }: StatusView): s
 
 function nextCommand(report: StatusReport): string {
   const change = oneLine(report.change_id)
-  if (report.alive && report.waiting_for === 'human') return `ralph done ${change}`
+  if (report.alive && report.waiting_for === 'human') return 'answer the question on its terminal'
   if (report.alive) return `ralph logs ${change} -f`
   if (report.status === 'done') {
     return report.choice === 'cleanup'
       ? `git diff: the work is on ${oneLine(report.original_branch)}, uncommitted`
       : `ralph finish ${change} --cleanup`
   }
-  return report.stop_reason === 'human'
+  return report.stop_reason === 'human' && report.done_criteria === 'manual'
     ? `ralph done ${change}, or ralph resume ${change}`
     : `ralph resume ${change}`
 }

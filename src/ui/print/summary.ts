@@ -59,11 +59,13 @@ function whereLine({ started, complete, finished, begun }: Ending): readonly str
 
 function nextCommands({
   complete,
+  begun,
   started,
   finished,
   lastFailed,
 }: Ending): readonly (readonly [string, string])[] {
   const change = oneLine(complete.change_id)
+  if (!begun && complete.status === 'done') return []
   const inspect: [string, string][] =
     lastFailed === undefined
       ? []
