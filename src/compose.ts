@@ -52,7 +52,13 @@ export function createApp(io: Io): App {
     diff: async ({ change, n }) => (await reports()).diffOf(await site(), change, n),
     restore: async ({ change, n, to }) => (await reports()).restoreTo(await site(), change, n, to),
     why: async (change) => (await reports()).whyOf(await site(), change),
-    doctor: async () => (await import('./compose/doctor.ts')).diagnose(io.cwd, io.env, attended),
+    doctor: async () =>
+      (await import('./compose/doctor.ts')).diagnose(
+        io.cwd,
+        io.env,
+        attended,
+        async () => (await load({})).config,
+      ),
     usage: async (request) => (await import('./compose/usage.ts')).usageReport(await site(), request),
     report: async ({ change, format }) =>
       (await import('./compose/usage.ts')).runReportAs(

@@ -2,6 +2,7 @@
 import { billing, findProgram, installedAgents } from '../adapters/agents/installed.ts'
 import { findCli } from '../adapters/openspec/cli.ts'
 import { exec } from '../adapters/process/exec.ts'
+import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Diagnosis } from '../ui/app.ts'
 import { recoverDead } from './recovery.ts'
@@ -11,14 +12,31 @@ type Check = Diagnosis['checks'][number]
 
 const ok = (name: string, detail: string): Check => ({ name, verdict: 'ok', detail, fix: '' })
 
-export async function diagnose(cwd: string, env: NodeJS.ProcessEnv, isTerminal: boolean): Promise<Diagnosis> {
+export async function diagnose(
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  isTerminal: boolean,
+  load: () => Promise<Config>,
+): Promise<Diagnosis> {
+  const configured = await load().catch((error: unknown) => {
+    if (error instanceof RalphError) return error
+    throw error
+  })
   const [gitCheck, repositoryChecks, openspecCheck] = await Promise.all([
     gitVersion(cwd, env),
     repository(cwd, env),
     openspec(cwd, env),
   ])
   return {
-    checks: [node(), gitCheck, ...repositoryChecks, openspecCheck, ...agents(env), terminal(env, isTerminal)],
+    checks: [
+      node(),
+      gitCheck,
+      ...repositoryChecks,
+      openspecCheck,
+      ...settingsCheck(configured),
+      ...agents(env, configured instanceof RalphError ? undefined : configured),
+      terminal(env, isTerminal),
+    ],
   }
 }
 
@@ -88,7 +106,14 @@ async function openspec(cwd: string, env: NodeJS.ProcessEnv): Promise<Check> {
     : ok('openspec', `${cli.path} ${cli.version}`)
 }
 
-function agents(env: NodeJS.ProcessEnv): Check[] {
+/** A settings file that `ralph loop` would refuse is a problem here too. */
+function settingsCheck(configured: Config | RalphError): Check[] {
+  if (!(configured instanceof RalphError)) return []
+  return [{ name: 'settings', verdict: 'problem', detail: configured.message, fix: configured.hint }]
+}
+
+function agents(env: NodeJS.ProcessEnv, config: Config | undefined): Check[] {
+  if (config?.agent_command !== undefined) return [ok('agent', `--agent-command ${config.agent_command}`)]
   const installed = installedAgents(env)
   if (installed.length === 0) {
     return [

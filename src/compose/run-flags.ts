@@ -60,7 +60,10 @@ export async function keepFlags(run: KnownRun, loaded: LoadedConfig, isResumed: 
 
 async function readFlags(run: KnownRun): Promise<Flags> {
   try {
-    return JSON.parse(await readFile(fileOf(run), 'utf8')) as Flags
+    const flags = JSON.parse(await readFile(fileOf(run), 'utf8')) as Flags
+    // The named stories are done: what is left is what a resume is for.
+    if (run.state.status === 'done') delete flags.story
+    return flags
   } catch (error) {
     // A run of an earlier ralph, or one that was killed before it wrote them.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return {}

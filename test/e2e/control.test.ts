@@ -111,7 +111,15 @@ describe('resume where there is no checkpoint', () => {
       '--json',
     ])
     expect(at.git('branch', '--show-current')).toBe('main')
-    const resumed = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent, '--json'])
+    const resumed = await ralph(at, [
+      'resume',
+      'demo',
+      '--agent-command',
+      goodAgent,
+      '--on-complete',
+      'keep',
+      '--json',
+    ])
     expect([resumed.code, resumed.stderr.match(/error/i)]).toEqual([0, null])
     expect(at.state().iterations.map((iteration) => iteration.verdict)).toEqual([
       'complete',
