@@ -1,6 +1,7 @@
 // Bundles the program: one entry, lazy chunks for what only some commands need, no dependency at run time.
 import { build } from 'esbuild'
-import { chmod, readFile, rename, rm } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
+import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises'
 
 const root = new URL('..', import.meta.url)
 const { version } = JSON.parse(await readFile(new URL('package.json', root), 'utf8'))
@@ -28,6 +29,13 @@ await build({
   logLevel: 'warning',
 })
 await chmod(new URL(`${fresh.href}/main.js`), 0o755)
+// `ralph help` is the same text, made by the program itself.
+const help = spawnSync(process.execPath, [new URL(`${fresh.href}/main.js`).pathname, 'help'], {
+  encoding: 'utf8',
+  env: { ...process.env, NO_COLOR: '1' },
+})
+if (help.status !== 0) throw new Error(`the built program cannot say its help: ${help.stderr}`)
+await writeFile(new URL(`${fresh.href}/help.txt`), help.stdout)
 // Put in place at the end: whoever runs the program meanwhile never sees half of it.
 await rename(ready, old).catch((error) => {
   if (error.code !== 'ENOENT') throw error

@@ -1,13 +1,19 @@
 #!/usr/bin/env node
 // The program's door: answers --version by itself, loads the rest only for a command, and ends with its exit code.
+import { existsSync, readFileSync } from 'node:fs'
 import type { Io } from './ui/io.ts'
 
 declare const RALPH_VERSION: string
 
 const argv = process.argv.slice(2)
 
+/** Written by the build from the program's own help: half of the start-up is building what `--help` only prints. */
+const help = new URL('help.txt', import.meta.url)
+
 if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
   process.stdout.write(`${RALPH_VERSION}\n`)
+} else if (argv.length === 1 && (argv[0] === '--help' || argv[0] === '-h') && existsSync(help)) {
+  process.stdout.write(readFileSync(help))
 } else {
   const io: Io = {
     env: process.env,
