@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import type { KeptAttempt } from '../../ports.ts'
 import { shown, type Git } from './git.ts'
+import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { copyIndex } from './index-file.ts'
 import { autostashes, endOperations, operationsInProgress } from './operations.ts'
 import { missingObjects } from './pins.ts'
@@ -11,7 +12,7 @@ import { exempt, scanTree } from './scan.ts'
 import type { Snapshot } from './snapshot.ts'
 import { putBackStashes, readStashLog, stashEntries, type StashEntry } from './stash-list.ts'
 import { clearStaleLocks } from './stale-locks.ts'
-import { commitTree, isAncestor, writeTree } from './tree.ts'
+import { commitTree, isAncestor, joined, writeTree } from './tree.ts'
 
 /** Idempotent: a second run of the same number finds the refs in place and adds only what is new. */
 export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Promise<KeptAttempt> {
@@ -38,7 +39,8 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
   }
   const stashes = newStashes(git, snapshot, log)
   const halfDone = operationsInProgress(git.gitDir)
-  const { tree, nested } = await attemptTree(room, snapshot)
+  const { tree: seen, nested, ignored } = await attemptTree(room, snapshot)
+  const { tree, left } = await withHidden(room, snapshot, seen, ignored)
   const headMoved = now.head.commit !== '' && now.head.commit !== snapshot.head.commit
   const descends =
     headMoved &&
@@ -95,19 +97,44 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
     ...lost,
     ...stale,
     ...nested.map(nestedWarning),
+    ...left.map(
+      (path) =>
+        `${shown(path)} is hidden by the agent's own ignore rules and too large to be kept with the attempt`,
+    ),
   ]
-  return { ref, commit, commits, changed: tree !== snapshot.tree, historyRewritten: isRewritten, warnings }
+  return { ref, commit, commits, changed: seen !== snapshot.tree, historyRewritten: isRewritten, warnings }
 }
 
 /** The index of the attempt stays: a checkpoint of the same tree starts from it. */
 export async function attemptTree(
   room: Room,
   snapshot: Snapshot,
-): Promise<{ tree: string; nested: readonly string[] }> {
-  const index = join(room.folder, 'attempt-index')
+): Promise<{ tree: string; nested: readonly string[]; ignored: readonly string[] }> {
+  const index = attemptIndex(room)
   await copyIndex(join(room.folder, snapshot.index), index)
-  const scan = await scanTree(room.git, { index })
-  return await writeTree(room.git, index, scan, exempt(room.protectedPaths, snapshot.ignored))
+  const scan = await scanTree(room.git, { index, ignored: true })
+  const written = await writeTree(room.git, index, scan, exempt(room.protectedPaths, snapshot.ignored))
+  return { ...written, ignored: scan.ignored }
+}
+
+/** For the attempt alone: whether a checkpoint takes them is up to the ignore rules that it takes. */
+async function withHidden(
+  room: Room,
+  snapshot: Snapshot,
+  tree: string,
+  ignored: readonly string[],
+): Promise<{ tree: string; left: readonly string[] }> {
+  const hidden = await hiddenByAgent(room, snapshot, ignored)
+  const { files, left } = await filesWithin(room.git, hidden, exempt(room.protectedPaths, snapshot.ignored))
+  if (files.length === 0) return { tree, left }
+  const index = join(room.folder, 'hidden-index')
+  await copyIndex(attemptIndex(room), index)
+  await room.git.run(['update-index', '--add', '--replace', '-z', '--stdin'], { index, input: joined(files) })
+  return { tree: await room.git.line(['write-tree'], { index }), left }
+}
+
+function attemptIndex(room: Room): string {
+  return join(room.folder, 'attempt-index')
 }
 
 function agentsOwn(git: Git, changes: RefChanges): RefChanges {

@@ -1,9 +1,11 @@
 // Makes the work tree byte for byte what a snapshot holds; ignored and protected files are not touched.
+import { existsSync } from 'node:fs'
 import { mkdir, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { lstatIfThere, moveAway, onDisk, removePath, writeDurably } from './files.ts'
 import { shown } from './git.ts'
+import { hiddenByAgent, holdsExempt } from './hidden.ts'
 import { readIfThere } from './repository.ts'
 import { timeName, type Room } from './room.ts'
 import { exempt, scanEmptyFolders, scanTree } from './scan.ts'
@@ -17,19 +19,24 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
   const isExempt = exempt(room.protectedPaths, snapshot.ignored)
   await putBackExclude(room, snapshot)
   let left: string[] = []
-  for (let round = 0; round < 4; round += 1) {
+  for (let round = 0; round < 5; round += 1) {
     const [scan, empty] = await Promise.all([
-      scanTree(git, { index }),
+      scanTree(git, { index, ignored: true }),
       round > 0 ? scanEmptyFolders(git, index) : [],
       round > 0 ? undefined : removeNested(room, snapshot),
     ])
-    const extra = scan.untracked.filter((path) => !isExempt(path))
+    // Once the checkpoint's own rules are back in place, git says exactly what the agent's rules still hide.
+    const hidden = round > 0 ? await hiddenByAgent(room, snapshot, scan.ignored) : []
+    const extra = [
+      ...scan.untracked.filter((path) => !isExempt(path)),
+      ...hidden.filter((path) => !(path.endsWith('/') && holdsExempt(room, snapshot, path))),
+    ]
     const wrong = [...scan.changed, ...scan.deleted].filter((path) => !isExempt(path))
     left = [...extra, ...wrong]
     if (round > 0) await settleEmptyFolders(room, snapshot, empty)
     if (left.length === 0 && round > 0) return
     for (const path of extra) {
-      if (path.endsWith('/'))
+      if (path.endsWith('/') && existsSync(onDisk(git.worktree, `${path}.git`)))
         await moveAway(
           git.worktree,
           path,

@@ -25,6 +25,8 @@ const snapshotSchema = z.object({
   stash_log: z.string(),
   /** Bytes of info/exclude; null when there is none. */
   exclude: z.string().nullable(),
+  /** The setting `core.excludesFile`. */
+  excludes_file: z.string().default(''),
   ignored: z.array(z.string()),
   empty: z.array(z.string()),
   /** Folders with tracked files that hold a repository of their own. */
@@ -40,6 +42,7 @@ export interface Sight {
   readonly stashLog: string
   readonly scan: Scan
   readonly empty: readonly string[]
+  readonly excludesFile: string
 }
 
 export async function saveSnapshot(
@@ -60,6 +63,7 @@ export async function saveSnapshot(
     refs: { ...sight.refs.all },
     stash_log: sight.stashLog,
     exclude: exclude?.toString('latin1') ?? null,
+    excludes_file: sight.excludesFile,
     ignored: [...new Set([...sight.scan.ignored, ...keptOut])],
     empty: [...sight.empty],
     pins,

@@ -76,3 +76,72 @@ describe.each<Strategy>(['branch', 'stash'])('an agent that prunes (%s)', (strat
     expect(w.read('work.txt')).toBe('w')
   })
 })
+
+describe.each<Strategy>(['branch', 'stash'])('files that rules of the checkpoint ignore (%s)', (strategy) => {
+  it('G16: build output, and what joins a folder that ignored itself before, is neither kept nor removed', async () => {
+    const w = world()
+    w.write('.venv/.gitignore', '*\n')
+    w.write('.venv/python', 'p')
+    const checkpoints = w.checkpoints(strategy)
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    w.write('build/out', 'b')
+    w.write('src/x.log', 'l')
+    w.write('.venv/package', 'p')
+    w.write('.gitignore', 'first line\n*.log\n.env\nbuild/\n')
+    const kept = await checkpoints.keep(1)
+    expect(w.git('diff', '--name-only', 'HEAD', kept.ref)).not.toMatch(/build|log|venv/)
+    await checkpoints.restore()
+    expect([w.read('build/out'), w.read('src/x.log'), w.read('.venv/package')]).toEqual(['b', 'l', 'p'])
+  })
+
+  it('G16: a complete story obeys the ignore rules that it brings, and keeps the files', async () => {
+    const w = world()
+    const checkpoints = w.checkpoints(strategy)
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    w.write('.gitignore', '*.log\n.env\nbuild/\nnode_modules/\n')
+    w.write('node_modules/dep/index.js', 'd')
+    await checkpoints.keep(1)
+    const { commit } = await checkpoints.save('1', 'checkpoint: 1')
+    expect(w.git('ls-tree', '-r', '--name-only', commit)).not.toContain('node_modules')
+    await checkpoints.ensure('2')
+    await checkpoints.keep(2)
+    await checkpoints.restore()
+    expect(w.read('node_modules/dep/index.js')).toBe('d')
+  })
+})
+
+describe.each<Strategy>(['branch', 'stash'])(
+  'folders of the user that the agent hides as a whole (%s)',
+  (strategy) => {
+    it.each(['.gitignore', '.git/info/exclude', '.git/own-rules', 'data/.gitignore'])(
+      'G16: by %s: what was ignored or protected in them stays',
+      async (rules) => {
+        const w = world()
+        w.write('.gitignore', 'data/*\n')
+        w.git('commit', '-qam', 'rules')
+        w.write('data/user.db', 'precious')
+        w.write('data/sub/user.db', 'precious')
+        w.write('.claude/loop-state.json', '{}')
+        w.write('.git/info/exclude', '.claude/loop-state.json\n')
+        const checkpoints = w.checkpoints(strategy)
+        await checkpoints.start('start')
+        await checkpoints.ensure('1')
+        w.write(rules, rules.startsWith('data') ? '*\n' : 'data/\n.claude/\n*.bar\n')
+        if (rules === '.git/own-rules') w.git('config', 'core.excludesFile', rules)
+        w.write('data/agent.db', 'a')
+        w.write('.claude/agent.txt', 'a')
+        w.write('new.bar', 'a')
+        const kept = await checkpoints.keep(1)
+        const names = w.git('ls-tree', '-r', '--name-only', kept.ref)
+        expect(names).toContain('new.bar')
+        expect(names).not.toMatch(/user\.db|loop-state/)
+        await checkpoints.restore()
+        expect([w.read('data/user.db'), w.read('data/sub/user.db')]).toEqual(['precious', 'precious'])
+        expect(w.read('.claude/loop-state.json')).toBe('{}')
+        expect(() => w.read('new.bar')).toThrow('ENOENT')
+      },
+    )
+  },
+)

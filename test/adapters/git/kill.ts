@@ -110,6 +110,8 @@ function readsOnly(command: string): boolean {
     'mktree',
     'rev-list',
     'cat-file',
+    'check-ignore',
+    'config',
   ].includes(word)
 }
 

@@ -1,0 +1,95 @@
+// Files that only the agent's own ignore rules hide: they were not there at the checkpoint, so an attempt holds them and a revert takes them away.
+import { readdir } from 'node:fs/promises'
+import { isAbsolute } from 'node:path'
+import { lstatIfThere, onDisk } from './files.ts'
+import type { Git } from './git.ts'
+import type { Room } from './room.ts'
+import { exempt } from './scan.ts'
+import type { Snapshot } from './snapshot.ts'
+import { joined } from './tree.ts'
+
+/** Of the paths that are ignored now, those that no rule of the checkpoint's ignores. */
+export async function hiddenByAgent(
+  room: Room,
+  snapshot: Snapshot,
+  ignored: readonly string[],
+): Promise<string[]> {
+  const isKnown = exempt(room.protectedPaths, snapshot.ignored)
+  const fresh = ignored.filter((path) => !isKnown(path))
+  if (fresh.length === 0) return []
+  // The command refuses literal names; behind `./` none has a special meaning.
+  const command = ['--no-literal-pathspecs', 'check-ignore', '--no-index', '--verbose', '-z', '--stdin']
+  const asked = await room.git.run(command, { input: joined(fresh.map((path) => `./${path}`)), accept: [1] })
+  const fields = asked.out.split('\0')
+  const rules = new Map<string, Promise<IsKnownRule>>()
+  const hidden: string[] = []
+  for (let at = 0; at + 3 < fields.length; at += 4) {
+    const [source = '', , pattern = '', path = ''] = fields.slice(at, at + 4)
+    // A folder that ignored itself before goes on doing so.
+    if (isKnown(source)) continue
+    const known = rules.get(source) ?? rulesOf(room.git, snapshot, source)
+    rules.set(source, known)
+    if (!(await known)(pattern)) hidden.push(path.slice(2))
+  }
+  return hidden
+}
+
+/** Whether something that must stay may lie in this folder: then it is not taken away as a whole. */
+export function holdsExempt(room: Room, snapshot: Snapshot, folder: string): boolean {
+  return [...snapshot.ignored, ...room.protectedPaths].some((path) => path.startsWith(folder))
+}
+
+/** All files in them, for the attempt; beyond the limit only `left` says that they were there. */
+export async function filesWithin(
+  git: Git,
+  paths: readonly string[],
+  isExempt: (path: string) => boolean,
+): Promise<{ files: string[]; left: string[] }> {
+  const files: string[] = []
+  const left: string[] = []
+  let bytes = 0
+  const add = async (path: string): Promise<boolean> => {
+    if (isExempt(path) || isExempt(`${path}/`)) return true
+    const stat = await lstatIfThere(git.worktree, path.replace(/\/$/, ''))
+    if (stat?.isDirectory() === true) {
+      const names = await readdir(onDisk(git.worktree, path.replace(/\/$/, '')), { encoding: 'buffer' })
+      const folder = path.endsWith('/') ? path : `${path}/`
+      for (const name of names) {
+        const text = name.toString('latin1')
+        if (text !== '.git' && !(await add(`${folder}${text}`))) return false
+      }
+      return true
+    }
+    if (stat === undefined || !(stat.isFile() || stat.isSymbolicLink())) return true
+    bytes += Number(stat.size)
+    if (bytes > mostBytes || files.length >= mostFiles) return false
+    files.push(path)
+    return true
+  }
+  for (const path of paths) if (!(await add(path))) left.push(path)
+  return { files, left }
+}
+
+/** Where the user's own list of ignored files lies, as configured; empty when it is in its usual place. */
+export async function excludesFile(git: Git): Promise<string> {
+  return await git.line(['config', '--type=path', 'core.excludesFile'], { accept: [1] })
+}
+
+type IsKnownRule = (pattern: string) => boolean
+
+async function rulesOf(git: Git, snapshot: Snapshot, source: string): Promise<IsKnownRule> {
+  if (source.endsWith('info/exclude')) return among(snapshot.exclude ?? '')
+  if (isAbsolute(source) || !/(^|\/)\.gitignore$/.test(source)) {
+    const isSame = (await excludesFile(git)) === snapshot.excludes_file
+    return () => isSame
+  }
+  return among((await git.run(['cat-file', 'blob', `${snapshot.tree}:${source}`], { accept: [128] })).out)
+}
+
+function among(text: string): IsKnownRule {
+  const lines = new Set(text.split(/\r?\n/).map((line) => line.replace(/(?<!\\) +$/, '')))
+  return (pattern) => lines.has(pattern)
+}
+
+const mostFiles = 2_000
+const mostBytes = 20e6
