@@ -43,7 +43,7 @@ const verdicts = [
 ] as const
 export type Verdict = (typeof verdicts)[number]
 
-const storySummarySchema = z.object({
+export const storySummarySchema = z.object({
   id: z.string(),
   title: z.string(),
   status: z.enum(['open', 'done', 'human', 'deferred']),

@@ -1,18 +1,10 @@
 // `.claude/loop-state.json`, format version 1: its schema, and how it is made from the loop's state (contract 6).
 import { z } from 'zod'
-import { iterationSchema, loopStatuses } from './event.ts'
+import { iterationSchema, loopStatuses, storySummarySchema } from './event.ts'
 import type { LoopState } from './state.ts'
 import { totalCostUsd, totalTokens } from './state.ts'
 
 const count = z.number().int().nonnegative()
-
-const storyEntrySchema = z.object({
-  id: z.string(),
-  title: z.string(),
-  status: z.enum(['open', 'done', 'human', 'deferred']),
-  tasks_done: count,
-  tasks_total: count,
-})
 
 const currentSchema = z.object({
   n: z.number().int().positive(),
@@ -44,7 +36,7 @@ export const stateFileSchema = z.looseObject({
   worktree_name: z.string(),
   terminal_pid: count,
   current: currentSchema.optional(),
-  stories: z.array(storyEntrySchema),
+  stories: z.array(storySummarySchema),
   stop_reason: z.string().optional(),
   waiting_for: z.enum(['limit', 'overloaded', 'offline', 'human']).optional(),
   waiting_until: z.string().optional(),
