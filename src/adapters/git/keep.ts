@@ -57,7 +57,9 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
     : await commitTree(git, tree, parents, `attempt ${n}\n\nRalph-Base: ${snapshot.commit}`)
   const commits = await madeCommits(git, snapshot, now, changes)
 
-  if (descends) await room.step('keep', 'head', now.head.commit)
+  const leaked = descends ? await leakedPaths(room, snapshot, now.head.commit) : []
+  // Without this step a checkpoint has the tree alone: what is in a branch's history gets pushed.
+  if (descends && leaked.length === 0) await room.step('keep', 'head', now.head.commit)
   for (const { name } of changes.created) await room.step('keep', 'created', name)
   const inTheWay = changes.created.filter(({ name }) =>
     changes.deleted.some((gone) => clash(gone.name, name)),
@@ -86,6 +88,11 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
   )
   const dropped = stashLost(snapshot, log) && stashHashes.some((hash) => !gone.has(hash))
   const lost = [
+    ...(leaked.length > 0
+      ? [
+          `the agent committed what git was told to ignore (${leaked.slice(0, 5).map(shown).join(', ')}); its commits are not in the history of the branch, they are kept as ${ref}`,
+        ]
+      : []),
     ...(dropped ? ['the agent dropped stash entries; they are back'] : []),
     ...[...all.moved, ...all.deleted].filter(({ from }) => gone.has(from)).map(lostRef),
     ...stashHashes
@@ -160,6 +167,15 @@ function newStashes(git: Git, snapshot: Snapshot, log: string): StashEntry[] {
 function stashLost(snapshot: Snapshot, log: string): boolean {
   const left = new Set(stashEntries(log).map(({ hash }) => hash))
   return stashEntries(snapshot.stash_log).some(({ hash }) => !left.has(hash))
+}
+
+/** Ignored at the checkpoint, and in a commit now. */
+async function leakedPaths(room: Room, snapshot: Snapshot, head: string): Promise<string[]> {
+  if (!snapshot.head.ref.startsWith('refs/heads/ralph/')) return []
+  const isExempt = exempt(room.protectedPaths, snapshot.ignored)
+  const args = ['log', '-z', '-m', '--format=', '--name-only', '--no-renames', '--diff-filter=A']
+  const added = await room.git.list([...args, `${snapshot.commit}..${head}`])
+  return [...new Set(added.filter((path) => isExempt(path)))]
 }
 
 async function madeCommits(git: Git, snapshot: Snapshot, now: Refs, changes: RefChanges): Promise<string[]> {

@@ -1,5 +1,5 @@
 // A git work tree of the loop's own, beside the user's checkout, which is not touched while the loop runs.
-import { cp, mkdir } from 'node:fs/promises'
+import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { RalphError } from '../../core/error.ts'
@@ -30,7 +30,10 @@ export async function addWorktree(
   const brought =
     changeFolder !== undefined && (await hasUncommitted(git, changeFolder)) ? [changeFolder] : []
   const known = await findTree(git, dir)
-  if (known !== undefined) return { repository: known, brought }
+  if (known !== undefined) {
+    await refuseForeign(git.at(known), change)
+    return { repository: known, brought }
+  }
   if (existsSync(dir)) {
     throw new RalphError('usage', `${dir} exists and is no work tree of this repository`, {
       hint: 'Name another folder: --worktree <dir>.',
@@ -55,7 +58,28 @@ export async function addWorktree(
   }
   const repository = await findTree(git, dir)
   if (repository === undefined) throw new Error(`git made no work tree at ${dir}`)
+  await writeFile(markOf(repository, change), '')
   return { repository, brought }
+}
+
+/** Made by hand, or by another change's loop: what is on its branch or uncommitted there is none of this loop's business. */
+async function refuseForeign(tree: Git, change: string): Promise<void> {
+  const { head } = await readRefs(tree)
+  if (head.ref === `refs/heads/ralph/${change}`) return
+  const name = head.ref.replace('refs/heads/', '')
+  const isMarked = existsSync(markOf(tree, change))
+  if (head.ref === '' && isMarked) return
+  const what =
+    name === '' ? 'is a work tree that ralph did not make for this change' : `is on the branch ${name}`
+  throw new RalphError('usage', `${tree.worktree} ${what}`, {
+    hint: 'Nothing was touched. Name a folder that is not there yet: --worktree <dir>.',
+    exitCode: 2,
+  })
+}
+
+/** In the tree's own git directory: it goes with the tree. */
+function markOf(tree: Repository, change: string): string {
+  return join(tree.gitDir, `ralph-made-for-${change}`)
 }
 
 async function hasUncommitted(git: Git, folder: string): Promise<boolean> {

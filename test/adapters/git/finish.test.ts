@@ -305,6 +305,28 @@ describe('a work tree of its own', () => {
     expect(branches(w)).not.toContain('ralph/demo')
   })
 
+  it('G28: a work tree that ralph did not make for this change is refused; its own is used again', async () => {
+    const w = world()
+    w.git('worktree', 'add', '-q', '../mine', '-b', 'mine')
+    w.git('worktree', 'add', '-q', '--detach', '../loose')
+    for (const dir of ['../mine', '../loose']) {
+      await expect(addWorktree(w.gitPort, { change: 'demo', dir })).rejects.toMatchObject({
+        exitCode: 2,
+        code: 'usage',
+      })
+    }
+    const first = await addWorktree(w.gitPort, { change: 'demo' })
+    expect(await addWorktree(w.gitPort, { change: 'demo' })).toEqual(first)
+    const checkpoints = w.checkpoints('branch', { git: w.gitPort.at(first.repository), home: w.gitPort })
+    await checkpoints.start('start')
+    expect(await addWorktree(w.gitPort, { change: 'demo' })).toEqual(first)
+    await checkpoints.finish('cleanup')
+    expect(await addWorktree(w.gitPort, { change: 'demo' })).toEqual(first)
+    await expect(
+      addWorktree(w.gitPort, { change: 'other', dir: first.repository.worktree }),
+    ).rejects.toMatchObject({ exitCode: 2 })
+  })
+
   it('refuses to carry the work over changes of the user', async () => {
     const w = world()
     const { repository } = await addWorktree(w.gitPort, {
