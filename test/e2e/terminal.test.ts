@@ -131,4 +131,13 @@ describe('on a terminal', () => {
     expect((await screen.exited).exitCode).toBe(0)
     expect(at.state()).toMatchObject({ status: 'done', done_criteria: 'manual' })
   })
+
+  test('--no-tui: lines and title, but no live line', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const screen = terminal(at, loop(goodAgent, '--no-tui --on-complete keep'))
+    expect((await screen.exited).exitCode).toBe(0)
+    expect(screen.raw()).toContain('checkpoint: 1')
+    expect(screen.raw()).toContain('Ralph: demo [1/4]')
+    expect(screen.raw()).not.toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/)
+  })
 })

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import type { LoadedConfig, RawFlags } from '../../config/load.ts'
 import { RalphError } from '../../core/error.ts'
+import type { Config } from '../../config/options.ts'
 import type { App, LoopEnd, LoopRequest } from '../app.ts'
 import { isTerminal } from '../io.ts'
 import { humanAt } from '../print/choice.ts'
@@ -64,7 +65,7 @@ async function perform(
   settings: LoadedConfig,
   work: (request: Omit<LoopRequest, 'change'>) => Promise<LoopEnd>,
 ): Promise<void> {
-  const printer = printerFor(context, settings.config.json)
+  const printer = printerFor(context, settings.config)
   const human = humanAt({ ...context.io, isQuiet: settings.config.json, before: () => printer.pause() })
   try {
     const { exitCode, note } = await work({
@@ -81,8 +82,8 @@ async function perform(
   }
 }
 
-function printerFor({ io }: Context, json: boolean): Printer {
+function printerFor({ io }: Context, { json, no_tui: isPlain }: Pick<Config, 'json' | 'no_tui'>): Printer {
   if (json) return jsonPrinter(io.stdout, io.stderr)
   if (!isTerminal(io.stdout) || io.env['TERM'] === 'dumb') return plainPrinter(io)
-  return terminalPrinter({ ...io, now: () => performance.now() })
+  return terminalPrinter({ ...io, now: () => performance.now(), isLive: !isPlain })
 }

@@ -11,9 +11,18 @@ export interface TerminalOptions extends Pick<Io, 'stdout' | 'stderr' | 'env'> {
   /** Monotonic milliseconds. */
   readonly now: () => number
   readonly frameMs?: number
+  /** `--no-tui`: lines and the title, but no live line. */
+  readonly isLive?: boolean
 }
 
-export function terminalPrinter({ stdout, stderr, env, now, frameMs = 100 }: TerminalOptions): Printer {
+export function terminalPrinter({
+  stdout,
+  stderr,
+  env,
+  now,
+  frameMs = 100,
+  isLive = true,
+}: TerminalOptions): Printer {
   const lines = createLines({ stdout, stderr, env })
   const paint = paintFor(stdout, env)
   let live = idleLive
@@ -32,6 +41,7 @@ export function terminalPrinter({ stdout, stderr, env, now, frameMs = 100 }: Ter
     return `\r${rowsUp > 0 ? `\u001B[${String(rowsUp)}A` : ''}\u001B[J`
   }
   const draw = (): string => {
+    if (!isLive) return ''
     const text = liveText(live, { frame, nowMs: now(), columns: columns() })
     shownWidth = widthOf(text)
     return shownWidth === 0 ? '' : paint.cyan(text)
@@ -73,7 +83,7 @@ export function terminalPrinter({ stdout, stderr, env, now, frameMs = 100 }: Ter
         pending += attention(`ralph ${event.change_id}: ${event.status}`)
       }
       stdout.write(pending + draw())
-      if (live.busy) timer ??= setInterval(tick, frameMs).unref()
+      if (live.busy && isLive) timer ??= setInterval(tick, frameMs).unref()
       else rest()
     },
     pause: rest,
