@@ -91,7 +91,17 @@ export async function redoStart(room: Room, pending: Pending): Promise<string> {
 async function completeStart(room: Room, commit: string, tree: string): Promise<void> {
   const index = `index-${commit}`
   await installIndex(room.git, join(room.folder, index))
-  await saveSnapshot(room, await look(room), { commit, tree, index, ownIndex: '', earlier: undefined })
+  const fresh = await room.git.list([
+    'diff-tree',
+    '-r',
+    '-z',
+    '--root',
+    '--no-renames',
+    '--no-commit-id',
+    '--name-only',
+    commit,
+  ])
+  await saveSnapshot(room, await look(room), { commit, tree, index, ownIndex: '', earlier: undefined, fresh })
 }
 
 /** Two copies: one to give back at cleanup, one to work with. Returns a commit of what was staged, if anything was. */

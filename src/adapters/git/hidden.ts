@@ -5,6 +5,7 @@ import { lstatIfThere, onDisk } from './files.ts'
 import type { Git } from './git.ts'
 import type { Room } from './room.ts'
 import { exempt } from './scan.ts'
+import { readSettings } from './settings.ts'
 import type { Snapshot } from './snapshot.ts'
 import { joined } from './tree.ts'
 
@@ -70,17 +71,12 @@ export async function filesWithin(
   return { files, left }
 }
 
-/** Where the user's own list of ignored files lies, as configured; empty when it is in its usual place. */
-export async function excludesFile(git: Git): Promise<string> {
-  return await git.line(['config', '--type=path', 'core.excludesFile'], { accept: [1] })
-}
-
 type IsKnownRule = (pattern: string) => boolean
 
 async function rulesOf(git: Git, snapshot: Snapshot, source: string): Promise<IsKnownRule> {
   if (source.endsWith('info/exclude')) return among(snapshot.exclude ?? '')
   if (isAbsolute(source) || !/(^|\/)\.gitignore$/.test(source)) {
-    const isSame = (await excludesFile(git)) === snapshot.excludes_file
+    const isSame = (await readSettings(git)).excludesFile === snapshot.excludes_file
     return () => isSame
   }
   return among((await git.run(['cat-file', 'blob', `${snapshot.tree}:${source}`], { accept: [128] })).out)

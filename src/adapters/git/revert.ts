@@ -6,6 +6,7 @@ import { RalphError } from '../../core/error.ts'
 import { lstatIfThere, moveAway, onDisk, removePath, writeDurably } from './files.ts'
 import { shown } from './git.ts'
 import { hiddenByAgent, holdsExempt } from './hidden.ts'
+import { putBackModes } from './modes.ts'
 import { readIfThere } from './repository.ts'
 import { timeName, type Room } from './room.ts'
 import { exempt, scanEmptyFolders, scanTree } from './scan.ts'
@@ -34,7 +35,7 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
     const wrong = [...scan.changed, ...scan.deleted].filter((path) => !isExempt(path))
     left = [...extra, ...wrong]
     if (round > 0) await settleEmptyFolders(room, snapshot, empty)
-    if (left.length === 0 && round > 0) return
+    if (left.length === 0 && round > 0) return await putBackModes(git, snapshot)
     for (const path of extra) {
       if (path.endsWith('/') && existsSync(onDisk(git.worktree, `${path}.git`)))
         await moveAway(

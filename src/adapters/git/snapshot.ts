@@ -6,11 +6,14 @@ import { RalphError } from '../../core/error.ts'
 import { lstatIfThere, writeDurably } from './files.ts'
 import type { Git } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
+import { readModes } from './modes.ts'
 import { pinTips } from './pins.ts'
 import type { Head, Refs } from './refs.ts'
 import { readIfThere } from './repository.ts'
 import type { Room } from './room.ts'
 import { exempt, type Scan } from './scan.ts'
+import type { Settings } from './settings.ts'
+import { changedPaths } from './tree.ts'
 
 const snapshotSchema = z.object({
   /** Holds the whole tree: tracked and untracked, not ignored. */
@@ -33,6 +36,8 @@ const snapshotSchema = z.object({
   nested: z.array(z.string()),
   /** Hashes under refs/ralph/<change>/pins. */
   pins: z.array(z.string()).default([]),
+  /** Permission bits that git would not bring back. */
+  modes: z.record(z.string(), z.number()).default({}),
 })
 export type Snapshot = z.infer<typeof snapshotSchema>
 
@@ -42,13 +47,21 @@ export interface Sight {
   readonly stashLog: string
   readonly scan: Scan
   readonly empty: readonly string[]
-  readonly excludesFile: string
+  readonly settings: Settings
 }
 
 export async function saveSnapshot(
   room: Room,
   sight: Sight,
-  what: { commit: string; tree: string; index: string; ownIndex: string; earlier: Snapshot | undefined },
+  what: {
+    commit: string
+    tree: string
+    index: string
+    ownIndex: string
+    earlier: Snapshot | undefined
+    /** Paths that became part of the checkpoint just now. */
+    fresh?: readonly string[]
+  },
 ): Promise<Snapshot> {
   const wasKeptOut = exempt([], what.earlier?.ignored ?? [])
   const keptOut = sight.scan.untracked.filter((path) => path.endsWith('/') || wasKeptOut(path))
@@ -63,10 +76,11 @@ export async function saveSnapshot(
     refs: { ...sight.refs.all },
     stash_log: sight.stashLog,
     exclude: exclude?.toString('latin1') ?? null,
-    excludes_file: sight.excludesFile,
+    excludes_file: sight.settings.excludesFile,
     ignored: [...new Set([...sight.scan.ignored, ...keptOut])],
     empty: [...sight.empty],
     pins,
+    modes: await modesFor(room, sight, what),
     nested:
       what.earlier?.tree === what.tree ? what.earlier.nested : await nestedRepositories(room.git, what.tree),
   }
@@ -78,12 +92,25 @@ export async function saveSnapshot(
   return snapshot
 }
 
+async function modesFor(
+  { git }: Room,
+  { scan, settings }: Sight,
+  what: { index: string; tree: string; earlier: Snapshot | undefined; fresh?: readonly string[] },
+): Promise<Record<string, number>> {
+  const seen = [...scan.changed, ...scan.untracked, ...(what.fresh ?? [])]
+  if (settings.fileMode) return readModes(git, [...Object.keys(what.earlier?.modes ?? {}), ...seen], false)
+  return readModes(git, [...(await git.list(['ls-files', '-z'])), ...seen], true)
+}
+
 /** After a checkpoint on the branch: the same surroundings, until `ensure` looks again. */
 export async function advanceSnapshot(room: Room, head: Head, tree: string, refs: Refs): Promise<void> {
   const earlier = await mustSnapshot(room)
   const index = `index-${head.commit}`
   const all = { ...refs.all, [head.ref]: head.commit }
-  const snapshot: Snapshot = { ...earlier, commit: head.commit, tree, head, index, own_index: '', refs: all }
+  const changed = await changedPaths(room.git, earlier.tree, tree)
+  const modes = readModes(room.git, [...Object.keys(earlier.modes), ...changed], false)
+  const surroundings = { index, own_index: '', refs: all, modes }
+  const snapshot: Snapshot = { ...earlier, commit: head.commit, tree, head, ...surroundings }
   await writeDurably(join(room.folder, 'snapshot.json'), JSON.stringify(snapshot))
 }
 

@@ -1,5 +1,7 @@
 // Agents that destroy on purpose or by mishap what git alone would give up: pruned objects, broken repositories, hidden files.
 import { afterEach, describe, expect, it } from 'vitest'
+import { chmodSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { makeWorld, picture, type Strategy, type World } from './world.ts'
 
 const worlds: World[] = []
@@ -167,4 +169,53 @@ it('G16: a complete attempt that committed an ignored file leaves it out of the 
   await checkpoints.ensure('2')
   await checkpoints.finish('cleanup')
   expect(w.read('.env')).toBe('SECRET')
+})
+
+describe.each<Strategy>(['branch', 'stash'])('what git does not keep of a file (%s)', (strategy) => {
+  const modeOf = (w: World, path: string): string => (statSync(join(w.dir, path)).mode & 0o777).toString(8)
+
+  it('G27: a private file comes back as private as it was', async () => {
+    const w = world()
+    w.write('id_key', 'k', 0o600)
+    const checkpoints = w.checkpoints(strategy)
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    w.write('made.key', 'm', 0o600)
+    await checkpoints.keep(1)
+    await checkpoints.save('1', 'checkpoint: 1')
+    await checkpoints.ensure('2')
+    rmSync(join(w.dir, 'src'), { recursive: true })
+    w.write('src', 'a file where a folder was')
+    await checkpoints.keep(2)
+    await checkpoints.save('2', 'checkpoint: 2')
+    await checkpoints.ensure('3')
+    for (const name of ['id_key', 'made.key']) rmSync(join(w.dir, name))
+    await checkpoints.keep(3)
+    await checkpoints.restore()
+    expect([modeOf(w, 'id_key'), modeOf(w, 'made.key')]).toEqual(['600', '600'])
+  })
+
+  it('G27: executable bits come back where core.fileMode is off', async () => {
+    const w = world()
+    w.git('config', 'core.fileMode', 'false')
+    w.write('un.txt', 'u', 0o755)
+    const checkpoints = w.checkpoints(strategy)
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    rmSync(join(w.dir, 'un.txt'))
+    chmodSync(join(w.dir, 'src/b.txt'), 0o755)
+    await checkpoints.keep(1)
+    await checkpoints.restore()
+    expect([modeOf(w, 'un.txt'), modeOf(w, 'src/b.txt')]).toEqual(['755', '644'])
+  })
+
+  it('G14: uncommitted files that a filter would change are named before the start', async () => {
+    const w = world()
+    w.write('.gitattributes', '*.ipynb filter=nb\n*.id ident\n*.bin filter=lfs\n')
+    w.git('add', '-A')
+    w.git('commit', '-qm', 'attributes')
+    for (const name of ['n.ipynb', 'x.id', 'y.bin', 'plain.txt']) w.write(name, 'x')
+    const { warnings } = await w.checkpoints(strategy).preflight('start')
+    expect(warnings).toEqual([expect.stringMatching(/: n\.ipynb, x\.id$/)])
+  })
 })

@@ -1,0 +1,20 @@
+// The few settings of the repository that decide what git sees of the work tree.
+import type { Git } from './git.ts'
+
+export interface Settings {
+  /** Where the user's own list of ignored files lies, as configured; empty when it is in its usual place. */
+  readonly excludesFile: string
+  /** Off: git does not look at executable bits. */
+  readonly fileMode: boolean
+}
+
+export async function readSettings(git: Git): Promise<Settings> {
+  const asked = ['config', '-z', '--get-regexp', '^core\\.(excludesfile|filemode)$']
+  const { out } = await git.run(asked, { accept: [1] })
+  const pairs = out.split('\0').map((entry) => [entry.split('\n')[0], entry.split('\n').slice(1).join('\n')])
+  const last = (key: string): string | undefined => pairs.findLast(([name]) => name === key)?.[1]
+  return {
+    excludesFile: last('core.excludesfile') ?? '',
+    fileMode: !/^(false|no|off|0)$/i.test(last('core.filemode') ?? ''),
+  }
+}
