@@ -117,7 +117,7 @@ async function planHere(
   if (!isOnBranch && !isAtOrigin) throw elsewhere(room, origin)
   const plan = { tip, time: timeName(room), head: { ref: origin.ref, commit: now } }
   if (isOnBranch && now === origin.commit) {
-    const index = await giveBackIndex(room, origin, touched)
+    const index = await giveBackIndex(room, now, touched)
     return { ...plan, from: '', to: '', index }
   }
   const base = origin.commit === '' ? await emptyTree(git) : await treeOf(git, origin.commit)
@@ -127,18 +127,22 @@ async function planHere(
   const from = isOnBranch ? theirs : ours
   await refuseOverwrite(git, from, to, () => false)
   if (!isOnBranch) return { tip, time: plan.time, from, to, index: 'as_is' }
-  await git.run(['read-tree', now], { index: join(room.folder, 'finish-index') })
-  return { ...plan, from, to, index: 'prepared' }
+  const moved = await changedPaths(git, base, now)
+  const index = await giveBackIndex(room, now, [...new Set([...touched, ...moved])])
+  return { ...plan, from, to, index }
 }
 
-/** The user's own index again, except for what the loop has touched: that is unstaged. */
-async function giveBackIndex(room: Room, origin: Origin, touched: readonly string[]): Promise<Plan['index']> {
+/** The user's own index again, except for what the loop or the branch's move has touched: that is as in `now`, unstaged. */
+async function giveBackIndex(room: Room, now: string, touched: readonly string[]): Promise<Plan['index']> {
   const { git } = room
   const index = join(room.folder, 'finish-index')
-  if (!(await copyIndex(join(room.folder, 'user-index'), index))) return 'none'
+  if (!(await copyIndex(join(room.folder, 'user-index'), index))) {
+    if (now === '') return 'none'
+    await git.run(['read-tree', now], { index })
+    return 'prepared'
+  }
   if (touched.length === 0) return 'prepared'
-  const entries =
-    origin.commit === '' ? [] : await git.list(['ls-tree', '-r', '-z', '--full-tree', origin.commit])
+  const entries = now === '' ? [] : await git.list(['ls-tree', '-r', '-z', '--full-tree', now])
   const wanted = new Set(touched)
   const back = entries.filter((entry) => wanted.has(entry.slice(entry.indexOf('\t') + 1)))
   await git.run(['update-index', '--force-remove', '-z', '--stdin'], { index, input: joined(touched) })

@@ -127,6 +127,18 @@ describe('cleanup', () => {
     expect([w.read('a.txt'), w.read('src/b.txt')]).toEqual(['loop\n', 'moved\n'])
   })
 
+  it('G15: the original branch moved: what was staged and touched by neither side is staged again', async () => {
+    const w = copyWorld(dirty)
+    worlds.push(w)
+    const before = picture(w)
+    const checkpoints = await loop(w)
+    moveMain(w, 'run.sh', 'moved\n')
+    await checkpoints.finish('cleanup')
+    expect(picture(w).status).toBe(`${before.status}?? work.txt\0`)
+    expect(w.git('show', ':a.txt')).toBe('one\nstaged\n')
+    expect([w.git('show', ':run.sh'), w.read('run.sh')]).toEqual(['moved\n', 'moved\n'])
+  })
+
   it('G13: the original branch moved with a conflict: nothing is touched', async () => {
     const w = world()
     const checkpoints = await loop(w, () => w.write('a.txt', 'loop\n'))
