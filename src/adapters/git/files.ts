@@ -1,6 +1,7 @@
 // Files of the work tree by git's byte-exact names, and durable writes for ralph's own.
 import { chmod, cp, lstat, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { lstatSync, type Dirent, type Stats } from 'node:fs'
 
 /** A path as git gave it (latin1: one char per byte) made absolute for the file system. */
 export function onDisk(worktree: string, path: string): Buffer {
@@ -24,7 +25,8 @@ export async function writeDurably(file: string, content: string | Uint8Array): 
 export async function emptyFolders(worktree: string, folders: readonly string[]): Promise<string[]> {
   const found: string[] = []
   for (const folder of folders) {
-    const entries = await readdir(onDisk(worktree, folder), { withFileTypes: true, encoding: 'buffer' })
+    const entries = await entriesOf(onDisk(worktree, folder))
+    if (entries === undefined) continue
     const names = entries.map((entry) => ({
       name: entry.name.toString('latin1'),
       isFolder: entry.isDirectory(),
@@ -35,6 +37,16 @@ export async function emptyFolders(worktree: string, folders: readonly string[])
     found.push(...(await emptyFolders(worktree, below)))
   }
   return found
+}
+
+/** One that cannot be looked into counts as full. */
+async function entriesOf(folder: Buffer): Promise<Dirent<Buffer>[] | undefined> {
+  try {
+    return await readdir(folder, { withFileTypes: true, encoding: 'buffer' })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') return undefined
+    throw error
+  }
 }
 
 /** Removes a file or folder, then the folders above it that became empty, as git does. */
@@ -74,6 +86,17 @@ export async function lstatIfThere(
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    throw error
+  }
+}
+
+/** For thousands of files at a time: the synchronous call is ten times as fast. */
+export function lstatNow(worktree: string, path: string): Stats | undefined {
+  try {
+    return lstatSync(onDisk(worktree, path), { throwIfNoEntry: false })
+  } catch (error) {
+    // Its folder is a file now.
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined
     throw error
   }
 }

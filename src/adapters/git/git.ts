@@ -26,6 +26,8 @@ interface GitAnswer {
   /** One char per byte (latin1), so that no file name is ever damaged by decoding. */
   readonly out: string
   readonly code: number
+  /** What it warned of. */
+  readonly said: string
 }
 
 export interface Git extends Repository {
@@ -67,7 +69,7 @@ export function gitIn(repository: Repository, settings: GitSettings): Git {
       result.exitCode === 0 ||
       (result.exitCode !== undefined && options.accept?.includes(result.exitCode))
     ) {
-      return { out: result.stdout.toString('latin1'), code: result.exitCode }
+      return { out: result.stdout.toString('latin1'), code: result.exitCode, said: result.stderr }
     }
     throw gitError(args, result, settings.timeoutMs)
   }

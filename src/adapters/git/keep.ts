@@ -5,10 +5,11 @@ import { shown, type Git } from './git.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { copyIndex } from './index-file.ts'
 import { autostashes, endOperations, operationsInProgress } from './operations.ts'
+import { scanUnlocked } from './locked.ts'
 import { missingObjects } from './pins.ts'
 import { compareRefs, foreignMoves, moveRefs, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
 import type { Room } from './room.ts'
-import { exempt, scanTree } from './scan.ts'
+import { exempt } from './scan.ts'
 import type { Snapshot } from './snapshot.ts'
 import { putBackStashes, readStashLog, stashEntries, type StashEntry } from './stash-list.ts'
 import { clearStaleLocks } from './stale-locks.ts'
@@ -119,7 +120,7 @@ export async function attemptTree(
 ): Promise<{ tree: string; nested: readonly string[]; ignored: readonly string[] }> {
   const index = attemptIndex(room)
   await copyIndex(join(room.folder, snapshot.index), index)
-  const scan = await scanTree(room.git, { index, ignored: true })
+  const scan = await scanUnlocked(room.git, { index })
   const written = await writeTree(room.git, index, scan, exempt(room.protectedPaths, snapshot.ignored))
   return { ...written, ignored: scan.ignored }
 }

@@ -1,7 +1,6 @@
 // Permissions that git does not keep: those of private files, and every one where `core.fileMode` is off.
-import { lstatSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
-import { lstatIfThere, onDisk } from './files.ts'
+import { lstatIfThere, lstatNow, onDisk } from './files.ts'
 import type { Git } from './git.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -25,14 +24,7 @@ export async function putBackModes(git: Git, { modes }: Snapshot): Promise<void>
   }
 }
 
-/** Thousands of files may be untracked: the synchronous call is ten times as fast. */
 function modeOf(git: Git, path: string): number | undefined {
-  try {
-    const stat = lstatSync(onDisk(git.worktree, path), { throwIfNoEntry: false })
-    return stat?.isFile() === true ? stat.mode & 0o777 : undefined
-  } catch (error) {
-    // Its folder is a file now.
-    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined
-    throw error
-  }
+  const stat = lstatNow(git.worktree, path)
+  return stat?.isFile() === true ? stat.mode & 0o777 : undefined
 }

@@ -8,6 +8,7 @@ import { RalphError } from '../../core/error.ts'
 import { lstatIfThere } from './files.ts'
 import { shown, type Git } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
+import { refuseLocked } from './locked.ts'
 import { operationsInProgress } from './operations.ts'
 import type { Refs } from './refs.ts'
 import { exempt, type Scan } from './scan.ts'
@@ -32,6 +33,7 @@ export async function refuseState(git: Git, scan: Scan): Promise<void> {
       halfDone.length > 0 ? `a ${halfDone.join(' and a ')} is in progress` : 'there are unmerged files'
     throw refusal(`${what} in ${git.worktree}`, 'Finish it or abort it first (`git status` says how).')
   }
+  refuseLocked(git, scan)
   await refuseFlaggedEdits(git)
 }
 

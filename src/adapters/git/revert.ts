@@ -6,10 +6,11 @@ import { RalphError } from '../../core/error.ts'
 import { lstatIfThere, moveAway, onDisk, removePath, writeDurably } from './files.ts'
 import { shown } from './git.ts'
 import { hiddenByAgent, holdsExempt } from './hidden.ts'
+import { scanUnlocked } from './locked.ts'
 import { putBackModes } from './modes.ts'
 import { readIfThere } from './repository.ts'
 import { timeName, type Room } from './room.ts'
-import { exempt, scanEmptyFolders, scanTree } from './scan.ts'
+import { exempt, scanEmptyFolders } from './scan.ts'
 import { excludeFile, nestedRepositories, type Snapshot } from './snapshot.ts'
 import { joined } from './tree.ts'
 
@@ -19,12 +20,13 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
   const index = join(room.folder, snapshot.index)
   const isExempt = exempt(room.protectedPaths, snapshot.ignored)
   await putBackExclude(room, snapshot)
+  // Before git looks: a repository that goes away under it makes it fail.
+  await removeNested(room, snapshot)
   let left: string[] = []
   for (let round = 0; round < 5; round += 1) {
     const [scan, empty] = await Promise.all([
-      scanTree(git, { index, ignored: true }),
+      scanUnlocked(git, { index }),
       round > 0 ? scanEmptyFolders(git, index) : [],
-      round > 0 ? undefined : removeNested(room, snapshot),
     ])
     // Once the checkpoint's own rules are back in place, git says exactly what the agent's rules still hide.
     const hidden = round > 0 ? await hiddenByAgent(room, snapshot, scan.ignored) : []

@@ -13,16 +13,19 @@ export interface Scan {
   /** Paths whose index entry differs from HEAD. */
   readonly staged: readonly string[]
   readonly unmerged: readonly string[]
+  /** Folders that git could not look into. */
+  readonly locked: readonly string[]
 }
 
 export async function scanTree(git: Git, options: { index?: string; ignored?: boolean } = {}): Promise<Scan> {
   const flags = ['--porcelain=v1', '-z', '--untracked-files=all', '--no-renames', '--ignore-submodules=none']
   const ignored = options.ignored === true ? ['--ignored=matching'] : []
-  const records = await git.list(['status', ...flags, ...ignored], {
+  const { out, said } = await git.run(['status', ...flags, ...ignored], {
     ...(options.index !== undefined && { index: options.index }),
   })
+  const records = out.split('\0').filter((record) => record !== '')
   const scan = { changed: [], deleted: [], untracked: [], ignored: [], staged: [], unmerged: [] } as Record<
-    keyof Scan,
+    Exclude<keyof Scan, 'locked'>,
     string[]
   >
   for (const record of records) {
@@ -37,7 +40,8 @@ export async function scanTree(git: Git, options: { index?: string; ignored?: bo
       if (state[0] !== ' ') scan.staged.push(path)
     }
   }
-  return scan
+  const locked = [...said.matchAll(/could not open directory '(.+)': Permission denied/g)]
+  return { ...scan, locked: locked.map(([, folder = '']) => Buffer.from(folder).toString('latin1')) }
 }
 
 /** Folders that hold nothing: git knows none of them, so a revert has to. The index must not name files that are gone. */

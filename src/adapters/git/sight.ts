@@ -1,4 +1,5 @@
 // Everything a checkpoint has to know of the repository now, asked of git once and side by side.
+import { refuseLocked } from './locked.ts'
 import { operationsInProgress } from './operations.ts'
 import { readRefs } from './refs.ts'
 import type { Room } from './room.ts'
@@ -15,6 +16,7 @@ export async function look(room: Room, index?: string): Promise<Sight> {
     scanEmptyFolders(room.git),
     readSettings(room.git),
   ])
+  refuseLocked(room.git, scan)
   return { refs, stashLog, scan, empty, settings }
 }
 

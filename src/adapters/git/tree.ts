@@ -1,6 +1,6 @@
 // Turns the work tree as it is into a git tree, without the user's index and without anything that must stay out.
 import { RalphError } from '../../core/error.ts'
-import { onDisk } from './files.ts'
+import { lstatNow, onDisk } from './files.ts'
 import type { Git } from './git.ts'
 import type { Scan } from './scan.ts'
 
@@ -18,12 +18,14 @@ export async function writeTree(
   isExempt: (path: string) => boolean,
 ): Promise<WrittenTree> {
   const isOurs = (path: string): boolean => !isExempt(path)
-  const deleted = scan.deleted.filter(isOurs)
+  // A pipe or a device in the place of a file: git can only hold that the file is gone.
+  const special = scan.changed.filter((path) => isSpecial(git, path))
+  const deleted = [...scan.deleted, ...special].filter(isOurs)
   const others = scan.untracked.filter(isOurs)
   const nested = others.filter((path) => path.endsWith('/'))
   const inside = await Promise.all(nested.map((folder) => filesOf(git, folder)))
   const present = [
-    ...scan.changed.filter(isOurs),
+    ...scan.changed.filter((path) => isOurs(path) && !special.includes(path)),
     ...others.filter((path) => !path.endsWith('/')),
     ...inside.flat(),
   ]
@@ -76,6 +78,11 @@ export async function emptyTree(git: Git): Promise<string> {
 
 export function joined(paths: readonly string[]): Buffer {
   return Buffer.from(paths.map((path) => `${path}\0`).join(''), 'latin1')
+}
+
+function isSpecial(git: Git, path: string): boolean {
+  const stat = lstatNow(git.worktree, path)
+  return stat !== undefined && !stat.isFile() && !stat.isSymbolicLink() && !stat.isDirectory()
 }
 
 async function filesOf(git: Git, folder: string): Promise<string[]> {

@@ -8,6 +8,7 @@ import type { EventBody, LoopEvent } from '../../../src/core/event.ts'
 import type { Checkpoints } from '../../../src/ports.ts'
 
 export const killable = {
+  preflight: (checkpoints: Checkpoints) => checkpoints.preflight('start'),
   start: (checkpoints: Checkpoints) => checkpoints.start('start'),
   ensure: (checkpoints: Checkpoints) => checkpoints.ensure('1'),
   keep: (checkpoints: Checkpoints) => checkpoints.keep(1),
