@@ -4,6 +4,7 @@ import type { KeptAttempt } from '../../ports.ts'
 import { shown, type Git } from './git.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { copyIndex } from './index-file.ts'
+import { mendRepository } from './mend.ts'
 import { autostashes, endOperations, operationsInProgress } from './operations.ts'
 import { scanUnlocked } from './locked.ts'
 import { missingObjects } from './pins.ts'
@@ -19,6 +20,7 @@ import { commitTree, isAncestor, joined, writeTree } from './tree.ts'
 export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Promise<KeptAttempt> {
   const { git } = room
   const ref = `${room.refs}/attempts/${n}`
+  const mended = await mendRepository(room, snapshot)
   const locks = await clearStaleLocks(room, snapshot.head.ref)
   const [now, log, earlier, stashed] = await Promise.all([
     readRefs(git),
@@ -102,6 +104,7 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
   ]
   const warnings = [
     ...told(room, changes, stashes, halfDone, aside),
+    ...mended,
     ...lost,
     ...stale,
     ...nested.map(nestedWarning),

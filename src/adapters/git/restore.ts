@@ -1,6 +1,7 @@
 // Back to exactly the snapshot: refs, HEAD, half-done operations, files, index; in this order, each step repeatable.
 import { join } from 'node:path'
 import { installIndex } from './index-file.ts'
+import { mendRepository } from './mend.ts'
 import { endOperations } from './operations.ts'
 import { foreignMoves, moveRefs, readRefs, setHead } from './refs.ts'
 import { revertTree } from './revert.ts'
@@ -9,6 +10,7 @@ import type { Snapshot } from './snapshot.ts'
 
 export async function restoreSnapshot(room: Room, snapshot: Snapshot): Promise<void> {
   const { git } = room
+  await mendRepository(room, snapshot)
   const { created } = await room.memory()
   const refs = await readRefs(git)
   const others = foreignMoves(git)

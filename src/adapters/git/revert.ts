@@ -11,7 +11,7 @@ import { putBackModes } from './modes.ts'
 import { readIfThere } from './repository.ts'
 import { timeName, type Room } from './room.ts'
 import { exempt, scanEmptyFolders } from './scan.ts'
-import { excludeFile, nestedRepositories, type Snapshot } from './snapshot.ts'
+import { attributesFile, excludeFile, nestedRepositories, type Snapshot } from './snapshot.ts'
 import { joined } from './tree.ts'
 
 /** Idempotent. Each round may bring to light what an edited .gitignore hid in the round before. */
@@ -19,7 +19,8 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
   const { git } = room
   const index = join(room.folder, snapshot.index)
   const isExempt = exempt(room.protectedPaths, snapshot.ignored)
-  await putBackExclude(room, snapshot)
+  await putBackInfo(excludeFile(git), snapshot.exclude)
+  await putBackInfo(attributesFile(git), snapshot.attributes)
   // Before git looks: a repository that goes away under it makes it fail.
   await removeNested(room, snapshot)
   let left: string[] = []
@@ -64,12 +65,11 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
   )
 }
 
-async function putBackExclude(room: Room, snapshot: Snapshot): Promise<void> {
-  const file = excludeFile(room.git)
+async function putBackInfo(file: string, before: string | null | undefined): Promise<void> {
   const now = (await readIfThere(file))?.toString('latin1') ?? null
-  if (now === snapshot.exclude) return
-  if (snapshot.exclude === null) await rm(file, { force: true })
-  else await writeDurably(file, Buffer.from(snapshot.exclude, 'latin1'))
+  if (before === undefined || now === before) return
+  if (before === null) await rm(file, { force: true })
+  else await writeDurably(file, Buffer.from(before, 'latin1'))
 }
 
 async function removeNested(room: Room, snapshot: Snapshot): Promise<void> {

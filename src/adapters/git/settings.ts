@@ -6,15 +6,18 @@ export interface Settings {
   readonly excludesFile: string
   /** Off: git does not look at executable bits. */
   readonly fileMode: boolean
+  /** What says where the work tree is. */
+  readonly place: string
 }
 
 export async function readSettings(git: Git): Promise<Settings> {
-  const asked = ['config', '-z', '--get-regexp', '^core\\.(excludesfile|filemode)$']
+  const asked = ['config', '-z', '--get-regexp', '^core\\.(excludesfile|filemode|bare|worktree)$']
   const { out } = await git.run(asked, { accept: [1] })
   const pairs = out.split('\0').map((entry) => [entry.split('\n')[0], entry.split('\n').slice(1).join('\n')])
   const last = (key: string): string | undefined => pairs.findLast(([name]) => name === key)?.[1]
   return {
     excludesFile: last('core.excludesfile') ?? '',
+    place: `${last('core.bare') ?? ''} ${last('core.worktree') ?? ''}`,
     fileMode: !/^(false|no|off|0)$/i.test(last('core.filemode') ?? ''),
   }
 }

@@ -28,6 +28,11 @@ const snapshotSchema = z.object({
   stash_log: z.string(),
   /** Bytes of info/exclude; null when there is none. */
   exclude: z.string().nullable(),
+  /** Bytes of info/attributes, likewise. */
+  attributes: z.string().nullable().optional(),
+  /** Bytes of the repository's settings, and what they say of the work tree's place. */
+  config: z.string().optional(),
+  place: z.string().default(''),
   /** The setting `core.excludesFile`. */
   excludes_file: z.string().default(''),
   ignored: z.array(z.string()),
@@ -65,7 +70,8 @@ export async function saveSnapshot(
 ): Promise<Snapshot> {
   const wasKeptOut = exempt([], what.earlier?.ignored ?? [])
   const keptOut = sight.scan.untracked.filter((path) => path.endsWith('/') || wasKeptOut(path))
-  const exclude = await readIfThere(excludeFile(room.git))
+  const files = [excludeFile, attributesFile, configFile].map((file) => readIfThere(file(room.git)))
+  const [exclude, attributes, config] = (await Promise.all(files)).map((bytes) => bytes?.toString('latin1'))
   const pins = await pinTips(room, sight.refs.all, sight.stashLog, what.earlier?.pins ?? [])
   const snapshot: Snapshot = {
     commit: what.commit,
@@ -75,7 +81,10 @@ export async function saveSnapshot(
     own_index: what.ownIndex,
     refs: { ...sight.refs.all },
     stash_log: sight.stashLog,
-    exclude: exclude?.toString('latin1') ?? null,
+    exclude: exclude ?? null,
+    attributes: attributes ?? null,
+    ...(config !== undefined && { config }),
+    place: sight.settings.place,
     excludes_file: sight.settings.excludesFile,
     ignored: [...new Set([...sight.scan.ignored, ...keptOut])],
     empty: [...sight.empty],
@@ -141,6 +150,14 @@ export async function snapshotIndex(room: Room, commit: string, from = realIndex
 
 export function excludeFile(git: Git): string {
   return join(git.gitCommonDir, 'info', 'exclude')
+}
+
+export function attributesFile(git: Git): string {
+  return join(git.gitCommonDir, 'info', 'attributes')
+}
+
+export function configFile(git: Git): string {
+  return join(git.gitCommonDir, 'config')
 }
 
 /** `git status` is blind to a `.git` in a folder that has tracked files, and to files in an empty submodule (`sub/`). */

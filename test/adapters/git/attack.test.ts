@@ -285,3 +285,40 @@ describe.each<Strategy>(['branch', 'stash'])('what cannot be read (%s)', (strate
     expect(picture(w)).toEqual(before)
   })
 })
+
+describe.each<Strategy>(['branch', 'stash'])('an agent that breaks the repository (%s)', (strategy) => {
+  it.each<[string, (w: World) => void]>([
+    ['core.bare', (w) => w.git('config', 'core.bare', 'true')],
+    ['core.worktree', (w) => w.git('config', 'core.worktree', '/nowhere')],
+    ['the settings', (w) => w.write('.git/config', 'garbage ][')],
+    ['the index', (w) => w.write('.git/index', 'garbage')],
+    ['HEAD', (w) => w.write('.git/HEAD', 'garbage')],
+    ['HEAD, removed', (w) => rmSync(join(w.dir, '.git/HEAD'))],
+    [
+      'the attributes',
+      (w) => {
+        w.git('config', 'filter.up.clean', 'tr a-z A-Z')
+        w.write('.git/info/attributes', '*.txt filter=up\n')
+        w.write('.gitattributes', '*.txt filter=up\n')
+      },
+    ],
+  ])(
+    'G14: %s: the attempt is kept, the revert is exact, and plain git works again',
+    async (_what, breaks) => {
+      const w = world()
+      w.write('mine.txt', 'mine')
+      const checkpoints = w.checkpoints(strategy)
+      await checkpoints.start('start')
+      await checkpoints.ensure('1')
+      const before = picture(w)
+      w.write('work.md', 'w')
+      breaks(w)
+      const kept = await checkpoints.keep(1)
+      expect(w.git('show', `${kept.ref}:work.md`)).toBe('w')
+      await checkpoints.restore()
+      expect(picture(w)).toEqual(before)
+      expect(w.git('rev-parse', '--show-toplevel').trim()).toBe(w.dir)
+      await checkpoints.ensure('1')
+    },
+  )
+})
