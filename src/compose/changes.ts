@@ -66,7 +66,7 @@ export async function promptFor(
   return opened.spec.prompt({
     storyId: story.id,
     attempt: attemptsUsed(run.state, story.id) + 1,
-    attempts: config.max_retries + 1,
+    attempts: retriesOf(run, config) + 1,
     ...(failure?.storyId === story.id && { previousFailure: failure.reason }),
     ...(feedback !== undefined && { feedback }),
   })
@@ -85,4 +85,10 @@ export async function learningsOf(
   const name = change ?? (await must(site, undefined)).change
   const path = pathsOf(site, name).learnings
   return { path, text: await readLearnings(path) }
+}
+
+/** An unfinished run goes on with its own number of retries. */
+function retriesOf({ state }: KnownRun, config: Config): number {
+  const own = state.status === 'done' ? undefined : state.settings?.max_retries
+  return own ?? config.max_retries
 }
