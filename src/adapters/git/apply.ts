@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { lstatIfThere, parentOf, removePath } from './files.ts'
-import { shown, type Git } from './git.ts'
+import { named, type Git } from './git.ts'
 import { exempt, scanTree } from './scan.ts'
 import { commitTree, joined } from './tree.ts'
 
@@ -19,7 +19,7 @@ export async function mergeTrees(git: Git, base: string, ours: string, theirs: s
   const { out, code } = await git.run(args, { accept: [1] })
   const [tree = '', ...conflicts] = out.split('\0').filter((item) => item !== '')
   if (code === 0) return tree
-  throw conflict('the original branch and the loop changed the same lines', conflicts)
+  throw conflict('the original branch and the loop changed the same lines', conflicts, finishHint)
 }
 
 /** Refuses if one of the paths holds something that is not in `from`: it would be overwritten. */
@@ -28,6 +28,7 @@ export async function refuseOverwrite(
   from: string,
   to: string,
   isExpected: (path: string) => boolean,
+  hint = finishHint,
 ): Promise<void> {
   const [changes, scan] = await Promise.all([differences(git, from, to), scanTree(git)])
   const dirty = new Set(
@@ -43,7 +44,8 @@ export async function refuseOverwrite(
     )
       inTheWay.push(path)
   }
-  if (inTheWay.length > 0) throw conflict(`uncommitted changes in ${git.worktree} are in the way`, inTheWay)
+  if (inTheWay.length > 0)
+    throw conflict(`uncommitted changes in ${git.worktree} are in the way`, inTheWay, hint)
 }
 
 /** Idempotent: writes and removes exactly the paths that differ, whatever state a kill left them in. */
@@ -83,10 +85,13 @@ function above(path: string): string[] {
   return parents
 }
 
-function conflict(what: string, paths: readonly string[]): RalphError {
-  const names = paths.slice(0, 10).map(shown).join(', ')
+const finishHint =
+  'Nothing was touched. Commit or move your changes, or merge the ralph branch by hand, then run `ralph finish` again.'
+
+function conflict(what: string, paths: readonly string[], hint: string): RalphError {
+  const names = paths.slice(0, 10).map(named).join(', ')
   return new RalphError('finish_conflict', `${what}: ${names}`, {
-    hint: 'Nothing was touched. Commit or move your changes, or merge the ralph branch by hand, then run `ralph finish` again.',
+    hint,
     exitCode: 1,
   })
 }

@@ -64,7 +64,8 @@ export async function restoreAttempt(
   const { head } = await readRefs(git)
   const from = await git.line(['rev-parse', `${head.commit || base}^{tree}`])
   const to = await git.line(['rev-parse', `${commit}^{tree}`])
-  await refuseOverwrite(git, from, to, () => false)
+  const hint = `Nothing was touched. Commit or move your changes first, or look at the attempt elsewhere: \`ralph restore ${n} --to DIR\`.`
+  await refuseOverwrite(git, from, to, () => false, hint)
   await applyTrees(git, folder, from, to, options.protectedPaths)
   return git.worktree
 }

@@ -35,7 +35,11 @@ export async function finishBranch(room: Room, choice: 'cleanup' | 'keep' | 'lat
   const tip = refs.all[`refs/heads/${branch}`] ?? memory.checkpoint
   const { origin, initial } = memory.origin === undefined ? await forgotten(room, refs) : memory
   if (tip === undefined || origin === undefined || initial === undefined) {
-    return { message: `nothing is left to finish for ${room.change}`, userPaths: [], loopPaths: [] }
+    const message =
+      memory.cleaned === undefined
+        ? `nothing is left to finish for ${room.change}`
+        : `the cleanup of ${room.change} is complete, nothing is left to finish; its commits are archived as ${room.refs}/archive/${memory.cleaned}`
+    return { message, userPaths: [], loopPaths: [] }
   }
   const base = origin.commit === '' ? await emptyTree(git) : origin.commit
   const [loopPaths, startPaths] = await Promise.all([
@@ -49,7 +53,11 @@ export async function finishBranch(room: Room, choice: 'cleanup' | 'keep' | 'lat
   }
   if (choice !== 'cleanup') {
     const where =
-      refs.head.ref === `refs/heads/${branch}` ? 'you are on it' : `\`git switch ${branch}\` takes you there`
+      room.home !== undefined
+        ? `in the work tree ${git.worktree}`
+        : refs.head.ref === `refs/heads/${branch}`
+          ? 'you are on it'
+          : `\`git switch ${branch}\` takes you there`
     const message = `the work is on ${branch} (${where}); \`ralph finish ${room.change} --cleanup\` brings it back to ${nameOf(origin)}`
     return { message, ...report }
   }

@@ -82,9 +82,16 @@ export function gitIn(repository: Repository, settings: GitSettings): Git {
   }
 }
 
-/** For people: a path as git gave it, decoded. */
+/** A path as git gave it, decoded. */
 export function shown(path: string): string {
   return Buffer.from(path, 'latin1').toString('utf8')
+}
+
+/** For messages: on one line, and without power over a terminal. */
+export function named(path: string): string {
+  const escaped = (char: string): string =>
+    char === '\n' ? '\\n' : `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`
+  return shown(path).replace(/\p{Cc}/gu, escaped)
 }
 
 export function gitEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

@@ -1,7 +1,7 @@
 // Keeps what an attempt left, whole and under refs, and puts every ref back that its agent moved or deleted.
 import { join } from 'node:path'
 import type { KeptAttempt } from '../../ports.ts'
-import { shown, type Git } from './git.ts'
+import { named, type Git } from './git.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { copyIndex } from './index-file.ts'
 import { mendRepository } from './mend.ts'
@@ -93,7 +93,7 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
   const lost = [
     ...(leaked.length > 0
       ? [
-          `the agent committed what git was told to ignore (${leaked.slice(0, 5).map(shown).join(', ')}); its commits are not in the history of the branch, they are kept as ${ref}`,
+          `the agent committed what git was told to ignore (${leaked.slice(0, 5).map(named).join(', ')}); its commits are not in the history of the branch, they are kept as ${ref}`,
         ]
       : []),
     ...(dropped ? ['the agent dropped stash entries; they are back'] : []),
@@ -110,7 +110,7 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
     ...nested.map(nestedWarning),
     ...left.map(
       (path) =>
-        `${shown(path)} is hidden by the agent's own ignore rules and too large to be kept with the attempt`,
+        `${named(path)} is hidden by the agent's own ignore rules and too large to be kept with the attempt`,
     ),
   ]
   return { ref, commit, commits, changed: seen !== snapshot.tree, historyRewritten: isRewritten, warnings }
@@ -226,7 +226,7 @@ function lostRef({ name, from }: { name: string; from: string }): string {
 }
 
 function nestedWarning(folder: string): string {
-  return `${shown(folder)} is a repository of its own; its files were saved as plain files`
+  return `${named(folder)} is a repository of its own; its files were saved as plain files`
 }
 
 function short(name: string): string {

@@ -3,7 +3,7 @@ import { accessSync, constants } from 'node:fs'
 import { chmod } from 'node:fs/promises'
 import { RalphError } from '../../core/error.ts'
 import { lstatNow, onDisk } from './files.ts'
-import { shown, type Git } from './git.ts'
+import { named, type Git } from './git.ts'
 import { scanTree, type Scan } from './scan.ts'
 
 export function refuseLocked(git: Git, scan: Scan): void {
@@ -11,7 +11,7 @@ export function refuseLocked(git: Git, scan: Scan): void {
   if (locked.length === 0) return
   throw new RalphError(
     'repository_state',
-    `what cannot be read cannot be saved: ${locked.slice(0, 5).map(shown).join(', ')} in ${git.worktree}`,
+    `what cannot be read cannot be saved: ${locked.slice(0, 5).map(named).join(', ')} in ${git.worktree}`,
     { hint: 'Make it readable (chmod u+rwX), or have git ignore it. Nothing was touched.', exitCode: 2 },
   )
 }

@@ -34,6 +34,8 @@ export interface Memory {
   readonly isKept?: boolean
   /** The last save, and the checkpoint before it: a save that is asked for again after a crash is this one. */
   readonly saved?: { readonly message: string; readonly commit: string; readonly before: string }
+  /** The name of the archive, after a cleanup. */
+  readonly cleaned?: string
   /** Stories whose retries are used up in this run. */
   readonly usedUp: readonly string[]
 }
@@ -77,6 +79,7 @@ function settled(memory: Memory, pending: Pending): Memory {
     keptHead: _keptHead,
     isKept: _isKept,
     saved: _saved,
+    cleaned: _cleaned,
     ...clean
   } = { ...rest, created: [] }
   const checkpoint = stepOf(pending, 'checkpoint')
@@ -100,7 +103,7 @@ function settled(memory: Memory, pending: Pending): Memory {
     case 'adopt':
       return { ...clean, ...(checkpoint && { checkpoint }) }
     case 'finish':
-      return { ...blank, usedUp: rest.usedUp }
+      return { ...blank, usedUp: rest.usedUp, cleaned: String(pending.data['time']) }
     case 'keep': {
       const head = stepOf(pending, 'head')
       const created = pending.steps.filter((step) => step.startsWith('created ')).map((step) => step.slice(8))

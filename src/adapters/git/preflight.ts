@@ -6,7 +6,7 @@ import { basename, join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { RalphError } from '../../core/error.ts'
 import { lstatIfThere } from './files.ts'
-import { shown, type Git } from './git.ts'
+import { named, shown, type Git } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
 import { refuseLocked } from './locked.ts'
 import { operationsInProgress } from './operations.ts'
@@ -66,16 +66,16 @@ export async function doubtful(git: Git, scan: Scan, globs: readonly string[]): 
   const huge: string[] = []
   for (const path of files) {
     const size = (await lstatIfThere(git.worktree, path.replace(/\/$/, '')))?.size ?? 0
-    if (size > hugeBytes) huge.push(`${shown(path)} (${Math.round(Number(size) / 1e6)} MB)`)
+    if (size > hugeBytes) huge.push(`${named(path)} (${Math.round(Number(size) / 1e6)} MB)`)
   }
-  const secret = files.filter((path) => looksSecret(path.split('/').at(-1) ?? '')).map(shown)
-  const nested = files.filter((path) => path.endsWith('/')).map(shown)
+  const secret = files.filter((path) => looksSecret(path.split('/').at(-1) ?? '')).map(named)
+  const nested = files.filter((path) => path.endsWith('/')).map(named)
   const changed = scan.changed.filter((path) => !isExempt(path))
   const converted = await convertedPaths(git, [...changed, ...files.filter((path) => !path.endsWith('/'))])
   return [
     ...listed(
       'uncommitted files that git converts (filter, ident or encoding in .gitattributes): a revert brings back what git makes of them, not the very bytes; copy them first if they matter',
-      converted.map(shown),
+      converted.map(named),
       5,
     ),
     ...listed(
@@ -115,7 +115,7 @@ async function refuseFlaggedEdits(git: Git): Promise<void> {
   const filled = gitlinks.map(pathOf).filter((path) => existsSync(join(git.worktree, shown(path), '.git')))
   if (filled.length > 0) {
     throw refusal(
-      `submodules with files in them cannot be saved and restored: ${filled.map(shown).join(', ')}`,
+      `submodules with files in them cannot be saved and restored: ${filled.map(named).join(', ')}`,
       'Run with --worktree (submodules stay empty there), or `git submodule deinit` them first.',
     )
   }
@@ -136,7 +136,7 @@ async function refuseFlaggedEdits(git: Git): Promise<void> {
       if (!(isAbsent && skipped.has(path))) edited.push(path)
     }
     if (edited.length === 0) return
-    const names = edited.map(shown).join(', ')
+    const names = edited.map(named).join(', ')
     throw refusal(
       `edits hidden by assume-unchanged or skip-worktree would be lost: ${names}`,
       `Show them to git: \`git update-index --no-assume-unchanged --no-skip-worktree ${names}\`, then commit or undo them.`,
@@ -169,7 +169,7 @@ const hugeBytes = 50e6
 
 function looksSecret(name: string): boolean {
   if (/\.(example|sample|template|dist)$/i.test(name)) return false
-  return /^(\.env(\..*)?|\.netrc|\.npmrc|\.pypirc|id_(rsa|dsa|ecdsa|ed25519)|credentials(\.json)?|.*\.(pem|key|p12|pfx|keystore)|.*secrets?\.(json|ya?ml|txt|env))$/i.test(
+  return /^(\.env(\..*)?|\.netrc|\.npmrc|\.pypirc|id_(rsa|dsa|ecdsa|ed25519)|credentials(\.json)?|.*\.(pem|key|p12|pfx|keystore)|.*secrets?\.(json|ya?ml|txt|env))$/is.test(
     name,
   )
 }

@@ -4,7 +4,7 @@ import { mkdir, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { lstatIfThere, moveAway, onDisk, removePath, writeDurably } from './files.ts'
-import { shown } from './git.ts'
+import { named, shown } from './git.ts'
 import { hiddenByAgent, holdsExempt } from './hidden.ts'
 import { scanUnlocked } from './locked.ts'
 import { putBackModes } from './modes.ts'
@@ -57,7 +57,7 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
   }
   throw new RalphError(
     'checkpoint_failed',
-    `the work tree could not be brought back to its checkpoint; still different: ${left.slice(0, 5).map(shown).join(', ')}`,
+    `the work tree could not be brought back to its checkpoint; still different: ${left.slice(0, 5).map(named).join(', ')}`,
     {
       hint: `Everything is kept: see \`ralph attempts ${room.change}\`. Mend or remove these files, then \`ralph resume\`.`,
       exitCode: 1,

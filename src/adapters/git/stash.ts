@@ -164,9 +164,13 @@ async function restore(room: Room): Promise<{ commit: string }> {
 
 async function finish(room: Room, choice: 'cleanup' | 'keep' | 'later'): Promise<FinishReport> {
   const { git } = room
-  const { origin, initial, checkpoint } = await room.reread()
+  const { origin, initial, checkpoint, cleaned } = await room.reread()
   if (origin === undefined || initial === undefined || checkpoint === undefined) {
-    return { message: `nothing is left to finish for ${room.change}`, userPaths: [], loopPaths: [] }
+    const message =
+      cleaned === undefined
+        ? `nothing is left to finish for ${room.change}`
+        : `${room.change} is finished, nothing is left to do; the work is in the work tree, its last state is archived as ${room.refs}/archive/${cleaned}`
+    return { message, userPaths: [], loopPaths: [] }
   }
   const [loopPaths, startPaths] = await Promise.all([
     changedPaths(git, initial, checkpoint),

@@ -322,3 +322,10 @@ describe.each<Strategy>(['branch', 'stash'])('an agent that breaks the repositor
     },
   )
 })
+
+it('G27: a name with control characters is told on one line, escaped', async () => {
+  const w = world()
+  w.write('new\nline\u001b[31m.pem', 'x')
+  const { warnings } = await w.checkpoints().preflight('start')
+  expect(warnings).toEqual([expect.stringMatching(/: new\\nline\\x1b\[31m\.pem$/)])
+})

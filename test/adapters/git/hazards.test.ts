@@ -374,6 +374,7 @@ describe('attempts', () => {
     w.write('try-1.txt', 'mine')
     await expect(restoreAttempt(w.gitPort, 'demo', 1, { protectedPaths: [] })).rejects.toMatchObject({
       code: 'finish_conflict',
+      hint: expect.stringContaining('ralph restore 1 --to DIR') as string,
     })
     expect(w.read('try-1.txt')).toBe('mine')
     await expect(diffAttempt(w.gitPort, 'demo', 9)).rejects.toMatchObject({
