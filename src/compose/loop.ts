@@ -3,6 +3,9 @@ import { mkdir, rename, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createAgents } from '../adapters/agents/agents.ts'
 import { billing } from '../adapters/agents/installed.ts'
+import { changeDirOf } from '../adapters/openspec/changes.ts'
+import { taskPattern } from '../adapters/openspec/project.ts'
+import { readTracked, trackedFiles } from '../adapters/openspec/tracked.ts'
 import { fileJournal } from '../adapters/files/journal.ts'
 import { archiveAttempts } from '../adapters/git/attempts.ts'
 import { shellGates } from '../adapters/process/gates.ts'
@@ -12,6 +15,7 @@ import { RalphError } from '../core/error.ts'
 import type { EventBody, Settings } from '../core/event.ts'
 import { initialState } from '../core/state.ts'
 import { storyStatus } from '../core/story.ts'
+import { parseTasks } from '../core/tasks.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
 import { watchBudget } from './budget-watch.ts'
@@ -27,6 +31,7 @@ import { isRunning, knownRun, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { finishRun } from './control.ts'
 import { unarchived, wrapUpOf } from './wrap-up.ts'
+import { standOnBranch } from './stand.ts'
 import { enterWorktree } from './worktree.ts'
 
 type Mode = 'start' | 'fresh' | 'resume'
@@ -48,14 +53,16 @@ export async function runLoop(
   const wanted = request.change ?? (wish === 'resume' ? await onlyUnfinished(home) : undefined)
   const archived = wish === 'resume' ? await finishedAway(home, wanted) : undefined
   if (archived !== undefined) return alreadyDone(home, archived, asked)
-  const { name, folder } = await changeFolder(home, wanted)
+  const { name, folder } =
+    wish === 'resume' ? await resumedFolder(home, wanted) : await changeFolder(home, wanted)
   await refuseRunning(home, name, asked.worktree === undefined)
   const recovered = await recoverDead(home, await knownRun(home, name))
   const run = await knownRun(home, name)
-  const mode = await modeOf(run, wish, asked, home)
   const config = wish === 'resume' ? await resumedConfig(run, request.settings) : asked
+  const mode = await modeOf(run, wish, asked, home, feedback)
   if (mode === 'done already') return alreadyDone(home, run, config)
   const { site, brought, leave } = await enterWorktree(home, run, config, folder, mode)
+  if (mode === 'resume') await standOnBranch(site, run)
   const journal = fileJournal(run.paths.journal)
   let tell: (body: EventBody) => Promise<void> = () => Promise.reject(new TypeError('no engine is bound'))
   const prepare = async (): Promise<Prepared> => {
@@ -194,6 +201,7 @@ async function modeOf(
   wish: 'loop' | 'resume',
   config: Config,
   site: Site,
+  feedback: string | undefined,
 ): Promise<Mode | 'done already'> {
   const { state, change } = run
   const hasRun = state.phase !== 'idle'
@@ -207,9 +215,7 @@ async function modeOf(
         exitCode: 2,
       })
     }
-    // A run of named stories may be done while others are open.
-    const isDone = state.status === 'done' && state.stories.every((story) => story.status !== 'open')
-    return isDone ? 'done already' : 'resume'
+    return state.status === 'done' && !(await hasMore(site, run, feedback)) ? 'done already' : 'resume'
   }
   if (config.fresh) return 'fresh'
   if (!hasRun) return 'start'
@@ -227,6 +233,27 @@ async function modeOf(
   })
 }
 
+/** A done run goes on when its plan has got new open stories, or a manual one new words. */
+async function hasMore(site: Site, run: KnownRun, feedback: string | undefined): Promise<boolean> {
+  const { settings, stories } = run.state
+  if (settings?.done_criteria === 'manual') return feedback !== undefined
+  if (stories.some((story) => story.status === 'open')) return true
+  const { root, folder } = await changeFolder(site, run.change)
+  const files = await trackedFiles(folder, await taskPattern(root, folder, site.env), site.git.worktree)
+  const plan = parseTasks(await readTracked(files))
+  return plan.stories.some((story) => storyStatus(story) === 'open')
+}
+
+/** The run's own name and place: the branch that the user stands on now may not even have the change. */
+async function resumedFolder(
+  home: Site,
+  wanted: string | undefined,
+): Promise<{ name: string; folder: string }> {
+  const run = wanted === undefined ? undefined : await knownRun(home, wanted)
+  if (run === undefined || run.state.phase === 'idle') return changeFolder(home, wanted)
+  return { name: run.change, folder: changeDirOf(run.state.root, run.change) }
+}
+
 async function hasBranch(site: Site, change: string): Promise<boolean> {
   const ref = `refs/heads/ralph/${change}`
   return (await site.git.run(['rev-parse', '--verify', '--quiet', ref], { accept: [1] })).code === 0
@@ -236,7 +263,10 @@ async function hasBranch(site: Site, change: string): Promise<boolean> {
 async function alreadyDone(site: Site, run: KnownRun, config: Config): Promise<LoopEnd> {
   const wish = config.on_complete
   if ((wish === 'cleanup' || wish === 'keep') && run.state.choice !== 'cleanup')
-    await finishRun(site, run.change, wish)
+    return {
+      exitCode: 0,
+      note: `${run.change} is done already; ${(await finishRun(site, run.change, wish)).message}`,
+    }
   return { exitCode: 0, note: `${run.change} is done already.` }
 }
 

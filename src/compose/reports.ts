@@ -1,6 +1,8 @@
 // What the reporting commands show, read off the journals: they compute, and never write a run's files.
 import { resolve } from 'node:path'
 import { diffAttempt, listAttempts, restoreAttempt } from '../adapters/git/attempts.ts'
+import { stateFile } from '../adapters/files/paths.ts'
+import { readStateFile } from '../adapters/files/state-file.ts'
 import { RalphError } from '../core/error.ts'
 import { toStateFile } from '../core/state-file.ts'
 import { decisionsOf } from '../core/why.ts'
@@ -17,7 +19,10 @@ export async function statusOf(site: Site, change: string | undefined): Promise<
     runs.map(async (run) => {
       await recoverDead(site, run)
       const now = await knownRun(site, run.change)
-      return { ...toStateFile(now.state), alive: isRunning(now) }
+      // The talk of the agent is not in the journal: only the file of a living loop knows its last sign.
+      const file = isRunning(now) ? await readStateFile(stateFile(now.state.worktree)) : undefined
+      const told = file?.change_id === now.change ? file : toStateFile(now.state)
+      return { ...told, alive: isRunning(now) }
     }),
   )
 }

@@ -45,7 +45,11 @@ export async function runSession(session: Session): Promise<number> {
     site.git.gitCommonDir,
     hiddenPaths.map((path) => `/${path}`),
   )
-  const { writer, note } = await openStateFile(stateFile(worktree), paths.archive, change)
+  const { writer, note } = await openStateFile(stateFile(worktree), paths.archive, change).catch(
+    (error: unknown) => {
+      throw diskError(error, worktree)
+    },
+  )
   const runId = randomUUID()
   let last: LoopEvent | undefined
   const remember: Reader = (event) => {
@@ -98,7 +102,7 @@ export async function runSession(session: Session): Promise<number> {
 function diskError(error: unknown, worktree: string): RalphError {
   const message = error instanceof Error ? error.message : String(error)
   return new RalphError('disk', `The state file in ${worktree} cannot be written: ${message}`, {
-    hint: 'The journal and the checkpoints are safe in the git directory. Make room or mend the permissions, then: ralph resume',
+    hint: 'The journal and the checkpoints are safe in the git directory. Mend it (`.claude` must be a folder, writable, with room on the disk), then: ralph resume',
     exitCode: 1,
     cause: error,
   })

@@ -34,7 +34,7 @@ export async function recover(
   const detail = [
     `the loop (pid ${state.pid}) had died`,
     ended.length > 0 ? `its agent was still running and has been ended (${ended.join(', ')})` : '',
-    state.current === undefined ? '' : `iteration ${state.current.n} is recorded as interrupted`,
+    state.current === undefined ? '' : `iteration ${state.current.n} was still open and is recorded now`,
     repaired,
   ]
     .filter((part) => part !== '')

@@ -262,4 +262,73 @@ describe('found by attack', () => {
     const end = await ralph(at, ['prompt', 'demo'])
     expect([end.code, end.stdout]).toEqual([0, expect.stringContaining('paint the shed')])
   })
+
+  test('a resume reads the plan of its run, whatever branch the user stands on', async () => {
+    const at = scratch()
+    const one = `[ "$RALPH_STORY" = 1 ] && { ${goodAgent}; } || ${failing}`
+    await ralph(at, ['loop', 'demo', '--agent-command', one, '--max-retries', '0', '--json'])
+    at.git('switch', '-q', 'main')
+    const end = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent, '--json'])
+    expect([end.code, end.stderr.match(/error/i)]).toEqual([0, null])
+    expect(at.state().iterations.map((iteration) => iteration.story_id)).toEqual(['1', '2', '2', '3'])
+  })
+
+  test('a resume is not fooled by ticked boxes on another branch, and refuses to touch changes there', async () => {
+    const at = scratch()
+    await ralph(at, ['loop', 'demo', '--agent-command', failing, '--max-retries', '0', '--json'])
+    at.git('switch', '-q', '-c', 'other', 'main')
+    at.write('openspec/changes/demo/tasks.md', tasksOf(3).replaceAll('[ ]', '[x]'))
+    const before = at.state()
+    const dirty = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect([dirty.code, dirty.stderr]).toEqual([2, expect.stringContaining('git switch ralph/demo')])
+    expect(at.state()).toEqual(before)
+    at.git('commit', '-qam', 'ticked elsewhere')
+    const end = await ralph(at, [
+      'resume',
+      'demo',
+      '--agent-command',
+      failing,
+      '--max-retries',
+      '0',
+      '--json',
+    ])
+    expect(end.code).toBe(3)
+  })
+
+  test('a done run whose plan has got another story goes on', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--json'])
+    at.write(
+      'openspec/changes/demo/tasks.md',
+      `${at.read('openspec/changes/demo/tasks.md')}\n## 2. More\n\n- [ ] 2.1 more\n`,
+    )
+    const end = await ralph(at, ['resume', 'demo', '--json'])
+    expect([end.code, end.stderr.match(/error/i)]).toEqual([0, null])
+    expect(at.state().iterations.map((iteration) => iteration.story_id)).toEqual(['1', '2'])
+  })
+
+  test('a TMPDIR that is not there does not stop a loop', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--json'], {
+      env: { TMPDIR: '/nonexistent' },
+    })
+    expect([end.code, end.stderr.match(/error/i)]).toEqual([0, null])
+  })
+
+  test('G27: a repository whose path has a line break', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const odd = join(at.root, 'new\nline')
+    renameSync(at.repo, odd)
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--json'], { cwd: odd })
+    expect([end.code, end.stderr.match(/error/i)]).toEqual([0, null])
+    expect(readFileSync(join(odd, 'story-1.txt'), 'utf8')).toBe('work of 1\n')
+  })
+
+  test('Tab never puts shell code on the line', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('openspec/changes/semi;colon/tasks.md', tasksOf(1))
+    const shown = await ralph(at, ['complete', '--', 'loop', ''])
+    expect(shown.stdout).toContain('demo')
+    expect(shown.stdout).not.toContain('semi')
+  })
 })

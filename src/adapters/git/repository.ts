@@ -2,16 +2,18 @@
 import { appendFile, mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import { exec } from '../process/exec.ts'
+import { exec, type ExecResult } from '../process/exec.ts'
 import { gitEnvironment, type GitSettings, type Repository } from './git.ts'
 
 export async function findRepository(cwd: string, settings: GitSettings): Promise<Repository> {
-  const asked = ['--path-format=absolute', '--absolute-git-dir', '--git-common-dir', '--show-toplevel']
-  const result = await exec('git', ['rev-parse', ...asked], {
-    cwd,
-    env: gitEnvironment(settings.env ?? process.env),
-    timeoutMs: settings.timeoutMs,
-  })
+  const ask = (...asked: string[]): Promise<ExecResult> =>
+    exec('git', ['rev-parse', '--path-format=absolute', ...asked], {
+      cwd,
+      env: gitEnvironment(settings.env ?? process.env),
+      timeoutMs: settings.timeoutMs,
+    })
+  const places = ['--absolute-git-dir', '--git-common-dir', '--show-toplevel']
+  const result = await ask(...places)
   if (result.spawnError !== undefined) {
     throw new RalphError('git_failed', `git could not be started in ${cwd}: ${result.spawnError.message}`, {
       hint: 'Install git 2.38 or newer, or put it on PATH; `ralph doctor` checks it.',
@@ -19,7 +21,14 @@ export async function findRepository(cwd: string, settings: GitSettings): Promis
       cause: result.spawnError,
     })
   }
-  const [gitDir, gitCommonDir, worktree] = result.stdout.toString('utf8').split('\n')
+  const lines = result.stdout.toString('utf8').replace(/\n$/, '').split('\n')
+  // A path with a line break in it: each has to be asked for by itself.
+  const [gitDir, gitCommonDir, worktree] =
+    lines.length > places.length
+      ? await Promise.all(
+          places.map(async (place) => (await ask(place)).stdout.toString('utf8').replace(/\n$/, '')),
+        )
+      : lines
   if (result.exitCode === 0 && gitDir && gitCommonDir && worktree) return { worktree, gitDir, gitCommonDir }
   if (gitDir) {
     throw new RalphError(

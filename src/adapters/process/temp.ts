@@ -1,7 +1,7 @@
 // A temp folder of a run's own: agents leave megabytes there, and what is named after its run can be found after a crash.
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 
 export function makeTemp(runId: string, env: NodeJS.ProcessEnv): string {
   return mkdtempSync(join(base(env), prefixOf(runId)))
@@ -16,7 +16,9 @@ export function removeTemps(runId: string, env: NodeJS.ProcessEnv): void {
 }
 
 function base(env: NodeJS.ProcessEnv): string {
-  return env['TMPDIR'] || tmpdir()
+  // One that is not there, or relative to the work tree, is no place for it.
+  const wished = [env['TMPDIR'] ?? '', tmpdir(), '/tmp']
+  return wished.find((folder) => isAbsolute(folder) && existsSync(folder)) ?? tmpdir()
 }
 
 /** Short: sockets of tools are made in there, and their paths end at 108 bytes. */

@@ -36,7 +36,8 @@ export function offers(
     )
   }
   const argument = command.registeredArguments[operands(command, before)]
-  if (argument?.name() === 'change') return starting(changes)
+  // A name that a shell would read as more than a word is left to be typed: Tab must never put code on the line.
+  if (argument?.name() === 'change') return starting(changes.filter(([name]) => /^[\w.@+,:-]+$/u.test(name)))
   return starting((argument?.argChoices ?? []).map((choice) => [choice, '']))
 }
 

@@ -70,13 +70,30 @@ function nextCommands({
     lastFailed === undefined
       ? []
       : [[`ralph diff ${String(lastFailed)}`, 'what the last failed attempt had done']]
-  if (complete.status !== 'done') return [...inspect, [`ralph resume ${change}`, resumeReason(complete)]]
+  if (complete.status !== 'done') return [...inspect, goOn(complete, change)]
   const inPlace = started === undefined || started.branch === started.original_branch
   if (inPlace || isCleanedUp(complete, finished)) return [['git status', 'see what was done']]
   const command = `ralph finish ${change} --cleanup`
   // The checkpoint's own words may have said it already.
   if (finished?.ok && finished.message.includes(command)) return []
   return [[command, `bring it to ${branchName(started.original_branch)}, uncommitted`]]
+}
+
+/** The command that really gets further: a bare resume would stop at the same limit again. */
+function goOn(complete: Complete, change: string): [string, string] {
+  const resume = `ralph resume ${change}`
+  if (complete.stop_reason === 'iterations') {
+    return [
+      `${resume} --max-iterations ${String(complete.totals.iterations * 2)}`,
+      'allow it more iterations',
+    ]
+  }
+  if (complete.stop_reason === 'budget')
+    return [`${resume} --max-tokens N`, 'go on with a larger budget (or --max-cost USD)']
+  if (complete.stop_reason === 'human' && complete.totals.tasks_done === complete.totals.tasks_total) {
+    return [`ralph done ${change}`, 'if you agree; or ralph resume --feedback "…"']
+  }
+  return [resume, resumeReason(complete)]
 }
 
 function resumeReason(complete: Complete): string {
