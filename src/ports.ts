@@ -208,7 +208,7 @@ export interface Clock {
   /** Monotonic ms: for timeouts and durations. */
   monotonic(): number
   /** Local ISO 8601 with numeric offset, whole seconds. */
-  stamp(epochMs?: number): string
+  readonly stamp: (epochMs?: number) => string
   /** Resolves at the wall-clock time, or at once when the signal aborts. Survives a sleeping laptop. */
   until(epochMs: number, stop: AbortSignal): Promise<void>
 }

@@ -3,9 +3,6 @@ import { mkdir, rename, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createAgents } from '../adapters/agents/agents.ts'
 import { billing } from '../adapters/agents/installed.ts'
-import { changeDirOf } from '../adapters/openspec/changes.ts'
-import { taskPattern } from '../adapters/openspec/project.ts'
-import { readTracked, trackedFiles } from '../adapters/openspec/tracked.ts'
 import { fileJournal } from '../adapters/files/journal.ts'
 import { archiveAttempts } from '../adapters/git/attempts.ts'
 import { shellGates } from '../adapters/process/gates.ts'
@@ -15,11 +12,11 @@ import { RalphError } from '../core/error.ts'
 import type { EventBody, Settings } from '../core/event.ts'
 import { initialState } from '../core/state.ts'
 import { storyStatus } from '../core/story.ts'
-import { parseTasks } from '../core/tasks.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
 import { watchBudget } from './budget-watch.ts'
 import { checkpointsFor } from './checkpoints.ts'
+import { finishedAway, modeOf, onlyUnfinished, resumedFolder } from './mode.ts'
 import { notifications } from './notify.ts'
 import { changeFolder, openChange } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
@@ -27,14 +24,12 @@ import { recoverDead } from './recovery.ts'
 import { keepFlags, resumedConfig } from './run-flags.ts'
 import { acquireLocks, refuseRunning, runSession } from './session.ts'
 import { keepBudget, loopSettings } from './settings.ts'
-import { isRunning, knownRun, knownRuns } from './site.ts'
+import { knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { finishRun } from './control.ts'
 import { unarchived, wrapUpOf } from './wrap-up.ts'
 import { standOnBranch } from './stand.ts'
 import { enterWorktree } from './worktree.ts'
-
-type Mode = 'start' | 'fresh' | 'resume'
 
 interface Prepared {
   readonly change: OpenedChange
@@ -144,6 +139,7 @@ export async function runLoop(
         branch: preflight.branch,
         ...(site !== home && { home: home.git.worktree, brought: [...brought] }),
         ...(feedback !== undefined && { feedback }),
+        billing: billingOf(settings.agents, site.env, config),
       },
       warnings: [
         recovered,
@@ -166,25 +162,18 @@ export async function runLoop(
   }
 }
 
-/** `ralph resume` alone means the run that can be gone on with, however many changes are open. */
-async function onlyUnfinished(site: Site): Promise<string | undefined> {
-  const runs = (await knownRuns(site)).filter((run) => run.state.status !== 'done')
-  return runs.length === 1 ? runs[0]?.change : undefined
-}
-
-/** A run that is done, and whose change was archived after it: there is no folder any more, but an answer. */
-async function finishedAway(site: Site, change: string | undefined): Promise<KnownRun | undefined> {
-  if (change === undefined) return undefined
-  const run = (await knownRuns(site)).find((each) => each.change === change)
-  if (run === undefined || run.state.status !== 'done' || isRunning(run)) return undefined
-  const isThere = await changeFolder(site, change).then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof RalphError && error.code === 'change_not_found') return false
-      throw error
-    },
+/** For the banner; any program of the user's own is the user's own business. */
+function billingOf(
+  agents: readonly string[],
+  env: NodeJS.ProcessEnv,
+  config: Config,
+): Record<string, string> {
+  const named = agents.filter((agent) => agent !== 'command' && agent !== 'acp')
+  const known = { ...env, ...config.agent_env }
+  const hidden = Object.fromEntries(
+    Object.entries(known).filter(([key]) => !/_(?:API_KEY|AUTH_TOKEN)$/.test(key)),
   )
-  return isThere ? undefined : run
+  return Object.fromEntries(named.map((agent) => [agent, billing(agent, config.no_api_key ? hidden : known)]))
 }
 
 /** R12: a key in the environment bills a user who may have a subscription. */
@@ -194,69 +183,6 @@ function bill(agent: string, env: NodeJS.ProcessEnv, config: Config): string {
   return how.startsWith('API key')
     ? `${agent} will be billed by ${how}; --no-api-key uses its login instead`
     : ''
-}
-
-async function modeOf(
-  run: KnownRun,
-  wish: 'loop' | 'resume',
-  config: Config,
-  site: Site,
-  feedback: string | undefined,
-): Promise<Mode | 'done already'> {
-  const { state, change } = run
-  const hasRun = state.phase !== 'idle'
-  if (wish === 'resume') {
-    if (!hasRun) {
-      const hint = (await hasBranch(site, change))
-        ? `The branch ralph/${change} is there, but not the record of its run (a clone?). Start anew: ralph loop ${change} --fresh; its commits are archived.`
-        : `Start one: ralph loop ${change}`
-      throw new RalphError('nothing_to_resume', `There is no run of ${change} to go on with.`, {
-        hint,
-        exitCode: 2,
-      })
-    }
-    return state.status === 'done' && !(await hasMore(site, run, feedback)) ? 'done already' : 'resume'
-  }
-  if (config.fresh) return 'fresh'
-  if (!hasRun) return 'start'
-  if (state.status === 'done' && !(await hasBranch(site, change))) return 'start'
-  const what =
-    state.status === 'done'
-      ? `a finished run, kept on the branch ralph/${change}`
-      : `an unfinished run (${state.status})`
-  throw new RalphError('unfinished_run', `There is ${what} of ${change}.`, {
-    hint:
-      state.status === 'done'
-        ? `Settle it: ralph finish ${change} --cleanup (or ralph resume ${change} --on-complete cleanup). Start anew: ralph loop ${change} --fresh; the earlier run is archived.`
-        : `Go on with it: ralph resume ${change}. Start anew: ralph loop ${change} --fresh; the earlier run is archived.`,
-    exitCode: 2,
-  })
-}
-
-/** A done run goes on when its plan has got new open stories, or a manual one new words. */
-async function hasMore(site: Site, run: KnownRun, feedback: string | undefined): Promise<boolean> {
-  const { settings, stories } = run.state
-  if (settings?.done_criteria === 'manual') return feedback !== undefined
-  if (stories.some((story) => story.status === 'open')) return true
-  const { root, folder } = await changeFolder(site, run.change)
-  const files = await trackedFiles(folder, await taskPattern(root, folder, site.env), site.git.worktree)
-  const plan = parseTasks(await readTracked(files))
-  return plan.stories.some((story) => storyStatus(story) === 'open')
-}
-
-/** The run's own name and place: the branch that the user stands on now may not even have the change. */
-async function resumedFolder(
-  home: Site,
-  wanted: string | undefined,
-): Promise<{ name: string; folder: string }> {
-  const run = wanted === undefined ? undefined : await knownRun(home, wanted)
-  if (run === undefined || run.state.phase === 'idle') return changeFolder(home, wanted)
-  return { name: run.change, folder: changeDirOf(run.state.root, run.change) }
-}
-
-async function hasBranch(site: Site, change: string): Promise<boolean> {
-  const ref = `refs/heads/ralph/${change}`
-  return (await site.git.run(['rev-parse', '--verify', '--quiet', ref], { accept: [1] })).code === 0
 }
 
 /** "Already done: exit 0, `--on-complete` applies." */

@@ -174,6 +174,8 @@ const publicBodies = [
     original_branch: z.string(),
     branch: z.string(),
     feedback: z.string().optional(),
+    /** Who pays for the agents' calls, by agent: a login, an API key, unknown. */
+    billing: z.record(z.string(), z.string()).optional(),
   }),
   z.object({
     type: z.literal('story.started'),

@@ -4,7 +4,7 @@ import type { Current, LoopState } from '../core/state.ts'
 import { selectedStories } from '../core/state.ts'
 import type { Plan } from '../core/story.ts'
 import { storyStatus } from '../core/story.ts'
-import type { MeasuredUsage } from '../ports.ts'
+import type { Clock, MeasuredUsage } from '../ports.ts'
 import type { Context } from './context.ts'
 
 export async function recordIteration(context: Context): Promise<void> {
@@ -24,7 +24,7 @@ export async function recordIteration(context: Context): Promise<void> {
   if (plan !== undefined) await tell(planRead(plan, context.state().settings))
   await tell({
     type: 'iteration.ended',
-    iteration: toRecord(context.state(), current, measured, plan !== undefined, ports.clock.stamp()),
+    iteration: toRecord(context.state(), current, measured, plan !== undefined, ports.clock.stamp),
   })
 }
 
@@ -33,9 +33,10 @@ function toRecord(
   current: Current,
   measured: MeasuredUsage,
   planKnown: boolean,
-  nowStamp: string,
+  stamp: Clock['stamp'],
 ): Extract<EventBody, { type: 'iteration.ended' }>['iteration'] {
   const { ended, kept, saved } = current
+  const nowStamp = stamp()
   const tasksMode = state.settings?.done_criteria === 'tasks'
   const done =
     planKnown &&
@@ -57,7 +58,10 @@ function toRecord(
     story_id: current.storyId,
     attempt: current.attempt,
     verdict: current.verdict ?? 'interrupted',
-    reason: current.reason,
+    reason:
+      ended?.resets_at_ms === undefined
+        ? current.reason
+        : `${current.reason} (it resets at ${stamp(ended.resets_at_ms)})`,
     ...(ended?.exit_code !== undefined && { exit_code: ended.exit_code }),
     ...(ended?.signal !== undefined && { signal: ended.signal }),
     ...(kept !== undefined && { attempt_ref: kept.ref }),

@@ -38,7 +38,11 @@ const sayings: Sayings = {
         : `on branch ${event.branch} (from ${branchName(event.original_branch)})`
     const gates = event.settings.gates.length > 0 ? `, ${plural(event.settings.gates.length, 'gate')}` : ''
     const what = paint.bold(`${event.resumed ? 'resumed' : 'loop'} ${oneLine(event.change_id)}`)
-    return `${what} ${oneLine(place)}, agent ${event.settings.agents.join(', then ')}${gates}`
+    const agents = event.settings.agents.map((agent) => {
+      const bill = event.billing?.[agent]
+      return bill === undefined ? agent : `${agent} (${oneLine(bill)})`
+    })
+    return `${what} ${oneLine(place)}, agent ${agents.join(', then ')}${gates}`
   },
   'loop.recovered': (event) => `put in order after a loop that died: ${oneLine(event.detail)}`,
   'story.started': (event, paint) =>

@@ -1,0 +1,97 @@
+// Which run a `loop` or `resume` means, and whether it begins, begins anew, goes on, or is done already.
+import { changeDirOf } from '../adapters/openspec/changes.ts'
+import { taskPattern } from '../adapters/openspec/project.ts'
+import { readTracked, trackedFiles } from '../adapters/openspec/tracked.ts'
+import type { Config } from '../config/options.ts'
+import { RalphError } from '../core/error.ts'
+import { storyStatus } from '../core/story.ts'
+import { parseTasks } from '../core/tasks.ts'
+import { changeFolder } from './plan.ts'
+import { isRunning, knownRun, knownRuns } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
+
+export type Mode = 'start' | 'fresh' | 'resume'
+
+/** `ralph resume` alone means the run that can be gone on with, however many changes are open. */
+export async function onlyUnfinished(site: Site): Promise<string | undefined> {
+  const runs = (await knownRuns(site)).filter((run) => run.state.status !== 'done')
+  return runs.length === 1 ? runs[0]?.change : undefined
+}
+
+/** A run that is done, and whose change was archived after it: there is no folder any more, but an answer. */
+export async function finishedAway(site: Site, change: string | undefined): Promise<KnownRun | undefined> {
+  if (change === undefined) return undefined
+  const run = (await knownRuns(site)).find((each) => each.change === change)
+  if (run === undefined || run.state.status !== 'done' || isRunning(run)) return undefined
+  const isThere = await changeFolder(site, change).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof RalphError && error.code === 'change_not_found') return false
+      throw error
+    },
+  )
+  return isThere ? undefined : run
+}
+
+export async function modeOf(
+  run: KnownRun,
+  wish: 'loop' | 'resume',
+  config: Config,
+  site: Site,
+  feedback: string | undefined,
+): Promise<Mode | 'done already'> {
+  const { state, change } = run
+  const hasRun = state.phase !== 'idle'
+  if (wish === 'resume') {
+    if (!hasRun) {
+      const hint = (await hasBranch(site, change))
+        ? `The branch ralph/${change} is there, but not the record of its run (a clone?). Start anew: ralph loop ${change} --fresh; its commits are archived.`
+        : `Start one: ralph loop ${change}`
+      throw new RalphError('nothing_to_resume', `There is no run of ${change} to go on with.`, {
+        hint,
+        exitCode: 2,
+      })
+    }
+    return state.status === 'done' && !(await hasMore(site, run, feedback)) ? 'done already' : 'resume'
+  }
+  if (config.fresh) return 'fresh'
+  if (!hasRun) return 'start'
+  if (state.status === 'done' && !(await hasBranch(site, change))) return 'start'
+  const what =
+    state.status === 'done'
+      ? `a finished run, kept on the branch ralph/${change}`
+      : `an unfinished run (${state.status})`
+  throw new RalphError('unfinished_run', `There is ${what} of ${change}.`, {
+    hint:
+      state.status === 'done'
+        ? `Settle it: ralph finish ${change} --cleanup (or ralph resume ${change} --on-complete cleanup). Start anew: ralph loop ${change} --fresh; the earlier run is archived.`
+        : `Go on with it: ralph resume ${change}. Start anew: ralph loop ${change} --fresh; the earlier run is archived.`,
+    exitCode: 2,
+  })
+}
+
+/** A done run goes on when its plan has got new open stories, or a manual one new words. */
+async function hasMore(site: Site, run: KnownRun, feedback: string | undefined): Promise<boolean> {
+  const { settings, stories } = run.state
+  if (settings?.done_criteria === 'manual') return feedback !== undefined
+  if (stories.some((story) => story.status === 'open')) return true
+  const { root, folder } = await changeFolder(site, run.change)
+  const files = await trackedFiles(folder, await taskPattern(root, folder, site.env), site.git.worktree)
+  const plan = parseTasks(await readTracked(files))
+  return plan.stories.some((story) => storyStatus(story) === 'open')
+}
+
+/** The run's own name and place: the branch that the user stands on now may not even have the change. */
+export async function resumedFolder(
+  home: Site,
+  wanted: string | undefined,
+): Promise<{ name: string; folder: string }> {
+  const run = wanted === undefined ? undefined : await knownRun(home, wanted)
+  if (run === undefined || run.state.phase === 'idle') return changeFolder(home, wanted)
+  return { name: run.change, folder: changeDirOf(run.state.root, run.change) }
+}
+
+async function hasBranch(site: Site, change: string): Promise<boolean> {
+  const ref = `refs/heads/ralph/${change}`
+  return (await site.git.run(['rev-parse', '--verify', '--quiet', ref], { accept: [1] })).code === 0
+}
