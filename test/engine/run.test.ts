@@ -210,4 +210,25 @@ describe('engine', () => {
     expect(log).toContain('restore')
     expect(log.indexOf('durable stop.requested')).toBeGreaterThan(-1)
   })
+
+  test('W17: a clock set back by an hour makes no iteration end before it began, and durations are monotonic', async () => {
+    let wall = 0
+    let ticks = 0
+    const clock: Ports['clock'] = {
+      now: () => 1,
+      monotonic: () => (ticks += 500),
+      // Each look is an hour before the last one.
+      stamp: () => `2026-01-01T${String(20 - (wall += 1)).padStart(2, '0')}:00:00+00:00`,
+      until: () => Promise.resolve(),
+    }
+    const hours = { ...clock, stamp: () => (wall >= 20 ? '2026-01-01T00:00:00+00:00' : clock.stamp()) }
+    const { ports } = world({ clock: hours })
+    const loop = createLoop(ports, { state: initialState('demo'), seq: 0 }, [])
+    await loop.tell(started)
+    const state = await loop.run()
+    const [iteration] = state.iterations
+    expect(state.status).toBe('done')
+    expect(iteration?.ended).toBe(iteration?.started)
+    expect(iteration?.duration_ms).toBe(500)
+  })
 })
