@@ -1,4 +1,4 @@
-// 200 MB of agent output through ralph's runner, against a Node program that only puts the same bytes into a file.
+// 200 MB of agent output through ralph's runner, against a Node program that reads them from a pipe and does nothing with them.
 import { build } from 'esbuild'
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -58,7 +58,7 @@ try {
     const middle = (reader: Reader, of: (sample: Sample) => number): number =>
       median((samples.get(reader) ?? []).map(of))
     const ratio = (of: (sample: Sample) => number): number =>
-      middle('through the runner', of) / middle('to a file', of)
+      middle('through the runner', of) / middle('read and dropped', of)
     const [cpuRatio, wallRatio] = [ratio(({ cpuMs }) => cpuMs), ratio(({ wallMs }) => wallMs)]
     const rssMb = Math.max(...(samples.get('through the runner') ?? []).map((sample) => sample.rssMb))
     console.log(`\n200 MB of ${kind.name}, medians of ${rounds}`)
@@ -69,9 +69,9 @@ try {
       )
     }
     console.log(
-      `  ${cpuRatio.toFixed(2)}x CPU, ${wallRatio.toFixed(2)}x wall of the file (goal: ${maxRatio}x), peak ${rssMb.toFixed(0)} MB (goal: ${maxRssMb} MB)`,
+      `  ${wallRatio.toFixed(2)}x wall of read and dropped (goal: ${maxRatio}x), ${cpuRatio.toFixed(2)}x CPU, peak ${rssMb.toFixed(0)} MB (goal: ${maxRssMb} MB)`,
     )
-    isOk &&= cpuRatio <= maxRatio && wallRatio <= maxRatio && rssMb <= maxRssMb
+    isOk &&= wallRatio <= maxRatio && rssMb <= maxRssMb
   }
   process.exitCode = isOk ? 0 : 1
 } finally {

@@ -100,6 +100,7 @@ async function runTurn(running: Running): Promise<AgentEnded> {
       cwd: task.cwd,
       env,
       ...(kind.keepsInput === true && { keepsInput: true }),
+      stdout: 'socket',
       marker: markerOf(task),
       timeoutMs: task.timeoutMs,
       idleTimeoutMs: task.idleTimeoutMs,

@@ -9,6 +9,7 @@ import type { AgentFact, AgentKind, Listener } from './kind.ts'
 import type { Turn } from './turn.ts'
 
 interface Ear {
+  /** The chunk may be lent. */
   feed(chunk: Buffer): void
   end(): void
 }
@@ -41,6 +42,7 @@ export function lineEar(
 export function textEar(prompt: string, turn: Turn): Ear {
   const decoder = new StringDecoder('utf8')
   const filter = echoFilter(prompt)
+  const memory = Buffer.allocUnsafeSlow(memoryBytes)
   /** The end of a flood, from a line's start; its whole lines are idle. More of the flood makes it stale before anybody could read it. */
   let unheard: Buffer | undefined
   let timer: NodeJS.Timeout | undefined
@@ -56,6 +58,12 @@ export function textEar(prompt: string, turn: Turn): Ear {
     unheard = undefined
     if (bytes !== undefined) hearBytes(bytes)
   }
+  /** Of the chunk, which is lent; into the same memory each time, for a flood comes in thousands of them. */
+  const remember = (chunk: Buffer, from: number): void => {
+    const rest = chunk.length - from
+    unheard =
+      rest > memoryBytes ? Buffer.from(chunk.subarray(from)) : memory.subarray(0, chunk.copy(memory, 0, from))
+  }
   /** Such lines change nothing but what is shown. */
   const isIdle = (lines: Buffer): boolean =>
     !filter.canBeginIn(lines) && !canHoldPromise((mark) => lines.includes(mark))
@@ -69,7 +77,7 @@ export function textEar(prompt: string, turn: Turn): Ear {
       if (isFlood && unheard !== undefined) {
         const cutLine = [unheard.subarray(unheard.lastIndexOf(lf) + 1), chunk.subarray(0, begin)]
         if (isIdle(Buffer.concat(cutLine))) {
-          unheard = chunk.subarray(kept)
+          remember(chunk, kept)
           return
         }
       }
@@ -77,7 +85,7 @@ export function textEar(prompt: string, turn: Turn): Ear {
       if (!isFlood) return hearBytes(chunk)
       hearBytes(chunk.subarray(0, begin))
       if (turn.isPromising || filter.isHolding) return hearBytes(chunk.subarray(begin))
-      unheard = chunk.subarray(kept)
+      remember(chunk, kept)
       timer = setTimeout(catchUp, catchUpMs)
     },
     end() {
@@ -91,6 +99,8 @@ export function textEar(prompt: string, turn: Turn): Ear {
 const lineMaxBytes = 32 * 1024 * 1024
 /** More than a piece of talk and the last words have, at three bytes a character. */
 const keptBytes = 12_500
+/** With a line before it that is not extreme. */
+const memoryBytes = 2 * keptBytes
 const catchUpMs = 50
 const lf = 10
 

@@ -33,6 +33,7 @@ export function shellGates(options: ShellGatesOptions): Gates {
           cwd: options.cwd,
           env: { ...(options.env ?? process.env), ...env },
           input: '',
+          stdout: 'pipe',
           marker,
           timeoutMs: options.timeoutMs ?? Number.POSITIVE_INFINITY,
           idleTimeoutMs: 0,

@@ -1,6 +1,7 @@
 // Runs one program in a process group of its own, without a terminal, so that nothing of it is alive when its end is told.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
+import { openChannels, type ChannelsOptions, type Output } from './channels.ts'
 import { watchIdle } from './idle.ts'
 import { findAlive, reap, stopLadder, sweepLadder, type Quarry } from './reap.ts'
 import type { Marker } from './table.ts'
@@ -14,6 +15,8 @@ export interface GroupOptions {
   readonly input: string
   /** For programs that are talked to: stdin stays open after `input`. */
   readonly keepsInput?: boolean
+  /** A socket where much may be printed; a pipe for the user's own shell lines, which may open it by name. */
+  readonly stdout: ChannelsOptions['stdout']
   readonly marker: Marker
   readonly timeoutMs: number
   /** 0 = off. */
@@ -22,6 +25,7 @@ export interface GroupOptions {
   readonly graceMs: number
   /** What to write to stdin before the first signal, for programs that can be asked to stop; empty: nothing. */
   farewell?(): string
+  /** The chunk is lent: what is kept of it must be copied. */
   onOutput(chunk: Buffer): void
   onErrorOutput(chunk: Buffer): void
 }
@@ -51,14 +55,26 @@ export interface Group {
 
 /** Throws what `spawn` says when the program cannot be started (ENOENT, E2BIG …); nothing runs then. */
 export async function startGroup(options: GroupOptions): Promise<Group> {
-  const child = spawn(options.file, options.args, {
-    cwd: options.cwd,
-    env: options.env,
-    // A session of its own: no terminal to read keys from, and Ctrl-C reaches ralph alone.
-    detached: true,
-    stdio: ['pipe', 'pipe', 'pipe'],
+  const channels = await openChannels({
+    runId: options.marker['RALPH_RUN_ID'] ?? '',
+    input: options.keepsInput === true ? undefined : options.input,
+    stdout: options.stdout,
   })
-  await spawned(child)
+  let child: ChildProcess
+  try {
+    child = spawn(options.file, options.args, {
+      cwd: options.cwd,
+      env: options.env,
+      // A session of its own: no terminal to read keys from, and Ctrl-C reaches ralph alone.
+      detached: true,
+      stdio: channels.stdio,
+    })
+    await spawned(child)
+  } catch (error) {
+    channels.discard()
+    throw error
+  }
+  channels.handOver()
   const pid = child.pid ?? 0
   const quarry: Quarry = { marker: options.marker, group: pid }
   let cause: EndCause | undefined
@@ -69,18 +85,16 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
   })
   let lastOutput = performance.now()
 
-  child.stdout?.on('data', (chunk: Buffer) => {
+  const hear = (on: (chunk: Buffer) => void, chunk: Buffer): void => {
     lastOutput = performance.now()
-    options.onOutput(chunk)
-  })
-  child.stderr?.on('data', (chunk: Buffer) => {
-    lastOutput = performance.now()
-    options.onErrorOutput(chunk)
-  })
-  // A program may end before it has read its input (EPIPE).
-  child.stdin?.on('error', () => undefined)
-  child.stdin?.write(options.input)
-  if (options.keepsInput !== true) child.stdin?.end()
+    on(chunk)
+  }
+  const output = channels.listen(
+    child,
+    (chunk) => hear(options.onOutput, chunk),
+    (chunk) => hear(options.onErrorOutput, chunk),
+  )
+  if (options.keepsInput === true) child.stdin?.write(options.input)
 
   const end = (why: EndCause): void => {
     if (cause !== undefined) return
@@ -102,12 +116,15 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     await Promise.race([exit, ladderClimbed.then(() => delay(unkillableMs))])
     clearTimeout(timer)
     stopIdle()
-    if (climbing === undefined) await drained(child, { quietMs: 250, longestMs: 1000 })
+    if (climbing === undefined)
+      await drained({ output, lastOutput: () => lastOutput, quietMs: 250, longestMs: 1000 })
     const leftBehind = climbing === undefined ? findAlive(quarry).length : 0
     const survivors = await (climbing ?? (leftBehind === 0 ? [] : reap(quarry, sweepLadder)))
     // All writers are dead: what is left in the pipe is finite, and its end certain unless a survivor holds it.
-    await drained(child, { quietMs: survivors.length > 0 ? 100 : 1000, longestMs: 60_000 })
-    for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy()
+    const quietMs = survivors.length > 0 ? 100 : 1000
+    await drained({ output, lastOutput: () => lastOutput, quietMs, longestMs: 60_000 })
+    child.stdin?.destroy()
+    output.close()
     const { exitCode, signalCode } = child
     return {
       ...(exitCode !== null && { exitCode }),
@@ -150,18 +167,19 @@ function exitOf(child: ChildProcess): Promise<void> {
   })
 }
 
-async function drained(child: ChildProcess, limit: { quietMs: number; longestMs: number }): Promise<void> {
-  const streams = [child.stdout, child.stderr].filter((stream) => stream !== null)
-  const deadline = performance.now() + limit.longestMs
-  let quietSince = performance.now()
-  const touch = (): void => {
-    quietSince = performance.now()
-  }
-  for (const stream of streams) stream.on('data', touch)
-  while (streams.some((stream) => !stream.readableEnded && !stream.destroyed)) {
+interface Draining {
+  readonly output: Output
+  /** Monotonic. */
+  lastOutput(): number
+  readonly quietMs: number
+  readonly longestMs: number
+}
+
+async function drained({ output, lastOutput, quietMs, longestMs }: Draining): Promise<void> {
+  const began = performance.now()
+  while (!output.isOver) {
     const now = performance.now()
-    if (now >= deadline || now - quietSince >= limit.quietMs) break
+    if (now - began >= longestMs || now - Math.max(began, lastOutput()) >= quietMs) return
     await delay(5)
   }
-  for (const stream of streams) stream.off('data', touch)
 }

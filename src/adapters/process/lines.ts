@@ -1,6 +1,7 @@
 // Cuts a stream of bytes into lines at LF and nowhere else: multibyte borders, CRLF and U+2028 in JSON stay whole.
 
 export interface LineSplitter {
+  /** The chunk may be lent; so are the lines handed out. */
   feed(chunk: Buffer): void
   /** Hands out a last line that has no line break. */
   end(): void
@@ -28,7 +29,7 @@ export function lineSplitter(
   }
   const keep = (piece: Buffer): void => {
     length += piece.length
-    if (length <= maxBytes) pieces.push(piece)
+    if (length <= maxBytes) pieces.push(Buffer.from(piece))
     else pieces = []
   }
   const hand = (): void => {

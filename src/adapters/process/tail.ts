@@ -1,6 +1,7 @@
 // The last bytes of an output, whatever its size: joining a whole run would pass the limit of a string.
 
 export interface Tail {
+  /** The chunk may be lent. */
   feed(chunk: Buffer): void
   text(): string
 }
@@ -10,7 +11,7 @@ export function boundedTail(maxBytes: number): Tail {
   let length = 0
   return {
     feed(chunk) {
-      chunks.push(chunk.length > maxBytes ? Buffer.from(chunk.subarray(-maxBytes)) : chunk)
+      chunks.push(Buffer.from(chunk.subarray(-maxBytes)))
       length += Math.min(chunk.length, maxBytes)
       if (length > 2 * maxBytes) {
         const kept = Buffer.from(Buffer.concat(chunks).subarray(-maxBytes))

@@ -113,7 +113,10 @@ function listen(
   const places = [...cuts.map((cut) => cut % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length]
   let from = 0
   for (const place of places) {
-    if (place > from) ear.feed(bytes.subarray(from, place))
+    // As the process module does: the memory of a chunk is used for the next one.
+    const lent = Buffer.from(bytes.subarray(from, place))
+    if (lent.length > 0) ear.feed(lent)
+    lent.fill('!')
     from = place
   }
   ear.end()

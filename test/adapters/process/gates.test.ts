@@ -35,6 +35,13 @@ it('a gate that fails tells its code and the end of both its outputs', async () 
   expect(result.outputTail.length).toBeLessThanOrEqual(4096)
 })
 
+it('a gate may open its streams by name', async () => {
+  const command = 'echo one | tee /dev/stderr > /dev/stdout && cat /dev/stdin && echo two > /dev/stderr'
+  const result = await shellGates({ cwd: dir }).check(command, env, never)
+  expect(result).toMatchObject({ outcome: 'passed', exitCode: 0 })
+  expect(result.outputTail.split('\n').toSorted()).toEqual(['', 'one', 'one', 'two'])
+})
+
 it('a gate that a signal ended has failed', async () => {
   expect(await shellGates({ cwd: dir }).check('kill -9 $$', env, never)).toMatchObject({ outcome: 'failed' })
 })

@@ -1,9 +1,9 @@
 // Process groups with real processes: endings, survivors, timeouts (R1-R4, R7, R11, R16).
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startGroup, type Group, type GroupOptions } from '../../../src/adapters/process/group.ts'
 import { findAlive, reapByMarker } from '../../../src/adapters/process/reap.ts'
 import { makeTemp } from '../../../src/adapters/process/temp.ts'
@@ -21,6 +21,7 @@ beforeEach(() => {
   onOutput = () => undefined
 })
 afterEach(async () => {
+  vi.unstubAllEnvs()
   await reapByMarker(runId)
   rmSync(dir, { recursive: true, force: true })
 })
@@ -91,6 +92,86 @@ describe('a program that ends by itself', () => {
     const pid = Number(/pid=(\d+)/.exec(output)?.[1])
     expect(pid).toBeGreaterThan(1)
     expect(processIdentity(pid)).toBe('')
+  })
+})
+
+describe('its streams', () => {
+  const names = {
+    stdin: 'cat /dev/stdin',
+    stderr: 'echo no | tee /dev/stderr > /dev/null',
+    stdout: 'echo out > /dev/stdout',
+  }
+
+  it('stdin and stderr can be opened by name', async () => {
+    let errors = ''
+    const group = await start(`${names.stdin} && ${names.stderr}`, {
+      input: 'the prompt',
+      onErrorOutput: (chunk) => {
+        errors += chunk.toString('utf8')
+      },
+    })
+    expect(await group.ended).toMatchObject({ exitCode: 0 })
+    expect([output, errors]).toEqual(['the prompt', 'no\n'])
+  })
+
+  it('stdout can be opened by name where it is a pipe', async () => {
+    const group = await start(names.stdout, { stdout: 'pipe' })
+    expect(await group.ended).toMatchObject({ exitCode: 0 })
+    expect(output).toBe('out\n')
+  })
+
+  it.each(['socket', 'pipe'] as const)(
+    'P5: a writer that knows no EAGAIN loses nothing in a %s',
+    async (stdout) => {
+      let bytes = 0
+      const group = await start('head -c 30000000 /dev/zero && head -c 3000000 /dev/zero >&2', {
+        stdout,
+        onOutput: (chunk) => {
+          bytes += chunk.length
+        },
+        onErrorOutput: (chunk) => {
+          bytes += chunk.length
+        },
+      })
+      expect(await group.ended).toMatchObject({ exitCode: 0 })
+      expect(bytes).toBe(33_000_000)
+    },
+  )
+
+  it('leave nothing on disk while it runs', async () => {
+    vi.stubEnv('TMPDIR', dir)
+    const group = await start('ls -A', { cwd: dir, input: 'the prompt' })
+    await group.ended
+    expect(output).toBe('')
+  })
+
+  it('come from Node where a folder for them cannot be made, or its path is too long for a socket', async () => {
+    const deep = join(dir, 'x'.repeat(120))
+    mkdirSync(deep)
+    for (const [name, value] of [
+      ['TMPDIR', deep],
+      ['PATH', dir],
+    ] as const) {
+      vi.stubEnv(name, value)
+      output = ''
+      const group = await start('read -r line; echo "$line"; exit 3', {
+        file: '/bin/sh',
+        input: 'the prompt',
+      })
+      expect(await group.ended).toMatchObject({ exitCode: 3 })
+      expect(output).toBe('the prompt\n')
+      expect(readdirSync(deep)).toEqual([])
+      vi.unstubAllEnvs()
+    }
+  })
+
+  it('are closed again when the program cannot be started', async () => {
+    const openFiles = (): number => readdirSync('/proc/self/fd').length
+    await start('', { file: 'no-such-program', args: [] }).catch(() => undefined)
+    const before = openFiles()
+    for (let i = 0; i < 20; i++)
+      await start('', { file: 'no-such-program', args: [], input: 'x' }).catch(() => undefined)
+    expect(openFiles()).toBeLessThan(before + 20)
   })
 })
 
@@ -191,6 +272,7 @@ function start(script: string, options: Partial<GroupOptions> = {}): Promise<Gro
     cwd: dir,
     env: { ...process.env, RALPH_RUN_ID: runId },
     input: '',
+    stdout: 'socket',
     marker: { RALPH_RUN_ID: runId },
     timeoutMs: 60_000,
     idleTimeoutMs: 0,

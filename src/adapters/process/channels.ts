@@ -1,0 +1,185 @@
+// What a child reads from and writes to. Node would give it sockets, and Linux opens no socket by name: `cat /dev/stdin` and `tee /dev/stderr` would fail.
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, constants, openSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer, Socket, type ConnectOpts, type SocketConstructorOpts } from 'node:net'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { exec } from './exec.ts'
+import { makeTemp } from './temp.ts'
+
+export interface ChannelsOptions {
+  /** Names the folder that is there while the channels are made. */
+  readonly runId: string
+  /** All that stdin says; `undefined`: stdin stays open, to be written to. */
+  readonly input: string | undefined
+  /** A pipe can be opened by name (`> /dev/stdout`), but holds so little that a flood takes twice as long. */
+  readonly stdout: 'pipe' | 'socket'
+}
+
+export interface Channels {
+  /** Of the child: stdin, stdout, stderr. */
+  readonly stdio: (number | Socket | 'pipe' | 'ignore')[]
+  /** Once the child has copies of its own: else its output would never end. */
+  handOver(): void
+  /** For a child that could not be started. */
+  discard(): void
+  /** The chunks are lent: after the call their bytes change. */
+  listen(child: ChildProcess, onOutput: OnChunk, onErrorOutput: OnChunk): Output
+}
+
+export interface Output {
+  /** Whether nobody can write any more, and everything is read. */
+  readonly isOver: boolean
+  close(): void
+}
+
+type OnChunk = (chunk: Buffer) => void
+
+export async function openChannels(options: ChannelsOptions): Promise<Channels> {
+  const own = process.platform === 'linux' ? await ownChannels(options) : undefined
+  return own ?? nodeChannels(options.input)
+}
+
+/** Nothing of it stays on disk: the open ends live on. `undefined` where there is no room, or no `mkfifo`. */
+async function ownChannels({ runId, input, stdout }: ChannelsOptions): Promise<Channels | undefined> {
+  const outlets: Outlet[] = []
+  let dir: string | undefined
+  let prompt: number | undefined
+  const handOver = (): void => {
+    if (prompt !== undefined) closeSync(prompt)
+    prompt = undefined
+    for (const outlet of outlets) outlet.closeFar()
+  }
+  const discard = (): void => {
+    handOver()
+    for (const outlet of outlets) outlet.discard()
+  }
+  try {
+    dir = makeTemp(runId, process.env)
+    const [file, out, err] = [join(dir, 'in'), join(dir, 'out'), join(dir, 'err')]
+    const pipes = stdout === 'pipe' ? [out, err] : [err]
+    const made = await exec('mkfifo', ['-m', '600', ...pipes], {
+      cwd: dir,
+      env: process.env,
+      timeoutMs: 9000,
+    })
+    if (made.exitCode !== 0) return undefined
+    for (const path of [out, err]) outlets.push(pipes.includes(path) ? pipe(path) : await socketPair(path))
+    if (input !== undefined && input !== '') {
+      writeFileSync(file, input, { mode: 0o600 })
+      prompt = openSync(file, 'r')
+    }
+    const stdin = input === undefined ? 'pipe' : (prompt ?? 'ignore')
+    return {
+      stdio: [stdin, ...outlets.map(({ far }) => far)],
+      handOver,
+      discard,
+      listen(child, ...hearers) {
+        child.stdin?.on('error', ignoreEpipe)
+        return outputOf(outlets.map((outlet, i) => outlet.listen(hearers[i] ?? ignoreEpipe)))
+      },
+    }
+  } catch {
+    discard()
+    return undefined
+  } finally {
+    if (dir !== undefined) rmSync(dir, { recursive: true, force: true })
+  }
+}
+
+function nodeChannels(input: string | undefined): Channels {
+  return {
+    stdio: [input === '' ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    handOver: () => undefined,
+    discard: () => undefined,
+    listen(child, onOutput, onErrorOutput) {
+      child.stdin?.on('error', ignoreEpipe)
+      if (input !== undefined) child.stdin?.end(input)
+      child.stdout?.on('data', onOutput)
+      child.stderr?.on('data', onErrorOutput)
+      return outputOf([child.stdout, child.stderr].filter((stream) => stream !== null))
+    },
+  }
+}
+
+/** One of the child's streams: the far end is the child's, the near one ralph's. */
+interface Outlet {
+  readonly far: number | Socket
+  closeFar(): void
+  listen(onChunk: OnChunk): Socket
+  discard(): void
+}
+
+function pipe(path: string): Outlet {
+  const near = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  const far = openSync(path, constants.O_WRONLY)
+  return {
+    far,
+    closeFar: () => closeSync(far),
+    listen(onChunk) {
+      // `net.connect` hands its `onread` to this same constructor; the types have it only there.
+      const options: SocketConstructorOpts & ConnectOpts = {
+        fd: near,
+        readable: true,
+        writable: false,
+        onread: into(pipeBytes, () => onChunk),
+      }
+      return new Socket(options).resume()
+    },
+    discard: () => closeSync(near),
+  }
+}
+
+/** What Node makes for a child itself, but for the reading into one buffer. */
+async function socketPair(path: string): Promise<Outlet> {
+  const server = createServer({ pauseOnConnect: true })
+  let hear: OnChunk = ignoreEpipe
+  try {
+    server.listen(path)
+    await once(server, 'listening')
+    const accepted = once(server, 'connection')
+    const near = connect({ path, onread: into(socketBytes, () => hear) }).pause()
+    const [far] = (await accepted) as [Socket]
+    near.on('error', () => near.destroy())
+    return {
+      far,
+      closeFar: () => void far.destroy(),
+      listen(onChunk) {
+        hear = onChunk
+        return near.resume()
+      },
+      discard: () => void near.destroy(),
+    }
+  } finally {
+    server.close()
+  }
+}
+
+/** The same memory again and again: a fresh buffer for each 64 KiB costs more than all the rest of a flood. */
+function into(size: number, hearer: () => OnChunk): NonNullable<ConnectOpts['onread']> {
+  const buffer = Buffer.allocUnsafeSlow(size)
+  return {
+    buffer,
+    callback(bytes) {
+      hearer()(buffer.subarray(0, bytes))
+      return true
+    },
+  }
+}
+
+/** What they hold, by Linux's defaults. */
+const pipeBytes = 65_536
+const socketBytes = 212_992
+
+function outputOf(streams: readonly Readable[]): Output {
+  return {
+    get isOver() {
+      return streams.every((stream) => stream.readableEnded || stream.destroyed)
+    },
+    close: () => streams.forEach((stream) => stream.destroy()),
+  }
+}
+
+/** A program may end before it has read its input. */
+function ignoreEpipe(): void {}
