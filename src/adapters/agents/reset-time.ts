@@ -2,12 +2,12 @@
 
 /** Epoch ms of the next such moment after `nowMs`, or none if the text names no time. Without a zone it is the machine's own. */
 export function resetTime(text: string, nowMs: number): number | undefined {
-  return inSpan(text, nowMs) ?? onDate(text) ?? atClock(text, nowMs)
+  return inSpan(text, nowMs) ?? onDate(text, nowMs) ?? atClock(text, nowMs)
 }
 
 function inSpan(text: string, nowMs: number): number | undefined {
   const span =
-    /(?:try again|retry|resets?|available)(?: again)? (?:in|after) ((?:\d+(?:\.\d+)?\s*(?:days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)\b[\s,]*(?:and )?)+)/i.exec(
+    /(?:try again|retry|resets?|available)(?: again)? (?:in|after) ((?:\d+(?:\.\d+)?\s*(?:days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)(?![a-z])[\s,]*(?:and )?)+)/i.exec(
       text,
     )?.[1]
   if (span === undefined) return undefined
@@ -18,27 +18,54 @@ function inSpan(text: string, nowMs: number): number | undefined {
   return nowMs + ms
 }
 
-/** "Nov 20th, 2026 9:54 PM". */
-function onDate(text: string): number | undefined {
-  const match =
-    /\b((?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? \d{1,2})(?:st|nd|rd|th)?,? (\d{4}),?(?: at)? (\d{1,2}:\d{2} ?[AP]M)/i.exec(
-      text,
-    )
-  if (match === null) return undefined
-  const ms = Date.parse(`${match[1]}, ${match[2]} ${match[3]}`)
-  return Number.isNaN(ms) ? undefined : ms + minuteMs
+/** "Nov 20th, 2026 9:54 PM", "Nov 18, 3pm (Europe/Berlin)", "18 November at 15:00": without a year it is the one nearest to now. */
+function onDate(text: string, nowMs: number): number | undefined {
+  const match = dates.map((date) => date.exec(text)).find((found) => found !== null)?.groups
+  if (match === undefined) return undefined
+  const month = months.indexOf((match['month'] ?? '').slice(0, 3).toLowerCase())
+  const day = Number(match['day'])
+  const time = clockOf(match)
+  if (time === undefined || day < 1 || day > 31) return undefined
+  const thisYear = wallClock(match['zone'], nowMs).year
+  const years = match['year'] === undefined ? [thisYear - 1, thisYear, thisYear + 1] : [Number(match['year'])]
+  const moments = years.map((year) =>
+    momentIn(match['zone'], Date.UTC(year, month, day, time.hour, time.minute)),
+  )
+  // A reset is never far behind, and never half a year ahead: "Jan 2" in December is next year's, "Dec 31" on New Year's Day is yesterday.
+  const nearest = moments.toSorted((a, b) => Math.abs(a - nowMs) - Math.abs(b - nowMs))[0]
+  return nearest === undefined ? undefined : Math.max(nearest, nowMs) + minuteMs
 }
 
 function atClock(text: string, nowMs: number): number | undefined {
-  const match = /(?:at|resets|until) (\d{1,2})(?::(\d{2}))? ?([ap])\.?m\b\.?(?: \(([\w/+-]+)\))?/i.exec(text)
-  if (match === null) return undefined
-  const hour = (Number(match[1]) % 12) + (match[3]?.toLowerCase() === 'p' ? 12 : 0)
-  const minute = Number(match[2] ?? 0)
+  const match = new RegExp(`\\b(?:at|resets?|until) ${clock}${zone}`, 'i').exec(text)?.groups
+  const time = match === undefined ? undefined : clockOf(match)
+  if (match === undefined || time === undefined) return undefined
   // Yesterday's to tomorrow's, because the zone's date may differ from ours; the next one counts. A time that has only just
   // passed was rounded down by the provider, and does not mean tomorrow.
-  const days = [-1, 0, 1, 2].map((day) => clockIn(match[4], nowMs + day * dayMs, hour, minute))
+  const days = [-1, 0, 1, 2].map((day) => {
+    const on = wallClock(match['zone'], nowMs + day * dayMs)
+    return momentIn(match['zone'], Date.UTC(on.year, on.month - 1, on.day, time.hour, time.minute))
+  })
   const next = days.find((ms) => ms > nowMs - roundingMs)
   return next === undefined ? undefined : Math.max(next, nowMs) + minuteMs
+}
+
+const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
+const month = `(?<month>${months.join('|')})[a-z]*\\.?`
+const day = '(?<day>\\d{1,2})(?:st|nd|rd|th)?'
+const year = '(?:,? (?<year>\\d{4}))?,?(?: at)?'
+/** "3pm", "9:54 PM", "15:00"; an hour alone says too little. */
+const clock = '(?<hour>\\d{1,2})(?:(?::(?<minute>\\d{2}))? ?(?<half>[ap])\\.?m\\b\\.?|:(?<minutes>\\d{2})\\b)'
+const zone = '(?: \\((?<zone>[\\w/+-]+)\\))?'
+const dates = [`${month} ${day}`, `${day} ${month}`].map(
+  (date) => new RegExp(`\\b${date}${year} ${clock}${zone}`, 'i'),
+)
+
+function clockOf(match: Readonly<Record<string, string>>): { hour: number; minute: number } | undefined {
+  const { half } = match
+  const [said, minute] = [Number(match['hour']), Number(match['minute'] ?? match['minutes'] ?? 0)]
+  const hour = half === undefined ? said : (said % 12) + (half.toLowerCase() === 'p' ? 12 : 0)
+  return said > (half === undefined ? 23 : 12) || minute > 59 ? undefined : { hour, minute }
 }
 
 const dayMs = 86_400_000
@@ -46,12 +73,10 @@ const dayMs = 86_400_000
 const minuteMs = 60_000
 const roundingMs = 10 * 60_000
 
-/** That hour and minute on the zone's calendar day of `onMs`. */
-function clockIn(zone: string | undefined, onMs: number, hour: number, minute: number): number {
-  const day = wallClock(zone, onMs)
-  const wall = Date.UTC(day.year, day.month - 1, day.day, hour, minute)
-  // The offset holds at the result, not at `onMs`: a second look settles it across a change of daylight saving.
-  const guess = wall - (asUtc(wallClock(zone, onMs)) - onMs)
+/** When the clocks of the zone show what `wall` would be in UTC. */
+function momentIn(zone: string | undefined, wall: number): number {
+  // The offset holds at the result: a second look settles it across a change of daylight saving.
+  const guess = wall - (asUtc(wallClock(zone, wall)) - wall)
   return wall - (asUtc(wallClock(zone, guess)) - guess)
 }
 
