@@ -1,5 +1,5 @@
 // Half-done git operations: merges, rebases, picks and bisects that stand between two commands.
-import { rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { readIfThere } from './repository.ts'
@@ -10,12 +10,11 @@ export function operationsInProgress(gitDir: string): string[] {
   return [...new Set(found)]
 }
 
-/**
- * Forgets them, as `--quit` does: HEAD, index and files are put right by the revert.
- * Returns the commits of autostashes, which nothing else points to.
- */
+/** Forgets them, as `--quit` does: HEAD, index and files are put right by the revert. */
 export async function endOperations(gitDir: string): Promise<void> {
-  for (const file of stateFiles) await rm(join(gitDir, file), { recursive: true, force: true })
+  const there = await readdir(gitDir)
+  const left = stateFiles.filter((file) => there.includes(file))
+  for (const file of left) await rm(join(gitDir, file), { recursive: true, force: true })
 }
 
 /** Work that a rebase or merge put aside, and that would be lost with its state files. */

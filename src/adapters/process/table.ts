@@ -26,7 +26,9 @@ export function withMarker(table: readonly ProcessEntry[], marker: Marker): Proc
   // Without a marker nobody is ours; `every` would say that all are.
   if (wanted.length === 0) return []
   if (process.platform === 'linux') {
-    return table.filter(({ pid }) => {
+    // Children of 2 are the kernel's own threads: most of a quiet machine's processes.
+    return table.filter(({ pid, parent }) => {
+      if (parent === 2) return false
       const environment = readProc(pid, 'environ')
       return environment !== undefined && hasAll(environment.split('\0'), wanted)
     })
