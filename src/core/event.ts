@@ -124,6 +124,8 @@ const agentEndedSchema = z.object({
   last_words: z.string(),
   /** For limit, overloaded, offline: epoch ms when it is worth trying again, if the provider said so. */
   resets_at_ms: z.number().optional(),
+  /** With `auth`: there is a login, but no credit or a bill that is not paid. */
+  unpaid: z.literal(true).optional(),
   usage: usageSchema.optional(),
   model: z.string().optional(),
   /** Processes that outlived even the reaper, for the report. */

@@ -17,6 +17,8 @@ const end = (result: Outcome): Decision => ({ go: 'end', outcome: result })
 export interface LastIteration {
   readonly record: IterationRecord
   readonly ending: AgentEnding
+  /** With `auth`: not the login but the bill. */
+  readonly isUnpaid?: boolean
 }
 
 /** Interrupted, done, human needed, limit, stuck by retries, stalled, stuck by iterations; else the next story. */
@@ -143,11 +145,11 @@ function fatalOutcome(state: LoopState, last: LastIteration): Outcome {
   }
   if (last.ending === 'model')
     return outcome('model', last.record.reason, `Name one that it knows: ${resume} --model NAME`)
-  return outcome(
-    'auth',
-    last.record.reason,
-    `Log in with the agent's own command, or settle its billing, then type: ${resume}`,
-  )
+  const advice =
+    last.isUnpaid === true
+      ? 'Add credit or settle the bill with its provider (ralph doctor says which account pays)'
+      : "Log in with the agent's own command"
+  return outcome('auth', last.record.reason, `${advice}, then type: ${resume}`)
 }
 
 function earliestReset(state: LoopState): number {

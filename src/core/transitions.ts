@@ -196,7 +196,7 @@ export function iterationEnded(state: LoopState, current: Current, event: Of<'it
   // An error of ralph's own, or a gate that cannot be run, has set the outcome already.
   if (state.outcome?.stopReason === 'gate') return conclude(recorded, state.outcome)
   if (state.outcome !== undefined) return enter({ ...recorded, choice: 'later' }, 'completing')
-  return follow(recorded, { record, ending })
+  return follow(recorded, { record, ending, isUnpaid: current.ended?.unpaid === true })
 }
 
 export function waitEnded(state: LoopState): LoopState {

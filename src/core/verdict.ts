@@ -65,5 +65,9 @@ function describe(ended: AgentEnded): string {
         ? ` (exit code ${ended.exit_code})`
         : ''
   const words = ended.last_words.trim()
-  return `${phrases[ended.ending]}${exit}${words === '' ? '' : `: ${words}`}`
+  const phrase =
+    ended.unpaid === true
+      ? "the agent's account has no credit, or its bill is not paid"
+      : phrases[ended.ending]
+  return `${phrase}${exit}${words === '' ? '' : `: ${words}`}`
 }

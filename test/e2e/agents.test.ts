@@ -185,6 +185,22 @@ describe('limits', () => {
     expect(at.state().iterations).toMatchObject([{ verdict: 'fatal' }])
   })
 
+  test('R16: an account without credit stops at once, and the message speaks of the bill', async () => {
+    const at = scratch(oneStory)
+    const end = await claude(at, 'claude-no-credit.mjs', [])
+    expect(end.code).toBe(6)
+    expectTruth(at, end)
+    expect(at.state().iterations).toMatchObject([{ verdict: 'fatal' }])
+    expect(at.state()).toMatchObject({ stop_reason: 'auth' })
+    const error = eventsOf(end).find((event) => event.type === 'error')
+    expect(error).toMatchObject({
+      message:
+        "the agent's account has no credit, or its bill is not paid (exit code 1): Credit balance is too low",
+      hint: expect.stringContaining('Add credit or settle the bill') as string,
+    })
+    expect(JSON.stringify(error)).not.toMatch(/log ?in\b/i)
+  })
+
   test('an agent that is not installed: exit 6', async () => {
     const at = scratch(oneStory)
     const end = await run(at, ['--agent-command', 'no-such-agent-anywhere'])

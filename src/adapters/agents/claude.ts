@@ -1,6 +1,6 @@
 // Claude Code: `claude -p`, stream-json.
 import type { UsageFigures } from '../../core/usage.ts'
-import { endingOfError, endingOfStatus } from './failure.ts'
+import { endingOfError, endingOfStatus, isUnpaid } from './failure.ts'
 import { at, countAt, listAt, parseJson, shortInput, textAt } from './json.ts'
 import type { AgentFact, AgentKind } from './kind.ts'
 import { resetTime } from './reset-time.ts'
@@ -117,7 +117,7 @@ function result(event: unknown, nowMs: number): readonly AgentFact[] {
 
 function endingOfResult(event: unknown, message: string): ReturnType<typeof endingOfStatus> {
   const status = countAt(event, 'api_error_status')
-  if (/credit balance|not logged in|invalid api key|please run \/login/i.test(message)) return 'auth'
+  if (isUnpaid(message) || /not logged in|invalid api key|please run \/login/i.test(message)) return 'auth'
   if (status > 0) return endingOfStatus(status)
   return textAt(event, 'terminal_reason') === 'api_error' ? 'offline' : 'crash'
 }

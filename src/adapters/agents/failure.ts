@@ -11,12 +11,31 @@ export function endingOfStatus(status: number): AgentEnding {
   return 'crash'
 }
 
+/**
+ * No credit or an unpaid bill: no waiting and no login mends it. Gemini speaks of "plan and billing" at every limit, but then
+ * of the quota's window too.
+ */
+export function isUnpaid(message: string): boolean {
+  if (
+    /credit balance|insufficient[ _](?:quota|credit|balance|funds)|payment required|out of credits/i.test(
+      message,
+    )
+  )
+    return true
+  if (/\b(?:status(?: code)?|HTTP|error|code)[ :]*402\b/i.test(message)) return true
+  return (
+    /billing/i.test(message) &&
+    !/retry in|try again|resets?\b|quota metric|resource.?exhausted|per.?(?:minute|day)/i.test(message)
+  )
+}
+
 /** `message` is the text of an error event, or stderr. */
 export function endingOfError(message: string): AgentEnding {
+  if (isUnpaid(message)) return 'auth'
   const status = /\b(?:status(?: code)?|HTTP|error|code)[ :]*(\d{3})\b/i.exec(message)?.[1]
   const rules: readonly [RegExp, AgentEnding][] = [
     [/usage limit|rate.?limit|quota|too many requests|resource.?exhausted/i, 'limit'],
-    [/credit balance|billing|insufficient|payment/i, 'auth'],
+    [/insufficient|payment/i, 'auth'],
     [
       /not logged in|log ?in again|unauthori[sz]ed|authenticat|invalid (?:api|x-api)[ -]key|api key not valid|api key (?:is )?(?:missing|required)/i,
       'auth',

@@ -1,5 +1,5 @@
 // OpenCode: `opencode run --format json`. It has no event for the end of a turn: the step that stops is it.
-import { endingOfError, endingOfStatus } from './failure.ts'
+import { endingOfError, endingOfStatus, isUnpaid } from './failure.ts'
 import { at, countAt, parseJson, shortInput, textAt } from './json.ts'
 import type { AgentFact, AgentKind } from './kind.ts'
 import { resetTime } from './reset-time.ts'
@@ -65,9 +65,10 @@ function parseOpencode(event: unknown, nowMs: number): readonly AgentFact[] {
     case 'error': {
       const message = textAt(event, 'error', 'data', 'message') || textAt(event, 'error', 'name')
       const status = countAt(event, 'error', 'data', 'statusCode')
-      const byStatus = status > 0 ? endingOfStatus(status) : 'crash'
-      const ending =
-        byStatus === 'crash' ? endingOfError(`${textAt(event, 'error', 'name')} ${message}`) : byStatus
+      const words = `${textAt(event, 'error', 'name')} ${message}`
+      // OpenAI calls an empty account a 429.
+      const byStatus = status > 0 && !isUnpaid(words) ? endingOfStatus(status) : 'crash'
+      const ending = byStatus === 'crash' ? endingOfError(words) : byStatus
       const resetsAtMs = ending === 'limit' ? resetTime(message, nowMs) : undefined
       return [{ type: 'failed', ending, message, ...(resetsAtMs !== undefined && { resetsAtMs }) }]
     }

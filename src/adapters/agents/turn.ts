@@ -4,6 +4,7 @@ import { promiseScanner } from '../../core/promise.ts'
 import type { UsageFigures } from '../../core/usage.ts'
 import type { AgentSignal } from '../../ports.ts'
 import type { GroupEnd } from '../process/group.ts'
+import { isUnpaid } from './failure.ts'
 import type { AgentFact, AgentKind } from './kind.ts'
 import { tailOf, talk } from './talk.ts'
 
@@ -118,6 +119,7 @@ export function startTurn(
       const { ending, hasVerdict } = conclude(end, stderr)
       const promise = hasVerdict ? scanner.end() : ({ kind: 'none' } as const)
       const isWaiting = ending === 'limit' || ending === 'overloaded' || ending === 'offline'
+      const unpaid = ending === 'auth' && isUnpaid(failed?.message ?? stderr)
       return {
         ending: ending === 'finished' && promise.kind === 'none' ? (halted ?? ending) : ending,
         promise,
@@ -128,6 +130,7 @@ export function startTurn(
         ...(isWaiting && resetsAtMs !== undefined && { resets_at_ms: resetsAtMs }),
         ...(usage !== undefined && { usage }),
         ...(model !== undefined && { model }),
+        ...(unpaid && { unpaid: true as const }),
         survivors: end.survivors,
       }
     },

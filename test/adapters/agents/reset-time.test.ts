@@ -1,6 +1,6 @@
 // When a limit ends, from the words of real providers (R8).
 import { afterEach, describe, expect, it } from 'vitest'
-import { endingOfError, endingOfStatus } from '../../../src/adapters/agents/failure.ts'
+import { endingOfError, endingOfStatus, isUnpaid } from '../../../src/adapters/agents/failure.ts'
 import { resetTime } from '../../../src/adapters/agents/reset-time.ts'
 
 const zone = process.env['TZ']
@@ -184,6 +184,38 @@ describe('R8: reset times', () => {
     expect(found === undefined ? undefined : new Date(found).toISOString()).toBe(
       until === undefined ? undefined : new Date(until).toISOString(),
     )
+  })
+})
+
+describe('R16: no credit is neither a limit to wait for nor a login that is gone', () => {
+  it.each([
+    'Your credit balance is too low to access the Anthropic API.',
+    'Credit balance is too low',
+    'unexpected status 429 Too Many Requests: {"error":{"code":"insufficient_quota"}}',
+    'Quota exceeded. Check your plan and billing details.',
+    'You exceeded your current quota, please check your plan and billing details.',
+    'unexpected status 429: Billing hard limit has been reached',
+    'Your account is not active, please check your billing details on our website.',
+    'status 402 Payment Required',
+    'billing_error (HTTP 402)',
+    'This request requires more credits: insufficient credits',
+  ])('%s', (message) => {
+    expect(isUnpaid(message)).toBe(true)
+    expect(endingOfError(message)).toBe('auth')
+  })
+
+  it.each([
+    [
+      'You exceeded your current quota, please check your plan and billing details. Please retry in 31.5s.',
+      'limit',
+    ],
+    ['You’ve hit your usage limit. … to purchase more credits or try again at 9:54 PM.', 'limit'],
+    ['unexpected status 429 Too Many Requests', 'limit'],
+    ['unexpected status 401 Unauthorized: Incorrect API key', 'auth'],
+    ['insufficient permissions', 'auth'],
+  ])('but not: %s', (message, ending) => {
+    expect(isUnpaid(message)).toBe(false)
+    expect(endingOfError(message)).toBe(ending)
   })
 })
 

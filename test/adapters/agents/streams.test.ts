@@ -63,6 +63,43 @@ describe('recorded streams', () => {
   )
 })
 
+describe('R16: an account without credit', () => {
+  it.each([
+    [
+      'claude',
+      { type: 'result', is_error: true, api_error_status: 400, result: 'Credit balance is too low' },
+    ],
+    ['claude', { type: 'system', subtype: 'api_retry', error_status: 402, error: 'billing_error' }],
+    [
+      'codex',
+      { type: 'turn.failed', error: { message: 'Quota exceeded. Check your plan and billing details.' } },
+    ],
+    [
+      'opencode',
+      {
+        type: 'error',
+        error: { name: 'APIError', data: { statusCode: 429, message: 'insufficient_quota' } },
+      },
+    ],
+    [
+      'gemini',
+      { type: 'result', status: 'error', error: { type: 'Error', message: 'billing hard limit reached' } },
+    ],
+  ])('%s: is told apart from a login that is gone', (agent, line) => {
+    expect(replay(agent, Buffer.from(JSON.stringify(line))).ended).toMatchObject({
+      ending: 'auth',
+      unpaid: true,
+    })
+  })
+
+  it('a login that is gone is no bill', () => {
+    const line = { type: 'result', is_error: true, result: 'Not logged in · Please run /login' }
+    const { ended } = replay('claude', Buffer.from(JSON.stringify(line)))
+    expect(ended).toMatchObject({ ending: 'auth' })
+    expect(ended).not.toHaveProperty('unpaid')
+  })
+})
+
 describe('unknown lines', () => {
   const words = [
     'assistant',
