@@ -39,12 +39,19 @@ export function shell(
     : { file: 'sh', args: ['-c', `${program} "$@"`, 'sh', ...passThrough] }
 }
 
-/** A shell reports a child's death by a signal as 128 + its number: that is how the agent died, not a code it chose. */
+/**
+ * A shell reports a child's death by a signal as 128 + its number: that is how the agent died, not a code it chose. But a
+ * pipe that lost its reader ends nobody's work: its signal is an exit code, which never takes a promise back.
+ */
 export function throughShell(end: GroupEnd): GroupEnd {
-  const { exitCode, ...rest } = end
-  const signal = Object.entries(constants.signals).find(([, number]) => exitCode === 128 + number)?.[0]
-  return isSignal(signal) ? { ...rest, signal } : end
+  const { exitCode, signal: own, ...rest } = end
+  const name = Object.entries(constants.signals).find(([, number]) => exitCode === 128 + number)?.[0]
+  const signal = own ?? (isSignal(name) ? name : undefined)
+  if (signal === undefined) return end
+  return signal === 'SIGPIPE' ? { ...rest, exitCode: brokenPipe } : { ...rest, signal }
 }
+
+const brokenPipe = 128 + constants.signals.SIGPIPE
 
 function isSignal(name: string | undefined): name is NodeJS.Signals {
   return name !== undefined

@@ -1,7 +1,7 @@
 // Every agent of the kit through the real port: a true ending, a true promise, nothing left alive.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { AgentEnding } from '../../../src/core/event.ts'
-import { bench, type Bench, type Worked } from '../../agents/kit.ts'
+import { agentPath, bench, type Bench, type Worked } from '../../agents/kit.ts'
 
 let kit: Bench
 beforeEach(() => {
@@ -11,6 +11,8 @@ afterEach(() => kit.remove())
 
 const complete = { kind: 'complete' }
 const none = { kind: 'none' }
+/** By itself, with no shell between that could call it an exit code. */
+const diesOfPipe = 'echo "<promise>COMPLETE</promise>"; kill -s PIPE $$'
 
 describe('any command as agent', () => {
   const rows: [string, string, AgentEnding, unknown][] = [
@@ -29,6 +31,7 @@ describe('any command as agent', () => {
     ],
     ['R1: killed in the middle of its promise', 'dies-mid-line.sh', 'crash', none],
     ['R1: killed after its promise', 'killed-after-promise.sh', 'crash', none],
+    ['R1: what it ran was killed after its promise', 'model-killed.sh', 'crash', none],
     ['R3: a server left running', 'forks-daemon.sh', 'finished', complete],
     ['R9: limits in its prose and on stderr', 'talks-about-limits.sh', 'finished', complete],
   ]
@@ -43,6 +46,30 @@ describe('any command as agent', () => {
       promise: complete,
       exit_code: 1,
     })
+  })
+
+  it('a COMPLETE counts although a pipe of its own has lost its reader', async () => {
+    for (const command of [
+      agentPath('broken-pipe.sh'),
+      `${agentPath('broken-pipe.sh')}; exit $?`,
+      diesOfPipe,
+    ]) {
+      const { ended } = await kit.work('command', { options: { command } })
+      expect(ended).toMatchObject({ promise: complete, exit_code: 141 })
+      expect(ended).not.toHaveProperty('signal')
+    }
+  })
+
+  it('R1: a promise does not stand when the agent dies by any other signal, seen by a shell or not', async () => {
+    for (const name of ['HUP', 'INT', 'ABRT', 'KILL', 'SEGV', 'TERM']) {
+      for (const command of [
+        diesOfPipe.replace('PIPE', name),
+        `sh -c '${diesOfPipe.replace('PIPE', name)}'; exit $?`,
+      ]) {
+        const { ended } = await kit.work('command', { options: { command } })
+        expect(ended).toMatchObject({ ending: 'crash', promise: none, signal: `SIG${name}` })
+      }
+    }
   })
 
   it('R1: the signal it died by is told', async () => {
