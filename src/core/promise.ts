@@ -10,7 +10,7 @@ export interface PromiseScanner {
   feed(text: string): void
   /** The current message is over; the next `feed` begins another. */
   endMessage(): void
-  /** Whatever the next line is, it matters: a tag is open, or a promise ended the line before. */
+  /** Whatever the next line is, it matters: a tag or a comment is open, or a promise ended the line before. */
   readonly isHanging: boolean
   /** Nothing more comes. The last promise that counts. */
   end(): PromiseFound
@@ -22,6 +22,7 @@ export function promiseScanner(): PromiseScanner {
   let closing: PromiseFound | undefined
   let partial: Line = emptyLine
   let fence: string | undefined
+  let isInComment = false
   let open: OpenTag | undefined
   /** A FAILED whose reason holds tags of its own: if an end tag comes that belongs to nothing else, it was all one reason. */
   let outer: OpenTag | undefined
@@ -32,7 +33,8 @@ export function promiseScanner(): PromiseScanner {
     else closing = promise
   }
 
-  const isHanging = (): boolean => open !== undefined || closing !== undefined || outer !== undefined
+  const isHanging = (): boolean =>
+    open !== undefined || closing !== undefined || outer !== undefined || isInComment
 
   const readTags = (text: string, hasCutHead: boolean, head: string): void => {
     const failed = failedLine(hasCutHead ? head : text, text)
@@ -67,6 +69,15 @@ export function promiseScanner(): PromiseScanner {
     }
     closing = undefined
     if (outer !== undefined && readOuter(outer, text)) return
+    // A comment is not shown to anybody; a reason is taken as it is.
+    if (isInComment) {
+      isInComment = !text.includes('-->')
+      return
+    }
+    if (open === undefined && fence === undefined && beginsComment(hasCutHead ? head : text)) {
+      isInComment = !text.includes('-->')
+      if (isInComment) return
+    }
     const isInFence = fence !== undefined
     fence = fenceAfter(hasCutHead ? head : text, fence)
     if (open !== undefined && (isInFence || !openTag.test(text))) {
@@ -134,6 +145,7 @@ export function promiseScanner(): PromiseScanner {
       open = undefined
       outer = undefined
       fence = undefined
+      isInComment = false
     },
     end() {
       this.endMessage()
@@ -150,7 +162,7 @@ export function canHoldPromise(has: (mark: string) => boolean): boolean {
   if (has('```') || has('~~~')) return true
   // A terminal code may stand inside a mark.
   const isBroken = has('\u001b')
-  return has('<') ? isBroken || has('promise') : isBroken && (has('`') || has('~'))
+  return has('<') ? isBroken || has('promise') || has('<!--') : isBroken && (has('`') || has('~'))
 }
 
 interface Line {
@@ -197,6 +209,11 @@ function lastBreakOf(chunk: string): number {
 /** A list dash or number, bold, backticks: what Markdown writes around a line that stands alone. */
 function isDecoration(text: string): boolean {
   return /^\s*(?:(?:[-*+•]|\d+[.)])\s+)?[\s*_`]*$/.test(text)
+}
+
+/** As a block of its own; in mid-sentence it is a word about comments. */
+function beginsComment(text: string): boolean {
+  return /^\s*(?:(?:[-*+]|\d+[.)])\s+)?<!--/.test(text)
 }
 
 /** The fence that is open after this line: its own opening characters, or none. */

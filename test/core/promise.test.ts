@@ -55,6 +55,13 @@ describe('what counts', () => {
     ['bold at the end of the last line', `All tests pass. **${done}**\n\n  \n`, complete],
     ['after a fence that was closed', `\`\`\`sh\nnpm test\n\`\`\`\n${done}\nBye.`, complete],
     ['after a tilde fence that holds backticks', `~~~\n\`\`\`\n~~~\n${done}\nBye.`, complete],
+    ['after a comment that was closed', `<!-- note -->\n${done}\nBye.`, complete],
+    ['after a comment over lines', `<!--\nnote\n-->\n${done}\nBye.`, complete],
+    ['after a comment that holds a fence', `<!--\n\`\`\`\n-->\n${done}\nBye.`, complete],
+    ['after a fence that holds a comment’s begin', `\`\`\`html\n<!--\n\`\`\`\n${done}\nBye.`, complete],
+    ['after prose that names a comment’s begin', `I wrote <!-- there.\n${done}\nBye.`, complete],
+    ['in a details block', `<details>\n${done}\n</details>`, complete],
+    ['a reason with a comment’s begin', `<promise>FAILED: a\n<!-- b</promise>\nBye.`, failed('a\n<!-- b')],
     ['after an inline triple tick', `\`\`\`x\`\`\`\n${done}\nBye.`, complete],
     ['a reason', '<promise>FAILED: the API is gone</promise>\nBye.', failed('the API is gone')],
     ['a reason over lines', '<promise>FAILED: two\nthings\n</promise>\nBye.', failed('two\nthings')],
@@ -83,6 +90,12 @@ describe('what does not count', () => {
     ['in an indented fence of a list', `- \`\`\`\n  ${done}\n  \`\`\``],
     ['in a fence that is never closed', `\`\`\`\n${done}`],
     ['in a longer fence that holds a shorter one', `\`\`\`\`\n\`\`\`\n${done}\n\`\`\`\n\`\`\`\`\n`],
+    ['in a comment', `<!-- ${done} -->`],
+    ['in a comment over lines', `<!--\n${done}\n-->\nBye.`],
+    ['in a comment of a list', `- <!-- later:\n  ${done}\n  -->`],
+    ['in a comment that holds a fence', `<!--\n\`\`\`\nx\n\`\`\`\n${done}\n-->`],
+    ['in a comment that is never closed', `<!-- draft\n${done}`],
+    ['on the line that closes a comment', `<!--\n--> ${done}`],
     ['in a block quote', `> ${done}`],
     ['in quotes at the end', `He said "${done}"`],
     ['another word', '<promise>DONE</promise>'],
@@ -119,6 +132,7 @@ describe('which one', () => {
   })
   it('a fence or a tag left open ends with its message', () => {
     expect(scan('```\nhalf', `${done}\nBye.`)).toEqual(complete)
+    expect(scan('<!-- half', `${done}\nBye.`)).toEqual(complete)
     expect(scan('<promise>FAILED: half', 'text</promise>')).toEqual(none)
   })
 })
@@ -139,6 +153,8 @@ describe('P5: pieces and floods', () => {
     '`',
     '```',
     '~~~',
+    '<!--',
+    '-->',
     'word',
     '> ',
     '\u001b[1m',
@@ -177,6 +193,19 @@ describe('P5: pieces and floods', () => {
       const scanner = promiseScanner()
       for (let i = 0; i < 320; i++) scanner.feed(block)
       scanner.feed(tail)
+      expect(scanner.end()).toEqual(expected)
+    }
+  })
+  it('a comment that begins or ends in a flood is not missed', () => {
+    const flood = `${'a line of the flood\n'.repeat(5000)}`
+    for (const [begin, end, expected] of [
+      ['<!--\n', '', none],
+      ['<!--\n', '-->\n', complete],
+    ] as const) {
+      const scanner = promiseScanner()
+      scanner.feed(`first\n${flood}${begin}${flood}`)
+      scanner.feed(`${flood}${end}${flood}`)
+      scanner.feed(`${done}\nBye.\n`)
       expect(scanner.end()).toEqual(expected)
     }
   })
