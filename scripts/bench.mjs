@@ -1,4 +1,4 @@
-// `npm run bench [name …]`: every benchmark in bench/, one after the other, on the built program.
+// `npm run bench [name …]`: the benchmarks in bench/, one after the other, on the built program; `peers` only by name, for it installs them.
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -16,7 +16,7 @@ if (unknown !== undefined) {
 }
 spawnSync(process.execPath, ['scripts/build.mjs'], { cwd: root, stdio: 'inherit' })
 let failed = 0
-for (const name of wanted.length > 0 ? wanted : all) {
+for (const name of wanted.length > 0 ? wanted : all.filter((each) => each !== 'peers')) {
   const { status } = spawnSync(join(root, 'node_modules', '.bin', 'tsx'), [join('bench', `${name}.ts`)], {
     cwd: root,
     stdio: 'inherit',
