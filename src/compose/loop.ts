@@ -21,7 +21,7 @@ import { notifications } from './notify.ts'
 import { changeFolder, openChange } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
 import { recoverDead } from './recovery.ts'
-import { keepFlags, resumedConfig } from './run-flags.ts'
+import { keepFlags, resumedConfig, unsetEnv } from './run-flags.ts'
 import { acquireLocks, refuseRunning, runSession } from './session.ts'
 import { keepBudget, loopSettings } from './settings.ts'
 import { knownRun } from './site.ts'
@@ -86,6 +86,7 @@ export async function runLoop(
     await leave()
     throw error
   })
+  const unset = mode === 'resume' ? await unsetEnv(run, config) : ''
   const release = await acquireLocks(site, change.name, site.git.worktree, site.git.gitDir)
   try {
     if (mode !== 'resume') await archiveRun(site, run)
@@ -143,6 +144,7 @@ export async function runLoop(
       },
       warnings: [
         recovered,
+        unset,
         ...change.warnings,
         ...preflight.warnings,
         mode === 'resume' ? '' : unarchived(change, config),

@@ -1,0 +1,43 @@
+// What ralph says at the edges of a run: what is not kept, not there any more, or not to be counted (U5).
+import { readFileSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { goodAgent, ralph, scratch, tasksOf } from './harness.ts'
+
+describe('a resume without the --agent-env of its run', () => {
+  const needy = 'test -n "$SECRET_A" || { echo "<promise>FAILED: no secret</promise>"; exit; }; '
+
+  test('U5: it names the variables that are not set any more, and their values are on no disk', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const env = ['--agent-env', 'SECRET_A=hush-hush-1', '--agent-env', 'SECRET_B=hush-hush-2']
+    const first = ['--agent-command', 'echo "<promise>FAILED: no</promise>"', '--max-retries', '0']
+    expect((await ralph(at, ['loop', 'demo', ...first, ...env])).code).toBe(3)
+    expect(filesWith(join(at.repo, '.git', 'ralph'), 'hush-hush')).toEqual([])
+
+    const one = ['--agent-command', needy + goodAgent, '--agent-env', 'SECRET_A=hush-hush-1']
+    const without = await ralph(at, ['resume', 'demo', '--agent-command', needy + goodAgent])
+    expect(without.code).toBe(3)
+    expect(without.stderr).toMatch(
+      /warning: not set any more: SECRET_A, SECRET_B\..*--agent-env SECRET_A=VALUE/,
+    )
+    const half = await ralph(at, ['resume', 'demo', ...one])
+    expect(half.code).toBe(0)
+    expect(half.stderr).toMatch(/not set any more: SECRET_B\./)
+  })
+
+  test('U5: what the settings still set is not missed, and nothing was kept for a run that had none', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const failing = ['--agent-command', 'echo "<promise>FAILED: no</promise>"', '--max-retries', '0']
+    expect((await ralph(at, ['loop', 'demo', ...failing, '--agent-env', 'SECRET_A=x'])).code).toBe(3)
+    at.write('ralph.yaml', 'agent_env:\n  SECRET_A: y\n')
+    const resumed = await ralph(at, ['resume', 'demo', ...failing])
+    expect(resumed.code).toBe(3)
+    expect(resumed.stderr).not.toContain('not set any more')
+  })
+})
+
+function filesWith(folder: string, text: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile() && readFileSync(path, 'latin1').includes(text))
+}
