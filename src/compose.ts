@@ -12,7 +12,7 @@ import { isTerminal } from './ui/io.ts'
 export function createApp(io: Io): App {
   const attended = isTerminal(io.stdout) && isTerminal(io.stdin)
   let opened: Promise<Site> | undefined
-  const site = (): Promise<Site> => (opened ??= openSite(io.cwd, io.env, { isTerminal: attended }))
+  const site = (): Promise<Site> => (opened ??= openSite(folderOf(io), io.env, { isTerminal: attended }))
   const reports = () => import('./compose/reports.ts')
   const control = () => import('./compose/control.ts')
   const plans = () => import('./compose/changes.ts')
@@ -54,7 +54,7 @@ export function createApp(io: Io): App {
     why: async (change) => (await reports()).whyOf(await site(), change),
     doctor: async () =>
       (await import('./compose/doctor.ts')).diagnose(
-        io.cwd,
+        folderOf(io),
         io.env,
         attended,
         async () => (await load({})).config,
@@ -67,5 +67,19 @@ export function createApp(io: Io): App {
         format,
         io.stdout.columns ?? 100,
       ),
+  }
+}
+
+/** A terminal may stand in a folder that a clean-up or a removed work tree took away. */
+function folderOf(io: Io): string {
+  try {
+    return io.cwd
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
+    throw new RalphError('not_a_repository', 'The current folder is gone: it was deleted or moved.', {
+      hint: 'Nothing was touched. Go to a folder that is there, e.g. cd "$PWD" if it has been made again, and type the command once more.',
+      exitCode: 2,
+      cause,
+    })
   }
 }

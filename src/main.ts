@@ -17,7 +17,10 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
 } else {
   const io: Io = {
     env: process.env,
-    cwd: process.cwd(),
+    // Fails where the folder was deleted: for those to say who need one.
+    get cwd() {
+      return process.cwd()
+    },
     // Looking at process.stdin opens it; most commands never do.
     get stdin() {
       return process.stdin

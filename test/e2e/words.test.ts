@@ -1,8 +1,10 @@
 // What ralph says at the edges of a run: what is not kept, not there any more, or not to be counted (U5).
+import { spawnSync } from 'node:child_process'
+import type { SpawnSyncReturns } from 'node:child_process'
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { goodAgent, ralph, scratch, tasksOf } from './harness.ts'
+import { goodAgent, program, ralph, scratch, tasksOf } from './harness.ts'
 
 describe('a resume without the --agent-env of its run', () => {
   const needy = 'test -n "$SECRET_A" || { echo "<promise>FAILED: no secret</promise>"; exit; }; '
@@ -33,6 +35,28 @@ describe('a resume without the --agent-env of its run', () => {
     const resumed = await ralph(at, ['resume', 'demo', ...failing])
     expect(resumed.code).toBe(3)
     expect(resumed.stderr).not.toContain('not set any more')
+  })
+})
+
+describe('a current folder that is gone', () => {
+  const inGone = (...args: string[]): SpawnSyncReturns<string> => {
+    const at = scratch()
+    const gone = join(at.root, 'gone')
+    const script = `mkdir '${gone}' && cd '${gone}' && rmdir '${gone}' && exec '${process.execPath}' '${program}' "$@"`
+    return spawnSync('sh', ['-c', script, 'sh', ...args], { env: at.env, encoding: 'utf8' })
+  }
+
+  test.each([['list'], ['loop', 'demo'], ['status'], ['doctor'], ['resume']])(
+    'U5: ralph %s says so, exit 2',
+    (...args) => {
+      const end = inGone(...args)
+      expect([end.status, end.stdout]).toEqual([2, ''])
+      expect(end.stderr).toMatch(/^error: The current folder is gone: it was deleted or moved\.\n.*cd .*\n$/)
+    },
+  )
+
+  test('what needs no folder works there', () => {
+    expect(inGone('completion', 'bash').status).toBe(0)
   })
 })
 
