@@ -60,6 +60,16 @@ describe('a current folder that is gone', () => {
   })
 })
 
+test('the demo agent has no model: no word about a missing token count', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const end = await ralph(at, ['loop', 'demo', '--agent', 'demo'])
+  expect(end.code).toBe(0)
+  expect(end.stderr).not.toContain('token')
+  expect(end.stdout).not.toContain('tokens unknown')
+  expect(at.state().iterations[0]).toMatchObject({ tokens_used: 0 })
+  expect(at.state().iterations[0]).not.toHaveProperty('tokens_estimated')
+})
+
 function filesWith(folder: string, text: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))

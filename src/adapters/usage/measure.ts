@@ -81,6 +81,8 @@ export function measureUsage(deps: UsageDeps): MeasuringUsage {
     model?: string,
     turn?: UsageTurn,
   ): Promise<MeasuredUsage> {
+    // The demo has no model: none is its count, not a lack of one.
+    if (agent === 'demo') return { ...noUsage, estimated: false, warning: '', source: 'agent' }
     const startedMs = mark?.atMs ?? Date.parse(turn?.started ?? '')
     const query: SessionQuery = {
       sinceMs: Number.isNaN(startedMs) ? clock.now() : startedMs,

@@ -37,6 +37,18 @@ async function turn(measure = usage()): Promise<MeasuredUsage> {
   return measure.after('claude', own, undefined)
 }
 
+test('the demo agent has no model: it used nothing, and nothing is missing', async () => {
+  const measure = usage()
+  await measure.before('demo')
+  await box.write(join(box.claudeFolder, 'new.jsonl'), 'n'.repeat(3000))
+  expect(await measure.after('demo', undefined, undefined)).toEqual({
+    ...noUsage,
+    estimated: false,
+    warning: '',
+    source: 'agent',
+  })
+})
+
 describe('S004 token counting via wt-usage', () => {
   test('S004: tokens are the difference of wt-usage --since <loop start> before and after, all four parts', async () => {
     await box.wtUsage(answer('n * 1000', 'n * 10'))
