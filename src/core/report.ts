@@ -126,6 +126,11 @@ export function notKept(iterations: readonly IterationRecord[]): Spending {
   )
 }
 
+/** An iteration whose agent could not ask its model tried nothing: the same attempt comes again. */
+export function countAttempts(attempts: readonly Pick<AttemptReport, 'verdict'>[]): number {
+  return attempts.filter(({ verdict }) => verdict !== 'limit' && verdict !== 'fatal').length
+}
+
 /** The plan's stories in their order, then those that only the history knows. */
 function knownStories(stories: readonly StorySummary[], iterations: readonly IterationRecord[]) {
   const planned = new Set(stories.map((story) => story.id))

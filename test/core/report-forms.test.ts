@@ -1,7 +1,10 @@
 // The report as text, Markdown and HTML: the figures are there, and nothing of an agent's words becomes markup.
 import { describe, expect, test } from 'vitest'
+import type { Verdict } from '../../src/core/event.ts'
 import type { RunHistory } from '../../src/core/report.ts'
-import { runReport } from '../../src/core/report.ts'
+import { countAttempts, runReport } from '../../src/core/report.ts'
+import { paintFor } from '../../src/ui/io.ts'
+import { historyText } from '../../src/ui/print/history.ts'
 import { reportHtml } from '../../src/ui/print/report-html.ts'
 import { reportMarkdown } from '../../src/ui/print/report-md.ts'
 import { reportText } from '../../src/ui/print/report-text.ts'
@@ -9,6 +12,7 @@ import { widthOf } from '../../src/ui/print/text.ts'
 import { history, iteration } from './report-history.ts'
 
 const report = runReport(history)
+const plainPaint = paintFor(process.stdout, { NO_COLOR: '1' })
 const lost = '6 of 8 iterations were not kept: 120.5k tokens (60%), $1.60, 1h 02m'
 
 describe('text', () => {
@@ -23,6 +27,25 @@ describe('text', () => {
   test.each([40, 80, 120])('no line is wider than a terminal of %d columns', (columns) => {
     for (const line of reportText(report, columns).split('\n'))
       expect(widthOf(line)).toBeLessThanOrEqual(columns)
+  })
+})
+
+describe('R8: an iteration that only hit a limit is no attempt', () => {
+  test('in the history', () => {
+    const rows = historyText(history, plainPaint).split('\n')
+    expect(rows.find((row) => /^story +attempts/.test(row))).toBeDefined()
+    expect(rows.find((row) => /^2 +3 +/.test(row))).toBeDefined()
+  })
+
+  test('in the report as Markdown and as HTML', () => {
+    expect(reportMarkdown(report)).toMatch(/^\| 2 Login.*\| 3\/3 \| 3 \|/m)
+    expect(reportHtml(report)).toMatch(/2 Login[^\n]*?3\/3<\/td>\s*<td[^>]*>3<\/td>/)
+  })
+
+  test('nor is one whose agent has no login', () => {
+    const of = (...verdicts: Verdict[]): number => countAttempts(verdicts.map((verdict) => ({ verdict })))
+    expect(of('limit', 'fatal', 'limit')).toBe(0)
+    expect(of('limit', 'failed', 'crash', 'complete')).toBe(3)
   })
 })
 

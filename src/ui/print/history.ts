@@ -1,5 +1,5 @@
 // Every iteration of a run as a table, what each story took, and what went into attempts that were not kept.
-import { runReport } from '../../core/report.ts'
+import { countAttempts, runReport } from '../../core/report.ts'
 import type { RunReport } from '../../core/report.ts'
 import type { History } from '../app.ts'
 import type { Paint } from '../io.ts'
@@ -33,7 +33,7 @@ export function historyText({ change_id: change, iterations }: History, paint: P
 function storyTable(report: RunReport, paint: Paint): string {
   const rows = report.stories.map((story) => [
     story.story_id,
-    String(story.iterations),
+    String(countAttempts(story.attempts)),
     timeWord(story),
     tokens(story.tokens),
     costWord(story),

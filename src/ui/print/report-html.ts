@@ -1,4 +1,5 @@
 // The report as one HTML file: no script, nothing to load, readable in light and dark and by a screen reader.
+import { countAttempts } from '../../core/report.ts'
 import type { AttemptReport, RunReport, StoryReport } from '../../core/report.ts'
 import { inOrder } from './report-md.ts'
 import { reportStyle } from './report-style.ts'
@@ -105,13 +106,13 @@ function storyRow(story: StoryReport): readonly Cell[] {
     words(`${story.story_id} ${story.title}`),
     words(story.status || 'no longer planned'),
     number(`${String(story.tasks_done)}/${String(story.tasks_total)}`),
-    number(String(story.iterations)),
+    number(String(countAttempts(story.attempts))),
     number(tokens(story.tokens)),
     number(costWord(story)),
     number(
       story.not_kept.iterations === 0
         ? '-'
-        : `${[tokens(story.not_kept.tokens), costWord(story.not_kept)].filter((word) => word !== '-').join(', ')} (${plural(story.not_kept.iterations, 'attempt')})`,
+        : `${[tokens(story.not_kept.tokens), costWord(story.not_kept)].filter((word) => word !== '-').join(', ')} (${plural(story.not_kept.iterations, 'iteration')})`,
     ),
     number(timeWord(story)),
   ]

@@ -1,4 +1,5 @@
 // The report as Markdown, for a pull request or a wiki.
+import { countAttempts } from '../../core/report.ts'
 import type { AttemptReport, RunReport, StoryReport } from '../../core/report.ts'
 import {
   caveats,
@@ -61,7 +62,7 @@ function storyRow(story: StoryReport): string {
     inline(`${story.story_id} ${story.title}`),
     story.status || 'no longer planned',
     `${String(story.tasks_done)}/${String(story.tasks_total)}`,
-    String(story.iterations),
+    String(countAttempts(story.attempts)),
     tokens(story.tokens),
     costWord(story),
     story.not_kept.iterations === 0 ? '-' : `${tokens(story.not_kept.tokens)} (${costWord(story.not_kept)})`,
