@@ -1,7 +1,8 @@
 // Bundles the program: one entry, lazy chunks for what only some commands need, no dependency at run time.
 import { build } from 'esbuild'
-import { spawnSync } from 'node:child_process'
-import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
 
 const root = new URL('..', import.meta.url)
 const { version } = JSON.parse(await readFile(new URL('package.json', root), 'utf8'))
@@ -29,13 +30,26 @@ await build({
   logLevel: 'warning',
 })
 await chmod(new URL(`${fresh.href}/main.js`), 0o755)
-// `ralph help` is the same text, made by the program itself.
-const help = spawnSync(process.execPath, [new URL(`${fresh.href}/main.js`).pathname, 'help'], {
-  encoding: 'utf8',
-  env: { ...process.env, NO_COLOR: '1' },
-})
-if (help.status !== 0) throw new Error(`the built program cannot say its help: ${help.stderr}`)
-await writeFile(new URL(`${fresh.href}/help.txt`), help.stdout)
+// A page of help for each command, made by the program itself; the door prints it without loading anything.
+const ralph = async (...args) => {
+  const main = new URL(`${fresh.href}/main.js`).pathname
+  const env = { ...process.env, NO_COLOR: '1' }
+  return (await promisify(execFile)(process.execPath, [main, ...args], { env })).stdout
+}
+const names = (await ralph('complete', '--', ''))
+  .trim()
+  .split('\n')
+  .map((line) => line.split('\t')[0])
+await mkdir(new URL(`${fresh.href}/help`))
+await writeFile(new URL(`${fresh.href}/help/ralph.txt`), await ralph('help'))
+await Promise.all(
+  names.map(async (name) => {
+    const page = await ralph('help', name)
+    const called = /^Usage: ralph (\S+)/.exec(page)?.[1]?.split('|') ?? []
+    if (!called.includes(name)) throw new Error(`the built program cannot say the help of ${name}: ${page}`)
+    for (const alias of called) await writeFile(new URL(`${fresh.href}/help/${alias}.txt`), page)
+  }),
+)
 // Put in place at the end: whoever runs the program meanwhile never sees half of it.
 await rename(ready, old).catch((error) => {
   if (error.code !== 'ENOENT') throw error

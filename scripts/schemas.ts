@@ -1,23 +1,40 @@
-// Writes the JSON Schemas from the zod schemas; with --check it only says whether they are up to date.
+// Writes the JSON Schemas and the core's shapes from the zod schemas; with --check it only says whether they are up to date.
 import { readFile, writeFile } from 'node:fs/promises'
-import { z } from 'zod'
-import { publicEventSchema } from '../src/core/event.ts'
+import * as z from 'zod'
+import { bodySchema, envelopeSchema, publicEventSchema } from '../src/core/event.ts'
 import { stateFileSchema } from '../src/core/state-file.ts'
 import { configFileSchema } from '../src/config/schema.ts'
 
-const schemas = {
-  'loop-state.schema.json': { title: 'ralph loop state, format version 1', schema: stateFileSchema },
-  'config.schema.json': { title: 'ralph.yaml', schema: configFileSchema },
-  'event.schema.json': { title: 'ralph event, version 1', schema: publicEventSchema },
+const forOthers = (title: string, schema: z.ZodType): object => ({
+  title,
+  ...z.toJSONSchema(schema, { io: 'input' }),
+})
+
+/** As parsed: without unknown fields, so that what fits is what zod would give back. */
+const shapeOf = (schema: z.ZodType): object => {
+  const { $schema: _, ...shape } = z.toJSONSchema(schema, { io: 'output' })
+  return shape
+}
+
+const files = {
+  'schema/loop-state.schema.json': forOthers('ralph loop state, format version 1', stateFileSchema),
+  'schema/config.schema.json': forOthers('ralph.yaml', configFileSchema),
+  'schema/event.schema.json': forOthers('ralph event, version 1', publicEventSchema),
+  'src/core/shapes.json': {
+    events: Object.fromEntries(
+      bodySchema.options.map((body) => [body.shape.type.value, shapeOf(body.extend(envelopeSchema.shape))]),
+    ),
+    state_file: shapeOf(stateFileSchema),
+  },
 }
 
 let stale = 0
-for (const [name, { title, schema }] of Object.entries(schemas)) {
-  const path = new URL(`../schema/${name}`, import.meta.url)
-  const text = `${JSON.stringify({ title, ...z.toJSONSchema(schema, { io: 'input' }) }, null, 2)}\n`
+for (const [name, content] of Object.entries(files)) {
+  const path = new URL(`../${name}`, import.meta.url)
+  const text = `${JSON.stringify(content, null, 2)}\n`
   if (process.argv.includes('--check')) {
     if ((await readFile(path, 'utf8').catch(() => '')) === text) continue
-    console.error(`schema/${name} is stale: run npm run schemas`)
+    console.error(`${name} is stale: run npm run schemas`)
     stale += 1
   } else await writeFile(path, text)
 }

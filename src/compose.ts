@@ -1,6 +1,5 @@
 // Config to ports: the only place that knows every adapter; everything a command can ask for is put together here.
 import type { LoadedConfig } from './config/load.ts'
-import { loadConfig } from './config/load.ts'
 import { RalphError } from './core/error.ts'
 import type { Site } from './compose/site.ts'
 import { openSite } from './compose/site.ts'
@@ -16,6 +15,9 @@ export function createApp(io: Io): App {
   const reports = () => import('./compose/reports.ts')
   const control = () => import('./compose/control.ts')
   const plans = () => import('./compose/changes.ts')
+  const attempts = () => import('./compose/attempts.ts')
+  /** The room is loaded while git looks for the repository. */
+  const into = <Room>(room: () => Promise<Room>): Promise<[Room, Site]> => Promise.all([room(), site()])
 
   const load = async (flags: Parameters<App['settings']>[0]): Promise<LoadedConfig> => {
     const projectFolder = await site().then(
@@ -25,33 +27,36 @@ export function createApp(io: Io): App {
         throw error
       },
     )
+    const { loadConfig } = await import('./config/load.ts')
     return loadConfig({ flags, env: io.env, ...(projectFolder !== undefined && { projectFolder }) })
   }
 
   return {
     settings: load,
     config: async () => (await load({})).entries,
-    list: async () => (await plans()).listAll(await site()),
-    show: async (change) => (await plans()).showOne(await site(), change),
+    list: () => into(plans).then(([room, at]) => room.listAll(at)),
+    show: (change) => into(plans).then(([room, at]) => room.showOne(at, change)),
     prompt: async ({ change, storyId }) =>
       (await plans()).promptFor(await site(), change, storyId, (await load({})).config),
-    learnings: async (change) => (await plans()).learningsOf(await site(), change),
+    learnings: (change) => into(plans).then(([room, at]) => room.learningsOf(at, change)),
     loop: async (request) => (await import('./compose/loop.ts')).runLoop(await site(), request, 'loop'),
     resume: async ({ feedback, ...request }) =>
       (await import('./compose/loop.ts')).runLoop(await site(), request, 'resume', feedback),
     plan: async ({ change, settings }) =>
       (await import('./compose/dry-run.ts')).dryRun(await site(), change, settings.config),
-    stop: async ({ change, force }) => (await control()).stopLoop(await site(), change, force),
-    done: async (change) => (await control()).sayDone(await site(), change),
-    finish: async ({ change, choice }) => (await control()).finishRun(await site(), change, choice),
-    clean: async ({ change, attempts }) => (await control()).cleanRun(await site(), change, attempts),
-    status: async (change) => (await reports()).statusOf(await site(), change),
-    history: async (change) => (await reports()).historyOf(await site(), change),
-    logs: async (request) => (await import('./compose/logs.ts')).writeLogs(await site(), request),
-    attempts: async (change) => (await reports()).attemptsOf(await site(), change),
-    diff: async ({ change, n }) => (await reports()).diffOf(await site(), change, n),
-    restore: async ({ change, n, to }) => (await reports()).restoreTo(await site(), change, n, to),
-    why: async (change) => (await reports()).whyOf(await site(), change),
+    stop: ({ change, force }) =>
+      into(() => import('./compose/stop.ts')).then(([room, at]) => room.stopLoop(at, change, force)),
+    done: (change) => into(control).then(([room, at]) => room.sayDone(at, change)),
+    finish: ({ change, choice }) => into(control).then(([room, at]) => room.finishRun(at, change, choice)),
+    clean: async ({ change, attempts: all }) => (await control()).cleanRun(await site(), change, all),
+    status: (change) => into(reports).then(([room, at]) => room.statusOf(at, change)),
+    history: (change) => into(reports).then(([room, at]) => room.historyOf(at, change)),
+    logs: (request) =>
+      into(() => import('./compose/logs.ts')).then(([room, at]) => room.writeLogs(at, request)),
+    attempts: (change) => into(attempts).then(([room, at]) => room.attemptsOf(at, change)),
+    diff: ({ change, n }) => into(attempts).then(([room, at]) => room.diffOf(at, change, n)),
+    restore: ({ change, n, to }) => into(attempts).then(([room, at]) => room.restoreTo(at, change, n, to)),
+    why: (change) => into(reports).then(([room, at]) => room.whyOf(at, change)),
     doctor: async () =>
       (await import('./compose/doctor.ts')).diagnose(
         folderOf(io),

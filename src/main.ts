@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The program's door: answers --version by itself, loads the rest only for a command, and ends with its exit code.
+// The program's door: answers --version and --help by itself, loads the rest only for a command, and ends with its exit code.
 import { existsSync, readFileSync } from 'node:fs'
 import type { Io } from './ui/io.ts'
 
@@ -7,13 +7,12 @@ declare const RALPH_VERSION: string
 
 const argv = process.argv.slice(2)
 
-/** Written by the build from the program's own help: half of the start-up is building what `--help` only prints. */
-const help = new URL('help.txt', import.meta.url)
+const help = helpPage(argv)
 
 if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
   process.stdout.write(`${RALPH_VERSION}\n`)
-} else if (argv.length === 1 && (argv[0] === '--help' || argv[0] === '-h') && existsSync(help)) {
-  process.stdout.write(readFileSync(help))
+} else if (help !== undefined) {
+  process.stdout.write(help)
 } else {
   const io: Io = {
     env: process.env,
@@ -39,4 +38,16 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
   })
   // Once stdout has taken everything: a handle that somebody left open must not keep a finished command alive.
   process.stdout.write('', () => process.exit(exitCode))
+}
+
+/** Written by the build from the program's own help: half of the start-up is building what `--help` only prints. */
+function helpPage(words: readonly string[]): string | undefined {
+  const [name, flag] = words.length === 1 ? ['ralph', words[0]] : words
+  if (words.length > 2 || (flag !== '--help' && flag !== '-h') || !/^[a-z]+$/.test(name ?? ''))
+    return undefined
+  const file = new URL(`help/${name}.txt`, import.meta.url)
+  const page = existsSync(file) ? readFileSync(file, 'utf8') : undefined
+  // A narrower terminal gets lines of its own width, from the program itself.
+  const columns = process.stdout.columns ?? Infinity
+  return page?.split('\n').every((line) => line.length <= columns) ? page : undefined
 }

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { iterationSchema, loopStatuses, publicEventSchema } from '../src/core/event.ts'
 import { stateFileSchema } from '../src/core/state-file.ts'
 

@@ -1,13 +1,12 @@
 // list, show, prompt and learnings: what a change says, without a loop.
 import { listChanges, resolveChange } from '../adapters/openspec/changes.ts'
 import { readLearnings } from '../adapters/openspec/learnings.ts'
-import { showChange } from '../adapters/openspec/show.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import { storyStatus } from '../core/story.ts'
 import type { ChangeDetail, ChangeList } from '../ui/app.ts'
-import { findRootOf, openChange } from './plan.ts'
-import { must } from './reports.ts'
+import { must } from './choose.ts'
+import { findRootOf } from './root.ts'
 import { isDead, knownRun, pathsOf } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
@@ -27,6 +26,7 @@ export async function listAll(site: Site): Promise<ChangeList> {
 }
 
 export async function showOne(site: Site, change: string): Promise<ChangeDetail> {
+  const { showChange } = await import('../adapters/openspec/show.ts')
   const root = await findRootOf(site)
   return showChange(root, await resolveChange(root, change, site.env), site.env, site.git.worktree)
 }
@@ -37,6 +37,7 @@ export async function promptFor(
   storyId: string | undefined,
   config: Config,
 ): Promise<string> {
+  const { openChange } = await import('./plan.ts')
   const opened = await openChange(site, change, config, { validate: false })
   const run = await knownRun(site, opened.name)
   const { plan } = opened

@@ -1,5 +1,4 @@
 // Which run a command means when no change is named: the one that runs, the one of this work tree, or the latest.
-import { findRoot, listChanges } from '../adapters/openspec/changes.ts'
 import { RalphError } from '../core/error.ts'
 import { nearest } from '../core/nearest.ts'
 import { isRunning, knownRun, knownRuns } from './site.ts'
@@ -39,6 +38,21 @@ export async function chooseRun(
   return running[0] ?? runs.find((run) => run.state.worktree === site.git.worktree) ?? runs[0]
 }
 
+export async function must(site: Site, change: string | undefined): Promise<KnownRun> {
+  const run = await chooseRun(site, change, 'any')
+  if (run !== undefined) return run
+  throw new RalphError(
+    'change_not_found',
+    change === undefined
+      ? 'No loop has run in this repository.'
+      : `No loop of ${change} has run in this repository.`,
+    {
+      hint: 'Start one: ralph loop. What there is: ralph list',
+      exitCode: 2,
+    },
+  )
+}
+
 /** The name becomes a path in the private folder. */
 function isSafeName(name: string): boolean {
   return name !== '' && name !== '.' && name !== '..' && !/[/\\\0]/.test(name)
@@ -46,6 +60,7 @@ function isSafeName(name: string): boolean {
 
 /** Changes that exist, whether a loop ever ran for them or not. */
 async function plannedNames(site: Site): Promise<readonly string[]> {
+  const { findRoot, listChanges } = await import('../adapters/openspec/changes.ts')
   try {
     return (await listChanges(await findRoot(site.cwd), site.env)).map((planned) => planned.name)
   } catch (error) {

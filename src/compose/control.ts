@@ -1,9 +1,7 @@
-// stop, done, finish, clean: each is carried out or refused with the reason; none is ever lost.
-import { setTimeout as delay } from 'node:timers/promises'
+// done, finish, clean: each is carried out or refused with the reason; none is ever lost.
 import { cleanAttempts } from '../adapters/git/attempts.ts'
 import { openStateFile } from '../adapters/files/state-file.ts'
 import { stateFile } from '../adapters/files/paths.ts'
-import { reapByMarker } from '../adapters/process/reap.ts'
 import { RalphError } from '../core/error.ts'
 import { createLoop } from '../engine/run.ts'
 import type { Loop, Ports } from '../engine/run.ts'
@@ -15,51 +13,6 @@ import { isRunning, knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { keepStateFile } from './state-keeper.ts'
 import { siteOf, standingPorts } from './standing-ports.ts'
-
-/** The loop itself promises to be gone 5 s after TERM; this leaves room for a slow disk. */
-const patienceMs = 30_000
-
-export async function stopLoop(site: Site, change: string | undefined, force: boolean): Promise<Said> {
-  const run = await chooseRun(site, change, 'running')
-  if (run === undefined || !isRunning(run)) {
-    const detail = run === undefined ? '' : await recoverDead(site, run)
-    return {
-      message: detail === '' ? 'No loop is running here.' : `No loop is running: ${detail}.`,
-      data: { stopped: false, change_id: run?.change ?? '', recovered: detail },
-    }
-  }
-  const { lock } = run
-  if (lock.held === 'elsewhere') {
-    throw new RalphError('locked', `The loop of ${run.change} runs on another host: ${lock.owner.host}.`, {
-      hint: `Log in there and type: ralph stop ${run.change}`,
-      exitCode: 7,
-    })
-  }
-  if (lock.held !== 'alive') return { message: 'No loop is running here.', data: { stopped: false } }
-  const { pid, pid_started: started } = lock.owner
-  process.kill(pid, force ? 'SIGKILL' : 'SIGTERM')
-  const deadline = performance.now() + patienceMs
-  while (site.identity.isAlive(pid, started)) {
-    if (performance.now() > deadline) {
-      throw new RalphError(
-        'internal',
-        `The loop (pid ${pid}) has been asked to stop, but is still there after ${patienceMs / 1000} s.`,
-        {
-          hint: `Nothing is lost. To kill it: ralph stop ${run.change} --force`,
-          exitCode: 1,
-        },
-      )
-    }
-    await delay(50)
-  }
-  if (force) await reapByMarker(run.state.runId)
-  const detail = await recoverDead(site, await knownRun(site, run.change))
-  return {
-    message: `Stopped: ${run.change} (pid ${pid})${detail === '' ? '' : `; ${detail}`}.`,
-    next: `ralph resume ${run.change}`,
-    data: { stopped: true, change_id: run.change, pid },
-  }
-}
 
 export async function sayDone(site: Site, change: string | undefined): Promise<Said> {
   const run = await ended(site, change)

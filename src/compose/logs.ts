@@ -7,7 +7,7 @@ import type { AgentFact } from '../adapters/agents/kind.ts'
 import { lineSplitter } from '../adapters/process/lines.ts'
 import { RalphError } from '../core/error.ts'
 import type { LogRequest } from '../ui/app.ts'
-import { must } from './reports.ts'
+import { must } from './choose.ts'
 import { isRunning, knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 

@@ -2,13 +2,7 @@
 import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
 import { applyFacts } from '../adapters/openspec/apply.ts'
-import {
-  changeDirOf,
-  findRoot,
-  readTitle,
-  refuseBadName,
-  resolveChange,
-} from '../adapters/openspec/changes.ts'
+import { changeDirOf, readTitle, refuseBadName, resolveChange } from '../adapters/openspec/changes.ts'
 import { findCli } from '../adapters/openspec/cli.ts'
 import type { OpenSpecCli } from '../adapters/openspec/cli.ts'
 import { validateChange } from '../adapters/openspec/finish.ts'
@@ -21,6 +15,7 @@ import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Plan } from '../core/story.ts'
 import type { SpecSource } from '../ports.ts'
+import { findRootOf } from './root.ts'
 import { pathsOf } from './site.ts'
 import type { Site } from './site.ts'
 
@@ -56,11 +51,6 @@ export async function changeFolder(
   }
   const found = await resolveChange(root, name, site.env)
   return { name: found, root, folder: changeDirOf(root, found) }
-}
-
-/** The openspec program is asked only where a store has to be resolved. */
-export async function findRootOf(site: Site): Promise<string> {
-  return findRoot(site.cwd, async () => (await findCli({ from: site.cwd, env: site.env })).cli)
 }
 
 export async function openChange(

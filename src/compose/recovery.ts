@@ -5,7 +5,7 @@ import { stateFile } from '../adapters/files/paths.ts'
 import { RalphError } from '../core/error.ts'
 import { recover } from '../engine/recover.ts'
 import { acquireLocks } from './session.ts'
-import { isDead, knownRun } from './site.ts'
+import { knownRun, needsRecovery } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { keepStateFile } from './state-keeper.ts'
 import { siteOf, standingPorts } from './standing-ports.ts'
@@ -42,18 +42,6 @@ export async function recoverDead(site: Site, run: KnownRun): Promise<string> {
   } finally {
     await release()
   }
-}
-
-/** A half-done `ralph finish` of an ended loop counts too: its `git.began` has no `git.ended`. */
-function needsRecovery(run: KnownRun): boolean {
-  if (isDead(run)) return true
-  if (run.state.phase !== 'ended' || run.lock.held === 'alive' || run.lock.held === 'elsewhere') return false
-  let open = false
-  for (const event of run.events) {
-    if (event.type === 'git.began') open = true
-    if (event.type === 'git.ended') open = false
-  }
-  return open
 }
 
 /** A work tree that is gone cannot be put in order; commands that need it say so themselves. */

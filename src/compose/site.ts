@@ -83,3 +83,15 @@ export function isRunning(run: KnownRun): boolean {
 export function isDead(run: KnownRun): boolean {
   return run.state.phase !== 'idle' && run.state.phase !== 'ended' && !isRunning(run)
 }
+
+/** A half-done `ralph finish` of an ended loop counts too: its `git.began` has no `git.ended`. */
+export function needsRecovery(run: KnownRun): boolean {
+  if (isDead(run)) return true
+  if (run.state.phase !== 'ended' || isRunning(run)) return false
+  let open = false
+  for (const event of run.events) {
+    if (event.type === 'git.began') open = true
+    if (event.type === 'git.ended') open = false
+  }
+  return open
+}

@@ -1,5 +1,5 @@
 // A reader of the stream that keeps `.claude/loop-state.json` in step: coalesced, refreshed while the loop lives.
-import { toStateFile } from '../core/state-file.ts'
+import { toStateFile } from '../core/state-snapshot.ts'
 import type { LoopState } from '../core/state.ts'
 import type { StateFileWriter } from '../adapters/files/state-file.ts'
 import type { Reader } from '../engine/run.ts'

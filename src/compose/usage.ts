@@ -6,7 +6,7 @@ import { reportHtml } from '../ui/print/report-html.ts'
 import { reportMarkdown } from '../ui/print/report-md.ts'
 import { reportText } from '../ui/print/report-text.ts'
 import { usageText } from '../ui/print/report-usage.ts'
-import { must } from './reports.ts'
+import { must } from './choose.ts'
 import { knownRuns } from './site.ts'
 import type { Site } from './site.ts'
 

@@ -1,5 +1,5 @@
 // What a value of each setting must look like: as a zod schema, and as the sentence that helps whoever got it wrong.
-import { z } from 'zod'
+import * as z from 'zod'
 import { optionKeys, specOf } from './options.ts'
 import { agentNames } from './option.ts'
 import type { OptionKind, OptionSpec } from './option.ts'

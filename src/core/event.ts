@@ -1,7 +1,7 @@
 // Every fact of a loop, as one closed union: the reducer's input, the journal's lines, the readers' stream.
 // Long because a closed union is looked up in one place: a fact in another file would be a fact one forgets.
-import { z } from 'zod'
-import { usageSchema } from './usage.ts'
+import * as z from 'zod'
+import type { UsageFigures } from './usage.ts'
 
 /** How an agent's turn ended; what each means for the story is in verdict.ts. */
 export const agentEndings = [
@@ -106,6 +106,14 @@ const settingsSchema = z.object({
   max_cost_usd: z.number().positive().optional(),
 })
 export type Settings = z.infer<typeof settingsSchema>
+
+const usageSchema = z.object({
+  input_tokens: z.number().int().nonnegative(),
+  output_tokens: z.number().int().nonnegative(),
+  cache_read_tokens: z.number().int().nonnegative(),
+  cache_creation_tokens: z.number().int().nonnegative(),
+  cost_usd: z.number().nonnegative().optional(),
+}) satisfies z.ZodType<UsageFigures>
 
 const promiseSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('complete') }),

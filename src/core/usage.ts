@@ -1,16 +1,14 @@
 // Token and cost figures: how they add up, and when a budget says stop.
-import { z } from 'zod'
 
 /** `input_tokens` never contains cached ones: agents that report them together (Codex, Gemini) are split on reading. */
-export const usageSchema = z.object({
-  input_tokens: z.number().int().nonnegative(),
-  output_tokens: z.number().int().nonnegative(),
-  cache_read_tokens: z.number().int().nonnegative(),
-  cache_creation_tokens: z.number().int().nonnegative(),
+export interface UsageFigures {
+  input_tokens: number
+  output_tokens: number
+  cache_read_tokens: number
+  cache_creation_tokens: number
   /** The agent's own figure; absent when it gave none ("unpriced" is never 0). */
-  cost_usd: z.number().nonnegative().optional(),
-})
-export type UsageFigures = z.infer<typeof usageSchema>
+  cost_usd?: number | undefined
+}
 
 export const noUsage: UsageFigures = {
   input_tokens: 0,

@@ -1,7 +1,7 @@
 // docs/config.md and docs/events.md say what the code says, and the other way round.
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { agentNames as runnable } from '../../src/adapters/agents/kind.ts'
 import { agentNames } from '../../src/config/option.ts'
 import { flagOf, optionKeys, specOf, variableOf } from '../../src/config/options.ts'

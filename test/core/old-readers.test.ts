@@ -1,6 +1,6 @@
 // Programs that read the reference's state file must read ours without surprise: their reading rules, written anew.
 import { describe, expect, test } from 'vitest'
-import { toStateFile } from '../../src/core/state-file.ts'
+import { toStateFile } from '../../src/core/state-snapshot.ts'
 import type { StateFile } from '../../src/core/state-file.ts'
 import { reduce, replay } from '../../src/core/loop.ts'
 import { initialState } from '../../src/core/state.ts'

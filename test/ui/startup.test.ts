@@ -1,4 +1,4 @@
-// What `ralph --version` and `ralph --help` have to load, read off the bundle: a slow start begins with one careless import.
+// What `ralph --version`, `--help` and `status` have to load, read off the bundle: a slow start begins with one careless import.
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { Metafile } from 'esbuild'
@@ -46,5 +46,25 @@ describe('start-up', () => {
     const expected =
       /^(node_modules\/(commander|@commander-js)\/|src\/ui\/cli\/|src\/config\/options?\.ts$|src\/core\/error\.ts$)/
     expect(loaded.filter((file) => !expected.test(file))).toEqual([])
+  })
+
+  it.each(['src/compose.ts', 'src/compose/reports.ts', 'src/compose/stop.ts'])(
+    'status and stop look at a loop without zod, yaml, the agents or the engine: %s',
+    (room) => {
+      const loaded = loadedWith(room)
+      expect(loaded).toContain(room)
+      const dear =
+        /^node_modules\/|^src\/(engine|config)\/|^src\/adapters\/(agents|openspec|usage)\/|^src\/core\/event\.ts$/
+      const cheap = /^node_modules\/picocolors\//
+      expect(loaded.filter((file) => dear.test(file) && !cheap.test(file))).toEqual([])
+    },
+  )
+
+  it('of zod only what is used is in the bundle: `import { z }` would bring every language it speaks', () => {
+    const inputs = Object.values(outputs).flatMap((output) =>
+      Object.entries(output.inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0),
+    )
+    const locales = inputs.map(([file]) => file).filter((file) => file.includes('zod/v4/locales/'))
+    expect(locales.map((file) => file.split('/').at(-1))).toEqual(['en.js'])
   })
 })

@@ -2,9 +2,9 @@
 import { mkdir, open, readFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { bodySchema, envelopeSchema } from '../../core/event.ts'
 import type { LoopEvent } from '../../core/event.ts'
 import { RalphError } from '../../core/error.ts'
+import { isSurelyEvent } from '../../core/shape.ts'
 import type { Journal } from '../../ports.ts'
 
 const talk: ReadonlySet<string> = new Set(['agent.message', 'agent.tool'])
@@ -76,22 +76,21 @@ export async function readJournal(path: string): Promise<readonly LoopEvent[]> {
   const lines = text.split('\n')
   for (const [index, line] of lines.entries()) {
     if (line === '') continue
-    const event = parseLine(line)
-    if (event !== undefined) events.push(event)
-    else if (isJson(line)) throw unreadable(path, index + 1)
+    const value = toJson(line)
+    if (value === undefined) continue
+    const event = isSurelyEvent(value) ? value : await judged(value)
+    if (event === undefined) throw unreadable(path, index + 1)
+    events.push(event)
   }
   return events
 }
 
-function parseLine(line: string): LoopEvent | undefined {
-  const value = toJson(line)
+/** The schemas are loaded only for what the quick look did not know. */
+async function judged(value: unknown): Promise<LoopEvent | undefined> {
+  const { bodySchema, envelopeSchema } = await import('../../core/event.ts')
   const body = bodySchema.safeParse(value)
   const envelope = envelopeSchema.safeParse(value)
   return body.success && envelope.success ? { ...body.data, ...envelope.data } : undefined
-}
-
-function isJson(line: string): boolean {
-  return toJson(line) !== undefined
 }
 
 function toJson(line: string): unknown {

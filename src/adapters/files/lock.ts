@@ -4,21 +4,19 @@ import { link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { z } from 'zod'
 import { RalphError } from '../../core/error.ts'
 import type { Lock } from '../../ports.ts'
 
-const ownerSchema = z.object({
-  pid: z.number().int().positive(),
-  pid_started: z.string(),
-  boot_id: z.string(),
-  host: z.string(),
-  token: z.string(),
-  change: z.string(),
-  worktree: z.string(),
-  since: z.string(),
-})
-export type LockOwner = z.infer<typeof ownerSchema>
+export interface LockOwner {
+  readonly pid: number
+  readonly pid_started: string
+  readonly boot_id: string
+  readonly host: string
+  readonly token: string
+  readonly change: string
+  readonly worktree: string
+  readonly since: string
+}
 
 /** How the lock tells processes apart; from adapters/process. */
 export interface Identity {
@@ -146,11 +144,24 @@ async function release(path: string, token: string): Promise<void> {
 
 function parseOwner(raw: string): LockOwner | undefined {
   try {
-    const parsed = ownerSchema.safeParse(JSON.parse(raw))
-    return parsed.success ? parsed.data : undefined
+    const value: unknown = JSON.parse(raw)
+    return isOwner(value) ? value : undefined
   } catch {
     return undefined
   }
+}
+
+const ownerTexts = ['pid_started', 'boot_id', 'host', 'token', 'change', 'worktree', 'since']
+
+/** By hand: every `ralph status` reads locks, and a schema would take longer to load than to look. */
+function isOwner(value: unknown): value is LockOwner {
+  if (typeof value !== 'object' || value === null || !('pid' in value)) return false
+  const fields = new Map<string, unknown>(Object.entries(value))
+  return (
+    Number.isSafeInteger(value.pid) &&
+    Number(value.pid) > 0 &&
+    ownerTexts.every((name) => typeof fields.get(name) === 'string')
+  )
 }
 
 function locked(

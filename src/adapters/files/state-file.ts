@@ -1,9 +1,10 @@
-// Writes `.claude/loop-state.json` whole and atomically, and reads it without ever changing it.
+// Writes `.claude/loop-state.json` whole and atomically.
 import { mkdir, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import writeFileAtomic from 'write-file-atomic'
-import { ownFields, stateFileSchema } from '../../core/state-file.ts'
+import { ownFields } from '../../core/state-file.ts'
 import type { StateFile } from '../../core/state-file.ts'
+import { parseState } from './state-reader.ts'
 
 export interface StateFileWriter {
   /** Foreign fields of the file that was there are kept in every write. */
@@ -68,7 +69,7 @@ async function takeOver(
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { foreign: {}, note: '' }
     throw error
   }
-  const state = parseState(text)
+  const state = await parseState(text)
   if (state === undefined) {
     const backup = `${path}.backup-${Date.now()}`
     await rename(path, backup)
@@ -80,25 +81,4 @@ async function takeOver(
   await mkdir(archiveDir, { recursive: true, mode: 0o700 })
   await writeFileAtomic(archived, text, { mode: 0o644 })
   return { foreign, note: `the state file of ${state.change_id} is kept as ${archived}` }
-}
-
-function parseState(text: string): StateFile | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  const parsed = stateFileSchema.safeParse(value)
-  return parsed.success ? parsed.data : undefined
-}
-
-/** For readers: the file as it is, or undefined when there is none; never writes. */
-export async function readStateFile(path: string): Promise<StateFile | undefined> {
-  try {
-    return parseState(await readFile(path, 'utf8'))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
 }

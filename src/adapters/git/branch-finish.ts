@@ -1,7 +1,7 @@
 // The completion choice: *cleanup* brings the work back to where the user stood, uncommitted; *keep* stays.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
 import type { FinishReport } from '../../ports.ts'
 import { applyTrees, mergeTrees, refuseOverwrite } from './apply.ts'

@@ -1,7 +1,7 @@
 // The first change to the repository: from where the user stands to `ralph/<change>`, files untouched.
 import { mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
 import type { PreflightReport } from '../../ports.ts'
 import { attemptMoves } from './attempts.ts'

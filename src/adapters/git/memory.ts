@@ -1,5 +1,5 @@
 // What the journal remembers of the repository: where the user stood, the last checkpoint, and a step that never ended.
-import { z } from 'zod'
+import * as z from 'zod'
 import type { EventBody } from '../../core/event.ts'
 
 export const originSchema = z.object({

@@ -1,7 +1,7 @@
 // The state to come back to, in full: tree, HEAD, index, refs, stashes, ignored paths and empty folders.
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
 import { lstatIfThere, writeDurably } from './files.ts'
 import type { Git } from './git.ts'

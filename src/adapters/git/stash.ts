@@ -1,7 +1,7 @@
 // Checkpoints as stash entries: the loop stays on the user's branch and commits nothing.
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { outwaitLocks } from './stale-locks.ts'
 import { RalphError } from '../../core/error.ts'
 import type { Checkpoints, FinishReport, KeptAttempt, PreflightReport } from '../../ports.ts'

@@ -1,5 +1,5 @@
 // What the installed openspec program says about a change, asked once at the start of a loop.
-import { z } from 'zod'
+import * as z from 'zod'
 import { isAtLeast, type OpenSpecCli } from './cli.ts'
 
 export interface ApplyFacts {

@@ -2,7 +2,7 @@
 import type { Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
 import { nearest } from '../../core/nearest.ts'
 import { storyStatus } from '../../core/story.ts'

@@ -2,7 +2,7 @@
 import { constants } from 'node:fs'
 import { access, realpath } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { exec } from '../process/exec.ts'
 import { readIfThere } from './files.ts'
 

@@ -1,5 +1,5 @@
 // The end of a change: OpenSpec's own validation, and its archive, which is a step that only the user asks for.
-import { z } from 'zod'
+import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
 import { parseTasks } from '../../core/tasks.ts'
 import { changeDirOf } from './changes.ts'

@@ -1,7 +1,7 @@
 // The durable copy of the plan's bytes, taken before each spawn: what the agent did to them can be compared and undone, git or not.
 import { mkdir, open, readdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
 import { isMissing, lstatIfThere, readIfThere, syncFolder, writeWhole } from './files.ts'
 import type { TrackedFile } from './tracked.ts'

@@ -1,7 +1,7 @@
 // What OpenSpec's own files say about a project and a change: context, guidance, and which files hold the tasks.
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { z } from 'zod'
+import * as z from 'zod'
 import { isMissing, readIfThere } from './files.ts'
 
 export interface ProjectFacts {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { lstat, readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { isTemporary } from './files.ts'
 
 export const treeEntrySchema = z.discriminatedUnion('kind', [

@@ -1,6 +1,6 @@
 // The commands with which a project checks itself: only those that are really there, whatever its language.
 import { join } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { readIfThere } from './files.ts'
 
 export async function verificationCommands(folder: string): Promise<readonly string[]> {

@@ -34,7 +34,19 @@ const groups: readonly (readonly [string, readonly ((program: Command, context: 
   ['Set up:', [addConfig, addDoctor, addCompletion, addHelp]],
 ]
 
-export function buildProgram(context: Context, version: string): Command {
+/** The ones that are typed, or called by scripts, many times a day; the others are declared all together. */
+const alone: ReadonlyMap<string, (program: Command, context: Context) => void> = new Map([
+  ['status', addStatus],
+  ['list', addList],
+  ['logs', addLogs],
+  ['stop', addStop],
+  ['loop', addLoop],
+  ['run', addLoop],
+  ['resume', addResume],
+])
+
+/** `first`: the first word typed: declaring one command is quicker than declaring all. */
+export function buildProgram(context: Context, version: string, first = ''): Command {
   const { stdout } = context.io
   const program = new Command('ralph')
     .description(
@@ -47,9 +59,15 @@ export function buildProgram(context: Context, version: string): Command {
       writeOut: (text) => void stdout.write(text),
       // Errors are thrown by exitOverride and said by failure.ts, in words of our own.
       writeErr: () => undefined,
-      getOutHelpWidth: () => stdout.columns ?? 100,
+      // Never wider than the pages that the build makes of it.
+      getOutHelpWidth: () => Math.min(stdout.columns ?? 100, 100),
     })
     .addHelpText('after', '\nExample:\n  $ ralph loop add-login --verify "npm test"')
+  const only = alone.get(first)
+  if (only !== undefined) {
+    only(program, context)
+    return program
+  }
   for (const [heading, commands] of groups) {
     program.commandsGroup(heading)
     for (const add of commands) add(program, context)

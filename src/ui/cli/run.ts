@@ -23,7 +23,7 @@ export async function run(argv: readonly string[], { io, version, loadApp }: Sur
       exitCode = code
     },
   }
-  const program = buildProgram(context, version)
+  const program = buildProgram(context, version, argv[0])
   try {
     if (argv.length === 0) {
       const { home } = await import('./home.ts')

@@ -2,8 +2,10 @@ import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openStateFile, readStateFile } from '../../../src/adapters/files/state-file.ts'
-import { stateFileSchema, toStateFile } from '../../../src/core/state-file.ts'
+import { openStateFile } from '../../../src/adapters/files/state-file.ts'
+import { readStateFile } from '../../../src/adapters/files/state-reader.ts'
+import { stateFileSchema } from '../../../src/core/state-file.ts'
+import { toStateFile } from '../../../src/core/state-snapshot.ts'
 import { initialState } from '../../../src/core/state.ts'
 
 let root = ''

@@ -1,0 +1,60 @@
+// stop: asks the running loop to go, waits until it has gone, and says what was put in order after it.
+import { setTimeout as delay } from 'node:timers/promises'
+import { reapByMarker } from '../adapters/process/reap.ts'
+import { RalphError } from '../core/error.ts'
+import type { Said } from '../ui/app.ts'
+import { chooseRun } from './choose.ts'
+import { isRunning, knownRun, needsRecovery } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
+
+/** The loop itself promises to be gone 5 s after TERM; this leaves room for a slow disk. */
+const patienceMs = 30_000
+
+export async function stopLoop(site: Site, change: string | undefined, force: boolean): Promise<Said> {
+  const run = await chooseRun(site, change, 'running')
+  if (run === undefined || !isRunning(run)) {
+    const detail = run === undefined ? '' : await recovered(site, run)
+    return {
+      message: detail === '' ? 'No loop is running here.' : `No loop is running: ${detail}.`,
+      data: { stopped: false, change_id: run?.change ?? '', recovered: detail },
+    }
+  }
+  const { lock } = run
+  if (lock.held === 'elsewhere') {
+    throw new RalphError('locked', `The loop of ${run.change} runs on another host: ${lock.owner.host}.`, {
+      hint: `Log in there and type: ralph stop ${run.change}`,
+      exitCode: 7,
+    })
+  }
+  if (lock.held !== 'alive') return { message: 'No loop is running here.', data: { stopped: false } }
+  const { pid, pid_started: started } = lock.owner
+  process.kill(pid, force ? 'SIGKILL' : 'SIGTERM')
+  const deadline = performance.now() + patienceMs
+  while (site.identity.isAlive(pid, started)) {
+    if (performance.now() > deadline) {
+      throw new RalphError(
+        'internal',
+        `The loop (pid ${pid}) has been asked to stop, but is still there after ${patienceMs / 1000} s.`,
+        {
+          hint: `Nothing is lost. To kill it: ralph stop ${run.change} --force`,
+          exitCode: 1,
+        },
+      )
+    }
+    await delay(50)
+  }
+  if (force) await reapByMarker(run.state.runId)
+  const detail = await recovered(site, await knownRun(site, run.change))
+  return {
+    message: `Stopped: ${run.change} (pid ${pid})${detail === '' ? '' : `; ${detail}`}.`,
+    next: `ralph resume ${run.change}`,
+    data: { stopped: true, change_id: run.change, pid },
+  }
+}
+
+/** Loaded only for a loop that died: it brings the engine and every adapter with it. */
+async function recovered(site: Site, run: KnownRun): Promise<string> {
+  if (!needsRecovery(run)) return ''
+  const { recoverDead } = await import('./recovery.ts')
+  return recoverDead(site, run)
+}

@@ -1,0 +1,61 @@
+// The loop's state as `.claude/loop-state.json` and `ralph status` show it. Apart from the schema: who only shows needs no zod.
+import type { StateFile } from './state-file.ts'
+import type { LoopState } from './state.ts'
+import { totalCostUsd, totalTokens } from './state.ts'
+
+export function toStateFile(state: LoopState): StateFile {
+  const settings = state.settings
+  const cost = totalCostUsd(state)
+  return {
+    schema_version: 1,
+    change_id: state.changeId,
+    status: state.status,
+    current_iteration: state.current?.n ?? state.iterations.length,
+    max_iterations: state.maxIterations,
+    started_at: state.startedAt,
+    updated_at: state.updatedAt,
+    task: settings?.task ?? '',
+    iterations: [...state.iterations],
+    done_criteria: settings?.done_criteria ?? 'tasks',
+    stall_threshold: settings?.stall_threshold ?? 1,
+    iteration_timeout_min: settings?.iteration_timeout_min ?? 45,
+    total_tokens: totalTokens(state),
+    ...(cost !== undefined && { cost_usd: cost }),
+    worktree_name: state.worktreeName,
+    terminal_pid: state.pid,
+    ...(state.current !== undefined && { current: toCurrent(state.current) }),
+    stories: [...state.stories],
+    ...(state.outcome !== undefined && { stop_reason: state.outcome.stopReason }),
+    ...waitingFields(state),
+    tasks_file: state.tasksFile,
+    original_branch: state.originalBranch,
+    checkpoint: state.checkpoint,
+    ...(state.choice !== undefined && { choice: state.choice }),
+    agent: state.current?.agent ?? settings?.agents[0] ?? '',
+    ...(settings?.model !== undefined && { model: settings.model }),
+    ...(settings?.max_tokens !== undefined && { token_budget: settings.max_tokens }),
+  }
+}
+
+function toCurrent(current: NonNullable<LoopState['current']>): StateFile['current'] {
+  return {
+    n: current.n,
+    story_id: current.storyId,
+    attempt: current.attempt,
+    started: current.started,
+    base_commit: current.baseCommit,
+    agent: current.agent,
+    ...(current.agentPid !== undefined && { agent_pid: current.agentPid }),
+    ...(current.sessionId !== undefined && { session_id: current.sessionId }),
+    last_activity: current.lastActivity,
+  }
+}
+
+function waitingFields(state: LoopState): Pick<StateFile, 'waiting_for' | 'waiting_until'> {
+  if (state.phase === 'confirming' || state.phase === 'choosing') return { waiting_for: 'human' }
+  if (state.phase !== 'waiting' || state.waiting === undefined) return {}
+  return {
+    waiting_for: state.waiting.for,
+    ...(state.waiting.until !== '' && { waiting_until: state.waiting.until }),
+  }
+}

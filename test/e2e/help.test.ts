@@ -1,0 +1,47 @@
+// The pages of help that the build makes: the same words as the program's own, for every command and alias.
+import { spawn } from '@lydell/node-pty'
+import { describe, expect, test } from 'vitest'
+import { ralph as ralphInside } from '../ui/fake-app.ts'
+import { program, ralph, scratch } from './harness.ts'
+
+describe('the pages of help', () => {
+  test('--help of the program, of every command and of an alias says what `ralph help` says', async () => {
+    const at = scratch({ commit: false })
+    const offered = await ralph(at, ['complete', '--', ''])
+    const names = offered.stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.split('\t')[0] ?? '')
+    expect(names).toContain('loop')
+    for (const words of [[], ['run'], ...names.map((name) => [name])]) {
+      const page = await ralph(at, [...words, '--help'])
+      expect(page).toMatchObject({ code: 0, stderr: '' })
+      expect(page.stdout).toBe((await ralphInside(['help', ...words])).out)
+    }
+  })
+
+  test('a word that is no command opens no file', async () => {
+    const words = ['../help/loop', '--help']
+    const page = await ralph(scratch({ commit: false }), words)
+    expect(page.stdout).toBe((await ralphInside(words)).out)
+  })
+
+  test('R11: a narrow terminal gets lines of its own width', async () => {
+    const at = scratch({ commit: false })
+    const env = { ...at.env, TERM: 'xterm' } as Record<string, string>
+    const pty = spawn(process.execPath, [program, 'loop', '--help'], {
+      cols: 90,
+      rows: 30,
+      cwd: at.repo,
+      env,
+    })
+    let text = ''
+    pty.onData((data) => {
+      text += data
+    })
+    await new Promise((done) => pty.onExit(done))
+    const lines = text.split('\r\n')
+    expect(lines[0]).toContain('Usage: ralph loop')
+    expect(lines.filter((line) => line.length > 90)).toEqual([])
+  })
+})
