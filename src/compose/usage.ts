@@ -1,6 +1,7 @@
 // `ralph usage` and `ralph report`: what the agents used, from their session files and from the run's own history.
 import { usageSince } from '../adapters/usage/usage-since.ts'
 import { runReport } from '../core/report.ts'
+import { turnsOf } from '../core/turns.ts'
 import type { UsageReport, UsageRequest } from '../ui/app.ts'
 import { reportHtml } from '../ui/print/report-html.ts'
 import { reportMarkdown } from '../ui/print/report-md.ts'
@@ -19,7 +20,7 @@ export async function usageReport(site: Site, request: UsageRequest): Promise<Us
     clock: site.clock,
     since: request.since,
     by: request.by,
-    iterations: runs.flatMap((run) => run.state.iterations),
+    turns: runs.flatMap((run) => turnsOf(run.state.iterations, run.events)),
   })
   return { json: { ...summary }, text: (columns) => usageText(summary, columns) }
 }

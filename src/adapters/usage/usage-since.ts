@@ -1,5 +1,7 @@
 // What `ralph usage` tells: every answer that agents gave in these work trees since a moment, from their session files alone.
 import { RalphError } from '../../core/error.ts'
+import { storyFinder } from '../../core/turns.ts'
+import type { Turn } from '../../core/turns.ts'
 import type { UsageGroup, UsageSummary, UsedAnswer } from '../../core/usage-summary.ts'
 import { summarizeUsage } from '../../core/usage-summary.ts'
 import type { Clock } from '../../ports.ts'
@@ -16,11 +18,7 @@ export interface UsageSinceRequest {
   readonly until?: string | undefined
   readonly by?: UsageGroup | undefined
   /** For the breakdown by story: what was being worked on when. */
-  readonly iterations?: readonly {
-    readonly started: string
-    readonly ended: string
-    readonly story_id: string
-  }[]
+  readonly turns?: readonly Turn[]
 }
 
 export async function usageSince(request: UsageSinceRequest): Promise<UsageSummary> {
@@ -30,16 +28,17 @@ export async function usageSince(request: UsageSinceRequest): Promise<UsageSumma
   const read = await Promise.all(
     sessionSources(env, worktrees, { below: true }).map((source) => readOrSkip(source, { sinceMs })),
   )
-  const storyAt = storyFinder(request.iterations ?? [])
+  const storyOf = storyFinder(request.turns ?? [])
   const answers: UsedAnswer[] = []
-  for (const { agent, model, timeMs, figures } of read.flatMap((part) => part.records)) {
+  for (const record of read.flatMap((part) => part.records)) {
+    const { agent, model, timeMs, figures } = record
     if (!(timeMs >= sinceMs && timeMs < untilMs)) continue
     const cost = ownCost(figures) ?? (await costUsd(model, figures))
     const { cost_usd: _, ...tokens } = figures
     answers.push({
       agent,
       model,
-      story: storyAt(timeMs),
+      story: storyOf(record),
       day: clock.stamp(timeMs).slice(0, 10),
       figures: { ...tokens, ...(cost !== undefined && { cost_usd: cost }) },
     })
@@ -69,14 +68,4 @@ function momentOf(word: string, flag: string, clock: Clock): number {
     })
   }
   return moment
-}
-
-function storyFinder(iterations: NonNullable<UsageSinceRequest['iterations']>): (timeMs: number) => string {
-  const spans = iterations.map(({ started, ended, story_id }) => ({
-    fromMs: Date.parse(started),
-    // Stamps are whole seconds: the last answer may lie in the second that `ended` names.
-    toMs: Date.parse(ended) + 1000,
-    story_id,
-  }))
-  return (timeMs) => spans.find((span) => timeMs >= span.fromMs && timeMs < span.toMs)?.story_id ?? ''
 }

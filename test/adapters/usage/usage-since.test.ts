@@ -5,6 +5,7 @@ import { canPrice, costUsd } from '../../../src/adapters/usage/prices.ts'
 import { usageSince } from '../../../src/adapters/usage/usage-since.ts'
 import { encode } from '../../../src/adapters/usage/claude-sessions.ts'
 import { RalphError } from '../../../src/core/error.ts'
+import { turnsOf } from '../../../src/core/turns.ts'
 import { noUsage } from '../../../src/core/usage.ts'
 import type { UsageGroup } from '../../../src/core/usage-summary.ts'
 import type { Clock } from '../../../src/ports.ts'
@@ -44,10 +45,13 @@ function usage(options: { since?: string; until?: string; by?: UsageGroup } = {}
     since: options.since ?? '2026-02-09T09:00:00Z',
     until: options.until,
     by: options.by,
-    iterations: [
-      { started: '2026-02-09T09:01:00+00:00', ended: '2026-02-09T09:01:30+00:00', story_id: '1' },
-      { started: '2026-02-09T10:02:00+01:00', ended: '2026-02-09T10:03:00+01:00', story_id: '2' },
-    ],
+    turns: turnsOf(
+      [
+        { n: 1, started: '2026-02-09T09:01:00+00:00', ended: '2026-02-09T09:01:30+00:00', story_id: '1' },
+        { n: 2, started: '2026-02-09T10:02:00+01:00', ended: '2026-02-09T10:03:00+01:00', story_id: '2' },
+      ],
+      [],
+    ),
   })
 }
 
