@@ -14,14 +14,14 @@ const agents = {
 
 const cache = join(dirname(fileURLToPath(import.meta.url)), '..', '.cache', 'agents')
 const asked = process.argv.slice(2)
-const unknown = asked.filter((name) => name !== '--all' && !(name in agents))
+const unknown = asked.filter((name) => !(name in agents))
 if (unknown.length > 0) {
   console.error(
-    `install-agents: unknown agent ${unknown.join(', ')}; known: ${Object.keys(agents).join(', ')}, --all`,
+    `install-agents: unknown agent ${unknown.join(', ')}; known: ${Object.keys(agents).join(', ')}`,
   )
   process.exit(2)
 }
-const chosen = asked.includes('--all') ? Object.keys(agents) : asked.length > 0 ? asked : ['claude', 'codex']
+const chosen = asked.length > 0 ? asked : Object.keys(agents)
 
 let failed = 0
 for (const name of chosen) failed += install(name) ? 0 : 1

@@ -43,6 +43,7 @@ export const chatCompletions: Protocol = {
       prompt_tokens: usage.input,
       completion_tokens: usage.output,
       total_tokens: usage.input + usage.output,
+      completion_tokens_details: { reasoning_tokens: usage.thought },
       prompt_tokens_details: { cached_tokens: usage.cached },
     }
     return [

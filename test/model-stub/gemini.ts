@@ -31,7 +31,8 @@ export const gemini: Protocol = {
       candidates: [{ content: { role: 'model', parts: [part] }, finishReason: 'STOP', index: 0 }],
       usageMetadata: {
         promptTokenCount: usage.input,
-        candidatesTokenCount: usage.output,
+        candidatesTokenCount: usage.output - usage.thought,
+        thoughtsTokenCount: usage.thought,
         totalTokenCount: usage.input + usage.output,
         cachedContentTokenCount: usage.cached,
       },
@@ -39,6 +40,17 @@ export const gemini: Protocol = {
     return `data: ${JSON.stringify(event)}\n\n`
   },
   failure: ({ status, message }) => ({
-    error: { code: status, message, status: status === 429 ? 'RESOURCE_EXHAUSTED' : 'UNAVAILABLE' },
+    error: {
+      code: status,
+      message,
+      status: status === 429 ? 'RESOURCE_EXHAUSTED' : 'UNAVAILABLE',
+      ...(status === 429 && { details: [dailyQuota] }),
+    },
   }),
+}
+
+/** Any other limit it would wait for by itself, for minutes. */
+const dailyQuota = {
+  '@type': 'type.googleapis.com/google.rpc.QuotaFailure',
+  violations: [{ quotaId: 'GenerateRequestsPerDayPerProjectPerModel' }],
 }

@@ -8,7 +8,7 @@ export type RealAgent = 'claude' | 'codex' | 'opencode' | 'gemini'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 
-/** Installs it when it is not there. The folder for PATH, or why there is none. */
+/** Installs Claude Code or Codex when it is not there. The folder for PATH, or why there is none. */
 export function realAgent(name: RealAgent): { readonly bin: string; readonly missing: string } {
   const cache = join(root, '.cache', 'agents')
   const binOf = (): string | undefined =>
@@ -26,13 +26,25 @@ export function realAgent(name: RealAgent): { readonly bin: string; readonly mis
   return bin === undefined ? { bin: '', missing: install?.stderr ?? 'not installed' } : { bin, missing: '' }
 }
 
-/** Not installed by the tests themselves: they take a gigabyte and ten seconds a run. */
+/** Not installed from inside a test, only by `npm test` before: without a network each file would wait for it anew. */
 const optional: readonly RealAgent[] = ['opencode', 'gemini']
 
 export interface Pointed {
   readonly env: Readonly<Record<string, string>>
   readonly passThrough: readonly string[]
   readonly model: string
+}
+
+/** It would install a package of 95 MB for plugins into every new home, in the background of every run. */
+function stillOpencode(home: string): void {
+  const config = join(home, '.config', 'opencode')
+  const manifest = { dependencies: { '@opencode-ai/plugin': '1.18.33' } }
+  mkdirSync(join(config, 'node_modules', '@opencode-ai', 'plugin'), { recursive: true })
+  writeFileSync(join(config, 'package.json'), JSON.stringify(manifest))
+  writeFileSync(
+    join(config, 'package-lock.json'),
+    JSON.stringify({ lockfileVersion: 3, packages: { '': manifest } }),
+  )
 }
 
 /** Environment and arguments that make the CLI talk to the server and to nobody else. */
@@ -81,6 +93,7 @@ export function pointedAt(name: RealAgent, url: string, home: string): Pointed {
       }
     }
     case 'opencode': {
+      stillOpencode(home)
       const models = {
         'stub-model': {
           tool_call: true,

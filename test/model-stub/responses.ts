@@ -36,7 +36,7 @@ export const responses: Protocol = {
       input_tokens: usage.input,
       input_tokens_details: { cached_tokens: usage.cached },
       output_tokens: usage.output,
-      output_tokens_details: { reasoning_tokens: 0 },
+      output_tokens_details: { reasoning_tokens: usage.thought },
       total_tokens: usage.input + usage.output,
     }
     return sse([

@@ -32,4 +32,5 @@ export function steps(...list: readonly Step[]): Script {
   return ({ results }) => list[Math.min(results, list.length - 1)] ?? { do: 'say', text: '' }
 }
 
-export const usage = { input: 1000, output: 50, cached: 200 }
+/** Of one call. The output holds what was thought, the input what came from the cache. */
+export const usage = { input: 1000, output: 50, thought: 10, cached: 200 }

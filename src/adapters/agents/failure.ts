@@ -41,7 +41,7 @@ export function endingOfError(message: string): AgentEnding {
       'auth',
     ],
     [
-      /model\b.{0,80}(?:not (?:found|exist|supported|available)|does not exist|unknown)|(?:unknown|invalid|unsupported|no such) model/i,
+      /models?\b.{0,80}(?:not (?:found|exist|supported|available)|does not exist|unknown)|(?:unknown|invalid|unsupported|no such) model/i,
       'model',
     ],
     [

@@ -68,9 +68,14 @@ function parseGemini(event: unknown, nowMs: number): readonly AgentFact[] {
 
 function result(event: unknown, nowMs: number): readonly AgentFact[] {
   const cached = countAt(event, 'stats', 'cached')
+  const input = countAt(event, 'stats', 'input_tokens')
   const figures = {
-    input_tokens: Math.max(0, countAt(event, 'stats', 'input_tokens') - cached),
-    output_tokens: countAt(event, 'stats', 'output_tokens'),
+    input_tokens: Math.max(0, input - cached),
+    // What was thought is paid for as output, and is only in the total.
+    output_tokens: Math.max(
+      countAt(event, 'stats', 'output_tokens'),
+      countAt(event, 'stats', 'total_tokens') - input,
+    ),
     cache_read_tokens: cached,
     cache_creation_tokens: 0,
   }

@@ -54,7 +54,9 @@ function parseOpencode(event: unknown, nowMs: number): readonly AgentFact[] {
       const cost = at(event, 'part', 'cost')
       const figures = {
         input_tokens: countAt(event, 'part', 'tokens', 'input'),
-        output_tokens: countAt(event, 'part', 'tokens', 'output'),
+        // Its output is without what was thought, which is paid for like it.
+        output_tokens:
+          countAt(event, 'part', 'tokens', 'output') + countAt(event, 'part', 'tokens', 'reasoning'),
         cache_read_tokens: countAt(event, 'part', 'tokens', 'cache', 'read'),
         cache_creation_tokens: countAt(event, 'part', 'tokens', 'cache', 'write'),
         ...(typeof cost === 'number' && cost >= 0 && { cost_usd: cost }),

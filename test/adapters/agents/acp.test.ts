@@ -35,6 +35,9 @@ const rows: [string, unknown, string][] = [
     'limit',
   ],
   ['words only', { code: -32_603, message: 'fetch failed: ECONNREFUSED' }, 'offline'],
+  ['500 for whatever it was (Gemini)', { code: 500, message: 'models/x is not found' }, 'model'],
+  ['500 and nothing else', { code: 500, message: 'oops' }, 'overloaded'],
+  ['R16: an empty account as 429', { code: 429, message: 'insufficient_quota' }, 'auth'],
   ['nothing known', { code: -32_603, message: 'Internal error' }, 'crash'],
 ]
 it.each(rows)('an error: %s', async (_name, error, ending) => {

@@ -1,0 +1,59 @@
+// One turn of a real CLI through the Agent port, against the scripted model server.
+import { watch } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import type { AgentTask } from '../../../src/ports.ts'
+import type { Bench, Worked } from '../../agents/kit.ts'
+import { pointedAt, realAgent, type RealAgent } from '../../model-stub/real-agents.ts'
+import type { ModelServer } from '../../model-stub/server.ts'
+
+export interface Extra {
+  readonly prompt?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly passThrough?: readonly string[]
+  readonly idleTimeoutMs?: number
+  readonly timeoutMs?: number
+  /** Stops the agent when its tool has made this file. */
+  readonly stopAtFile?: string
+  /** Talks to it by ACP, started so. */
+  readonly acpCommand?: string
+  readonly model?: string
+}
+
+export async function runReal(
+  kit: Bench,
+  name: RealAgent,
+  server: ModelServer,
+  extra: Extra,
+): Promise<Worked> {
+  const pointed = pointedAt(name, server.url, join(kit.cwd, '..', 'home'))
+  const env = Object.fromEntries(
+    Object.entries({ ...pointed.env, ...extra.env }).filter(([, value]) => value !== ''),
+  )
+  const task: Partial<AgentTask> = {
+    ...(extra.prompt !== undefined && { prompt: extra.prompt }),
+    ...(extra.idleTimeoutMs !== undefined && { idleTimeoutMs: extra.idleTimeoutMs }),
+    ...(extra.timeoutMs !== undefined && { timeoutMs: extra.timeoutMs }),
+  }
+  const watcher = watch(kit.cwd, (_event, file) => {
+    if (file === extra.stopAtFile) kit.stop.abort('stopped')
+  })
+  const worked = await kit.work(extra.acpCommand === undefined ? name : 'acp', {
+    options: {
+      model: extra.model ?? pointed.model,
+      passThrough: extra.passThrough ?? pointed.passThrough,
+      graceMs: 3000,
+      env: { ...env, PATH: `${realAgent(name).bin}:${process.env['PATH'] ?? ''}` },
+      ...(extra.acpCommand !== undefined && { command: extra.acpCommand }),
+    },
+    task,
+  })
+  watcher.close()
+  return worked
+}
+
+export function expectNothingLeft({ ended, alive, temporary }: Worked): void {
+  expect(ended.survivors).toEqual([])
+  expect(alive).toEqual([])
+  expect(temporary).toEqual([])
+}
