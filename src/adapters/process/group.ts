@@ -85,14 +85,16 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
   })
   let lastOutput = performance.now()
 
-  const hear = (on: (chunk: Buffer) => void, chunk: Buffer): void => {
-    lastOutput = performance.now()
-    on(chunk)
-  }
   const output = channels.listen(
     child,
-    (chunk) => hear(options.onOutput, chunk),
-    (chunk) => hear(options.onErrorOutput, chunk),
+    (chunk) => {
+      lastOutput = performance.now()
+      options.onOutput(chunk)
+    },
+    (chunk) => {
+      lastOutput = performance.now()
+      options.onErrorOutput(chunk)
+    },
   )
   if (options.keepsInput === true) child.stdin?.write(options.input)
 
@@ -175,11 +177,11 @@ interface Draining {
   readonly longestMs: number
 }
 
-async function drained({ output, lastOutput, quietMs, longestMs }: Draining): Promise<void> {
+async function drained(what: Draining): Promise<void> {
   const began = performance.now()
-  while (!output.isOver) {
+  while (!what.output.isOver) {
     const now = performance.now()
-    if (now - began >= longestMs || now - Math.max(began, lastOutput()) >= quietMs) return
+    if (now - began >= what.longestMs || now - Math.max(began, what.lastOutput()) >= what.quietMs) return
     await delay(5)
   }
 }
