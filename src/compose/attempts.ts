@@ -1,34 +1,54 @@
 // attempts, diff and restore: every attempt is kept under a ref, until the user says otherwise.
-import { resolve } from 'node:path'
-import { diffAttempt, listAttempts, restoreAttempt } from '../adapters/git/attempts.ts'
+import { join, resolve } from 'node:path'
+import { readJournal } from '../adapters/files/journal.ts'
+import { diffAttempt, listAttempts, listEarlier, restoreAttempt } from '../adapters/git/attempts.ts'
 import { RalphError } from '../core/error.ts'
+import type { IterationRecord, LoopEvent } from '../core/event.ts'
+import { replay } from '../core/loop.ts'
+import { initialState } from '../core/state.ts'
 import type { AttemptList, Said } from '../ui/app.ts'
 import { hiddenPaths } from './checkpoints.ts'
 import { must } from './choose.ts'
 import { isRunning } from './site.ts'
-import type { Site } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
 
 export async function attemptsOf(site: Site, change: string | undefined): Promise<AttemptList> {
   const run = await must(site, change)
   const refs = new Map((await listAttempts(site.git, run.change)).map((attempt) => [attempt.n, attempt]))
-  return {
-    attempts: run.state.iterations.flatMap((iteration) => {
-      const attempt = refs.get(iteration.n)
-      if (attempt === undefined) return []
-      const { n, story_id, verdict, reason } = iteration
-      return [
-        {
-          n,
-          story_id,
-          attempt: iteration.attempt,
-          verdict,
-          reason,
-          ref: attempt.ref,
-          commit: attempt.commit,
-        },
-      ]
-    }),
-  }
+  const attempts = run.state.iterations.flatMap((iteration) => {
+    const attempt = refs.get(iteration.n)
+    return attempt === undefined ? [] : [{ ...summary(iteration), ref: attempt.ref, commit: attempt.commit }]
+  })
+  return { attempts, earlier: await earlierOf(site, run) }
+}
+
+async function earlierOf(site: Site, run: KnownRun): Promise<AttemptList['earlier']> {
+  const refs = await listEarlier(site.git, run.change)
+  const names = [...new Set(refs.map((ref) => ref.run))]
+  const records = new Map(
+    await Promise.all(
+      names.map(async (name) => {
+        const events = await readJournal(join(run.paths.archive, name, 'journal.ndjson')).catch(
+          noneIfUnreadable,
+        )
+        return [name, replay(initialState(run.change), events).iterations] as const
+      }),
+    ),
+  )
+  return refs.map((ref) => {
+    const record = records.get(ref.run)?.find((iteration) => iteration.n === ref.n)
+    return { ...(record !== undefined && summary(record)), ...ref }
+  })
+}
+
+/** A journal of another version tells nothing; its refs are there all the same. */
+function noneIfUnreadable(error: unknown): readonly LoopEvent[] {
+  if (error instanceof RalphError && error.code === 'journal_unreadable') return []
+  throw error
+}
+
+function summary({ n, story_id, attempt, verdict, reason }: IterationRecord) {
+  return { n, story_id, attempt, verdict, reason }
 }
 
 export async function diffOf(site: Site, change: string | undefined, n: number): Promise<string> {

@@ -1,4 +1,5 @@
 // `ralph loop` and `ralph resume`: everything that has to be settled before the first event, in the order of contract 4.
+import { existsSync } from 'node:fs'
 import { mkdir, rename, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createAgents } from '../adapters/agents/agents.ts'
@@ -211,7 +212,7 @@ function refuseUnknownStories(change: OpenedChange, wanted: readonly string[]): 
 /** The earlier run moves into the archive, whole; the learnings stay. */
 async function archiveRun(site: Site, run: KnownRun): Promise<void> {
   if (run.state.phase === 'idle') return
-  const time = run.state.startedAt.replaceAll(':', '')
+  const time = freeName(run.paths.archive, run.state.startedAt.replaceAll(':', ''))
   const to = join(run.paths.archive, time)
   await mkdir(to, { recursive: true, mode: 0o700 })
   await archiveAttempts(site.git, run.change, time)
@@ -220,4 +221,11 @@ async function archiveRun(site: Site, run: KnownRun): Promise<void> {
     if (!stay.has(name) && !name.startsWith('lock.json'))
       await rename(join(run.paths.root, name), join(to, name))
   }
+}
+
+/** Two short runs may begin in the same second: the second must not take the first one's place. */
+function freeName(archive: string, time: string): string {
+  let name = time
+  for (let i = 2; existsSync(join(archive, name, 'journal.ndjson')); i++) name = `${time}-${i}`
+  return name
 }

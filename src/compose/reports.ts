@@ -1,4 +1,6 @@
 // What the reporting commands show, read off the journals: they compute, and never write a run's files.
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { stateFile } from '../adapters/files/paths.ts'
 import { readStateFile } from '../adapters/files/state-reader.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
@@ -30,10 +32,26 @@ async function recovered(site: Site, run: KnownRun): Promise<KnownRun> {
 
 export async function historyOf(site: Site, change: string | undefined): Promise<History> {
   const run = await must(site, change)
-  return { change_id: run.change, iterations: run.state.iterations }
+  return {
+    change_id: run.change,
+    iterations: run.state.iterations,
+    earlier_runs: await earlierRuns(run),
+  }
 }
 
 export async function whyOf(site: Site, change: string | undefined): Promise<Decisions> {
   const run = await must(site, change)
-  return { change_id: run.change, decisions: decisionsOf(run.events) }
+  return {
+    change_id: run.change,
+    decisions: decisionsOf(run.events),
+    earlier_runs: await earlierRuns(run),
+  }
+}
+
+async function earlierRuns({ paths }: KnownRun): Promise<readonly string[]> {
+  const names = await readdir(paths.archive).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  return names.toSorted((a, b) => a.localeCompare(b)).map((name) => join(paths.archive, name))
 }

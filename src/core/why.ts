@@ -1,4 +1,4 @@
-// `ralph why`: each decision of the last run, with its rule and its inputs, read off the journal.
+// `ralph why`: each decision of the last run, its resumes too, with its rule and its inputs, read off the journal.
 import type { IterationRecord, LoopEvent } from './event.ts'
 
 export interface Decision {
@@ -10,7 +10,7 @@ export interface Decision {
 }
 
 export function decisionsOf(events: readonly LoopEvent[]): readonly Decision[] {
-  const lastStart = events.findLastIndex((event) => event.type === 'loop.started')
+  const lastStart = events.findLastIndex((event) => event.type === 'loop.started' && !event.resumed)
   return events.slice(Math.max(0, lastStart)).flatMap((event) => decisionOf(event) ?? [])
 }
 

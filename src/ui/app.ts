@@ -138,6 +138,8 @@ export type StatusReport = StateFile & { readonly alive: boolean }
 export interface History {
   readonly change_id: string
   readonly iterations: readonly IterationRecord[]
+  /** Folders with journal and transcripts of runs that a new one has replaced. */
+  readonly earlier_runs: readonly string[]
 }
 
 export interface LogRequest {
@@ -159,6 +161,19 @@ export interface AttemptList {
     readonly ref: string
     readonly commit: string
   }[]
+  /** Of runs that a new one has replaced; without the rest where their journal is gone. */
+  readonly earlier: readonly {
+    readonly run: string
+    readonly n: number
+    readonly story_id?: string
+    readonly attempt?: number
+    readonly verdict?: Verdict
+    readonly reason?: string
+    readonly ref: string
+    readonly commit: string
+    /** The checkpoint that it began with. */
+    readonly base: string
+  }[]
 }
 
 export interface Decisions {
@@ -172,6 +187,7 @@ export interface Decisions {
     readonly rule: string
     readonly inputs: Readonly<Record<string, unknown>>
   }[]
+  readonly earlier_runs: readonly string[]
 }
 
 export interface Diagnosis {

@@ -1,9 +1,10 @@
 // What ralph says at the edges of a run: what is not kept, not there any more, or not to be counted (U5).
 import { spawnSync } from 'node:child_process'
 import type { SpawnSyncReturns } from 'node:child_process'
-import { readFileSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { AttemptList, Decisions } from '../../src/ui/app.ts'
 import { goodAgent, program, ralph, scratch, tasksOf } from './harness.ts'
 
 describe('a resume without the --agent-env of its run', () => {
@@ -57,6 +58,66 @@ describe('a current folder that is gone', () => {
 
   test('what needs no folder works there', () => {
     expect(inGone('completion', 'bash').status).toBe(0)
+  })
+})
+
+describe('runs that a new one has replaced', () => {
+  const failing = (word: string): string[] => [
+    '--agent-command',
+    `echo ${word} > tried.txt; echo "<promise>FAILED: ${word}</promise>"`,
+    '--max-retries',
+    '0',
+  ]
+
+  test('U5: attempts lists theirs too, marked, and says where they are; history and why name their folder', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await ralph(at, ['loop', 'demo', ...failing('first')])
+    expect((await ralph(at, ['attempts', 'demo'])).stdout).not.toContain('earlier')
+    await ralph(at, ['loop', 'demo', '--fresh', ...failing('second')])
+    await ralph(at, ['loop', 'demo', '--fresh', ...failing('third')])
+
+    const listed = JSON.parse((await ralph(at, ['attempts', 'demo', '--json'])).stdout) as AttemptList
+    expect(listed.attempts).toMatchObject([{ n: 1, reason: 'third' }])
+    expect(listed.earlier).toMatchObject([
+      { n: 1, story_id: '1', verdict: 'failed', reason: 'first' },
+      { n: 1, story_id: '1', verdict: 'failed', reason: 'second' },
+    ])
+    const text = (await ralph(at, ['attempts', 'demo'])).stdout
+    expect(text).toContain('they are under refs/ralph/demo/earlier/')
+    const shown = /see one: git (diff \S+ refs\/ralph\/demo\/earlier\/\S+)/.exec(text)?.[1] ?? ''
+    expect(at.git(...shown.split(' '))).toContain('+second')
+
+    for (const command of ['history', 'why']) {
+      const { stdout } = await ralph(at, [command, 'demo'])
+      expect(stdout).toContain('2 earlier runs are not shown')
+      const folders = stdout.split('\n').filter((line) => line.includes('/ralph/changes/demo/archive/'))
+      expect(folders.map((folder) => existsSync(join(folder.trim(), 'journal.ndjson')))).toEqual([true, true])
+    }
+  })
+
+  test('G5: a run of the same second takes nobody’s place in the archive', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await ralph(at, ['loop', 'demo', ...failing('first')])
+    const archive = join(at.repo, '.git/ralph/changes/demo/archive')
+    const taken = join(archive, at.state().started_at.replaceAll(':', ''))
+    mkdirSync(taken, { recursive: true })
+    writeFileSync(join(taken, 'journal.ndjson'), '')
+    await ralph(at, ['loop', 'demo', '--fresh', ...failing('second')])
+    expect(readFileSync(join(taken, 'journal.ndjson'), 'utf8')).toBe('')
+    expect(readFileSync(join(`${taken}-2`, 'journal.ndjson'), 'utf8')).toContain('first')
+    const listed = JSON.parse((await ralph(at, ['attempts', 'demo', '--json'])).stdout) as AttemptList
+    expect(listed.earlier).toMatchObject([{ reason: 'first' }])
+  })
+
+  test('why tells the whole run, what was before a resume too', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await ralph(at, ['loop', 'demo', ...failing('first')])
+    await ralph(at, ['resume', 'demo', ...failing('second')])
+    const { decisions } = JSON.parse((await ralph(at, ['why', 'demo', '--json'])).stdout) as Decisions
+    expect(decisions.map(({ decision }) => decision)).toEqual(
+      expect.arrayContaining(['the run begins', 'the run goes on']),
+    )
+    expect(JSON.stringify(decisions)).toContain('first')
   })
 })
 

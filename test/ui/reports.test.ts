@@ -166,7 +166,7 @@ describe('the past', () => {
     ]
     const ran = await ralph(
       ['history'],
-      answering({ history: () => Promise.resolve({ change_id: 'x', iterations }) }),
+      answering({ history: () => Promise.resolve({ change_id: 'x', iterations, earlier_runs: [] }) }),
     )
     expect(ran.out.split('\n')).toEqual([
       'n  at        story  attempt  verdict   took    tokens  cost      reason',
@@ -191,11 +191,11 @@ describe('the past', () => {
         commit: '1234567890',
       },
     ]
-    const answers = answering({ attempts: () => Promise.resolve({ attempts }) })
+    const answers = answering({ attempts: () => Promise.resolve({ attempts, earlier: [] }) })
     expect((await ralph(['attempts'], answers)).out).toContain(
       'see one: ralph diff 1   bring it back: ralph restore 1',
     )
-    expect(JSON.parse((await ralph(['attempts', '--json'], answers)).out)).toEqual({ attempts })
+    expect(JSON.parse((await ralph(['attempts', '--json'], answers)).out)).toEqual({ attempts, earlier: [] })
   })
 
   it('diff: byte for byte in a pipe, coloured and harmless on a terminal', async () => {
@@ -217,7 +217,10 @@ describe('the past', () => {
         inputs: { attempt: 2, limit: undefined },
       },
     ]
-    const ran = await ralph(['why'], answering({ why: () => Promise.resolve({ change_id: 'x', decisions }) }))
+    const ran = await ralph(
+      ['why'],
+      answering({ why: () => Promise.resolve({ change_id: 'x', decisions, earlier_runs: [] }) }),
+    )
     expect(ran.out).toBe('14:03:22 iteration 2 retry\n  rule: attempts < 4\n  from: attempt=2, limit=none\n')
   })
 

@@ -15,16 +15,36 @@ export interface AttemptRef {
   readonly base: string
 }
 
+const attemptFormat = '--format=%(objectname) %(refname) %(trailers:key=Ralph-Base,valueonly,separator=)'
+
 /** By number. */
 export async function listAttempts(git: Git, change: string): Promise<AttemptRef[]> {
   const folder = `refs/ralph/${change}/attempts`
-  const format = '--format=%(objectname) %(refname) %(trailers:key=Ralph-Base,valueonly,separator=)'
-  const lines = (await git.line(['for-each-ref', format, folder])).split('\n').filter((line) => line !== '')
+  const lines = (await git.line(['for-each-ref', attemptFormat, folder]))
+    .split('\n')
+    .filter((line) => line !== '')
   const attempts = lines.map((line) => {
     const [commit = '', ref = '', base = ''] = line.split(' ')
     return { n: Number(ref.split('/').at(-1)), ref: `${folder}/${ref.split('/').at(-1)}`, commit, base }
   })
   return attempts.sort((one, other) => one.n - other.n)
+}
+
+interface EarlierAttempt extends AttemptRef {
+  /** The time that names its run, in the archive too. */
+  readonly run: string
+}
+
+/** Of runs that a new one has replaced, the oldest first. */
+export async function listEarlier(git: Git, change: string): Promise<EarlierAttempt[]> {
+  const folder = `refs/ralph/${change}/earlier`
+  const out = shown(await git.line(['for-each-ref', attemptFormat, folder]))
+  const attempts = out.split('\n').flatMap((line) => {
+    const [commit = '', ref = '', base = ''] = line.split(' ')
+    const [run = '', kind = '', n = ''] = ref.slice(folder.length + 1).split('/')
+    return kind === 'attempts' ? [{ run, n: Number(n), ref, commit, base }] : []
+  })
+  return attempts.sort((one, other) => one.run.localeCompare(other.run) || one.n - other.n)
 }
 
 /** The bytes of a patch that `git apply` takes, binary files too. */

@@ -4,12 +4,17 @@ import type { RunReport } from '../../core/report.ts'
 import type { History } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { verdictWord, verdictWords } from './describe.ts'
+import { earlierLines } from './earlier.ts'
 import { caveats, costWord, notKeptWords, timeWord } from './report-words.ts'
 import { table } from './table.ts'
 import { clockTime, duration, excerpt, plural, tokens } from './text.ts'
 
-export function historyText({ change_id: change, iterations }: History, paint: Paint): string {
-  if (iterations.length === 0) return `no iteration of ${change} has ended yet`
+export function historyText(
+  { change_id: change, iterations, earlier_runs: earlier }: History,
+  paint: Paint,
+): string {
+  if (iterations.length === 0)
+    return [`no iteration of ${change} has ended yet`, ...earlierLines(earlier, paint)].join('\n')
   const rows = iterations.map((iteration) => [
     String(iteration.n),
     clockTime(iteration.started),
@@ -27,6 +32,7 @@ export function historyText({ change_id: change, iterations }: History, paint: P
     ...(report.stories.length > 1 ? ['', storyTable(report, paint), ''] : []),
     totalLine(report),
     ...[notKeptWords(report.totals, report.not_kept), ...caveats(report)].filter((line) => line !== ''),
+    ...earlierLines(earlier, paint),
   ].join('\n')
 }
 
