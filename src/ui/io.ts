@@ -4,6 +4,7 @@ import picocolors from 'picocolors'
 export interface Output extends NodeJS.WritableStream {
   readonly isTTY?: boolean | undefined
   readonly columns?: number | undefined
+  readonly rows?: number | undefined
 }
 
 export interface Input extends NodeJS.ReadableStream {

@@ -35,6 +35,7 @@ export class Sink extends Writable {
   text = ''
   isTTY = false
   columns: number | undefined = undefined
+  rows: number | undefined = undefined
   override _write(chunk: Buffer | string, _encoding: BufferEncoding, done: () => void): void {
     this.text += chunk.toString()
     done()
@@ -52,6 +53,7 @@ export interface RunOptions {
   readonly answers?: Partial<App>
   readonly env?: NodeJS.ProcessEnv
   readonly terminal?: boolean
+  readonly size?: { readonly columns: number; readonly rows: number }
   readonly typed?: string
 }
 
@@ -62,6 +64,8 @@ export async function ralph(argv: readonly string[], options: RunOptions = {}): 
   const stdin: Input = Object.assign(new PassThrough(), { isTTY: options.terminal ?? false })
   stdout.isTTY = options.terminal ?? false
   stderr.isTTY = options.terminal ?? false
+  stdout.columns = options.size?.columns
+  stdout.rows = options.size?.rows
   if (options.typed !== undefined) (stdin as PassThrough).end(options.typed)
   const { app, calls } = fakeApp(options.answers ?? {})
   const io: Io = {

@@ -1,45 +1,9 @@
 // The texts of the reports, and their JSON as contract 9 has it.
 import { describe, expect, it } from 'vitest'
 import type { App, StatusReport } from '../../src/ui/app.ts'
-import { iteration } from './events.ts'
+import { iteration, status } from './events.ts'
 import { ralph } from './fake-app.ts'
 
-const status: StatusReport = {
-  schema_version: 1,
-  change_id: 'add-login',
-  status: 'running',
-  alive: true,
-  current_iteration: 3,
-  max_iterations: 8,
-  started_at: '2026-02-09T14:03:22+01:00',
-  task: 'Add a login',
-  iterations: [iteration({ n: 2, verdict: 'failed', reason: 'the port is taken' })],
-  done_criteria: 'tasks',
-  stall_threshold: 5,
-  iteration_timeout_min: 45,
-  total_tokens: 12_345,
-  updated_at: '2026-02-09T14:04:22+01:00',
-  worktree_name: 'repo',
-  terminal_pid: 7,
-  current: {
-    n: 3,
-    story_id: '2',
-    attempt: 2,
-    started: '2026-02-09T14:04:22+01:00',
-    base_commit: 'abc',
-    agent: 'claude',
-    last_activity: '2026-02-09T14:04:22+01:00',
-  },
-  stories: [
-    { id: '1', title: 'Model', status: 'done', tasks_done: 2, tasks_total: 2 },
-    { id: '2', title: 'Page', status: 'open', tasks_done: 0, tasks_total: 3 },
-  ],
-  tasks_file: 'tasks.md',
-  original_branch: 'main',
-  checkpoint: 'branch',
-  agent: 'claude',
-  cost_usd: 0.5,
-}
 const { current: _current, ...ended } = status
 
 const answering = (answers: Partial<App>) => ({ answers })

@@ -43,7 +43,7 @@ async function keepShowing(
   read: () => Promise<readonly StatusReport[]>,
 ): Promise<void> {
   const { stdout, env } = context.io
-  const [{ statusText }, { paintFor, isTerminal }, { clean, widthOf }] = await Promise.all([
+  const [{ statusText }, { paintFor, isTerminal }, { clean, clipPainted, widthOf }] = await Promise.all([
     import('../print/status.ts'),
     import('../io.ts'),
     import('../print/text.ts'),
@@ -52,20 +52,26 @@ async function keepShowing(
   let shown = ''
   while (!context.readerGone.aborted) {
     const reports = await read()
-    const text = json
-      ? `${JSON.stringify(asJson(reports))}\n`
-      : `${statusText(reports, { paint: paintFor(stdout, env), nowMs: Date.now() })}\n`
+    const isLast = !reports.some((report) => report.alive)
+    const whole = json
+      ? JSON.stringify(asJson(reports))
+      : statusText(reports, { paint: paintFor(stdout, env), nowMs: Date.now() })
+    const { columns, rows } = { columns: stdout.columns || 80, rows: stdout.rows || 24 }
+    // What is taller than the screen scrolls out of reach and cannot be erased; only the last word may.
+    const picture = whole
+      .split('\n')
+      .slice(0, Math.max(1, rows - 1))
+      .map((line) => clipPainted(line, columns - 1))
+    const text = `${inPlace && !isLast ? picture.join('\n') : whole}\n`
     if (text !== shown)
-      stdout.write(
-        inPlace ? eraseRows(shown, stdout.columns ?? 80, (line) => widthOf(clean(line))) + text : text,
-      )
+      stdout.write(inPlace ? eraseRows(shown, columns, (line) => widthOf(clean(line))) + text : text)
     shown = text
-    if (!reports.some((report) => report.alive)) return
+    if (isLast) return
     await sleep(refreshMs, undefined, { signal: context.readerGone }).catch(ignoreAbort)
   }
 }
 
-/** Rows, not lines: a long line takes several. */
+/** Rows, not lines: a line takes several once the terminal was made narrower. */
 function eraseRows(text: string, columns: number, widthOf: (line: string) => number): string {
   const lines = text.split('\n').slice(0, -1)
   const rows = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / columns)), 0)

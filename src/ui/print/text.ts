@@ -37,6 +37,19 @@ export function clip(text: string, width: number): string {
   return `${kept.trimEnd()}…`
 }
 
+/** The same for a line with colours of ours: they take no room, and all of them stay, so that none is left open. */
+export function clipPainted(line: string, width: number): string {
+  const plain = clean(line)
+  if (widthOf(plain) <= width) return line
+  let rest = clip(plain, width)
+  return line.replaceAll(/\u001B\[[0-9;]*m|[^\u001B]+/g, (part) => {
+    if (part.startsWith('\u001B')) return part
+    const kept = rest.slice(0, part.length)
+    rest = rest.slice(part.length)
+    return kept
+  })
+}
+
 /** Terminal cells, of a text without escape sequences. */
 export function widthOf(text: string): number {
   let cells = 0
