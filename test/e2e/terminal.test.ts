@@ -57,16 +57,35 @@ const loop = (agent: string, more = ''): string =>
 const hanging = 'echo working; exec tail -f /dev/null'
 
 describe('on a terminal', () => {
-  test('S004-title: the title tells the iteration and then the status, and is put back at the end', async () => {
+  const titles = (raw: string): string[] =>
+    [...raw.matchAll(/\u001B\]0;([^\u0007]*)\u0007|\u001B\[2([23]);0t/g)].map(
+      ([, title, stack]) => title ?? (stack === '2' ? 'saved' : 'restored'),
+    )
+
+  test('S004-title: the title tells the iteration and then the status, which stays when the program has gone', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const screen = terminal(at, loop(goodAgent, '--on-complete keep'))
     expect((await screen.exited).exitCode).toBe(0)
-    const raw = screen.raw()
-    const first = raw.indexOf('\u001B]0;Ralph: demo [1/4]\u0007')
-    const last = raw.indexOf('\u001B]0;Ralph: demo [done]\u0007')
-    expect(first).toBeGreaterThan(-1)
-    expect(last).toBeGreaterThan(first)
-    expect(raw.indexOf('\u001B[23;0t')).toBeGreaterThan(last)
+    const status = 'Ralph: demo [done]'
+    expect(titles(screen.raw())).toEqual(['saved', 'Ralph: demo [1/4]', status, 'restored', status])
+  })
+
+  test('S004-title: the question at the end has the status in the title', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const screen = terminal(at, loop(goodAgent))
+    await screen.until((raw) => raw.includes('cleanup, keep or later?'))
+    expect(titles(screen.raw())).toEqual(['saved', 'Ralph: demo [1/4]', 'Ralph: demo [done]'])
+    screen.type('later\r')
+    await screen.exited
+    expect(titles(screen.raw()).at(-1)).toBe('Ralph: demo [done]')
+  })
+
+  test('S004-title: a loop that never began gives the title back', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('.git/MERGE_HEAD', `${at.git('rev-parse', 'HEAD')}\n`)
+    const screen = terminal(at, loop(goodAgent))
+    expect((await screen.exited).exitCode).toBe(2)
+    expect(titles(screen.raw())).toEqual(['saved', 'restored'])
   })
 
   test('the completion question says what each choice does, by name of the branch; cleanup is done', async () => {

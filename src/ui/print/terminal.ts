@@ -30,6 +30,7 @@ export function terminalPrinter({
   let frame = 0
   let timer: NodeJS.Timeout | undefined
   let open = true
+  let endTitle: string | undefined
   stdout.write(pushTitle)
 
   const columns = (): number => Math.max(20, stdout.columns ?? 80)
@@ -59,7 +60,8 @@ export function terminalPrinter({
     if (!open) return
     open = false
     rest()
-    stdout.write(popTitle)
+    // The stack is left as it was; the status stands until a shell or the next program sets a title of its own.
+    stdout.write(popTitle + (endTitle === undefined ? '' : titleBytes(endTitle)))
     process.removeListener('exit', close)
   }
   // The cursor is never hidden and the terminal never raw: even kill -9 leaves it usable.
@@ -70,6 +72,7 @@ export function terminalPrinter({
       if (!open) return
       live = applyLive(live, event, now())
       const title = titleOf(event)
+      if (event.type === 'complete') endTitle = title
       // One write where possible: a terminal that paints in between would flicker.
       let pending = erase() + (title === undefined ? '' : titleBytes(title))
       for (const line of lines(event)) {

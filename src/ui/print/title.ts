@@ -2,7 +2,7 @@
 import type { LoopEvent } from '../../core/event.ts'
 import { oneLine } from './text.ts'
 
-/** The title stack: the user's own title comes back when the loop is over. */
+/** The title stack: a loop that ends without a status gives the user's own title back. */
 export const pushTitle = '\u001B[22;0t'
 export const popTitle = '\u001B[23;0t'
 
@@ -10,7 +10,8 @@ export function titleOf(event: LoopEvent): string | undefined {
   const change = oneLine(event.change_id)
   if (event.type === 'iteration.started')
     return `Ralph: ${change} [${String(event.n)}/${String(event.max_iterations)}]`
-  if (event.type === 'complete') return `Ralph: ${change} [${event.status}]`
+  // A question at the end may wait for hours among many windows.
+  if (event.type === 'choice.needed' || event.type === 'complete') return `Ralph: ${change} [${event.status}]`
   return undefined
 }
 
