@@ -1,16 +1,11 @@
-// Misbehaving agents and real CLIs through the whole built program: a true verdict, a clean tree, no survivor, an exact state file.
+// Misbehaving agents through the whole built program: a true verdict, a clean tree, no survivor, an exact state file.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { findAlive } from '../../src/adapters/process/reap.ts'
-import type { LoopEvent } from '../../src/core/event.ts'
-import { stateFileSchema } from '../../src/core/state-file.ts'
+import { describe, expect, test } from 'vitest'
 import { agentPath, standIn } from '../agents/kit.ts'
-import { pointedAt, realAgent } from '../model-stub/real-agents.ts'
-import type { Script, Step } from '../model-stub/script.ts'
-import { modelServer, type ModelServer } from '../model-stub/server.ts'
 import { eventsOf, ralph, scratch, start, tasksOf } from './harness.ts'
 import type { Finished, Scratch } from './harness.ts'
+import { expectTruth } from './truth.ts'
 
 const oneStory = { tasks: tasksOf(1) }
 
@@ -218,146 +213,6 @@ describe('limits', () => {
   })
 })
 
-describe.each(['claude', 'codex'] as const)('real %s', (name) => {
-  const { bin, missing } = realAgent(name)
-
-  test('is installed', () => expect(missing).toBe(''))
-
-  test('two stories by real tool calls, the second FAILED once and retried with its reason', async () => {
-    const at = scratch({ tasks: tasksOf(2) })
-    const end = await real(at, await serve(storyScript(at)))
-    expect(end.code).toBe(0)
-    expectTruth(at, end)
-    expect(
-      at.state().iterations.map(({ story_id, attempt, verdict }) => [story_id, attempt, verdict]),
-    ).toEqual([
-      ['1', 1, 'complete'],
-      ['2', 1, 'failed'],
-      ['2', 2, 'complete'],
-    ])
-    expect(at.state().iterations[1]?.reason).toBe('the parser is missing')
-    expect([at.read('story-1.txt'), at.read('story-2.txt')]).toEqual(['made', 'made'])
-    expect(existsSync(join(at.repo, 'mess.txt'))).toBe(false)
-    expect(at.state().total_tokens).toBeGreaterThan(0)
-  })
-
-  test('R8: a 429 with a reset: waits, says until when, and a stop ends the wait', async () => {
-    const at = scratch(oneStory)
-    const resetsAt = Math.ceil(Date.now() / 1000) + 3600
-    const server = await serve(() => limit(resetsAt))
-    const { args, options } = realArgs(at, server, [], subscription)
-    const running = start(at, args, options)
-    await running.seen((stdout) => stdout.includes('"type":"waiting"'))
-    running.child.kill('SIGINT')
-    const end = await running.ended
-    expect(end.code).toBe(130)
-    expectTruth(at, end)
-    const waiting = eventsOf(end).find((event) => event.type === 'waiting')
-    // Codex tells minutes only.
-    expect(Math.abs((waiting?.until_ms ?? 0) / 1000 - resetsAt)).toBeLessThanOrEqual(120)
-    expect(at.state().iterations).toMatchObject([{ verdict: 'limit' }])
-  })
-
-  test('R8: an overloaded service: waits, goes on with the same attempt, no retry used', async () => {
-    const at = scratch(oneStory)
-    const script = storyScript(at)
-    const server = await serve((call) =>
-      call.before === 0 ? { do: 'fail', status: 503, message: 'overloaded' } : script(call),
-    )
-    const end = await real(at, server, ['--max-retries', '0'])
-    expect(end.code).toBe(0)
-    expectTruth(at, end)
-    expect(eventsOf(end).filter((event) => event.type === 'waiting')).toMatchObject([{ for: 'overloaded' }])
-    expect(at.state().iterations.map(({ verdict, attempt }) => [verdict, attempt])).toEqual([
-      ['limit', 1],
-      ['complete', 1],
-    ])
-  })
-
-  test('R4, R5: TERM in the middle of a tool: recorded once, nothing alive, exit 143, the tree clean', async () => {
-    const at = scratch(oneStory)
-    const server = await serve(() => ({ do: 'shell', command: 'echo x > started.txt; tail -f /dev/null' }))
-    const { args, options } = realArgs(at, server)
-    const running = start(at, args, options)
-    await running.seen((stdout) => stdout.includes('"type":"agent.tool"'))
-    running.child.kill('SIGTERM')
-    const end = await running.ended
-    expect(end.code).toBe(143)
-    expectTruth(at, end)
-    expect(at.state()).toMatchObject({ status: 'stopped' })
-    expect(at.state().iterations).toMatchObject([{ verdict: 'interrupted' }])
-  })
-
-  const real = (
-    at: Scratch,
-    server: ModelServer,
-    more: readonly string[] = [],
-    env: Record<string, string> = {},
-  ): Promise<Finished> => {
-    const { args, options } = realArgs(at, server, more, env)
-    return ralph(at, args, options)
-  }
-
-  const realArgs = (
-    at: Scratch,
-    server: ModelServer,
-    more: readonly string[] = [],
-    env: Record<string, string> = {},
-  ): { args: string[]; options: { env: NodeJS.ProcessEnv } } => {
-    const pointed = pointedAt(name, server.url, join(at.root, 'home'))
-    const variables = Object.entries({ ...pointed.env, ...env }).filter(([, value]) => value !== '')
-    return {
-      args: [
-        'loop',
-        'demo',
-        '--json',
-        '--agent',
-        name,
-        '--model',
-        pointed.model,
-        ...more,
-        '--',
-        ...pointed.passThrough,
-      ],
-      options: { env: { ...Object.fromEntries(variables), PATH: `${bin}:${at.env['PATH'] ?? ''}` } },
-    }
-  }
-})
-
-/** Story 1 is done at once; story 2 leaves a mess and gives up, until its prompt tells the reason. */
-function storyScript(at: Scratch): Script {
-  return ({ prompt, results }): Step => {
-    const story = /Your story: (\d)/.exec(prompt)?.[1] ?? '1'
-    const isFirstTry = story === '2' && !prompt.includes('the parser is missing')
-    const file = isFirstTry ? 'mess.txt' : `story-${story}.txt`
-    if (results === 0) return { do: 'write', path: join(at.repo, file), content: 'made' }
-    return {
-      do: 'say',
-      text: isFirstTry
-        ? '<promise>FAILED: the parser is missing</promise>'
-        : 'Done.\n<promise>COMPLETE</promise>',
-    }
-  }
-}
-
-/** Only a subscription's limit carries the time of its reset. */
-const subscription = { ANTHROPIC_API_KEY: '', CLAUDE_CODE_OAUTH_TOKEN: 'sk-ant-oat01-test-key' }
-
-function limit(resetsAt: number): Step {
-  const headers = {
-    'anthropic-ratelimit-unified-status': 'rejected',
-    'anthropic-ratelimit-unified-reset': String(resetsAt),
-    'anthropic-ratelimit-unified-representative-claim': 'five_hour',
-  }
-  return { do: 'fail', status: 429, message: 'limit', headers, resetsAt }
-}
-
-async function serve(script: Script): Promise<ModelServer> {
-  const server = await modelServer(script)
-  onTestFinished(() => server.close())
-  return server
-}
-
 function run(at: Scratch, args: readonly string[]): Promise<Finished> {
   return ralph(at, ['loop', 'demo', '--json', ...args])
 }
@@ -388,18 +243,4 @@ function binOf(at: Scratch): string {
 
 function withBin(at: Scratch): { env: NodeJS.ProcessEnv } {
   return { env: { PATH: `${join(at.root, 'bin')}:${at.env['PATH'] ?? ''}` } }
-}
-
-/** What must hold however a loop ended. */
-function expectTruth(at: Scratch, end: Finished): void {
-  const events = eventsOf(end)
-  const state = at.state()
-  expect(stateFileSchema.safeParse(state).error).toBeUndefined()
-  expect(events.at(-1)).toMatchObject({ type: 'complete', exit_code: end.code, status: state.status })
-  expect(at.git('status', '--porcelain')).toBe('')
-  const runId = events.find(
-    (event): event is Extract<LoopEvent, { type: 'loop.started' }> => event.type === 'loop.started',
-  )?.run_id
-  expect(runId).toBeTruthy()
-  expect(findAlive({ marker: { RALPH_RUN_ID: runId ?? '' } })).toEqual([])
 }

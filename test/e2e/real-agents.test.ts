@@ -1,0 +1,203 @@
+// The real CLIs through the whole built program, against the scripted model server.
+import { existsSync, watch } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { findProgram } from '../../src/adapters/agents/installed.ts'
+import { pointedAt, realAgent, type RealAgent } from '../model-stub/real-agents.ts'
+import type { Script, Step } from '../model-stub/script.ts'
+import { modelServer, type ModelServer } from '../model-stub/server.ts'
+import { eventsOf, ralph, scratch, start, tasksOf } from './harness.ts'
+import type { Finished, Scratch } from './harness.ts'
+import { expectTruth } from './truth.ts'
+
+const oneStory = { tasks: tasksOf(1) }
+
+interface Row {
+  readonly title: string
+  readonly name: RealAgent
+  readonly agent: readonly string[]
+  /** Of six model calls. */
+  readonly tokens: number
+}
+
+const own = (name: RealAgent, tokens: number): Row => ({
+  title: name,
+  name,
+  agent: ['--agent', name],
+  tokens,
+})
+const acp = (name: RealAgent, command: string, tokens: number): Row => ({
+  title: command,
+  name,
+  agent: ['--agent', 'acp', '--agent-command', command],
+  tokens,
+})
+const rows = [
+  // The input of the others counts what came from the cache; ralph leaves that out.
+  own('claude', 6 * 1050),
+  own('codex', 6 * 850),
+  own('opencode', 6 * 850),
+  own('gemini', 6 * 850),
+  acp('opencode', 'opencode acp', findProgram('sqlite3', process.env) === '' ? 0 : 6 * 850),
+  // It does not tell what came from the cache, nor what was thought.
+  acp('gemini', 'gemini --acp', 6 * 1040),
+]
+
+for (const row of rows) {
+  const { missing } = realAgent(row.name)
+  const isOptional = row.name === 'opencode' || row.name === 'gemini'
+  const isSkipped = isOptional && missing !== ''
+  describe.skipIf(isSkipped)(
+    `real ${row.title}${isSkipped ? `, skipped: not installed, ${missing}` : ''}`,
+    () => {
+      test('is installed', () => expect(missing).toBe(''))
+
+      test('two stories by real tool calls, the second FAILED once and retried with its reason', async () => {
+        const at = scratch({ tasks: tasksOf(2) })
+        const end = await real(row, at, await serve(storyScript(at)))
+        expect(end.code).toBe(0)
+        expectTruth(at, end)
+        expect(
+          at.state().iterations.map(({ story_id, attempt, verdict }) => [story_id, attempt, verdict]),
+        ).toEqual([
+          ['1', 1, 'complete'],
+          ['2', 1, 'failed'],
+          ['2', 2, 'complete'],
+        ])
+        expect(at.state().iterations[1]?.reason).toBe('the parser is missing')
+        expect([at.read('story-1.txt'), at.read('story-2.txt')]).toEqual(['made', 'made'])
+        expect(existsSync(join(at.repo, 'mess.txt'))).toBe(false)
+        expect(at.state().total_tokens).toBe(row.tokens)
+      })
+
+      test('R4, R5: TERM in the middle of a tool: recorded once, nothing alive, exit 143, the tree clean; a resume goes on', async () => {
+        const at = scratch(oneStory)
+        const script = storyScript(at)
+        let isHanging = true
+        const server = await serve((call) =>
+          isHanging ? { do: 'shell', command: 'echo x > started.txt; tail -f /dev/null' } : script(call),
+        )
+        const { args, options } = realArgs(row, at, server)
+        const started = fileIn(at.repo, 'started.txt')
+        const running = start(at, ['loop', ...args], options)
+        await Promise.race([started, running.ended])
+        running.child.kill('SIGTERM')
+        const end = await running.ended
+        expect(end.code).toBe(143)
+        expectTruth(at, end)
+        expect(at.state()).toMatchObject({ status: 'stopped' })
+        expect(at.state().iterations).toMatchObject([{ verdict: 'interrupted' }])
+
+        isHanging = false
+        const resumed = await ralph(at, ['resume', ...args], options)
+        expect(resumed.code).toBe(0)
+        expect(at.state()).toMatchObject({ status: 'done' })
+        expect(at.read('story-1.txt')).toBe('made')
+      })
+    },
+  )
+}
+
+/** The others repeat their call for minutes before they tell. */
+for (const row of rows.filter(({ title }) => title === 'claude' || title === 'codex')) {
+  describe(`real ${row.title}, its provider`, () => {
+    test('R8: a 429 with a reset: waits, says until when, and a stop ends the wait', async () => {
+      const at = scratch(oneStory)
+      const resetsAt = Math.ceil(Date.now() / 1000) + 3600
+      const server = await serve(() => limit(resetsAt))
+      const { args, options } = realArgs(row, at, server, [], subscription)
+      const running = start(at, ['loop', ...args], options)
+      await running.seen((stdout) => stdout.includes('"type":"waiting"'))
+      running.child.kill('SIGINT')
+      const end = await running.ended
+      expect(end.code).toBe(130)
+      expectTruth(at, end)
+      const waiting = eventsOf(end).find((event) => event.type === 'waiting')
+      // Codex tells minutes only.
+      expect(Math.abs((waiting?.until_ms ?? 0) / 1000 - resetsAt)).toBeLessThanOrEqual(120)
+      expect(at.state().iterations).toMatchObject([{ verdict: 'limit' }])
+    })
+
+    test('R8: an overloaded service: waits, goes on with the same attempt, no retry used', async () => {
+      const at = scratch(oneStory)
+      const script = storyScript(at)
+      const server = await serve((call) =>
+        call.before === 0 ? { do: 'fail', status: 503, message: 'overloaded' } : script(call),
+      )
+      const end = await real(row, at, server, ['--max-retries', '0'])
+      expect(end.code).toBe(0)
+      expectTruth(at, end)
+      expect(eventsOf(end).filter((event) => event.type === 'waiting')).toMatchObject([{ for: 'overloaded' }])
+      expect(at.state().iterations.map(({ verdict, attempt }) => [verdict, attempt])).toEqual([
+        ['limit', 1],
+        ['complete', 1],
+      ])
+    })
+  })
+}
+
+function real(row: Row, at: Scratch, server: ModelServer, more: readonly string[] = []): Promise<Finished> {
+  const { args, options } = realArgs(row, at, server, more)
+  return ralph(at, ['loop', ...args], options)
+}
+
+function realArgs(
+  { name, agent }: Row,
+  at: Scratch,
+  server: ModelServer,
+  more: readonly string[] = [],
+  env: Record<string, string> = {},
+): { args: string[]; options: { env: NodeJS.ProcessEnv } } {
+  const pointed = pointedAt(name, server.url, join(at.root, 'home'))
+  const variables = Object.entries({ ...pointed.env, ...env }).filter(([, value]) => value !== '')
+  return {
+    args: ['demo', '--json', ...agent, '--model', pointed.model, ...more, '--', ...pointed.passThrough],
+    options: {
+      env: { ...Object.fromEntries(variables), PATH: `${realAgent(name).bin}:${at.env['PATH'] ?? ''}` },
+    },
+  }
+}
+
+/** Resolves as soon as the file is there. */
+function fileIn(folder: string, name: string): Promise<void> {
+  return new Promise((resolve) => {
+    const watcher = watch(folder, (_event, file) => {
+      if (file === name) resolve()
+    })
+    onTestFinished(() => watcher.close())
+  })
+}
+
+/** Story 1 is done at once; story 2 leaves a mess and gives up, until its prompt tells the reason. */
+function storyScript(at: Scratch): Script {
+  return ({ prompt, results }): Step => {
+    const story = /Your story: (\d)/.exec(prompt)?.[1] ?? '1'
+    const isFirstTry = story === '2' && !prompt.includes('the parser is missing')
+    const file = isFirstTry ? 'mess.txt' : `story-${story}.txt`
+    if (results === 0) return { do: 'write', path: join(at.repo, file), content: 'made' }
+    return {
+      do: 'say',
+      text: isFirstTry
+        ? '<promise>FAILED: the parser is missing</promise>'
+        : 'Done.\n<promise>COMPLETE</promise>',
+    }
+  }
+}
+
+/** Only a subscription's limit carries the time of its reset. */
+const subscription = { ANTHROPIC_API_KEY: '', CLAUDE_CODE_OAUTH_TOKEN: 'sk-ant-oat01-test-key' }
+
+function limit(resetsAt: number): Step {
+  const headers = {
+    'anthropic-ratelimit-unified-status': 'rejected',
+    'anthropic-ratelimit-unified-reset': String(resetsAt),
+    'anthropic-ratelimit-unified-representative-claim': 'five_hour',
+  }
+  return { do: 'fail', status: 429, message: 'limit', headers, resetsAt }
+}
+
+async function serve(script: Script): Promise<ModelServer> {
+  const server = await modelServer(script)
+  onTestFinished(() => server.close())
+  return server
+}
