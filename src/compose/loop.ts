@@ -40,24 +40,24 @@ interface Prepared {
 }
 
 export async function runLoop(
-  home: Site,
+  here: Site,
   request: LoopRequest,
   wish: 'loop' | 'resume',
   feedback?: string,
 ): Promise<LoopEnd> {
   const asked = request.settings.config
-  const wanted = request.change ?? (wish === 'resume' ? await onlyUnfinished(home) : undefined)
-  const archived = wish === 'resume' ? await finishedAway(home, wanted) : undefined
-  if (archived !== undefined) return alreadyDone(home, archived, asked)
+  const wanted = request.change ?? (wish === 'resume' ? await onlyUnfinished(here) : undefined)
+  const archived = wish === 'resume' ? await finishedAway(here, wanted) : undefined
+  if (archived !== undefined) return alreadyDone(here, archived, asked)
   const { name, folder } =
-    wish === 'resume' ? await resumedFolder(home, wanted) : await changeFolder(home, wanted)
-  await refuseRunning(home, name, asked.worktree === undefined)
-  const recovered = await recoverDead(home, await knownRun(home, name))
-  const run = await knownRun(home, name)
+    wish === 'resume' ? await resumedFolder(here, wanted) : await changeFolder(here, wanted)
+  await refuseRunning(here, name, asked.worktree === undefined)
+  const recovered = await recoverDead(here, await knownRun(here, name))
+  const run = await knownRun(here, name)
   const config = wish === 'resume' ? await resumedConfig(run, request.settings) : asked
-  const mode = await modeOf(run, wish, asked, home, feedback)
-  if (mode === 'done already') return alreadyDone(home, run, config)
-  const { site, brought, leave } = await enterWorktree(home, run, config, folder, mode)
+  const mode = await modeOf(run, wish, asked, here, feedback)
+  if (mode === 'done already') return alreadyDone(here, run, config)
+  const { site, home, brought, leave } = await enterWorktree(here, run, config, folder, mode)
   if (mode === 'resume') await standOnBranch(site, run)
   const journal = fileJournal(run.paths.journal)
   let tell: (body: EventBody) => Promise<void> = () => Promise.reject(new TypeError('no engine is bound'))

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileJournal } from '../adapters/files/journal.ts'
+import { loopTree } from '../adapters/git/worktrees.ts'
 import { shellGates } from '../adapters/process/gates.ts'
 import { measureUsage } from '../adapters/usage/measure.ts'
 import { createAgents } from '../adapters/agents/agents.ts'
@@ -28,8 +29,10 @@ export async function siteOf(site: Site, run: KnownRun): Promise<Site> {
   if (there?.git.gitCommonDir === site.git.gitCommonDir) return there
   // The repository was moved or copied: the run that its git directory records is this one's.
   if (home === '') return site
+  const moved = await loopTree(site.git, run.change)
+  if (moved !== undefined) return openSite(moved.worktree, site.env)
   throw new RalphError('repository_state', `The work tree of ${run.change} is gone: ${worktree}`, {
-    hint: `Its commits are on ralph/${run.change}: git merge --squash ralph/${run.change} brings them here. To start anew: git worktree prune, then ralph loop ${run.change} --fresh`,
+    hint: `If it was moved by hand, tell git: git worktree repair NEW-FOLDER, then type the command again. If it was removed: its commits are on ralph/${run.change}, git merge --squash ralph/${run.change} brings them here. To start anew: git worktree prune, then ralph loop ${run.change} --fresh`,
     exitCode: 2,
   })
 }

@@ -12,6 +12,8 @@ import { siteOf } from './standing-ports.ts'
 
 export interface Entered {
   readonly site: Site
+  /** The user's own checkout; the same as `site` where the loop has no tree of its own. */
+  readonly home: Site
   readonly brought: readonly string[]
   /** For a start that is refused after all: takes away what was made here just now, and nothing else. */
   readonly leave: () => Promise<void>
@@ -28,11 +30,15 @@ export async function enterWorktree(
   const options = { timeoutMs: config.command_timeout * 1000, isTerminal: home.isTerminal }
   const stay = (): Promise<void> => Promise.resolve()
   if (mode === 'resume') {
-    const there = run.state.home === '' ? home : await siteOf(home, run)
-    const site = there === home ? home : await openSite(there.cwd, home.env, options)
-    return { site, brought: run.state.brought, leave: stay }
+    const rest = { brought: run.state.brought, leave: stay }
+    if (run.state.home === '') return { site: home, home, ...rest }
+    const there = await siteOf(home, run)
+    if (there.git.gitDir !== home.git.gitDir)
+      return { site: await openSite(there.cwd, home.env, options), home, ...rest }
+    // Typed inside the loop's own tree: the checkout that the work goes back to is elsewhere.
+    return { site: home, home: await openSite(run.state.home, home.env, options), ...rest }
   }
-  if (config.worktree === undefined) return { site: home, brought: [], leave: stay }
+  if (config.worktree === undefined) return { site: home, home, brought: [], leave: stay }
   if (config.checkpoint === 'stash') {
     throw new RalphError('usage', '--checkpoint stash has no use in a work tree of its own.', {
       hint: 'Leave out --checkpoint stash or --worktree.',
@@ -55,7 +61,7 @@ export async function enterWorktree(
   const remove = async (): Promise<void> => {
     await home.git.run(['worktree', 'remove', '--force', repository.worktree])
   }
-  return { site, brought, leave: isNew ? remove : stay }
+  return { site, home, brought, leave: isNew ? remove : stay }
 }
 
 async function knownTrees(home: Site): Promise<readonly string[]> {

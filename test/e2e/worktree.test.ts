@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, realpathSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { Scratch } from './harness.ts'
 import { goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
 
 describe('--worktree', () => {
@@ -48,6 +49,70 @@ describe('--worktree', () => {
     expect(at.read('openspec/changes/demo/tasks.md')).toBe(tasksOf(1))
   })
 
+  test.each([['resume'], ['finish']])(
+    'G28: cleanup by %s, typed inside the loop’s tree, brings the work to the user’s checkout',
+    async (by) => {
+      const at = await stopped()
+      const inside = { cwd: join(at.root, 'repo-ralph-demo') }
+      const now = by === 'resume' ? ['--on-complete', 'cleanup'] : []
+      const resumed = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent, ...now], inside)
+      expect([resumed.code, resumed.stderr.match(/error/i)]).toEqual([0, null])
+      if (by === 'finish') expect((await ralph(at, ['finish', 'demo', '--cleanup'], inside)).code).toBe(0)
+      expect(at.read('story-1.txt') + at.read('story-2.txt')).toBe('work of 1\nwork of 2\n')
+      expect(at.git('branch', '--show-current')).toBe('main')
+    },
+  )
+
+  describe('a work tree that was moved', () => {
+    const work = async (at: Scratch): Promise<void> => {
+      const resumed = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+      expect([resumed.code, resumed.stderr.match(/error/i)]).toEqual([0, null])
+      expect(existsSync(join(at.root, 'repo-ralph-demo'))).toBe(false)
+      expect(readFileSync(join(at.root, 'moved', 'story-2.txt'), 'utf8')).toBe('work of 2\n')
+    }
+
+    test('by git worktree move: status, resume and finish follow it', async () => {
+      const at = await stopped()
+      at.git('worktree', 'move', join(at.root, 'repo-ralph-demo'), join(at.root, 'moved'))
+      expect((await ralph(at, ['status', 'demo'])).code).toBe(0)
+      await work(at)
+      const finish = await ralph(at, ['finish', 'demo', '--cleanup'])
+      expect([finish.code, finish.stderr]).toEqual([0, ''])
+      expect(at.read('story-1.txt') + at.read('story-2.txt')).toBe('work of 1\nwork of 2\n')
+    })
+
+    test('it is followed from inside it too', async () => {
+      const at = await stopped()
+      const moved = join(at.root, 'moved')
+      at.git('worktree', 'move', join(at.root, 'repo-ralph-demo'), moved)
+      const resumed = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent], { cwd: moved })
+      expect([resumed.code, resumed.stderr.match(/error/i)]).toEqual([0, null])
+      expect(readFileSync(join(moved, 'story-2.txt'), 'utf8')).toBe('work of 2\n')
+      expect((await ralph(at, ['finish', 'demo', '--cleanup'], { cwd: moved })).code).toBe(0)
+      expect(at.read('story-1.txt') + at.read('story-2.txt')).toBe('work of 1\nwork of 2\n')
+    })
+
+    test('U5: by hand: an error that says how git is told, and after that it is followed', async () => {
+      const at = await stopped()
+      renameSync(join(at.root, 'repo-ralph-demo'), join(at.root, 'moved'))
+      const lost = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+      expect(lost.code).toBe(2)
+      expect(lost.stderr).toContain('git worktree repair')
+      at.git('worktree', 'repair', join(at.root, 'moved'))
+      await work(at)
+    })
+
+    test('U5: a tree of the user’s own on its branch is not taken for it', async () => {
+      const at = await stopped()
+      at.git('worktree', 'remove', '--force', join(at.root, 'repo-ralph-demo'))
+      at.git('worktree', 'add', '-q', join(at.root, 'mine'), 'ralph/demo')
+      const lost = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+      expect(lost.code).toBe(2)
+      expect(lost.stderr).toContain('git merge --squash ralph/demo')
+      expect(existsSync(join(at.root, 'mine', 'story-2.txt'))).toBe(false)
+    })
+  })
+
   test('G26: the same change from two work trees: the second exits 7; status lists all loops; stop works from the main checkout', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const running = start(at, [
@@ -73,3 +138,12 @@ describe('--worktree', () => {
     expect(existsSync(join(at.root, 'repo-ralph-demo', 'story-1.txt'))).toBe(true)
   })
 })
+
+/** The first story is done, the second has failed. */
+async function stopped(): Promise<Scratch> {
+  const at = scratch({ tasks: tasksOf(2) })
+  const agent = `test $RALPH_STORY = 1 || { echo "<promise>FAILED: no</promise>"; exit; }; ${goodAgent}`
+  const options = ['--worktree', '--agent-command', agent, '--max-retries', '0']
+  expect((await ralph(at, ['loop', 'demo', ...options])).code).toBe(3)
+  return at
+}

@@ -62,6 +62,18 @@ export async function addWorktree(
   return { repository, brought }
 }
 
+/** The tree that was made for this change, wherever `git worktree move` has put it. */
+export async function loopTree(git: Git, change: string): Promise<Repository | undefined> {
+  if (existsSync(markOf(git, change))) return git
+  const { out } = await git.run(['worktree', 'list', '--porcelain', '-z'])
+  const lines = Buffer.from(out, 'latin1').toString('utf8').split('\0')
+  for (const line of lines.filter((each) => each.startsWith('worktree '))) {
+    const tree = await findTree(git, line.slice('worktree '.length))
+    if (tree !== undefined && existsSync(markOf(tree, change))) return tree
+  }
+  return undefined
+}
+
 /** Made by hand, or by another change's loop: what is on its branch or uncommitted there is none of this loop's business. */
 async function refuseForeign(tree: Git, change: string): Promise<void> {
   const { head } = await readRefs(tree)
