@@ -46,6 +46,12 @@ describe('plain lines', () => {
     expect(err).toBe('warning: wt-usage failed, using an estimate\n')
   })
 
+  it('R12: the banner says who pays where that is known, and nothing where it is not', () => {
+    const banner = (bill: string): string => plain([event({ ...started, billing: { claude: bill } })]).out
+    expect(banner('subscription login')).toContain('agent claude (subscription login), 1 gate')
+    expect(banner('unknown')).toContain('agent claude, 1 gate')
+  })
+
   it('U5: a loop that halts names the reason, where the work is and the command to go on with', () => {
     const { out, err } = plain([
       event(started),

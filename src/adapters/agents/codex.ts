@@ -104,10 +104,17 @@ function completed(item: unknown): readonly AgentFact[] {
 
 function toolOf(item: unknown): readonly AgentFact[] {
   const type = textAt(item, 'type')
-  if (type === 'command_execution') return [{ type: 'tool', name: 'shell', input: shortInput(item) }]
+  if (type === 'command_execution')
+    return [{ type: 'tool', name: 'shell', input: shortInput(unwrapped(textAt(item, 'command'))) }]
   if (type === 'mcp_tool_call')
     return [{ type: 'tool', name: textAt(item, 'tool'), input: shortInput(at(item, 'arguments')) }]
   return type === 'web_search' ? [{ type: 'tool', name: type, input: shortInput(item) }] : []
+}
+
+/** It runs each command by `/bin/bash -lc '…'`: nobody wants to read that forty times. */
+function unwrapped(command: string): string {
+  const [, quote = '', inner = command] = /^\S*sh -l?c (['"]?)(.*)\1$/s.exec(command) ?? []
+  return quote !== '' && inner.includes(quote) ? command : inner
 }
 
 /** A command's output comes whole in its `item.completed`, which only its short siblings can be told apart from by the head. */

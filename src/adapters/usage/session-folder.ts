@@ -1,6 +1,6 @@
 // Lists the session files below a folder with their sizes; what cannot be read is not there.
 import type { Dirent } from 'node:fs'
-import { readdirSync, realpathSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, sep } from 'node:path'
 import type { SessionFile } from './usage-record.ts'
@@ -32,6 +32,15 @@ export function statFile(path: string): SessionFile | undefined {
     return stats?.isFile() ? { path, bytes: stats.size, mtimeMs: stats.mtimeMs } : undefined
   } catch (error) {
     return undefinedIfUnreadable(error)
+  }
+}
+
+/** Of a small file; empty when there is none. */
+export function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    return undefinedIfUnreadable(error) ?? ''
   }
 }
 

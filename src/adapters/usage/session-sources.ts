@@ -1,6 +1,7 @@
 // The agents whose session files ralph can read, and a reading that cannot fail.
 import { claudeSessions } from './claude-sessions.ts'
 import { codexSessions } from './codex-sessions.ts'
+import { geminiSessions } from './gemini-sessions.ts'
 import { opencodeSessions } from './opencode-sessions.ts'
 import type { SessionQuery, SessionSource } from './usage-record.ts'
 
@@ -14,6 +15,7 @@ export function sessionSources(
     claudeSessions(env, worktrees, options),
     codexSessions(env, worktrees),
     opencodeSessions(env, worktrees),
+    geminiSessions(env, worktrees),
   ]
 }
 

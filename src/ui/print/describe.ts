@@ -40,7 +40,7 @@ const sayings: Sayings = {
     const what = paint.bold(`${event.resumed ? 'resumed' : 'loop'} ${oneLine(event.change_id)}`)
     const agents = event.settings.agents.map((agent) => {
       const bill = event.billing?.[agent]
-      return bill === undefined ? agent : `${agent} (${oneLine(bill)})`
+      return bill === undefined || bill === 'unknown' ? agent : `${agent} (${oneLine(bill)})`
     })
     return `${what} ${oneLine(place)}, agent ${agents.join(', then ')}${gates}`
   },

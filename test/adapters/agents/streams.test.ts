@@ -63,6 +63,45 @@ describe('recorded streams', () => {
   )
 })
 
+describe('tools and figures', () => {
+  it.each([
+    ["/bin/bash -lc 'npm test'", 'npm test'],
+    ['/bin/zsh -lc "echo it\'s"', "echo it's"],
+    ['bash -lc ls', 'ls'],
+    // Cut and glued by its quotes: as it came.
+    [`/bin/bash -lc 'echo '"'"'x'`, `/bin/bash -lc 'echo '"'"'x'`],
+    ['git status', 'git status'],
+  ])('codex: %s is shown as %s', (command, input) => {
+    const line = { type: 'item.started', item: { type: 'command_execution', command } }
+    const { signals } = replay('codex', Buffer.from(JSON.stringify(line)))
+    expect(signals).toContainEqual({ type: 'tool', name: 'shell', input })
+  })
+
+  it.each([
+    [
+      'opencode',
+      {
+        type: 'step_finish',
+        part: { tokens: { input: 800, output: 40, reasoning: 10, cache: { read: 200 } } },
+      },
+    ],
+    [
+      'gemini',
+      {
+        type: 'result',
+        status: 'success',
+        stats: { total_tokens: 1050, input_tokens: 1000, output_tokens: 40, cached: 200 },
+      },
+    ],
+  ])('%s: what was thought is output', (agent, line) => {
+    expect(replay(agent, Buffer.from(JSON.stringify(line))).ended.usage).toMatchObject({
+      input_tokens: 800,
+      output_tokens: 50,
+      cache_read_tokens: 200,
+    })
+  })
+})
+
 describe('R16: an account without credit', () => {
   it.each([
     [
