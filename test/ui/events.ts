@@ -32,7 +32,7 @@ export function event(body: EventBody, seq = 1): LoopEvent {
 
 const hash = '1a2b3c4d5e6f7a8b9c0d1a2b3c4d5e6f7a8b9c0d'
 
-export const started: EventBody = {
+export const started = {
   type: 'loop.started',
   run_id: 'r1',
   resumed: false,
@@ -57,7 +57,7 @@ export const started: EventBody = {
   tasks_file: 'tasks.md',
   original_branch: 'main',
   branch: 'ralph/add-login',
-}
+} satisfies EventBody
 
 export const complete = {
   type: 'complete',
