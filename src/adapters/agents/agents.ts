@@ -1,13 +1,12 @@
 // The Agent port: starts the program, listens to it, and resolves when nothing of it is alive.
 import { existsSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import type { AgentEnded, AgentEnding } from '../../core/event.ts'
 import type { Agent, AgentSignal, AgentTask } from '../../ports.ts'
 import { faultCode, faultMessage } from '../process/fault.ts'
 import { startGroup, type Group } from '../process/group.ts'
 import { processIdentity } from '../process/table.ts'
 import { boundedTail } from '../process/tail.ts'
-import { makeTemp } from '../process/temp.ts'
+import { makeTemp, removeTemp } from '../process/temp.ts'
 import { openTranscript } from '../process/transcript.ts'
 import { throughShell } from './command.ts'
 import { lineEar, textEar } from './ear.ts'
@@ -46,7 +45,8 @@ export function createAgents(options: AgentsOptions): Agent {
       try {
         return await runTurn({ kind, task, stop, tell, options, tempDir })
       } finally {
-        await rm(tempDir, { recursive: true, force: true, maxRetries: 3 })
+        if (!(await removeTemp(tempDir)))
+          tell({ type: 'warning', message: `The agent's temp folder could not be removed: ${tempDir}` })
       }
     },
   }

@@ -57,7 +57,7 @@ export async function reapByMarker(runId: string): Promise<{ ended: number[]; su
   const quarry: Quarry = { marker: { RALPH_RUN_ID: runId } }
   const before = findAlive(quarry).map(({ pid }) => pid)
   const survivors = await reap(quarry, sweepLadder)
-  removeTemps(runId, process.env)
+  await removeTemps(runId, process.env)
   return { ended: before.filter((pid) => !survivors.includes(pid)), survivors }
 }
 

@@ -1,5 +1,6 @@
 // A temp folder of a run's own: agents leave megabytes there, and what is named after its run can be found after a crash.
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync } from 'node:fs'
+import { chmod, lstat, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 
@@ -7,12 +8,35 @@ export function makeTemp(runId: string, env: NodeJS.ProcessEnv): string {
   return mkdtempSync(join(base(env), prefixOf(runId)))
 }
 
+/** Whether it is gone. Never rejects: what an agent left there decides nothing. */
+export async function removeTemp(folder: string): Promise<boolean> {
+  if (await removed(folder)) return true
+  // Caches of package managers are read-only down to their folders.
+  await open(folder)
+  return removed(folder)
+}
+
 /** Whatever is left of the run's, now that nothing of it is alive. */
-export function removeTemps(runId: string, env: NodeJS.ProcessEnv): void {
-  for (const name of readdirSync(base(env))) {
-    if (name.startsWith(prefixOf(runId)))
-      rmSync(join(base(env), name), { recursive: true, force: true, maxRetries: 3 })
-  }
+export async function removeTemps(runId: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const names = await readdir(base(env)).catch(() => [])
+  for (const name of names) if (name.startsWith(prefixOf(runId))) await removeTemp(join(base(env), name))
+}
+
+function removed(folder: string): Promise<boolean> {
+  return rm(folder, { recursive: true, force: true, maxRetries: 3 }).then(
+    () => true,
+    () => false,
+  )
+}
+
+async function open(folder: string): Promise<void> {
+  // A link is no folder here: what it points to is not ralph's.
+  const isFolder = await lstat(folder)
+    .then((stat) => stat.isDirectory())
+    .catch(() => false)
+  if (!isFolder) return
+  await chmod(folder, 0o700).catch(() => undefined)
+  for (const name of await readdir(folder).catch(() => [])) await open(join(folder, name))
 }
 
 function base(env: NodeJS.ProcessEnv): string {

@@ -1,0 +1,32 @@
+// One turn of an agent whose temp folder cannot be removed, in a process of its own: as a plain user (root may remove everything).
+import { chmodSync } from 'node:fs'
+import { join } from 'node:path'
+import { createAgents } from '../../../src/adapters/agents/agents.ts'
+
+const root = process.argv[2] ?? ''
+const warnings: string[] = []
+const agents = createAgents({
+  command: 'cat > /dev/null; echo "<promise>COMPLETE</promise>"',
+  passThrough: [],
+  agentEnv: {},
+  noApiKey: false,
+  env: { PATH: process.env['PATH'], TMPDIR: root },
+})
+const ended = await agents.work(
+  {
+    n: 1,
+    prompt: 'Do it.',
+    agent: 'command',
+    cwd: root,
+    env: { RALPH_RUN_ID: 'run' },
+    transcript: join(root, '1.log'),
+    timeoutMs: 60_000,
+    idleTimeoutMs: 0,
+  },
+  new AbortController().signal,
+  (signal) => {
+    if (signal.type === 'started') chmodSync(root, 0o500)
+    if (signal.type === 'warning') warnings.push(signal.message)
+  },
+)
+process.stdout.write(JSON.stringify({ ended, warnings }))

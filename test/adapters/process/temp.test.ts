@@ -1,0 +1,81 @@
+// What an agent leaves in its temp folder is never in the way: read-only folders, and what belongs to another user (R17).
+import { spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildSync } from 'esbuild'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { makeTemp, removeTemp, removeTemps } from '../../../src/adapters/process/temp.ts'
+
+/** Root may remove everything: as root the tests go on as somebody else. Nothing is started so: a shell would take root back. */
+const nobody = 65_534
+let root: string
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'ralph-temp-'))
+  if (process.getuid?.() !== 0) return
+  chownSync(root, nobody, nobody)
+  process.seteuid?.(nobody)
+})
+afterEach(() => {
+  if (process.getuid?.() === 0) process.seteuid?.(0)
+  chmodSync(root, 0o700)
+  rmSync(root, { recursive: true, force: true })
+})
+
+it('R17: folders that an agent left read-only go too, and nothing behind a link is opened', async () => {
+  const folder = makeTemp('run', { TMPDIR: root })
+  const outside = join(root, 'outside')
+  mkdirSync(outside, { mode: 0o500 })
+  mkdirSync(join(folder, 'cache', 'module'), { recursive: true })
+  writeFileSync(join(folder, 'cache', 'module', 'file'), '')
+  symlinkSync(outside, join(folder, 'link'))
+  chmodSync(join(folder, 'cache', 'module'), 0o500)
+  chmodSync(join(folder, 'cache'), 0)
+  expect(await removeTemp(folder)).toBe(true)
+  expect(existsSync(folder)).toBe(false)
+  expect(statSync(outside).mode & 0o777).toBe(0o500)
+})
+
+it('R17: a link in the place of the folder is never followed', async () => {
+  const outside = join(root, 'outside')
+  mkdirSync(outside, { mode: 0o550 })
+  symlinkSync(outside, join(root, 'link'))
+  chmodSync(root, 0o500)
+  expect(await removeTemp(join(root, 'link'))).toBe(false)
+  expect(statSync(outside).mode & 0o777).toBe(0o550)
+})
+
+it('R17: one that cannot be removed stops neither the others nor a recovery', async () => {
+  const [first, second] = [makeTemp('run', { TMPDIR: root }), makeTemp('run', { TMPDIR: root })]
+  chmodSync(root, 0o500)
+  await removeTemps('run', { TMPDIR: root })
+  expect([existsSync(first), existsSync(second)]).toEqual([true, true])
+  chmodSync(root, 0o300)
+  await removeTemps('run', { TMPDIR: root })
+  chmodSync(root, 0o700)
+  await removeTemps('run', { TMPDIR: root })
+  expect([existsSync(first), existsSync(second)]).toEqual([false, false])
+})
+
+it('R17: a COMPLETE stands although the temp folder cannot be removed, and the folder is named', () => {
+  if (process.getuid?.() === 0) process.seteuid?.(0)
+  const driver = join(root, 'driver.mjs')
+  const entryPoints = [join(import.meta.dirname, 'temp-driver.ts')]
+  buildSync({ entryPoints, outfile: driver, bundle: true, platform: 'node', format: 'esm' })
+  const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
+  const { stdout } = spawnSync(process.execPath, [driver, root], { ...user, encoding: 'utf8' })
+  const { ended, warnings } = JSON.parse(stdout) as { ended: unknown; warnings: string[] }
+  expect(ended).toMatchObject({ ending: 'finished', promise: { kind: 'complete' } })
+  expect(warnings).toEqual([expect.stringContaining(join(root, 'ralph-run-'))])
+})
