@@ -84,10 +84,11 @@ export function isDead(run: KnownRun): boolean {
   return run.state.phase !== 'idle' && run.state.phase !== 'ended' && !isRunning(run)
 }
 
-/** A half-done `ralph finish` of an ended loop counts too: its `git.began` has no `git.ended`. */
+/** A half-done `ralph finish` of an ended loop counts too: its `git.began` has no `git.ended`. So does an iteration that an error cut off. */
 export function needsRecovery(run: KnownRun): boolean {
   if (isDead(run)) return true
   if (run.state.phase !== 'ended' || isRunning(run)) return false
+  if (run.state.unsettled !== undefined) return true
   let open = false
   for (const event of run.events) {
     if (event.type === 'git.began') open = true

@@ -22,6 +22,10 @@ export function evolve(before: LoopState, event: LoopEvent): LoopState {
   // After `complete` only a new start (or the human's word) moves the loop again.
   if (before.phase === 'ended') {
     if (event.type === 'loop.finished') return event.ok ? { ...before, choice: event.choice } : before
+    if (event.type === 'checkpoint.saved' || event.type === 'checkpoint.reverted')
+      return event.n === before.unsettled?.n
+        ? { ...before, unsettled: undefined, checkpoint: event.commit }
+        : before
     if (event.type !== 'loop.started' && event.type !== 'human.done') return before
   }
   const state: LoopState = { ...before, updatedAt: event.time }

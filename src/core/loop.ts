@@ -1,10 +1,11 @@
 // The loop as a pure function: reduce(state, event) gives the next state and the commands that are now due.
 import type { EventBody, LoopEvent } from './event.ts'
 import { completeEvent, reportsOf } from './outcome.ts'
-import { pickAgent } from './policy.ts'
+import { firstBack, pickAgent } from './limits.ts'
 import { evolve } from './evolve.ts'
 import type { LoopState } from './state.ts'
 import { selectedStories } from './state.ts'
+import { checkpointMessage } from './transitions.ts'
 import { exceedsHardLimit } from './usage.ts'
 
 /** What the engine is asked to do; each command leads to at least one event, which leads to the next command. */
@@ -94,7 +95,7 @@ export function next(state: LoopState): Command | undefined {
         n: state.iterations.length + 1,
         storyId: state.storyId,
         ...attemptOf(state),
-        agent: pickAgent(state) ?? state.settings?.agents[0] ?? '',
+        agent: pickAgent(state) ?? firstBack(state)?.agent ?? '',
       }
     case 'waiting':
       return state.waiting === undefined
@@ -161,10 +162,6 @@ function iterationCommand(
     case 'recording':
       return { do: 'record_iteration', n }
   }
-}
-
-function checkpointMessage(state: LoopState, n: number, storyId: string): string {
-  return state.settings?.done_criteria === 'manual' ? `checkpoint: iteration-${n}` : `checkpoint: ${storyId}`
 }
 
 function attemptOf(state: LoopState): { attempt: number; attempts: number } {

@@ -114,9 +114,14 @@ export interface LoopState {
   readonly failure: { readonly storyId: string; readonly reason: string } | undefined
   readonly feedback: string | undefined
   readonly current: Current | undefined
+  /**
+   * An iteration that an error of ralph's own cut off: until it is saved or reverted, the work tree is no checkpoint and its boxes
+   * say nothing. With a message: it had earned its checkpoint.
+   */
+  readonly unsettled: { readonly n: number; readonly storyId: string; readonly message?: string } | undefined
   readonly iterations: readonly IterationRecord[]
   readonly commitless: number
-  /** Epoch ms until which an agent of the chain is not worth asking; Infinity when it is not installed. */
+  /** Epoch ms until which an agent of the chain is not worth asking; Infinity when it cannot run. */
   readonly limitedUntilMs: Readonly<Record<string, number>>
   /** Waits in a row since an iteration last got through to its model. */
   readonly waits: number
@@ -168,6 +173,7 @@ export function initialState(changeId: string): LoopState {
     failure: undefined,
     feedback: undefined,
     current: undefined,
+    unsettled: undefined,
     iterations: [],
     commitless: 0,
     limitedUntilMs: {},

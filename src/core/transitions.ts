@@ -1,7 +1,8 @@
 // The transitions behind evolve.ts: what an attempt, an ended iteration, a choice or a crash do to the state.
 import type { LoopEvent, Verdict } from './event.ts'
 import { outcome, reportsOf } from './outcome.ts'
-import { backoffMs, decide, interruptedOutcome, isBlameless, isManual, usesRetry } from './policy.ts'
+import { askAgainMs } from './limits.ts'
+import { decide, interruptedOutcome, isBlameless, isManual, usesRetry } from './policy.ts'
 import type { LastIteration } from './policy.ts'
 import type { Current, LoopState, Outcome, Phase } from './state.ts'
 import { judge } from './verdict.ts'
@@ -30,7 +31,7 @@ export function follow(state: LoopState, last?: LastIteration): LoopState {
         for: decision.for,
         untilMs: decision.untilMs,
         until: '',
-        agent: last?.record.agent ?? '',
+        agent: decision.agent,
       }
       return enter({ ...state, waiting }, 'waiting')
     }
@@ -172,9 +173,9 @@ export function iterationEnded(state: LoopState, current: Current, event: Of<'it
     verdict === 'limit'
       ? {
           ...state.limitedUntilMs,
-          [record.agent]: current.ended?.resets_at_ms ?? state.nowMs + backoffMs(ending, state.waits),
+          [record.agent]: askAgainMs(state, record.agent, ending, current.ended?.resets_at_ms),
         }
-      : ending === 'missing'
+      : verdict === 'fatal'
         ? { ...state.limitedUntilMs, [record.agent]: Number.POSITIVE_INFINITY }
         : state.limitedUntilMs
   const recorded: LoopState = {
@@ -231,15 +232,22 @@ export function choiceMade(state: LoopState, choice: Of<'choice.made'>['choice']
   )
 }
 
-/** An error that ends the loop: the tree stays as it is, an open iteration is still recorded (tried once more if that is what failed). */
+/** An error that ends the loop: the tree stays as it is until the next command settles it; an open iteration is still recorded (tried once more if that is what failed). */
 export function failed(state: LoopState, event: Of<'error'>): LoopState {
   if (state.outcome !== undefined)
     return enter({ ...state, current: undefined, choice: 'later' }, 'completing')
   const end = outcome('error', event.message, event.hint, { exitCode: event.exit_code ?? 1 })
   const ended = { ...state, outcome: end, choice: 'later' as const }
   if (state.current === undefined) return enter(ended, 'completing')
+  if (state.phase === 'recording') return enter(ended, 'recording')
+  const { n, storyId } = state.current
+  const earned = state.phase === 'saving' ? { message: checkpointMessage(state, n, storyId) } : {}
   const current: Current = { ...state.current, verdict: 'error', reason: event.message, tellsNext: false }
-  return enter(state.phase === 'recording' ? ended : { ...ended, current }, 'recording')
+  return enter({ ...ended, current, unsettled: { n, storyId, ...earned } }, 'recording')
+}
+
+export function checkpointMessage(state: LoopState, n: number, storyId: string): string {
+  return isManual(state) ? `checkpoint: iteration-${n}` : `checkpoint: ${storyId}`
 }
 
 /** A dead loop: whatever it was doing is brought to its nearest safe end, as if it had been stopped there. */

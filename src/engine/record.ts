@@ -20,7 +20,9 @@ export async function recordIteration(context: Context): Promise<void> {
   )
   if (measured.warning !== '') await tell({ type: 'warning', code: 'usage', message: measured.warning })
   // A plan that cannot be read is never "done"; the next reading of it stops the loop with its own error.
-  const plan = await ports.spec.read().catch(() => undefined)
+  // Boxes of an attempt that was neither saved nor reverted are only the agent's word.
+  const isSettled = context.state().unsettled === undefined
+  const plan = isSettled ? await ports.spec.read().catch(() => undefined) : undefined
   if (plan !== undefined) await tell(planRead(plan, context.state().settings))
   await tell({
     type: 'iteration.ended',

@@ -13,7 +13,8 @@ export interface Recovered {
 
 /**
  * Call with the dead loop's locks held. `reap` ends what is left of its agent and says which processes it ended.
- * A loop that ended well is left alone, but a half-done `ralph finish` is brought to its end all the same.
+ * A loop that ended well is left alone, but a half-done `ralph finish` is brought to its end all the same, and so is an
+ * iteration that an error had cut off: nobody may read the boxes of its tree before.
  */
 export async function recover(
   changeId: string,
@@ -30,7 +31,10 @@ export async function recover(
   bind(loop.tell)
   const ended = state.phase === 'ended' ? [] : await reap(state.runId)
   const repaired = await ports.checkpoints.recover()
-  if (state.phase === 'ended') return { state, detail: repaired }
+  if (state.phase === 'ended') {
+    const settled = await settle(loop, ports)
+    return { state: loop.state, detail: [repaired, settled].filter((part) => part !== '').join('; ') }
+  }
   const detail = [
     `the loop (pid ${state.pid}) had died`,
     ended.length > 0 ? `its agent was still running and has been ended (${ended.join(', ')})` : '',
@@ -41,4 +45,19 @@ export async function recover(
     .join('; ')
   await loop.tell({ type: 'loop.recovered', detail })
   return { state: await loop.run(), detail }
+}
+
+async function settle({ state, tell }: Loop, { checkpoints, spec }: Ports): Promise<string> {
+  if (state.unsettled === undefined) return ''
+  const { n, storyId, message } = state.unsettled
+  if (message !== undefined) {
+    const saved = await checkpoints.save(storyId, message)
+    await tell({ type: 'checkpoint.saved', n, story_id: storyId, message, ...saved })
+    return `iteration ${n} was complete when its checkpoint failed; it is saved now`
+  }
+  const { ref } = await checkpoints.keep(n)
+  const { commit } = await checkpoints.restore()
+  await spec.putBack()
+  await tell({ type: 'checkpoint.reverted', n, commit })
+  return `iteration ${n} was cut off by an error; what it left is kept as ${ref}, and the work tree is back at the checkpoint`
 }
