@@ -36,7 +36,19 @@ export const claude: AgentKind = {
       input: prompt,
     }
   },
-  listen: () => ({ hear: (line, nowMs) => (canMatter(line) ? parseClaude(parseJson(line), nowMs) : []) }),
+  listen: () => {
+    let said = ''
+    return {
+      hear(line, nowMs) {
+        if (!canMatter(line)) return []
+        const event = parseJson(line)
+        const facts = parseClaude(event, nowMs)
+        for (const fact of facts)
+          if (fact.type === 'text') said = tailOf(said, withoutBlanks(fact.text), saidLimit)
+        return facts.some(({ type }) => type === 'turn_over') ? [...unsaid(event, said), ...facts] : facts
+      },
+    }
+  },
   diagnose: (exitCode, stderr) => {
     const ending = exitCode === 0 ? 'crash' : endingOfError(stderr)
     return ending === 'crash' ? undefined : ending
@@ -115,6 +127,16 @@ function result(event: unknown, nowMs: number): readonly AgentFact[] {
   return [...facts, { type: 'turn_over' }]
 }
 
+/** A promise that the result alone has. Other words there are of no weight: they would hide why a turn halted. */
+function unsaid(event: unknown, said: string): readonly AgentFact[] {
+  const text = textAt(event, 'result')
+  return !text.includes('promise') || said.includes(withoutBlanks(text)) ? [] : [{ type: 'text', text }]
+}
+
+function withoutBlanks(text: string): string {
+  return text.replaceAll(/\s+/g, '')
+}
+
 function endingOfResult(event: unknown, message: string): ReturnType<typeof endingOfStatus> {
   const status = countAt(event, 'api_error_status')
   if (isUnpaid(message) || /not logged in|invalid api key|please run \/login/i.test(message)) return 'auth'
@@ -138,11 +160,18 @@ function usageOf(event: unknown): UsageFigures | undefined {
   }
 }
 
-/** Large lines of other types tell nothing; a quote inside a JSON string is escaped, so these words are structure. */
+/** Large lines of other types tell nothing. Only the compact form is known by its start; any other is read whole. */
 function canMatter(line: Buffer): boolean {
-  if (line.length < 4096) return true
-  return needles.some((needle) => line.includes(needle))
+  if (line.length < 4096 || !startsWith(line, compactStart)) return true
+  return tellingStarts.some((start) => startsWith(line, start))
 }
-const needles = ['"type":"assistant"', '"type":"result"', '"type":"system"', '"type":"rate_limit_event"'].map(
-  (text) => Buffer.from(text),
+
+function startsWith(line: Buffer, start: Buffer): boolean {
+  return line.subarray(0, start.length).equals(start)
+}
+
+const compactStart = Buffer.from('{"type":"')
+const tellingStarts = ['assistant', 'result', 'system', 'rate_limit_event'].map((type) =>
+  Buffer.from(`{"type":"${type}"`),
 )
+const saidLimit = 262_144

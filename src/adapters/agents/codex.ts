@@ -117,11 +117,10 @@ function unwrapped(command: string): string {
   return quote !== '' && inner.includes(quote) ? command : inner
 }
 
-/** A command's output comes whole in its `item.completed`, which only its short siblings can be told apart from by the head. */
+/** A command's output comes whole in its `item.completed`; in any other order of its fields it is read. */
 function canMatter(line: Buffer): boolean {
-  return (
-    line.length < 65_536 ||
-    line.subarray(0, 200).includes('"agent_message"') ||
-    !line.subarray(0, 200).includes('item.completed')
-  )
+  if (line.length < 65_536) return true
+  const head = line.subarray(0, 200)
+  return !head.includes('item.completed') || !bulky.some((type) => head.includes(type))
 }
+const bulky = ['"command_execution"', '"mcp_tool_call"'].map((type) => Buffer.from(type))

@@ -43,6 +43,19 @@ describe('recorded streams', () => {
     expect(ended.usage).toMatchObject({ output_tokens: 150, cache_read_tokens: 600 })
   })
 
+  it.each(recorded)(
+    'P5: $agent $version: $scenario in other forms of JSON says the same, however long its lines',
+    ({ agent, version, scenario }) => {
+      const bytes = readFileSync(join(streams, agent, version, `${scenario}.ndjson`))
+      const { ended } = replay(agent, bytes)
+      for (const write of [spaced, backwards, (value: object) => spaced({ ...value, pad })]) {
+        const lines = bytes.toString().trim().split('\n')
+        const others = lines.map((line) => write({ pad, ...(JSON.parse(line) as object) }))
+        expect(replay(agent, Buffer.from(others.join('\n'))).ended).toEqual(ended)
+      }
+    },
+  )
+
   it.each(recorded.filter(({ agent, scenario }) => agent === 'claude' && scenario === 'limit'))(
     'R8: $agent $version says when its limit ends',
     ({ agent, version, scenario }) => {
@@ -99,6 +112,37 @@ describe('tools and figures', () => {
       output_tokens: 50,
       cache_read_tokens: 200,
     })
+  })
+})
+
+describe('P4: a promise that only the result of claude has', () => {
+  const end = (rest: object): string =>
+    JSON.stringify({ type: 'result', subtype: 'success', num_turns: 2, ...rest })
+  const says = (text: string): string =>
+    JSON.stringify({ type: 'assistant', message: { content: [{ type: 'text', text }] } })
+  const done = 'All is done.\n<promise>COMPLETE</promise>'
+
+  it.each([
+    ['counts', [says('I begin.'), end({ result: done })], { kind: 'complete' }],
+    ['counts without any assistant event', [end({ result: done })], { kind: 'complete' }],
+    [
+      'is not heard again after what came later',
+      [says(done), says('<promise>FAILED: red</promise>'), end({ result: done })],
+      { kind: 'failed', reason: 'red' },
+    ],
+    ['does not count in an error', [end({ is_error: true, result: done })], { kind: 'none' }],
+    [
+      'does not count where the model was never asked',
+      [end({ num_turns: 0, result: done })],
+      { kind: 'none' },
+    ],
+  ])('%s', (_name, lines, promise) => {
+    expect(replay('claude', Buffer.from(lines.join('\n'))).ended.promise).toEqual(promise)
+  })
+
+  it('is told once', () => {
+    const { signals } = replay('claude', Buffer.from([says(done), end({ result: done })].join('\n')))
+    expect(signals.filter(({ type }) => type === 'message')).toHaveLength(1)
   })
 })
 
@@ -196,6 +240,21 @@ describe('unknown lines', () => {
     },
   )
 })
+
+const pad = 'x'.repeat(300_000)
+
+/** As Python writes it. */
+function spaced(value: unknown): string {
+  return JSON.stringify(value, null, 1).replaceAll(/\n\s*/g, ' ')
+}
+
+function backwards(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).toReversed())
+      : inner,
+  )
+}
 
 function replay(agent: string, bytes: Buffer): { ended: AgentEnded; signals: AgentSignal[] } {
   const kind = agentKind(agent)
