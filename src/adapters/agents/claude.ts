@@ -4,6 +4,7 @@ import { endingOfError, endingOfStatus, isUnpaid } from './failure.ts'
 import { at, countAt, listAt, parseJson, shortInput, textAt } from './json.ts'
 import type { AgentFact, AgentKind } from './kind.ts'
 import { resetTime } from './reset-time.ts'
+import { tailOf } from './talk.ts'
 
 export const claude: AgentKind = {
   program: 'claude',
