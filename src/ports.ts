@@ -28,6 +28,9 @@ export interface PromptRequest {
   readonly feedback?: string
 }
 
+/** After each gate: restores what the gate had no business changing, and says what it was. Added lines stay, ticks do not. */
+export type HeldPlan = (gate: string) => Promise<Pick<SpecJudgement, 'putBack' | 'lost'>>
+
 export interface SpecSource {
   /** The plan as it is on disk now. A read error, an empty file or a file without boxes throws; it is never "no tasks". */
   read(): Promise<Plan>
@@ -37,6 +40,8 @@ export interface SpecSource {
   guard(): Promise<void>
   /** After an attempt: restores what this story's agent had no business changing, and says what it was. Ticks in this story and added lines stay. */
   judge(storyId: string): Promise<SpecJudgement>
+  /** Before the gates: remembers the plan as it is then, the agent's ticks included, until the loop goes on. */
+  hold(): Promise<HeldPlan>
   /** Restores the change folder to the guarded bytes, whether git holds it or not. Idempotent; survives a crash of ralph. */
   putBack(): Promise<void>
   /** Ticks every open runnable task of the story, changing only the character between the brackets. Ambiguous: throws, never guesses. */

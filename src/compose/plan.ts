@@ -64,7 +64,7 @@ export async function openChange(
   const criteria = config.done ?? found.criteria
   if (criteria === 'tasks' && found.tasksFile === '') {
     throw new RalphError('no_tasks', `There is no tasks.md in ${folder}, nor in ${site.git.worktree}.`, {
-      hint: 'Write one, or say what to do in words: --done manual --task "…"',
+      hint: 'Write one or bring it back from git, or say what to do in words: --done manual --task "…"',
       exitCode: 2,
     })
   }

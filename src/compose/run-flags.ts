@@ -31,7 +31,7 @@ export async function resumedConfig(run: KnownRun, loaded: LoadedConfig): Promis
   if (named.has('agent_command') && !named.has('agent')) delete kept.agent
   if (named.has('agent') && !named.has('agent_command')) delete kept.agent_command
   for (const key of named) delete kept[key]
-  const checkpoint = run.state.settings?.checkpoint
+  const { checkpoint, done_criteria: criteria } = run.state.settings ?? {}
   if (checkpoint !== undefined && named.has('checkpoint') && loaded.config.checkpoint !== checkpoint) {
     throw new RalphError(
       'usage',
@@ -43,7 +43,13 @@ export async function resumedConfig(run: KnownRun, loaded: LoadedConfig): Promis
     )
   }
   // Each value has passed the schema of its own key when it was a flag.
-  return { ...loaded.config, ...(kept as Partial<Config>), ...(checkpoint !== undefined && { checkpoint }) }
+  return {
+    ...loaded.config,
+    ...(kept as Partial<Config>),
+    ...(checkpoint !== undefined && { checkpoint }),
+    // A plan that has gone missing since must not turn the run into one that a word can end.
+    ...(criteria !== undefined && !named.has('done') && { done: criteria }),
+  }
 }
 
 /** A warning where the run was given by --agent-env what this resume is not: the values may be secret and are on no disk. */

@@ -15,7 +15,7 @@ export interface TasksJudgement {
   readonly notAsked: number
 }
 
-/** `storyId` undefined (a manual loop): ticks anywhere are the agent's business. */
+/** `storyId` undefined (a manual loop): ticks anywhere are the agent's business. Empty (a gate): no tick is anybody's. */
 export function judgeTasks(
   before: readonly TasksFile[],
   after: readonly TasksFile[],
@@ -76,6 +76,7 @@ function complaint(box: PlanBox, now: PlanBox | undefined, storyId: string | und
   const [wasDone, isDone] = [isDoneMark(box.mark), isDoneMark(now.mark)]
   if (wasDone && !isDone) return [`${nameOf(box)} was unticked; ticked again`]
   if (!wasDone && isDone) {
+    if (storyId === '') return [`${nameOf(box)} was ticked; unticked`]
     if (storyId !== undefined && box.storyId !== storyId) {
       return [`${nameOf(box)} belongs to another story and was ticked; unticked`]
     }

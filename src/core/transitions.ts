@@ -236,7 +236,10 @@ export function choiceMade(state: LoopState, choice: Of<'choice.made'>['choice']
 export function failed(state: LoopState, event: Of<'error'>): LoopState {
   if (state.outcome !== undefined)
     return enter({ ...state, current: undefined, choice: 'later' }, 'completing')
-  const end = outcome('error', event.message, event.hint, { exitCode: event.exit_code ?? 1 })
+  const ran = state.current !== undefined || (state.storyId !== '' && state.iterations.length > 0)
+  // 2 says that nothing was touched.
+  const exitCode = ran && event.exit_code === 2 ? 1 : (event.exit_code ?? 1)
+  const end = outcome('error', event.message, event.hint, { exitCode })
   const ended = { ...state, outcome: end, choice: 'later' as const }
   if (state.current === undefined) return enter(ended, 'completing')
   if (state.phase === 'recording') return enter(ended, 'recording')

@@ -1,6 +1,7 @@
 // One command, one effect: what each command asks of the ports and which events come of it.
 import type { Command } from '../core/loop.ts'
 import { RalphError } from '../core/error.ts'
+import type { HeldPlan } from '../ports.ts'
 import type { Context } from './context.ts'
 import { planRead, recordIteration } from './record.ts'
 import { runAgent } from './turn.ts'
@@ -85,8 +86,7 @@ async function keepAttempt(command: Of<'keep_attempt'>, context: Context): Promi
   const kept = await ports.checkpoints.keep(command.n)
   const judged = await ports.spec.judge(command.storyId)
   for (const message of kept.warnings) await tell({ type: 'warning', code: 'agent_git', message })
-  for (const message of judged.putBack) await tell({ type: 'warning', code: 'put_back', message })
-  if (judged.lost !== '') await tell({ type: 'warning', code: 'plan_lost', message: judged.lost })
+  await tellJudged(judged, context)
   await tell({
     type: 'attempt.kept',
     n: command.n,
@@ -102,10 +102,16 @@ async function keepAttempt(command: Of<'keep_attempt'>, context: Context): Promi
   })
 }
 
+async function tellJudged(judged: Awaited<ReturnType<HeldPlan>>, { tell }: Context): Promise<void> {
+  for (const message of judged.putBack) await tell({ type: 'warning', code: 'put_back', message })
+  if (judged.lost !== '') await tell({ type: 'warning', code: 'plan_lost', message: judged.lost })
+}
+
 async function checkGates(command: Of<'check_gates'>, context: Context): Promise<void> {
   const { ports, tell } = context
   const state = context.state()
   const env = { RALPH_CHANGE: state.changeId, RALPH_STORY: command.storyId, RALPH_RUN_ID: state.runId }
+  const held = await ports.spec.hold()
   let failed = ''
   for (const gate of command.commands) {
     await tell({ type: 'gate.started', n: command.n, command: gate })
@@ -119,6 +125,7 @@ async function checkGates(command: Of<'check_gates'>, context: Context): Promise
       duration_ms: Math.round(result.durationMs),
       output_tail: result.outputTail,
     })
+    await tellJudged(await held(gate), context)
     if (result.outcome === 'could_not_run') {
       const failed = `The gate \`${gate}\` could not be run:\n${result.outputTail}`
       return tell({ type: 'gates.checked', n: command.n, failed, could_not_run: true })

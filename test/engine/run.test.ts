@@ -46,6 +46,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
       prompt: () => Promise.resolve('prompt'),
       guard: () => Promise.resolve(did('guard')),
       judge: () => Promise.resolve({ putBack: [], lost: '', ticked: 0, stillOpen: 1 }),
+      hold: () => Promise.resolve(() => Promise.resolve({ putBack: [], lost: '' })),
       putBack: () => Promise.resolve(did('putBack')),
       tick: () => {
         done = true
@@ -162,6 +163,23 @@ describe('engine', () => {
     expect(state.iterations.map((iteration) => iteration.verdict)).toEqual(['error'])
     expect(log).not.toContain('restore')
     expect(events.filter((event) => event.type === 'complete')).toHaveLength(1)
+  })
+
+  test('U1: a plan that cannot be read is exit 2 before anything ran, and 1 after', async () => {
+    const lost = (): Promise<never> =>
+      Promise.reject(new RalphError('spec_unreadable', 'it is gone', { hint: 'bring it back', exitCode: 2 }))
+    const exitCodeWith = async (broken: Partial<Ports['spec']>): Promise<number | undefined> => {
+      const { ports } = world()
+      const loop = createLoop(
+        { ...ports, spec: { ...ports.spec, ...broken } },
+        { state: initialState('demo'), seq: 0 },
+        [],
+      )
+      await loop.tell(started)
+      return (await loop.run()).outcome?.exitCode
+    }
+    expect(await exitCodeWith({ read: lost })).toBe(2)
+    expect(await exitCodeWith({ tick: lost })).toBe(1)
   })
 
   test('a bug in a port is thrown, but only after complete was told', async () => {

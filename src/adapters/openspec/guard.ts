@@ -32,8 +32,20 @@ export interface GuardPlaces {
   readonly guardDir: string
 }
 
-/** A change folder that is not there (the plan is the work tree's own tasks.md) is guarded as such: empty. */
 export async function takeGuard(places: GuardPlaces, tracked: readonly TrackedFile[]): Promise<void> {
+  const { guardDir } = places
+  const guarded = await copyPlan(places, tracked)
+  await syncFolder(blobsOf(guardDir))
+  // The manifest last: until it is there the old guard holds, whose blobs are still there too.
+  await writeWhole(manifestOf(guardDir), Buffer.from(JSON.stringify(guarded)), 0o600)
+  await prune(guardDir, guarded)
+}
+
+/**
+ * The plan as it is now, its bytes among the guard's until the next one is taken.
+ * A change folder that is not there (the plan is the work tree's own tasks.md) is kept as such: empty.
+ */
+export async function copyPlan(places: GuardPlaces, tracked: readonly TrackedFile[]): Promise<Guarded> {
   const { root, changeDir, guardDir } = places
   await mkdir(blobsOf(guardDir), { recursive: true })
   const hasFolder = await leadsSomewhere(changeDir)
@@ -54,7 +66,7 @@ export async function takeGuard(places: GuardPlaces, tracked: readonly TrackedFi
   const specs = (await leadsSomewhere(specsDir))
     ? await copyTree(await realpath(specsDir), guardDir)
     : undefined
-  const guarded: Guarded = {
+  return {
     version: 1,
     changeDir,
     links: await linksTo([join(root, 'openspec'), dirname(changeDir), changeDir]),
@@ -63,10 +75,6 @@ export async function takeGuard(places: GuardPlaces, tracked: readonly TrackedFi
     tracked: await Promise.all(tracked.map(async (each) => ({ ...each, real: await realpath(each.path) }))),
     ...(specs && { specs }),
   }
-  await syncFolder(blobsOf(guardDir))
-  // The manifest last: until it is there the old guard holds, whose blobs are still there too.
-  await writeWhole(manifestOf(guardDir), Buffer.from(JSON.stringify(guarded)), 0o600)
-  await prune(guardDir, guarded)
 }
 
 /** The parts of a change folder that are the plan, and thus not the agent's to edit. */

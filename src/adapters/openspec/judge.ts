@@ -1,12 +1,13 @@
-// After an attempt: compares the change with its guarded bytes, lets stand what the agent may do, and undoes the rest.
+// After an attempt or a gate: compares the change with its guarded bytes, lets stand what may be done to it, and undoes the rest.
 import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
 import { joinLines, setBox, splitLines } from '../../core/box.ts'
 import { judgeTasks, type TasksJudgement } from '../../core/tasks-judge.ts'
 import { parseTasks } from '../../core/tasks.ts'
-import type { SpecJudgement } from '../../ports.ts'
+import type { HeldPlan, SpecJudgement } from '../../ports.ts'
 import { lstatIfThere, readRegular, writeWhole } from './files.ts'
 import {
+  copyPlan,
   findGuarded,
   isPlanPath,
   readBlob,
@@ -16,7 +17,7 @@ import {
   type GuardPlaces,
 } from './guard.ts'
 import { removeExtras, restoreLinks, restoreTree, setAside, takeOutOfArchive } from './restore.ts'
-import { trackedFiles } from './tracked.ts'
+import { trackedFiles, type TrackedFile } from './tracked.ts'
 
 interface TrackedNow {
   readonly file: string
@@ -28,19 +29,48 @@ interface TrackedNow {
 }
 
 /** `storyId` undefined: a manual loop, in which every open box is the agent's. */
-export async function judgeChange(
+export async function judgeAgent(
   places: GuardPlaces,
   pattern: string,
   storyId: string | undefined,
 ): Promise<SpecJudgement> {
-  const { guardDir, changeDir } = places
   const guarded = await readGuard(places)
   if (guarded === undefined) throw new Error('judge without guard')
+  return judgeChange(places, pattern, { guarded, storyId, who: 'the agent' })
+}
+
+/** Not on disk as a guard: after a crash the attempt is undone, gates and all. */
+export async function holdPlan(
+  places: GuardPlaces,
+  pattern: string,
+  tracked: readonly TrackedFile[],
+): Promise<HeldPlan> {
+  const guarded = await copyPlan(places, tracked)
+  return async (gate) => {
+    const who = `the gate \`${gate}\``
+    const { putBack, lost } = await judgeChange(places, pattern, { guarded, storyId: '', who })
+    return { putBack: putBack.map((sentence) => `${who}: ${sentence}`), lost }
+  }
+}
+
+interface Suspect {
+  /** What stood before it. */
+  readonly guarded: Guarded
+  readonly storyId: string | undefined
+  readonly who: string
+}
+
+async function judgeChange(
+  places: GuardPlaces,
+  pattern: string,
+  { guarded, storyId, who }: Suspect,
+): Promise<SpecJudgement> {
+  const { guardDir, changeDir } = places
   const putBack = await undoMove(guardDir, guarded, changeDir)
   await restoreLinks(guardDir, guarded)
   for (const tree of guarded.trees) await restoreTree(guardDir, tree, () => false)
   const tracked = await readTrackedNow(guardDir, guarded)
-  const lost = tracked.flatMap(lostSentence).join('; ')
+  const lost = tracked.flatMap((each) => lostSentence(each, who)).join('; ')
   const texts = (pick: (each: TrackedNow) => Buffer | undefined): { file: string; text: string }[] =>
     tracked.map((each) => ({ file: each.file, text: (pick(each) ?? each.before).toString('utf8') }))
   // A lost plan says nothing about what was done: all of it counts as untouched.
@@ -78,13 +108,13 @@ async function readTrackedNow(guardDir: string, guarded: Guarded): Promise<reado
   return found
 }
 
-function lostSentence({ file, before, after }: TrackedNow): string[] {
-  if (after === undefined) return [`the agent deleted ${file} or made it unreadable; it is restored`]
+function lostSentence({ file, before, after }: TrackedNow, who: string): string[] {
+  if (after === undefined) return [`${who} deleted ${file} or made it unreadable; it is restored`]
   const hasBoxes = (bytes: Buffer): boolean =>
     parseTasks([{ file, text: bytes.toString('utf8') }]).tasksTotal > 0
   if (!hasBoxes(before) || hasBoxes(after)) return []
   const what = after.toString('utf8').trim() === '' ? 'emptied' : 'took every box out of'
-  return [`the agent ${what} ${file}; it is restored`]
+  return [`${who} ${what} ${file}; it is restored`]
 }
 
 async function writeJudged(

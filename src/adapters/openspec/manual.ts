@@ -5,7 +5,7 @@ import type { SpecSource } from '../../ports.ts'
 import { changeDirOf } from './changes.ts'
 import { promptContext } from './context.ts'
 import { readGuard, takeGuard } from './guard.ts'
-import { judgeChange } from './judge.ts'
+import { holdPlan, judgeAgent } from './judge.ts'
 import { taskPattern } from './project.ts'
 import { restoreAll } from './restore.ts'
 import type { SourceDeps } from './source.ts'
@@ -30,7 +30,8 @@ export function manualSource(deps: SourceDeps & { readonly task: string }): Spec
         ...(feedback !== undefined && { feedback }),
       }),
     guard: async () => takeGuard(places, await files()),
-    judge: async () => judgeChange(places, await pattern(), undefined),
+    judge: async () => judgeAgent(places, await pattern(), undefined),
+    hold: async () => holdPlan(places, await pattern(), await files()),
     putBack: async () => {
       const guarded = await readGuard(places)
       if (guarded !== undefined) await restoreAll(deps.guardDir, guarded, changeDir)

@@ -11,7 +11,7 @@ import { changeDirOf } from './changes.ts'
 import { promptContext, type ContextDeps } from './context.ts'
 import { lstatIfThere, writeWhole } from './files.ts'
 import { findGuarded, readBlob, readGuard, takeGuard, type GuardPlaces } from './guard.ts'
-import { judgeChange } from './judge.ts'
+import { holdPlan, judgeAgent } from './judge.ts'
 import { taskPattern } from './project.ts'
 import { restoreAll } from './restore.ts'
 import { planOf, readTracked, trackedFiles, type TrackedFile } from './tracked.ts'
@@ -43,7 +43,8 @@ export function openspecSource(deps: SourceDeps): SpecSource {
     read,
     prompt: async (request) => promptFor(deps, await read(), await files(), request),
     guard: async () => takeGuard(places, await files()),
-    judge: async (storyId) => judgeChange(places, await pattern(), storyId),
+    judge: async (storyId) => judgeAgent(places, await pattern(), storyId),
+    hold: async () => holdPlan(places, await pattern(), await files()),
     putBack: async () => {
       const guarded = await readGuard(places)
       if (guarded !== undefined) await restoreAll(deps.guardDir, guarded, changeDir)

@@ -223,6 +223,38 @@ describe('judge', () => {
   })
 })
 
+describe('hold', () => {
+  test('P9, P10: a gate that removes openspec/ is named; the plan is back with the ticks of the agent', async () => {
+    const { source, root, tasks, text } = await makeProject()
+    await source.guard()
+    await edit(tasks, '[ ] 1.2 two', '[x] 1.2 two')
+    await source.judge('1')
+    const held = await source.hold()
+    await rm(join(root, 'openspec'), { recursive: true })
+    const { lost, putBack } = await held('make clean')
+    expect(lost).toContain('the gate `make clean` deleted tasks.md')
+    expect(putBack).toContain('the gate `make clean`: proposal.md was changed or removed; put back')
+    expect(await text()).toBe(someTasks.replace('[ ] 1.2 two', '[x] 1.2 two'))
+    expect(await text('proposal.md')).toBe(changeFiles['proposal.md'])
+    // What is undone with the attempt is still what stood before the agent.
+    await source.putBack()
+    expect(await text()).toBe(someTasks)
+  })
+
+  test('P9: no tick of a gate counts and no rewording stays; added lines do, and a gate that changes nothing is not named', async () => {
+    const { source, tasks, text } = await makeProject()
+    await source.guard()
+    const held = await source.hold()
+    expect(await held('true')).toEqual({ putBack: [], lost: '' })
+    await edit(tasks, '[ ] 1.2 two', '[x] 1.2 two')
+    await edit(tasks, '1.1 one', '1.1 won')
+    await writeFile(tasks, `${await text()}- [ ] 9.9 added by hand meanwhile\n`)
+    const { putBack } = await held('sh tick.sh')
+    expect(putBack.join('\n')).toMatch(/gate `sh tick\.sh`: tasks\.md:\d+ "1\.2 two" was ticked; unticked/)
+    expect(await text()).toBe(`${someTasks}- [ ] 9.9 added by hand meanwhile\n`)
+  })
+})
+
 describe('putBack', () => {
   test('restores every byte, link, mode and empty folder, and is idempotent', async () => {
     const { source, dir, tasks } = await makeProject()

@@ -1,0 +1,36 @@
+// What an attacker found in the smaller doors, each as it was found.
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { eventsOf, goodAgent, ralph, scratch, tasksOf } from './harness.ts'
+
+const plan = 'openspec/changes/demo/tasks.md'
+
+describe('a plan that goes missing', () => {
+  test('P9, P10: removed by a gate, it is put back and the gate is named; no checkpoint is without it', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const gate = 'rm -rf openspec'
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--verify', gate, '--json'])
+    expect(end.code).toBe(0)
+    const warnings = eventsOf(end).filter((event) => event.type === 'warning')
+    expect(warnings.filter(({ message }) => message.includes(`gate \`${gate}\` deleted`))).toHaveLength(2)
+    expect(at.read(plan)).toBe(tasksOf(2).replaceAll('[ ]', '[x]'))
+    expect(at.git('log', '--format=%s', '--diff-filter=D', '--', 'openspec')).toBe('')
+  })
+
+  test('P10: at a resume it is an error; the run stays one that its boxes end, and nobody can say done', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const stuck = 'echo "<promise>FAILED: no</promise>"'
+    await ralph(at, ['loop', 'demo', '--agent-command', stuck, '--max-retries', '0', '--json'])
+    rmSync(join(at.repo, 'openspec'), { recursive: true })
+    const resumed = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect({ code: resumed.code, stderr: resumed.stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringMatching(/There is no tasks\.md in .*\n.*bring it back from git/) as string,
+    })
+    expect((await ralph(at, ['done', 'demo'])).code).toBe(2)
+    expect(at.state()).toMatchObject({ done_criteria: 'tasks', status: 'stuck' })
+    at.git('checkout', '-q', '--', 'openspec')
+    expect((await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])).code).toBe(0)
+  })
+})
