@@ -4,7 +4,7 @@ import type { Clock } from '../ports.ts'
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  stamp: (epochMs = Date.now()) => localIso(new Date(epochMs)),
+  stamp: (epochMs = Date.now()) => localIso(new Date(writable(epochMs))),
   until(epochMs, stop) {
     return new Promise((resolve) => {
       if (stop.aborted || epochMs <= Date.now()) {
@@ -27,6 +27,13 @@ export const systemClock: Clock = {
     })
   },
 }
+
+/** Years of four digits. A time of somebody else's making must never be what ends a loop. */
+function writable(epochMs: number): number {
+  return Number.isNaN(epochMs) ? 0 : Math.min(Math.max(epochMs, dayMs), year9999Ms)
+}
+const dayMs = 86_400_000
+const year9999Ms = Date.UTC(9999, 11, 30)
 
 /** `2026-02-09T14:03:22+01:00`: the only form that every reader of the state file handles. */
 function localIso(date: Date): string {

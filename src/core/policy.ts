@@ -1,5 +1,6 @@
 // What comes next when the loop is between two iterations: the rules and the precedence of contract 3.
 import type { AgentEnding, IterationRecord, Verdict } from './event.ts'
+import { firstBack, pickAgent, untilOf } from './limits.ts'
 import { outcome } from './outcome.ts'
 import type { LoopState, Outcome } from './state.ts'
 import { selectedStories } from './state.ts'
@@ -7,7 +8,12 @@ import { overshoots } from './usage.ts'
 
 export type Decision =
   | { readonly go: 'story'; readonly storyId: string }
-  | { readonly go: 'wait'; readonly for: 'limit' | 'overloaded' | 'offline'; readonly untilMs: number }
+  | {
+      readonly go: 'wait'
+      readonly for: 'limit' | 'overloaded' | 'offline'
+      readonly untilMs: number
+      readonly agent: string
+    }
   | { readonly go: 'confirm' }
   | { readonly go: 'end'; readonly outcome: Outcome }
 
@@ -94,35 +100,40 @@ function manualEnd(state: LoopState, last: LastIteration | undefined): Decision 
 }
 
 function limitEnd(state: LoopState, last: LastIteration | undefined): Decision | undefined {
-  const resume = `ralph resume ${state.changeId}`
   if (last?.record.verdict === 'budget') {
     return end(outcome('budget', last.record.reason, moreBudget(state)))
   }
-  // Only a missing agent is worth replacing by the next of the chain: a login or a model is the user's to mend.
-  const isOver = last?.ending !== 'missing' || pickAgent(state) === undefined
-  if (last?.record.verdict === 'fatal' && isOver) return end(fatalOutcome(state, last))
+  // An agent that cannot run (missing, no login, unknown model) is left out as long as the chain has another.
+  if (last?.record.verdict === 'fatal' && firstBack(state) === undefined)
+    return end(fatalOutcome(state, last))
   // Before any wait: six hours for a reset, only to find the budget used up, would be six hours lost.
   const over = overshoots(state.settings ?? {}, state.iterations)
   if (over !== '') return end(outcome('budget', over, moreBudget(state)))
-  if (last?.record.verdict === 'limit') {
-    const waitFor = last.ending === 'overloaded' || last.ending === 'offline' ? last.ending : 'limit'
-    const untilMs =
-      waitFor === 'limit' ? earliestReset(state) : (state.limitedUntilMs[last.record.agent] ?? state.nowMs)
-    const otherAgent = waitFor === 'limit' ? pickAgent(state) : undefined
-    if (otherAgent === undefined) {
-      const wholeWaitMs = state.waitedMs + Math.max(0, untilMs - state.nowMs)
-      const allowedMs = (state.settings?.limit_wait_min ?? 0) * 60_000
-      if (wholeWaitMs <= allowedMs) return { go: 'wait', for: waitFor, untilMs }
-      return end(
-        outcome(
-          'limit',
-          `${last.record.reason}. Waiting would take longer than --limit-wait ${state.settings?.limit_wait_min ?? 0} minutes.`,
-          `Nothing is lost. Later: ${resume}`,
-        ),
-      )
-    }
-  }
-  return undefined
+  return last?.record.verdict === 'limit' || last?.record.verdict === 'fatal'
+    ? waitOrEnd(state, last)
+    : undefined
+}
+
+/** Nothing where another agent can take over at once. */
+function waitOrEnd(state: LoopState, last: LastIteration): Decision | undefined {
+  const { agent, reason } = last.record
+  // No other agent helps while the network is away, and an overloaded service is back in seconds.
+  const isPassing = last.ending === 'overloaded' || last.ending === 'offline'
+  if (!isPassing && pickAgent(state) !== undefined) return undefined
+  const awaited = isPassing ? { agent, untilMs: untilOf(state, agent) } : firstBack(state)
+  if (awaited === undefined) return undefined
+  const wholeWaitMs = state.waitedMs + Math.max(0, awaited.untilMs - state.nowMs)
+  const allowedMin = state.settings?.limit_wait_min ?? 0
+  if (wholeWaitMs <= allowedMin * 60_000)
+    return { go: 'wait', for: isPassing ? last.ending : 'limit', ...awaited }
+  const why = last.record.verdict === 'limit' ? reason : `${awaited.agent} is at its limit, and ${reason}`
+  return end(
+    outcome(
+      'limit',
+      `${why}. Waiting would take longer than --limit-wait ${allowedMin} minutes.`,
+      `Nothing is lost. Later: ralph resume ${state.changeId}`,
+    ),
+  )
 }
 
 /** Naming one limit replaces both, so each one that is set is named. */
@@ -150,22 +161,6 @@ function fatalOutcome(state: LoopState, last: LastIteration): Outcome {
       ? 'Add credit or settle the bill with its provider (ralph doctor says which account pays)'
       : "Log in with the agent's own command"
   return outcome('auth', last.record.reason, `${advice}, then type: ${resume}`)
-}
-
-function earliestReset(state: LoopState): number {
-  const agents = state.settings?.agents ?? []
-  return Math.min(...agents.map((agent) => state.limitedUntilMs[agent] ?? state.nowMs))
-}
-
-/** The preferred agent that is not known to be at its limit or missing. */
-export function pickAgent(state: LoopState): string | undefined {
-  return state.settings?.agents.find((agent) => (state.limitedUntilMs[agent] ?? 0) <= state.nowMs)
-}
-
-/** When to ask again if the provider did not say: doubling from 5 s (a limit: 60 s), at most 5 (15) minutes. */
-export function backoffMs(ending: AgentEnding, waits: number): number {
-  const [first, most] = ending === 'limit' ? [60_000, 900_000] : [5_000, 300_000]
-  return Math.min(most, first * 2 ** Math.min(waits, 16))
 }
 
 export function interruptedOutcome(state: LoopState): Outcome {

@@ -1,4 +1,5 @@
 // The loop's state as `.claude/loop-state.json` and `ralph status` show it. Apart from the schema: who only shows needs no zod.
+import { modelOf } from './limits.ts'
 import type { StateFile } from './state-file.ts'
 import type { LoopState } from './state.ts'
 import { totalCostUsd, totalTokens } from './state.ts'
@@ -6,6 +7,8 @@ import { totalCostUsd, totalTokens } from './state.ts'
 export function toStateFile(state: LoopState): StateFile {
   const settings = state.settings
   const cost = totalCostUsd(state)
+  const agent = state.current?.agent ?? settings?.agents[0] ?? ''
+  const model = modelOf(settings, agent)
   return {
     schema_version: 1,
     change_id: state.changeId,
@@ -31,8 +34,8 @@ export function toStateFile(state: LoopState): StateFile {
     original_branch: state.originalBranch,
     checkpoint: state.checkpoint,
     ...(state.choice !== undefined && { choice: state.choice }),
-    agent: state.current?.agent ?? settings?.agents[0] ?? '',
-    ...(settings?.model !== undefined && { model: settings.model }),
+    agent,
+    ...(model !== undefined && { model }),
     ...(settings?.max_tokens !== undefined && { token_budget: settings.max_tokens }),
   }
 }

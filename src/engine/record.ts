@@ -1,5 +1,6 @@
 // The record of an iteration: what it used, what it left, whether the plan is done now.
 import type { EventBody, Settings, StorySummary } from '../core/event.ts'
+import { modelOf } from '../core/limits.ts'
 import type { Current, LoopState } from '../core/state.ts'
 import { selectedStories } from '../core/state.ts'
 import type { Plan } from '../core/story.ts'
@@ -15,7 +16,7 @@ export async function recordIteration(context: Context): Promise<void> {
     current.agent,
     current.ended?.usage ?? current.usage,
     current.ended?.session_id ?? current.sessionId,
-    current.ended?.model ?? context.state().settings?.model,
+    current.ended?.model ?? modelOf(context.state().settings, current.agent),
     { started: current.started, hurry: context.state().stop !== undefined, stop: context.stopping },
   )
   if (measured.warning !== '') await tell({ type: 'warning', code: 'usage', message: measured.warning })

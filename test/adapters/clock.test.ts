@@ -8,6 +8,11 @@ describe('clock', () => {
     expect(Date.parse(stamp)).toBe(1_770_642_202_000)
   })
 
+  test.each([1e17, 1e300, -1e17, -5, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
+    'R8: a stamp of %d is a stamp all the same, never an exception',
+    (ms) => expect(systemClock.stamp(ms)).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d$/),
+  )
+
   test('until resolves at once for the past and when the signal aborts', async () => {
     await systemClock.until(0, new AbortController().signal)
     const stop = new AbortController()

@@ -1,11 +1,14 @@
 #!/usr/bin/env node
-// Hits the subscription's limit AGENT_LIMITS times (reset after AGENT_RESET_SECONDS), then works (R8).
+// Hits the subscription's limit AGENT_LIMITS times (reset after AGENT_RESET_SECONDS, or the literal AGENT_RESETS_AT), then works (R8).
 import { failure, init, readPrompt, runsBefore, say, success, text } from './claude-lines.mjs'
 
 await readPrompt()
 init()
 if (runsBefore() < Number(process.env.AGENT_LIMITS ?? '1')) {
-  const resetsAt = Math.ceil(Date.now() / 1000) + Number(process.env.AGENT_RESET_SECONDS ?? '3')
+  const resetsAt = Number(
+    process.env.AGENT_RESETS_AT ??
+      Math.ceil(Date.now() / 1000) + Number(process.env.AGENT_RESET_SECONDS ?? '3'),
+  )
   say({
     type: 'rate_limit_event',
     rate_limit_info: { status: 'rejected', resetsAt, rateLimitType: 'five_hour' },

@@ -276,13 +276,84 @@ describe('rules of the loop', () => {
     expect(chain.state.status).toBe('done')
   })
 
-  test.each(['auth', 'model'] as const)('R16: %s stops at once with exit 6, chain or not', (ending) => {
-    const deeds = Array.from({ length: 99 }, (): Deed => ({ ...good, ending, promise: 'none' }))
-    for (const agents of [['claude'], ['claude', 'codex']]) {
-      const run = play({ settings: { ...settings, agents }, tasks: [1], deeds })
-      expect(run.state.iterations).toHaveLength(1)
-      expect(ofType(run, 'complete')[0]).toMatchObject({ exit_code: 6, stop_reason: ending })
-    }
+  test.each(['auth', 'model'] as const)(
+    'R16: %s ends with exit 6 once no agent of the chain is left, and none is asked twice',
+    (ending) => {
+      const deeds = Array.from({ length: 99 }, (): Deed => ({ ...good, ending, promise: 'none' }))
+      for (const agents of [['claude'], ['claude', 'codex']]) {
+        const run = play({ settings: { ...settings, agents }, tasks: [1], deeds })
+        expect(run.state.iterations.map(({ agent }) => agent)).toEqual(agents)
+        expect(ofType(run, 'complete')[0]).toMatchObject({ exit_code: 6, stop_reason: ending })
+      }
+    },
+  )
+
+  test.each(['missing', 'auth', 'model'] as const)(
+    'R8: a fallback that cannot run (%s) is left out, and the limit of the first is waited for',
+    (ending) => {
+      const limit: Deed = { ...good, ending: 'limit', promise: 'none', resetsAt: (nowMs) => nowMs + 50_000 }
+      const run = play({
+        settings: { ...settings, agents: ['claude', 'codex'], max_retries: 0 },
+        tasks: [1, 1],
+        deeds: [limit, { ...good, ending, promise: 'none' }, good, good],
+      })
+      expect(run.state.status).toBe('done')
+      expect(run.state.iterations.map(({ agent }) => agent)).toEqual(['claude', 'codex', 'claude', 'claude'])
+      expect(ofType(run, 'waiting')).toMatchObject([{ agent: 'claude', for: 'limit' }])
+    },
+  )
+
+  test('R8: a fallback that cannot run, and a limit longer than --limit-wait: exit 6 for the limit', () => {
+    const limit: Deed = { ...good, ending: 'limit', promise: 'none', resetsAt: (nowMs) => nowMs + 600_000 }
+    const run = play({
+      settings: { ...settings, agents: ['claude', 'codex'], limit_wait_min: 1 },
+      tasks: [1],
+      deeds: [limit, { ...good, ending: 'auth', promise: 'none' }],
+    })
+    expect(ofType(run, 'complete')[0]).toMatchObject({ exit_code: 6, stop_reason: 'limit' })
+    expect(ofType(run, 'complete')[0]?.reason).toMatch(/^claude is at its limit, and the agent's login/)
+  })
+
+  test('R8: with the whole chain at its limit, the one that is back first is waited for by name', () => {
+    const until = (ms: number): Deed => ({
+      ...good,
+      ending: 'limit',
+      promise: 'none',
+      resetsAt: (nowMs) => nowMs + ms,
+    })
+    const run = play({
+      settings: { ...settings, agents: ['claude', 'codex'] },
+      tasks: [1],
+      deeds: [until(50_000), until(900_000)],
+    })
+    expect(ofType(run, 'waiting')).toMatchObject([{ agent: 'claude' }])
+    expect(run.state.iterations.at(-1)?.agent).toBe('claude')
+  })
+
+  const resets: readonly [string, (nowMs: number) => number][] = [
+    ['past', (nowMs) => nowMs - 100_000],
+    ['now', (nowMs) => nowMs],
+    ['always a second ahead', (nowMs) => nowMs + 1000],
+    ['fixed', () => 1_004_000],
+    ['in the year 5138', () => 99_999_999_999_999],
+    ['beyond every date', () => 1e300],
+    ['not a number', () => Number.NaN],
+    ['infinite', () => Number.POSITIVE_INFINITY],
+    ['negative', () => -5],
+  ]
+  test.each(resets)('R8: a reset time that is %s is no spin, and --limit-wait ends it', (_name, resetsAt) => {
+    const deeds = Array.from({ length: 99 }, (): Deed => ({
+      ...good,
+      ending: 'limit',
+      promise: 'none',
+      resetsAt,
+    }))
+    const run = play({ settings: { ...settings, limit_wait_min: 60 }, tasks: [1], deeds })
+    expect(ofType(run, 'complete')[0]).toMatchObject({ exit_code: 6, stop_reason: 'limit' })
+    // 1 + 2 + 4 + 8 minutes, then 15 each.
+    expect(run.state.iterations.length).toBeLessThanOrEqual(9)
+    expect(run.state.waitedMs).toBeGreaterThan(40 * 60_000)
+    expect(run.state.waitedMs).toBeLessThanOrEqual(60 * 60_000)
   })
 
   test('an agent that never does anything but fail in one way ends the loop, whatever the way', () => {

@@ -16,6 +16,8 @@ export interface Deed {
   readonly stop: boolean
   readonly changesTree: boolean
   readonly tokens: number
+  /** What the provider says of a limit's end. */
+  readonly resetsAt?: (nowMs: number) => number
 }
 
 export const good: Deed = {
@@ -149,6 +151,7 @@ export function play(world: World): Run {
               ? { kind: 'failed', reason: `reason ${command.n}` }
               : { kind: deed.promise },
           last_words: '',
+          ...(deed.resetsAt !== undefined && { resets_at_ms: deed.resetsAt(nowMs) }),
           survivors: [],
         })
         break

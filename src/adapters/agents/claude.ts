@@ -3,7 +3,7 @@ import type { UsageFigures } from '../../core/usage.ts'
 import { endingOfError, endingOfStatus, isUnpaid } from './failure.ts'
 import { at, countAt, listAt, parseJson, shortInput, textAt } from './json.ts'
 import type { AgentFact, AgentKind } from './kind.ts'
-import { resetTime } from './reset-time.ts'
+import { resetStamp, resetTime } from './reset-time.ts'
 import { tailOf } from './talk.ts'
 
 export const claude: AgentKind = {
@@ -63,9 +63,9 @@ function parseClaude(event: unknown, nowMs: number): readonly AgentFact[] {
     case 'assistant':
       return assistant(event)
     case 'rate_limit_event': {
-      const resetsAt = countAt(event, 'rate_limit_info', 'resetsAt')
+      const atMs = resetStamp(countAt(event, 'rate_limit_info', 'resetsAt'), nowMs)
       const isRejected = textAt(event, 'rate_limit_info', 'status') === 'rejected'
-      return isRejected && resetsAt > 0 ? [{ type: 'resets', atMs: resetsAt * 1000 }] : []
+      return isRejected && atMs !== undefined ? [{ type: 'resets', atMs }] : []
     }
     case 'result':
       return result(event, nowMs)

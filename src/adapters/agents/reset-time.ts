@@ -1,9 +1,22 @@
 // When a limit ends, from the words of a provider's error: "try again at 9:54 PM", "resets 10pm (UTC)", "try again in 3 hours".
+import { longestLimitMs } from '../../core/limits.ts'
 
 /** Epoch ms of the next such moment after `nowMs`, or none if the text names no time. Without a zone it is the machine's own. */
 export function resetTime(text: string, nowMs: number): number | undefined {
-  return inSpan(text, nowMs) ?? onDate(text, nowMs) ?? atClock(text, nowMs)
+  return believable(inSpan(text, nowMs) ?? onDate(text, nowMs) ?? atClock(text, nowMs), nowMs)
 }
+
+/** From a field that holds epoch seconds, or milliseconds where somebody took them for those. */
+export function resetStamp(stamp: number, nowMs: number): number | undefined {
+  return believable(stamp > mostSeconds ? stamp : stamp * 1000, nowMs)
+}
+
+/** Ahead of us, and no further than a month: anything else is a mistake, of a clock or of a provider. */
+function believable(ms: number | undefined, nowMs: number): number | undefined {
+  return ms !== undefined && ms > nowMs && ms <= nowMs + longestLimitMs ? ms : undefined
+}
+/** The year 5138; as milliseconds 1973. */
+const mostSeconds = 100_000_000_000
 
 function inSpan(text: string, nowMs: number): number | undefined {
   const span =

@@ -1,7 +1,7 @@
 // When a limit ends, from the words of real providers (R8).
 import { afterEach, describe, expect, it } from 'vitest'
 import { endingOfError, endingOfStatus, isUnpaid } from '../../../src/adapters/agents/failure.ts'
-import { resetTime } from '../../../src/adapters/agents/reset-time.ts'
+import { resetStamp, resetTime } from '../../../src/adapters/agents/reset-time.ts'
 
 const zone = process.env['TZ']
 afterEach(() => {
@@ -146,9 +146,9 @@ describe('R8: reset times', () => {
       '2026-11-21T02:55:00Z',
     ],
     [
-      'Claude 2.1.325, far away',
+      'Claude 2.1.325, with a year',
       'Asia/Tokyo',
-      '2026-11-15T10:00:00Z',
+      '2099-12-20T10:00:00Z',
       "You've hit your 5-hour limit · resets Jan 1, 2100, 12am (UTC)",
       '2100-01-01T00:01:00Z',
     ],
@@ -216,6 +216,37 @@ describe('R16: no credit is neither a limit to wait for nor a login that is gone
   ])('but not: %s', (message, ending) => {
     expect(isUnpaid(message)).toBe(false)
     expect(endingOfError(message)).toBe(ending)
+  })
+})
+
+describe('R8: reset times that no provider can mean', () => {
+  const nowMs = Date.parse('2026-11-15T12:00:00Z')
+
+  it('seconds and milliseconds are told apart', () => {
+    expect(resetStamp(nowMs / 1000 + 60, nowMs)).toBe(nowMs + 60_000)
+    expect(resetStamp(nowMs + 60_000, nowMs)).toBe(nowMs + 60_000)
+  })
+
+  it.each([
+    ['wild', 99_999_999_999_999],
+    ['beyond every date', 1e300],
+    ['not a number', Number.NaN],
+    ['infinite', Number.POSITIVE_INFINITY],
+    ['negative', -5],
+    ['none', 0],
+    ['past', nowMs / 1000 - 100],
+    ['in 33 days', nowMs / 1000 + 33 * 86_400],
+  ])('a stamp that is %s says nothing', (_name, stamp) => expect(resetStamp(stamp, nowMs)).toBeUndefined())
+
+  it.each([
+    'try again in 99999999999 days',
+    `try again in ${'9'.repeat(400)} hours`,
+    'try again at Nov 20th, 9999 9:54 PM.',
+    'try again at Nov 10th, 1970 9:54 PM.',
+  ])('%s', (text) => {
+    const said = resetTime(text, nowMs) ?? nowMs + 1
+    expect(said).toBeGreaterThan(nowMs)
+    expect(said).toBeLessThan(nowMs + 33 * 86_400_000)
   })
 })
 

@@ -59,7 +59,8 @@ describe('recorded streams', () => {
   it.each(recorded.filter(({ agent, scenario }) => agent === 'claude' && scenario === 'limit'))(
     'R8: $agent $version says when its limit ends',
     ({ agent, version, scenario }) => {
-      const { ended } = replay(agent, readFileSync(join(streams, agent, version, `${scenario}.ndjson`)))
+      const bytes = readFileSync(join(streams, agent, version, `${scenario}.ndjson`))
+      const { ended } = replay(agent, bytes, 4_102_444_800_000 - 3_600_000)
       expect(ended.resets_at_ms).toBe(4_102_444_800_000)
     },
   )
@@ -256,7 +257,7 @@ function backwards(value: unknown): string {
   )
 }
 
-function replay(agent: string, bytes: Buffer): { ended: AgentEnded; signals: AgentSignal[] } {
+function replay(agent: string, bytes: Buffer, nowMs = 0): { ended: AgentEnded; signals: AgentSignal[] } {
   const kind = agentKind(agent)
   if (kind === undefined) throw new Error(`no kind ${agent}`)
   const signals: AgentSignal[] = []
@@ -275,7 +276,7 @@ function replay(agent: string, bytes: Buffer): { ended: AgentEnded; signals: Age
   }
   const listener = kind.listen(run)
   for (const line of bytes.toString('utf8').split('\n')) {
-    for (const fact of listener.hear(Buffer.from(line), 0)) turn.hear(fact)
+    for (const fact of listener.hear(Buffer.from(line), nowMs)) turn.hear(fact)
   }
   return { ended: turn.end({ exitCode: 0, leftBehind: 0, survivors: [] }, ''), signals }
 }
