@@ -1,5 +1,5 @@
 // Tells the world that a loop has ended: a command of the user's and a webhook; a failing one is only a warning.
-import { exec } from '../adapters/process/exec.ts'
+import { tellShell } from '../adapters/process/shell.ts'
 import type { Config } from '../config/options.ts'
 import type { LoopEvent } from '../core/event.ts'
 import type { Site } from './site.ts'
@@ -20,17 +20,13 @@ export function notifications(config: Config, site: Site): (event: LoopEvent) =>
 }
 
 async function tellCommand(command: string, body: string, site: Site): Promise<string> {
-  const result = await exec('sh', ['-c', command], {
+  const { failed, said } = await tellShell(command, {
     cwd: site.git.worktree,
     env: site.env,
     input: `${body}\n`,
     timeoutMs: limitMs,
   })
-  if (result.exitCode === 0) return ''
-  const how = result.timedOut
-    ? `took longer than ${limitMs / 1000} s`
-    : `exit code ${result.exitCode ?? 'none'}`
-  return `--notify-command failed (${how}): ${result.stderr.trim() || command}`
+  return failed === '' ? '' : `--notify-command failed (${failed}): ${said || command}`
 }
 
 async function tellWebhook(url: string, body: string): Promise<string> {

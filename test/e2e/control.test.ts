@@ -341,7 +341,7 @@ describe('finish and reports', () => {
       '--agent-command',
       goodAgent,
       '--notify-command',
-      `cat > "${at.root}/told"`,
+      `cat /dev/stdin > "${at.root}/told"`,
       '--webhook',
       url,
       '--json',

@@ -18,6 +18,8 @@ export interface GroupOptions {
   /** A socket where much may be printed; a pipe for the user's own shell lines, which may open it by name. */
   readonly stdout: ChannelsOptions['stdout']
   readonly marker: Marker
+  /** What it put into the background lives on when it has ended by itself: a sound, a message on the screen. */
+  readonly mayLeave?: boolean
   readonly timeoutMs: number
   /** 0 = off. */
   readonly idleTimeoutMs: number
@@ -120,7 +122,8 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     stopIdle()
     if (climbing === undefined)
       await drained({ output, lastOutput: () => lastOutput, quietMs: 250, longestMs: 1000 })
-    const leftBehind = climbing === undefined ? findAlive(quarry).length : 0
+    const isSwept = climbing === undefined && options.mayLeave !== true
+    const leftBehind = isSwept ? findAlive(quarry).length : 0
     const survivors = await (climbing ?? (leftBehind === 0 ? [] : reap(quarry, sweepLadder)))
     // All writers are dead: what is left in the pipe is finite, and its end certain unless a survivor holds it.
     const quietMs = survivors.length > 0 ? 100 : 1000
