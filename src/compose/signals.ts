@@ -1,5 +1,6 @@
 // The process's own signals while a loop runs: the first stops it in order, the next one at once.
 import type { Loop } from '../engine/run.ts'
+import { isUnderNohup } from './nohup.ts'
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const exitCodes = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 }
@@ -26,7 +27,7 @@ export function handleSignals(loop: Loop, force: () => void): () => void {
   process.on('uncaughtException', onBug)
   process.on('unhandledRejection', onBug)
   return () => {
-    for (const signal of signals) process.off(signal, onSignal)
+    for (const signal of heard) process.off(signal, onSignal)
     process.off('uncaughtException', onBug)
     process.off('unhandledRejection', onBug)
   }

@@ -55,6 +55,16 @@ describe('signals', () => {
     },
   )
 
+  test('R5: under nohup a HUP is ignored, as the user asked', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = `kill -HUP $PPID; ${goodAgent}`
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--json'], {
+      env: { _: '/usr/bin/nohup' },
+    })
+    expect(end.code).toBe(0)
+    expect(at.state()).toMatchObject({ status: 'done' })
+  })
+
   test('R5: a second signal forces: gone at once, and the next command puts it in order', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const stubborn = `trap "" INT TERM; echo working; while :; do sleep 1; done`

@@ -57,6 +57,15 @@ const loop = (agent: string, more = ''): string =>
 const hanging = 'echo working; exec tail -f /dev/null'
 
 describe('on a terminal', () => {
+  test('R5: a loop that nohup started outlives a HUP', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = `kill -HUP $PPID; ${goodAgent}`
+    const shell = terminal(at, `nohup ${loop(agent)} > ../out 2>&1; echo "exit $?"`)
+    await shell.exited
+    expect(shell.raw()).toContain('exit 0')
+    expect(at.state()).toMatchObject({ status: 'done' })
+  })
+
   const titles = (raw: string): string[] =>
     [...raw.matchAll(/\u001B\]0;([^\u0007]*)\u0007|\u001B\[2([23]);0t/g)].map(
       ([, title, stack]) => title ?? (stack === '2' ? 'saved' : 'restored'),
