@@ -23,7 +23,11 @@ export function handleSignals(loop: Loop, force: () => void): () => void {
     process.exit(exitCodes[signal])
   }
   const onBug = (error: unknown): void => loop.fail(error)
-  for (const signal of signals) process.on(signal, onSignal)
+  // Never taken away again: without any handler Node would end at a HUP.
+  const isDeaf = isUnderNohup(process.env)
+  if (isDeaf) process.on('SIGHUP', () => undefined)
+  const heard = signals.filter((signal) => signal !== 'SIGHUP' || !isDeaf)
+  for (const signal of heard) process.on(signal, onSignal)
   process.on('uncaughtException', onBug)
   process.on('unhandledRejection', onBug)
   return () => {
