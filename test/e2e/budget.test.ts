@@ -79,6 +79,17 @@ success('limit', { is_error: true, api_error_status: 429, terminal_reason: 'api_
     expect(JSON.stringify(eventsOf(end))).toContain('their price is not known')
   })
 
+  test('a result without figures by model: the sums of the turn count, and --max-cost holds', async () => {
+    const at = scratch({ tasks: tasksOf(3) })
+    const usage = '{ input_tokens: 100, output_tokens: 20, cache_read_input_tokens: 7 }'
+    installClaude(at, works.replace("success('')", `success('', { modelUsage: undefined, usage: ${usage} })`))
+    const end = await ralph(at, ['loop', 'demo', ...claude, '--max-cost', '0.03'])
+    expectStoppedAfterTwo(at, end)
+    expect(at.state()).toMatchObject({
+      iterations: [{ cost_usd: 0.0127, cache_read_tokens: 7, tokens_source: 'agent' }, {}],
+    })
+  })
+
   test.each([
     [['--agent-command', goodAgent], 'command'],
     [['--agent', 'demo', '--model', 'house-model-7'], 'house-model-7'],

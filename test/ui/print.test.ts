@@ -80,6 +80,26 @@ describe('plain lines', () => {
     expect(out).not.toContain('finish')
   })
 
+  it.each([
+    [{ max_cost_usd: 1 }, '--max-cost is used up: $1.20 of $1.00', {}, '--max-cost USD'],
+    [{ max_tokens: 9 }, '--max-tokens is used up: 10 tokens of 9 tokens', {}, '--max-tokens N'],
+    [{ max_tokens: 9, max_cost_usd: 1 }, '--max-cost would be broken', {}, '--max-cost USD --max-tokens N'],
+    [{ max_cost_usd: 1 }, '--max-cost cannot be kept', { cost_usd: undefined }, '--max-tokens N'],
+  ])('U5: stopped by %j (%s): the next command names what helps', (limits, reason, totals, flags) => {
+    const { out } = plain([
+      event({ ...started, settings: { ...started.settings, ...limits } }),
+      event({
+        ...complete,
+        status: 'stopped',
+        exit_code: 6,
+        reason,
+        stop_reason: 'budget',
+        totals: { ...complete.totals, ...totals },
+      }),
+    ])
+    expect(out).toContain(`next: ralph resume add-login ${flags}  go on with a larger budget\n`)
+  })
+
   it('the end uses the words of the finished checkpoint where there are some', () => {
     const { out } = plain([
       event(started),

@@ -147,18 +147,26 @@ function endingOfResult(event: unknown, message: string): ReturnType<typeof endi
 
 /** `modelUsage` counts sub-agents, `usage` does not; assistant events repeat the same figures and are useless. */
 function usageOf(event: unknown): UsageFigures | undefined {
-  const models = at(event, 'modelUsage')
-  if (typeof models !== 'object' || models === null) return undefined
-  const sum = (field: string): number =>
-    Object.values(models).reduce((total: number, model) => total + countAt(model, field), 0)
+  const [models, turn] = [partsAt(event, 'modelUsage'), partsAt(event, 'usage')]
+  if (models === undefined && turn === undefined) return undefined
+  const sum = (field: string, ofTurn: string): number =>
+    // Other versions, and programs that speak like it, tell the turn's sum alone.
+    models === undefined || models.length === 0
+      ? countAt(event, 'usage', ofTurn)
+      : models.reduce((total: number, model) => total + countAt(model, field), 0)
   const cost = at(event, 'total_cost_usd')
   return {
-    input_tokens: sum('inputTokens'),
-    output_tokens: sum('outputTokens'),
-    cache_read_tokens: sum('cacheReadInputTokens'),
-    cache_creation_tokens: sum('cacheCreationInputTokens'),
+    input_tokens: sum('inputTokens', 'input_tokens'),
+    output_tokens: sum('outputTokens', 'output_tokens'),
+    cache_read_tokens: sum('cacheReadInputTokens', 'cache_read_input_tokens'),
+    cache_creation_tokens: sum('cacheCreationInputTokens', 'cache_creation_input_tokens'),
     ...(typeof cost === 'number' && cost >= 0 && { cost_usd: cost }),
   }
+}
+
+function partsAt(event: unknown, field: string): readonly unknown[] | undefined {
+  const found = at(event, field)
+  return typeof found === 'object' && found !== null ? Object.values(found) : undefined
 }
 
 /** Large lines of other types tell nothing. Only the compact form is known by its start; any other is read whole. */

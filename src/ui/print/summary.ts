@@ -70,7 +70,7 @@ function nextCommands({
     lastFailed === undefined
       ? []
       : [[`ralph diff ${String(lastFailed)}`, 'what the last failed attempt had done']]
-  if (complete.status !== 'done') return [...inspect, goOn(complete, change)]
+  if (complete.status !== 'done') return [...inspect, goOn(complete, change, started)]
   const inPlace = started === undefined || started.branch === started.original_branch
   if (inPlace || isCleanedUp(complete, finished)) return [['git status', 'see what was done']]
   const command = `ralph finish ${change} --cleanup`
@@ -80,7 +80,7 @@ function nextCommands({
 }
 
 /** The command that really gets further: a bare resume would stop at the same limit again. */
-function goOn(complete: Complete, change: string): [string, string] {
+function goOn(complete: Complete, change: string, started: Started | undefined): [string, string] {
   const resume = `ralph resume ${change}`
   if (complete.stop_reason === 'iterations') {
     return [
@@ -89,11 +89,22 @@ function goOn(complete: Complete, change: string): [string, string] {
     ]
   }
   if (complete.stop_reason === 'budget')
-    return [`${resume} --max-tokens N`, 'go on with a larger budget (or --max-cost USD)']
+    return [`${resume} ${budgetFlags(complete, started?.settings)}`, 'go on with a larger budget']
   if (complete.stop_reason === 'human' && complete.totals.tasks_done === complete.totals.tasks_total) {
     return [`ralph done ${change}`, 'if you agree; or ralph resume --feedback "…"']
   }
   return [resume, resumeReason(complete)]
+}
+
+/** The one that was used up first; naming one replaces both, so the other that is set is named too. */
+function budgetFlags({ reason, totals }: Complete, settings: Started['settings'] | undefined): string {
+  const isUnpriced = totals.tokens > 0 && totals.cost_usd === undefined
+  const flags = [
+    ...(settings?.max_tokens === undefined && !isUnpriced ? [] : ['--max-tokens N']),
+    // A cost that nobody knows would end the next run, too.
+    ...(settings?.max_cost_usd === undefined || isUnpriced ? [] : ['--max-cost USD']),
+  ]
+  return (reason.startsWith('--max-cost') ? flags.toReversed() : flags).join(' ')
 }
 
 function resumeReason(complete: Complete): string {
