@@ -113,6 +113,7 @@ export async function runLoop(
       noApiKey: config.no_api_key,
       env: site.env,
       graceMs: 3_000,
+      ...(config.agent?.[0] !== undefined && { flagsFor: config.agent[0] }),
     })
     const exitCode = await runSession({
       site,
@@ -153,6 +154,9 @@ export async function runLoop(
       ],
       tell: request.tell,
       readerGone: request.readerGone,
+        ...(config.agent ?? [])
+          .filter((agent) => !settings.agents.includes(agent))
+          .map((agent) => `${agent} is not on PATH: the chain goes on without it`),
       onTell: (engineTell) => {
         tell = engineTell
       },

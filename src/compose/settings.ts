@@ -18,7 +18,9 @@ export async function loopSettings(
   resolved: Resolved,
 ): Promise<Settings> {
   const agents = resolved.needsAgent ? chooseAgents(config, env) : [...(config.agent ?? ['command'])]
-  await refuseUnpriced(config, agents)
+  // A model is named for the first of the chain; the next would not know it.
+  const model = config.agent === undefined || config.agent[0] === agents[0] ? config.model : undefined
+  await refuseUnpriced(config, agents, model)
   return {
     max_retries: config.max_retries,
     ...(config.max_iterations !== undefined && { max_iterations: config.max_iterations }),
@@ -31,7 +33,7 @@ export async function loopSettings(
     gates: [...config.verify],
     stories: [...config.story],
     agents,
-    ...(config.model !== undefined && { model: config.model }),
+    ...(model !== undefined && { model }),
     checkpoint: config.checkpoint,
     on_complete: config.on_complete ?? (resolved.isTerminal ? 'ask' : 'keep'),
     ...(config.max_tokens !== undefined && { max_tokens: config.max_tokens }),
@@ -52,7 +54,7 @@ export function keepBudget(config: Config, earlier: Settings | undefined): Confi
   }
 }
 
-/** Named ones as named, as long as one of them can run; else the first that is installed. */
+/** Of the named ones those that can run, in their order; else the first that is installed. */
 function chooseAgents(config: Config, env: NodeJS.ProcessEnv): string[] {
   const named = config.agent
   if (config.agent_command !== undefined && named === undefined) return ['command']
@@ -76,24 +78,30 @@ function chooseAgents(config: Config, env: NodeJS.ProcessEnv): string[] {
       exitCode: 2,
     })
   }
-  const builtIn = new Set(['command', 'acp', 'demo'])
-  if (!named.some((agent) => builtIn.has(agent) || installed.includes(agent))) {
+  const there = new Set<string>(['command', 'acp', 'demo', ...installed])
+  const runnable = named.filter((agent) => there.has(agent))
+  if (runnable.length === 0) {
     throw new RalphError('agent_missing', `${named.join(', ')}: not on PATH.`, {
       hint: 'Install it, or name another one; ralph doctor lists what is there.',
       exitCode: 6,
     })
   }
-  return [...named]
+  return runnable
 }
 
 /** A cost limit that nobody can measure would be no limit at all. */
-async function refuseUnpriced(config: Config, agents: readonly string[]): Promise<void> {
+async function refuseUnpriced(
+  config: Config,
+  agents: readonly string[],
+  chosen: string | undefined,
+): Promise<void> {
   if (config.max_cost === undefined) return
   for (const agent of agents) {
-    if (agent === 'claude' || (await canPrice(config.model, agent))) continue
+    const model = agent === agents[0] ? chosen : undefined
+    if (agent === 'claude' || (await canPrice(model, agent))) continue
     throw new RalphError(
       'budget',
-      `--max-cost cannot be kept with ${agent}: its model ${config.model ?? '(its default)'} has no known price.`,
+      `--max-cost cannot be kept with ${agent}: its model ${model ?? '(its default)'} has no known price.`,
       {
         hint: 'Use --max-tokens instead, or name a model with a known price by --model.',
         exitCode: 2,

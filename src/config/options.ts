@@ -73,7 +73,7 @@ const options = {
     kind: 'text',
     value: 'M',
     defaultText: "the agent's own",
-    help: 'the model the agent is to use',
+    help: 'the model the agent is to use; in a chain, the first agent',
   },
   agent_command: {
     group: 'Agent',
@@ -88,7 +88,7 @@ const options = {
     value: 'ARG',
     default: [],
     flagless: true,
-    help: 'further arguments for the agent (on the command line: after --)',
+    help: 'further arguments for the agent, in a chain the first (on the command line: after --)',
   },
   agent_env: {
     group: 'Agent',

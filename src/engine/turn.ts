@@ -1,5 +1,6 @@
 // One turn of the agent: its prompt, its environment, and what it says turned into events.
 import type { EventBody } from '../core/event.ts'
+import { untilOf } from '../core/limits.ts'
 import type { Command } from '../core/loop.ts'
 import type { AgentSignal } from '../ports.ts'
 import type { Context } from './context.ts'
@@ -58,6 +59,14 @@ export async function runAgent(
       type: 'warning',
       code: 'survivors',
       message: `Could not end these processes of the agent: ${ended.survivors.join(', ')}`,
+    })
+  }
+  const isOut = ended.ending === 'missing' || ended.ending === 'auth' || ended.ending === 'model'
+  if (isOut && settings.agents.some((other) => other !== agent && untilOf(state, other) < Infinity)) {
+    await tell({
+      type: 'warning',
+      code: 'agent',
+      message: `${agent} cannot run; the chain goes on without it. ${ended.last_words}`.trimEnd(),
     })
   }
   await tell({

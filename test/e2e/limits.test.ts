@@ -1,9 +1,11 @@
 // Limits that tell the wrong time, and chains with agents that cannot run, through the whole built program (R8).
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { LoopEvent } from '../../src/core/event.ts'
 import { agentPath, standIn } from '../agents/kit.ts'
-import { ralph, scratch, tasksOf } from './harness.ts'
+import { eventsOf, ralph, scratch, tasksOf } from './harness.ts'
 import type { Finished, Scratch } from './harness.ts'
 import { expectTruth } from './truth.ts'
 
@@ -31,27 +33,110 @@ describe('reset times', () => {
     const poisoned = lines.slice(0, cut + 1).join('\n')
     expect(poisoned).toContain('"resets_at_ms":')
     writeFileSync(journal, `${poisoned.replace(/"resets_at_ms":\d+/, '"resets_at_ms":99999999999999000')}\n`)
-    const end = await ralph(at, ['resume', 'demo', '--json'], withBin(at))
-    expect(end.stderr).toBe('')
+    const end = await loop(at, [], env, 'resume')
     expect(end.code).toBe(0)
     expect(at.state()).toMatchObject({ status: 'done' })
   })
 })
 
+describe('a chain', () => {
+  const outs: readonly [string, (at: Scratch) => void][] = [
+    ['is not installed', () => undefined],
+    ['has no login', (at) => fallback(at, 'turn.failed', 'unexpected status 401 Unauthorized')],
+    ['does not know its model', (at) => fallback(at, 'turn.failed', 'The model `x` does not exist')],
+  ]
+  test.each(outs)('R8: a fallback that %s: a warning, and the limit is waited for', async (_name, set) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    set(at)
+    const end = await loop(at, ['--agent', 'claude,codex', '--max-retries', '0'], {
+      AGENT_RESET_SECONDS: '2',
+    })
+    expect(end.code).toBe(0)
+    expectTruth(at, end)
+    const events = eventsOf(end)
+    expect(messagesOf(events)).toContainEqual(expect.stringMatching(/^codex .*the chain goes on without it/))
+    expect(events.filter((event) => event.type === 'waiting')).toMatchObject([{ agent: 'claude' }])
+  })
+
+  test('a chain whose first agent is not installed goes on with the next, without the first one’s flags', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const args = join(at.root, 'args')
+    const works = at.script(
+      'codex.sh',
+      `#!/bin/sh\necho "$@" >> ${args}\nexec ${agentPath('codex-works.mjs')} "$@"\n`,
+    )
+    standIn(binOf(at), 'codex', works)
+    const end = await ralph(
+      at,
+      ['loop', 'demo', '--json', '--agent', 'claude,codex', '--model', 'sonnet', '--', '--mine'],
+      withBin(at),
+    )
+    expect(end.code).toBe(0)
+    expect(messagesOf(eventsOf(end))).toContain('claude is not on PATH: the chain goes on without it')
+    expect(readFileSync(args, 'utf8')).not.toMatch(/sonnet|--mine/)
+    expect(at.state().iterations).toMatchObject([{ agent: 'codex', verdict: 'complete' }])
+  })
+
+  test('--model and what stands after -- go to the first agent of a chain only', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const args = join(at.root, 'args')
+    const works = at.script(
+      'codex.sh',
+      `#!/bin/sh\necho "$@" >> ${args}\nexec ${agentPath('codex-works.mjs')} "$@"\n`,
+    )
+    standIn(binOf(at), 'codex', works)
+    const end = await loop(
+      at,
+      ['--agent', 'claude,codex', '--model', 'sonnet', '--', '--append-system-prompt', 'hi'],
+      { AGENT_RESET_SECONDS: '3600' },
+    )
+    expect(end.code).toBe(0)
+    expect(readFileSync(args, 'utf8')).toContain('exec --json')
+    expect(readFileSync(args, 'utf8')).not.toMatch(/sonnet|append-system-prompt/)
+  })
+})
+
+function messagesOf(events: readonly LoopEvent[]): string[] {
+  return events.flatMap((event) => (event.type === 'warning' ? [event.message] : []))
+}
+
+/** A codex that says one event of an error and leaves. */
+function fallback(at: Scratch, type: string, message: string): void {
+  const lines = [
+    { type: 'thread.started', thread_id: 't' },
+    { type, error: { message } },
+  ]
+  const said = lines.map((line) => `echo '${JSON.stringify(line)}'`).join('\n')
+  standIn(binOf(at), 'codex', at.script('codex.sh', `#!/bin/sh\ncat > /dev/null\n${said}\nexit 1\n`))
+}
+
 /** The kit's limited agent stands in for claude. */
-function loop(at: Scratch, args: readonly string[], env: Record<string, string>): Promise<Finished> {
-  mkdirSync(binOf(at), { recursive: true })
+function loop(
+  at: Scratch,
+  args: readonly string[],
+  env: Record<string, string>,
+  command = 'loop',
+): Promise<Finished> {
   standIn(binOf(at), 'claude', agentPath('claude-limited-once.mjs'))
   const variables = Object.entries({ AGENT_STATE: join(at.root, 'runs'), ...env }).flatMap(
     ([name, value]) => ['--agent-env', `${name}=${value}`],
   )
-  return ralph(at, ['loop', 'demo', '--json', ...args, ...variables], withBin(at))
+  return ralph(at, [command, 'demo', '--json', ...variables, ...args], withBin(at))
 }
 
+/** Only what a loop needs: no agent of the developer's own may be found. */
 function binOf(at: Scratch): string {
-  return join(at.root, 'bin')
+  const bin = join(at.root, 'bin')
+  if (existsSync(bin)) return bin
+  mkdirSync(bin)
+  for (const tool of ['git', 'node', 'sh', 'env', 'cat'])
+    symlinkSync(
+      execFileSync('sh', ['-c', `command -v ${tool}`], { encoding: 'utf8' }).trim(),
+      join(bin, tool),
+    )
+  return bin
 }
 
 function withBin(at: Scratch): { env: NodeJS.ProcessEnv } {
-  return { env: { PATH: `${binOf(at)}:${at.env['PATH']}` } }
+  return { env: { PATH: binOf(at) } }
 }

@@ -22,6 +22,8 @@ export interface AgentsOptions {
   readonly model?: string
   /** What stands after `--`. */
   readonly passThrough: readonly string[]
+  /** Whom the model and these arguments are meant for: the first of a chain; all, if absent. */
+  readonly flagsFor?: string
   /** `--agent-env`. */
   readonly agentEnv: Readonly<Record<string, string>>
   /** `--no-api-key`. */
@@ -63,12 +65,13 @@ interface Running {
 
 async function runTurn(running: Running): Promise<AgentEnded> {
   const { kind, task, stop, tell, options, tempDir } = running
+  const isMeant = options.flagsFor === undefined || options.flagsFor === task.agent
   const run: AgentRun = {
     prompt: task.prompt,
     cwd: task.cwd,
-    model: options.model,
+    model: isMeant ? options.model : undefined,
     command: options.command,
-    passThrough: options.passThrough,
+    passThrough: isMeant ? options.passThrough : [],
     isRoot: process.getuid?.() === 0,
   }
   const launch = kind.launch(run)
