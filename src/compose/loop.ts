@@ -109,11 +109,11 @@ export async function runLoop(
       ...(config.agent_command !== undefined && { command: config.agent_command }),
       ...(config.model !== undefined && { model: config.model }),
       passThrough: config.agent_args,
+      ...(config.agent?.[0] !== undefined && { flagsFor: config.agent[0] }),
       agentEnv: config.agent_env,
       noApiKey: config.no_api_key,
       env: site.env,
       graceMs: 3_000,
-      ...(config.agent?.[0] !== undefined && { flagsFor: config.agent[0] }),
     })
     const exitCode = await runSession({
       site,
@@ -150,13 +150,13 @@ export async function runLoop(
         ...change.warnings,
         ...preflight.warnings,
         mode === 'resume' ? '' : unarchived(change, config),
+        ...(config.agent ?? [])
+          .filter((agent) => !settings.agents.includes(agent))
+          .map((agent) => `${agent} is not on PATH: the chain goes on without it`),
         ...settings.agents.map((agent) => bill(agent, site.env, config)),
       ],
       tell: request.tell,
       readerGone: request.readerGone,
-        ...(config.agent ?? [])
-          .filter((agent) => !settings.agents.includes(agent))
-          .map((agent) => `${agent} is not on PATH: the chain goes on without it`),
       onTell: (engineTell) => {
         tell = engineTell
       },
