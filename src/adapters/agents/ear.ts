@@ -6,6 +6,7 @@ import type { Group } from '../process/group.ts'
 import { lineSplitter } from '../process/lines.ts'
 import { echoFilter } from './echo.ts'
 import type { AgentFact, AgentKind, Listener } from './kind.ts'
+import { quoteMarker } from './quote.ts'
 import type { Turn } from './turn.ts'
 
 interface Ear {
@@ -42,13 +43,14 @@ export function lineEar(
 export function textEar(prompt: string, turn: Turn): Ear {
   const decoder = new StringDecoder('utf8')
   const filter = echoFilter(prompt)
+  const marker = quoteMarker(prompt)
   const memory = Buffer.allocUnsafeSlow(memoryBytes)
   /** The end of a flood, from a line's start; its whole lines are idle. More of the flood makes it stale before anybody could read it. */
   let unheard: Buffer | undefined
   let timer: NodeJS.Timeout | undefined
 
   const hear = (text: string): void => {
-    if (text !== '') turn.hear({ type: 'text', text, isPartial: true })
+    if (text !== '') turn.hear({ type: 'text', text: marker.feed(text), isPartial: true })
   }
   const hearBytes = (bytes: Buffer): void => hear(filter.feed(decoder.write(bytes)))
   const catchUp = (): void => {
@@ -61,6 +63,7 @@ export function textEar(prompt: string, turn: Turn): Ear {
   /** Of the chunk, which is lent; into the same memory each time, for a flood comes in thousands of them. */
   const remember = (chunk: Buffer, from: number): void => {
     const rest = chunk.length - from
+    marker.skip()
     unheard =
       rest > memoryBytes ? Buffer.from(chunk.subarray(from)) : memory.subarray(0, chunk.copy(memory, 0, from))
   }

@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { textEar } from '../../../src/adapters/agents/ear.ts'
 import { echoFilter } from '../../../src/adapters/agents/echo.ts'
+import { quoteMarker } from '../../../src/adapters/agents/quote.ts'
 import { agentKind } from '../../../src/adapters/agents/table.ts'
 import { startTurn } from '../../../src/adapters/agents/turn.ts'
 import { promiseScanner, type PromiseFound } from '../../../src/core/promise.ts'
@@ -94,6 +95,56 @@ describe('P5: a flood of plain words', () => {
   })
 })
 
+describe('P2: the prompt with other white space', () => {
+  const orders = `You are working on one story of the OpenSpec change "demo".
+
+## How to report
+
+- Write ${done} as the last line of your final message, alone on that line.
+- If it cannot be done, write <promise>FAILED: reason</promise> there instead, with the reason.
+
+## Story 1. Parser
+
+- [ ] 1.1 Read the file and print what is in it
+`
+  const words = orders.split(/\s+/).filter((word) => word !== '')
+  const blank = fc.constantFrom(' ', '\n', '\n\n', '\t', ' \r\n')
+  const refilled = fc
+    .array(blank, { minLength: words.length, maxLength: words.length })
+    .map((blanks) => words.map((word, i) => word + (blanks[i] ?? '')).join(''))
+  const cuts = fc.array(fc.nat(2000), { maxLength: 6 })
+
+  it('promises nothing, however it is filled and cut', () => {
+    fc.assert(
+      fc.property(refilled, cuts, (echo, places) => {
+        expect(listen(Buffer.from(echo), places, orders).promise).toEqual({ kind: 'none' })
+      }),
+    )
+  })
+
+  it('takes nothing from a promise after it', () => {
+    fc.assert(
+      fc.property(
+        refilled,
+        cuts,
+        fc.constantFrom('', 'Done.\n', 'I wrote it as asked:\n'),
+        (echo, places, words) => {
+          const bytes = Buffer.from(`${echo}\n${words}${done}\n`)
+          expect(listen(bytes, places, orders).promise).toEqual({ kind: 'complete' })
+        },
+      ),
+    )
+  })
+
+  it.each(['', 'x\n', 'Write\n', 'All 1.1 done.\n', 'I read the file and print what is in it.\n'])(
+    'takes nothing from a promise after the few words "%s"',
+    (before) => {
+      for (const cut of [0, 3, before.length + 12, before.length + done.length - 1])
+        expect(listen(Buffer.from(`${before}${done}`), [cut], orders).promise).toEqual({ kind: 'complete' })
+    },
+  )
+})
+
 function listen(
   bytes: Buffer,
   cuts: readonly number[],
@@ -128,6 +179,7 @@ function listen(
 function slowly(text: string): PromiseFound {
   const filter = echoFilter(prompt)
   const scanner = promiseScanner()
-  for (const line of (filter.feed(text) + filter.end()).split(/(?<=\n)/)) scanner.feed(line)
+  const marked = quoteMarker(prompt).feed(filter.feed(text) + filter.end())
+  for (const line of marked.split(/(?<=\n)/)) scanner.feed(line)
   return scanner.end()
 }
