@@ -3,7 +3,7 @@ import type { AgentEnding, IterationRecord, Verdict } from './event.ts'
 import { firstBack, pickAgent, untilOf } from './limits.ts'
 import { outcome } from './outcome.ts'
 import type { LoopState, Outcome } from './state.ts'
-import { selectedStories } from './state.ts'
+import { selectedStories, totalCostUsd } from './state.ts'
 import { overshoots } from './usage.ts'
 
 export type Decision =
@@ -136,11 +136,13 @@ function waitOrEnd(state: LoopState, last: LastIteration): Decision | undefined 
   )
 }
 
-/** Naming one limit replaces both, so each one that is set is named. */
-function moreBudget({ changeId, settings }: LoopState): string {
+/** Naming one limit replaces both, so each one that is set is named; a cost that nobody knows would end the next run, too. */
+function moreBudget(state: LoopState): string {
+  const { changeId, settings } = state
+  const isUnpriced = totalCostUsd(state) === undefined
   const flags = [
-    ...(settings?.max_tokens === undefined ? [] : ['--max-tokens N']),
-    ...(settings?.max_cost_usd === undefined ? [] : ['--max-cost USD']),
+    ...(settings?.max_tokens === undefined && !isUnpriced ? [] : ['--max-tokens N']),
+    ...(settings?.max_cost_usd === undefined || isUnpriced ? [] : ['--max-cost USD']),
   ]
   return `Everything is kept. To go on with more: ralph resume ${changeId} ${flags.join(' ')}`
 }

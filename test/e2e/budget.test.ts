@@ -76,7 +76,10 @@ success('limit', { is_error: true, api_error_status: 429, terminal_reason: 'api_
     expect(end.code).toBe(6)
     expect(spawned(at)).toEqual(['1'])
     expect(at.state()).toMatchObject({ stop_reason: 'budget' })
-    expect(JSON.stringify(eventsOf(end))).toContain('their price is not known')
+    expect(eventsOf(end).find((event) => event.type === 'error')).toMatchObject({
+      message: expect.stringContaining('their price is not known') as string,
+      hint: expect.stringMatching(/ralph resume demo --max-tokens N$/) as string,
+    })
   })
 
   test('a result without figures by model: the sums of the turn count, and --max-cost holds', async () => {

@@ -53,6 +53,8 @@ const commandNames = (): string[] => {
 describe('wrong words', () => {
   it.each([
     [['lop'], "unknown command 'lop'", 'did you mean loop?'],
+    [['lop', '--help'], "unknown command 'lop'", 'did you mean loop?'],
+    [['mcp', '-h'], "unknown command 'mcp'", 'see: ralph --help'],
     [['loop', '--max-retires', '5'], "unknown option '--max-retires'", 'did you mean --max-retries?'],
     [['loop', '--max-retries', 'abc'], '--max-retries wants a whole number', 're-runs of a story'],
     [['loop', '--max-retries', '-1'], '--max-retries wants a whole number', 're-runs of a story'],

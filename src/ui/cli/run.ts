@@ -28,13 +28,19 @@ export async function run(argv: readonly string[], { io, version, loadApp }: Sur
     if (argv.length === 0) {
       const { home } = await import('./home.ts')
       await home(context, program.helpInformation())
-    } else await program.parseAsync([...own], { from: 'user' })
+    } else await program.parseAsync(isUnknown(program, argv[0]) ? [argv[0]] : own, { from: 'user' })
     return exitCode
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0
     const { reportFailure } = await import('./failure.ts')
     return reportFailure(error, { io, json: wantsJson(argv), command: argv[0] ?? '' })
   }
+}
+
+/** Commander answers `--help` after a word that it does not know with everybody's help, as if there were such a command. */
+function isUnknown({ commands }: ReturnType<typeof buildProgram>, word = ''): word is string {
+  if (word.startsWith('-')) return false
+  return !commands.some((command) => command.name() === word || command.aliases().includes(word))
 }
 
 const runners = new Set(['loop', 'run', 'resume'])
