@@ -33,7 +33,7 @@ export function createApp(io: Io): App {
 
   return {
     settings: load,
-    config: async () => (await load({})).entries,
+    config: () => load({}),
     list: () => into(plans).then(([room, at]) => room.listAll(at)),
     show: (change) => into(plans).then(([room, at]) => room.showOne(at, change)),
     prompt: async ({ change, storyId }) =>
@@ -58,12 +58,7 @@ export function createApp(io: Io): App {
     restore: ({ change, n, to }) => into(attempts).then(([room, at]) => room.restoreTo(at, change, n, to)),
     why: (change) => into(reports).then(([room, at]) => room.whyOf(at, change)),
     doctor: async () =>
-      (await import('./compose/doctor.ts')).diagnose(
-        folderOf(io),
-        io.env,
-        attended,
-        async () => (await load({})).config,
-      ),
+      (await import('./compose/doctor.ts')).diagnose(folderOf(io), io.env, attended, () => load({})),
     usage: async (request) => (await import('./compose/usage.ts')).usageReport(await site(), request),
     report: async ({ change, format }) =>
       (await import('./compose/usage.ts')).runReportAs(

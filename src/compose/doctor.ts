@@ -2,6 +2,7 @@
 import { billing, findProgram, installedAgents } from '../adapters/agents/installed.ts'
 import { findCli } from '../adapters/openspec/cli.ts'
 import { exec } from '../adapters/process/exec.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Diagnosis } from '../ui/app.ts'
@@ -16,7 +17,7 @@ export async function diagnose(
   cwd: string,
   env: NodeJS.ProcessEnv,
   isTerminal: boolean,
-  load: () => Promise<Config>,
+  load: () => Promise<LoadedConfig>,
 ): Promise<Diagnosis> {
   const configured = await load().catch((error: unknown) => {
     if (error instanceof RalphError) return error
@@ -34,7 +35,7 @@ export async function diagnose(
       ...repositoryChecks,
       openspecCheck,
       ...settingsCheck(configured),
-      ...agents(env, configured instanceof RalphError ? undefined : configured),
+      ...agents(env, configured instanceof RalphError ? undefined : configured.config),
       terminal(env, isTerminal),
     ],
   }
@@ -106,9 +107,12 @@ async function openspec(cwd: string, env: NodeJS.ProcessEnv): Promise<Check> {
     : ok('openspec', `${cli.path} ${cli.version}`)
 }
 
-/** A settings file that `ralph loop` would refuse is a problem here too. */
-function settingsCheck(configured: Config | RalphError): Check[] {
-  if (!(configured instanceof RalphError)) return []
+/** A settings file that `ralph loop` would refuse is a problem here too, and what it would warn of a warning. */
+function settingsCheck(configured: LoadedConfig | RalphError): Check[] {
+  if (!(configured instanceof RalphError)) {
+    const fix = 'Rename it, or unset it.'
+    return configured.warnings.map((detail) => ({ name: 'settings', verdict: 'warning', detail, fix }))
+  }
   return [{ name: 'settings', verdict: 'problem', detail: configured.message, fix: configured.hint }]
 }
 

@@ -91,10 +91,14 @@ function isLoopsOwn(variable: string, env: NodeJS.ProcessEnv): boolean {
 
 /** A budget in a misspelt variable does not hold. Only near misses, and no refusal: other programs may use the prefix. */
 function misspeltVariables(env: NodeJS.ProcessEnv): readonly string[] {
+  const prefix = 'RALPH_'
   const known = [...optionKeys.map(variableOf), ...otherVariables]
+  // What all have in common makes nothing alike.
+  const ends = known.map((name) => name.slice(prefix.length))
   return Object.keys(env).flatMap((name) => {
-    if (!name.startsWith('RALPH_') || known.includes(name)) return []
-    const near = nearest(name, known)
-    return near === undefined ? [] : [`the variable ${name} means nothing to ralph; did you mean ${near}?`]
+    if (!name.startsWith(prefix) || known.includes(name)) return []
+    const near = nearest(name.slice(prefix.length), ends)
+    if (near === undefined) return []
+    return [`the variable ${name} means nothing to ralph; did you mean ${prefix}${near}?`]
   })
 }

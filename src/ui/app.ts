@@ -1,5 +1,5 @@
 // Everything a command can ask for, as functions that return data: the commands print, compose.ts does.
-import type { LoadedConfig, RawFlags, SettingEntry } from '../config/load.ts'
+import type { LoadedConfig, RawFlags } from '../config/load.ts'
 import type { IterationRecord, LoopEvent, LoopStatus, StorySummary, Verdict } from '../core/event.ts'
 import type { StateFile } from '../core/state-file.ts'
 import type { TaskState } from '../core/story.ts'
@@ -13,7 +13,7 @@ export interface App {
   /** Settles flags, variables and files; throws `config` before anything is touched. */
   settings(flags: RawFlags): Promise<LoadedConfig>
   /** As `settings`, for `ralph config`: all entries. */
-  config(): Promise<readonly SettingEntry[]>
+  config(): Promise<Pick<LoadedConfig, 'entries' | 'warnings'>>
 
   list(): Promise<ChangeList>
   show(change: string): Promise<ChangeDetail>

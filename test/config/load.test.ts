@@ -201,9 +201,17 @@ describe('values', () => {
   })
 
   it('a misspelt variable is warned about; one that resembles nothing is somebody else’s', async () => {
-    const { warnings, config } = await load({}, { RALPH_MAX_RETIRES: '1', RALPH_ZZZZZZZZZZZZZZZZZZZZZZ: 'x' })
+    const foreign = ['RALPH_ZZZZZZZZZZZZZZZZZZZZZZ', 'RALPH_FOO', 'RALPH_TEST_REPO', 'RALPH_PROGRAM']
+    const own = ['RALPH_CHANGE', 'RALPH_STORY', 'RALPH_ATTEMPT', 'RALPH_ITERATION', 'RALPH_RUN_ID']
+    const others = Object.fromEntries([...foreign, ...own].map((name) => [name, 'x']))
+    const { warnings, config } = await load(
+      {},
+      { RALPH_MAX_RETIRES: '1', RALPH_MAX_RETRYS: '2', RALPH_AGNET: 'claude', ...others },
+    )
     expect(warnings).toEqual([
       'the variable RALPH_MAX_RETIRES means nothing to ralph; did you mean RALPH_MAX_RETRIES?',
+      'the variable RALPH_MAX_RETRYS means nothing to ralph; did you mean RALPH_MAX_RETRIES?',
+      'the variable RALPH_AGNET means nothing to ralph; did you mean RALPH_AGENT?',
     ])
     expect(config.max_retries).toBe(3)
   })

@@ -34,3 +34,13 @@ describe('a plan that goes missing', () => {
     expect((await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])).code).toBe(0)
   })
 })
+
+test('a misspelt variable is named by doctor too, and is no problem', async () => {
+  const doctor = await ralph(scratch(), ['doctor', '--json'], { env: { RALPH_MAX_RETRYS: '2' } })
+  const { checks } = JSON.parse(doctor.stdout) as {
+    checks: { name: string; verdict: string; detail: string }[]
+  }
+  expect(checks.filter(({ name }) => name === 'settings')).toMatchObject([
+    { verdict: 'warning', detail: expect.stringContaining('did you mean RALPH_MAX_RETRIES?') as string },
+  ])
+})

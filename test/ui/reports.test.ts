@@ -239,8 +239,10 @@ describe('setup', () => {
       },
       { key: 'max_iterations' as const, origin: 'default' as const, where: 'later' },
     ]
-    const answers = answering({ config: () => Promise.resolve(entries) })
-    const text = (await ralph(['config'], answers)).out
+    const warnings = ['the variable RALPH_MAX_RETIRES means nothing to ralph']
+    const answers = answering({ config: () => Promise.resolve({ entries, warnings }) })
+    const { out: text, err } = await ralph(['config'], answers)
+    expect(err).toBe('warning: the variable RALPH_MAX_RETIRES means nothing to ralph\n')
     expect(text).toContain('max_retries     5      variable  RALPH_MAX_RETRIES')
     const json = (await ralph(['config', '--json'], answers)).out
     expect(JSON.parse(json)).toEqual({

@@ -11,7 +11,9 @@ export function addConfig(program: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  $ RALPH_MAX_RETRIES=1 ralph config')
     .action(async ({ json }) => {
       const app = await context.app()
-      const entries = await app.config()
+      const { entries, warnings } = await app.config()
+      const { oneLine } = await import('../print/text.ts')
+      for (const warning of warnings) context.io.stderr.write(`warning: ${oneLine(warning)}\n`)
       const { configText, publicValue } = await import('../print/config.ts')
       const settings = Object.fromEntries(
         entries.map(({ key, value, origin, where }) => [
