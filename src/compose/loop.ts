@@ -123,7 +123,11 @@ export async function runLoop(
         spec: change.spec,
         checkpoints,
         agent: watchBudget(agents, usage, site.clock, settings),
-        gates: shellGates({ cwd: site.git.worktree, env: site.env }),
+        gates: shellGates({
+          cwd: site.git.worktree,
+          env: site.env,
+          timeoutMs: settings.iteration_timeout_min * 60_000,
+        }),
         usage,
         journal,
         clock: site.clock,

@@ -44,7 +44,7 @@ const options = {
     kind: 'minutes',
     value: 'MIN',
     default: 45,
-    help: 'wall clock for one run of the agent, in minutes (fractions allowed)',
+    help: 'wall clock for one run of the agent, and for each gate, in minutes (fractions allowed)',
   },
   idle_timeout: {
     group: 'Limits',

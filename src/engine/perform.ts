@@ -131,7 +131,7 @@ async function checkGates(command: Of<'check_gates'>, context: Context): Promise
       return tell({ type: 'gates.checked', n: command.n, failed, could_not_run: true })
     }
     if (result.outcome !== 'passed') {
-      failed = `The gate \`${gate}\` ${result.outcome === 'stopped' ? 'was stopped' : `failed (exit code ${result.exitCode ?? 'none'})`}:\n${result.outputTail}`
+      failed = `The gate \`${gate}\` ${result.outcome === 'stopped' ? 'was stopped' : `failed${result.exitCode === undefined ? '' : ` (exit code ${result.exitCode})`}`}:\n${result.outputTail}`
       break
     }
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { LoopEvent } from '../../src/core/event.ts'
 import { agentPath, standIn } from '../agents/kit.ts'
-import { eventsOf, ralph, scratch, tasksOf } from './harness.ts'
+import { eventsOf, goodAgent, ralph, scratch, tasksOf } from './harness.ts'
 import type { Finished, Scratch } from './harness.ts'
 import { expectTruth } from './truth.ts'
 
@@ -94,6 +94,25 @@ describe('a chain', () => {
     expect(readFileSync(args, 'utf8')).toContain('exec --json')
     expect(readFileSync(args, 'utf8')).not.toMatch(/sonnet|append-system-prompt/)
   })
+})
+
+test('R2: a gate that hangs is ended after the iteration timeout, and has failed', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const gate = ['--verify', 'tail -f /dev/null', '--iteration-timeout', '0.05']
+  const end = await ralph(at, [
+    'loop',
+    'demo',
+    '--json',
+    '--agent-command',
+    goodAgent,
+    '--max-retries',
+    '0',
+    ...gate,
+  ])
+  expect(end.code).toBe(3)
+  expectTruth(at, end)
+  expect(at.state().iterations).toMatchObject([{ verdict: 'gate_failed', done_check: false }])
+  expect(at.state().iterations[0]?.reason).toContain('failed:\n\nended by ralph after 0.05 minutes')
 })
 
 function messagesOf(events: readonly LoopEvent[]): string[] {

@@ -52,7 +52,11 @@ export function shellGates(options: ShellGatesOptions): Gates {
       stop.removeEventListener('abort', onStop)
       if (ended.cause === 'stopped') return result({ outcome: 'stopped' })
       if (ended.cause === 'timeout') {
-        return result({ outcome: 'failed' }, `\nended by ralph after ${(options.timeoutMs ?? 0) / 1000} s`)
+        const minutes = Number(((options.timeoutMs ?? 0) / 60_000).toFixed(2))
+        return result(
+          { outcome: 'failed' },
+          `\nended by ralph after ${minutes} ${minutes === 1 ? 'minute' : 'minutes'} (--iteration-timeout)`,
+        )
       }
       if (ended.exitCode === undefined)
         return result({ outcome: 'failed' }, `\nended by ${ended.signal ?? 'a signal'}`)

@@ -73,12 +73,13 @@ it('a stop ends the gate and all of its children', async () => {
   expect(findAlive({ marker: env })).toEqual([])
 })
 
-it('a gate beyond its time has failed', async () => {
-  const result = await shellGates({ cwd: dir, timeoutMs: 200, graceMs: 200 }).check(
-    'tail -f /dev/null',
+it('R2: a gate beyond its time has failed, and nothing of it is alive', async () => {
+  const result = await shellGates({ cwd: dir, timeoutMs: 600, graceMs: 200 }).check(
+    "trap '' INT TERM; setsid tail -f /dev/null & tail -f /dev/null",
     env,
     never,
   )
   expect(result.outcome).toBe('failed')
-  expect(result.outputTail).toContain('ended by ralph')
+  expect(result.outputTail).toContain('ended by ralph after 0.01 minutes (--iteration-timeout)')
+  expect(findAlive({ marker: env })).toEqual([])
 })
