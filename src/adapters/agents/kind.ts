@@ -26,8 +26,8 @@ export type AgentFact =
       readonly resetsAtMs?: number
       readonly isHopeless?: true
     }
-  /** Its protocol says that the turn is over and went well. */
-  | { readonly type: 'turn_over' }
+  /** Its protocol says that the turn is over and went well. `mayFail`: an error that it tells after that counts all the same. */
+  | { readonly type: 'turn_over'; readonly mayFail?: true }
   /** Why a turn without a promise may have ended. */
   | { readonly type: 'halted'; readonly ending: 'question' | 'refused_permission' }
   /** To be written to its stdin. */

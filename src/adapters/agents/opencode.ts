@@ -62,7 +62,9 @@ function parseOpencode(event: unknown, nowMs: number): readonly AgentFact[] {
         ...(typeof cost === 'number' && cost >= 0 && { cost_usd: cost }),
       }
       const usage: AgentFact = { type: 'usage', figures, isStep: true }
-      return textAt(event, 'part', 'reason') === 'stop' ? [usage, { type: 'turn_over' }] : [usage]
+      return textAt(event, 'part', 'reason') === 'stop'
+        ? [usage, { type: 'turn_over', mayFail: true }]
+        : [usage]
     }
     case 'error': {
       const message = textAt(event, 'error', 'data', 'message') || textAt(event, 'error', 'name')

@@ -29,6 +29,7 @@ export function startTurn(
   let isMidMessage = false
   let hasWorked = false
   let isOver = false
+  let mayFail = false
   let sessionId: string | undefined
   let model: string | undefined
   let usage: UsageFigures | undefined
@@ -89,7 +90,8 @@ export function startTurn(
       }
       if (fact.type === 'model') model = fact.model
       if (fact.type === 'warning') tell({ type: 'warning', message: fact.message })
-      if (isOver || wasEnded()) return
+      const isLateError = isOver && mayFail && fact.type === 'failed'
+      if ((isOver && !isLateError) || wasEnded()) return
       if (fact.type === 'text') hearText(fact.text, fact.isPartial === true)
       if (fact.type === 'tool') {
         endMessage()
@@ -111,6 +113,7 @@ export function startTurn(
         failed = fact
         resetsAtMs ??= fact.resetsAtMs
       }
+      if (fact.type === 'turn_over') mayFail = fact.mayFail === true
       if (fact.type === 'failed' || fact.type === 'turn_over') isOver = true
     },
     end(end, stderr) {

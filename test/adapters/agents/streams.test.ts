@@ -116,6 +116,17 @@ describe('tools and figures', () => {
   })
 })
 
+it('R10: an error after the last step of opencode takes the promise back', () => {
+  const said = [
+    { type: 'text', part: { text: '<promise>COMPLETE</promise>' } },
+    { type: 'step_finish', part: { reason: 'stop' } },
+    { type: 'error', error: { name: 'APIError', data: { message: 'boom', statusCode: 500 } } },
+  ].map((line) => JSON.stringify(line))
+  const ending = (lines: string[]): AgentEnded => replay('opencode', Buffer.from(lines.join('\n'))).ended
+  expect(ending(said.slice(0, 2))).toMatchObject({ ending: 'finished', promise: { kind: 'complete' } })
+  expect(ending(said)).toMatchObject({ ending: 'overloaded', promise: { kind: 'none' }, last_words: 'boom' })
+})
+
 describe('P4: a promise that only the result of claude has', () => {
   const end = (rest: object): string =>
     JSON.stringify({ type: 'result', subtype: 'success', num_turns: 2, ...rest })
