@@ -47,7 +47,7 @@ export async function runSession(session: Session): Promise<number> {
   )
   const { writer, note } = await openStateFile(stateFile(worktree), paths.archive, change).catch(
     (error: unknown) => {
-      throw diskError(error, worktree)
+      throw error instanceof RalphError ? error : diskError(error, worktree)
     },
   )
   const runId = randomUUID()

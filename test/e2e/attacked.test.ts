@@ -44,3 +44,27 @@ test('a misspelt variable is named by doctor too, and is no problem', async () =
     { verdict: 'warning', detail: expect.stringContaining('did you mean RALPH_MAX_RETRIES?') as string },
   ])
 })
+
+test('U5: where .claude is a file, no command speaks of a run that is not there or of a bug; each works once it is mended', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const mend = (): void => rmSync(join(at.repo, '.claude'), { recursive: true })
+  for (const command of [
+    ['loop', 'demo', '--agent-command', goodAgent],
+    ['finish', 'demo', '--cleanup'],
+  ]) {
+    at.write('.claude', 'mine\n')
+    const branches = at.git('branch', '--format=%(refname:short)')
+    const refused = await ralph(at, command)
+    expect({ code: refused.code, stderr: refused.stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringMatching(
+        /^error: .*\n {2}Nothing was touched\. .*same command again\.\n$/,
+      ) as string,
+    })
+    expect(at.read('.claude')).toBe('mine\n')
+    expect(at.git('branch', '--format=%(refname:short)')).toBe(branches)
+    mend()
+    expect((await ralph(at, command)).code).toBe(0)
+    mend()
+  }
+})

@@ -2,6 +2,7 @@
 import { mkdir, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import writeFileAtomic from 'write-file-atomic'
+import { RalphError } from '../../core/error.ts'
 import { ownFields } from '../../core/state-file.ts'
 import type { StateFile } from '../../core/state-file.ts'
 import { parseState } from './state-reader.ts'
@@ -67,7 +68,12 @@ async function takeOver(
     text = await readFile(path, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { foreign: {}, note: '' }
-    throw error
+    // Maybe before the first event of all: there need be no run yet that could be resumed.
+    throw new RalphError('disk', `The state file cannot be read: ${(error as Error).message}`, {
+      hint: 'Nothing was touched. `.claude` must be a folder, and the file in it readable; mend that, then type the same command again.',
+      exitCode: 2,
+      cause: error,
+    })
   }
   const state = await parseState(text)
   if (state === undefined) {
