@@ -3,8 +3,9 @@ import { existsSync } from 'node:fs'
 import type { AgentEnded, AgentEnding } from '../../core/event.ts'
 import type { Agent, AgentSignal, AgentTask } from '../../ports.ts'
 import { faultCode, faultMessage } from '../process/fault.ts'
-import { startGroup, type Group } from '../process/group.ts'
-import { processIdentity } from '../process/table.ts'
+import { startGroup, type Group, type GroupEnd } from '../process/group.ts'
+import { strangersIn } from '../process/strays.ts'
+import { processIdentity, type ProcessEntry } from '../process/table.ts'
 import { boundedTail } from '../process/tail.ts'
 import { makeTemp, removeTemp } from '../process/temp.ts'
 import { openTranscript } from '../process/transcript.ts'
@@ -128,7 +129,8 @@ async function runTurn(running: Running): Promise<AgentEnded> {
     transcript.close()
     return cannotStart(error, launch.file, task.cwd)
   }
-  tell({ type: 'started', pid: group.pid, pidStarted: processIdentity(group.pid) })
+  const pidStarted = processIdentity(group.pid)
+  tell({ type: 'started', pid: group.pid, pidStarted })
   const onStop = (): void => group?.end(turn.isOver ? 'turn_over' : causeOf(stop))
   stop.addEventListener('abort', onStop, { once: true })
   if (stop.aborted) onStop()
@@ -144,7 +146,24 @@ async function runTurn(running: Running): Promise<AgentEnded> {
       message: `The agent left ${end.leftBehind} of its processes running; ralph ended them.`,
     })
   }
+  for (const message of strayWarnings(end, strangersIn(task.cwd, pidStarted)))
+    tell({ type: 'warning', message })
   return turn.end(end, stderr.text())
+}
+
+/** What ralph must not or cannot end may go on editing: the user has to know. */
+function strayWarnings(end: GroupEnd, strangers: readonly ProcessEntry[]): string[] {
+  const pids = strangers.map(({ pid }) => pid).filter((pid) => !end.survivors.includes(pid))
+  return [
+    ...(end.isHeld === true
+      ? ['Something that the agent started is still alive and holds its output; ralph could not find it.']
+      : []),
+    ...(pids.length > 0
+      ? [
+          `Started while the agent ran, and still at work in the work tree: process ${pids.join(', ')}. ralph cannot tell whose; if it is the agent's, end it: kill ${pids.join(' ')}`,
+        ]
+      : []),
+  ]
 }
 
 const transcriptMaxBytes = 1024 ** 3

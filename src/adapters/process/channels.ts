@@ -1,7 +1,7 @@
 // What a child reads from and writes to. Node would give it sockets, and Linux opens no socket by name: `cat /dev/stdin` and `tee /dev/stderr` would fail.
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, constants, openSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer, Socket, type ConnectOpts, type SocketConstructorOpts } from 'node:net'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -24,6 +24,8 @@ export interface Channels {
   handOver(): void
   /** For a child that could not be started. */
   discard(): void
+  /** What holds the child's output, as /proc names it; none where that is not known. */
+  readonly streams: readonly string[]
   /** The chunks are lent: after the call their bytes change. */
   listen(child: ChildProcess, onOutput: OnChunk, onErrorOutput: OnChunk): Output
 }
@@ -73,6 +75,7 @@ async function ownChannels({ runId, input, stdout }: ChannelsOptions): Promise<C
     const stdin = input === undefined ? 'pipe' : (prompt ?? 'ignore')
     return {
       stdio: [stdin, ...outlets.map(({ far }) => far)],
+      streams: outlets.map(({ name }) => name),
       handOver,
       discard,
       listen(child, ...hearers) {
@@ -91,6 +94,7 @@ async function ownChannels({ runId, input, stdout }: ChannelsOptions): Promise<C
 function nodeChannels(input: string | undefined): Channels {
   return {
     stdio: [input === '' ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    streams: [],
     handOver: () => undefined,
     discard: () => undefined,
     listen(child, onOutput, onErrorOutput) {
@@ -106,6 +110,8 @@ function nodeChannels(input: string | undefined): Channels {
 /** One of the child's streams: the far end is the child's, the near one ralph's. */
 interface Outlet {
   readonly far: number | Socket
+  /** Of the far end, in /proc. */
+  readonly name: string
   closeFar(): void
   listen(onChunk: OnChunk): Socket
   discard(): void
@@ -116,6 +122,8 @@ function pipe(path: string): Outlet {
   const far = openSync(path, constants.O_WRONLY)
   return {
     far,
+    // Its folder is gone before the child begins.
+    name: `${path} (deleted)`,
     closeFar: () => closeSync(far),
     listen(onChunk) {
       // `net.connect` hands its `onread` to this same constructor; the types have it only there.
@@ -144,6 +152,7 @@ async function socketPair(path: string): Promise<Outlet> {
     near.on('error', () => near.destroy())
     return {
       far,
+      name: `socket:[${inodeOf(path)}]`,
       closeFar: () => void far.destroy(),
       listen(onChunk) {
         hear = onChunk
@@ -154,6 +163,13 @@ async function socketPair(path: string): Promise<Outlet> {
   } finally {
     server.close()
   }
+}
+
+/** The connected socket of that path; the one that listens has another state. */
+function inodeOf(path: string): string {
+  const sockets = readFileSync('/proc/net/unix', 'utf8')
+  const line = sockets.split('\n').find((text) => text.endsWith(` ${path}`) && / 03 +\d+ /.test(text))
+  return / 03 +(\d+) /.exec(line ?? '')?.[1] ?? ''
 }
 
 /** The same memory again and again: a fresh buffer for each 64 KiB costs more than all the rest of a flood. */

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { openChannels, type ChannelsOptions, type Output } from './channels.ts'
 import { watchIdle } from './idle.ts'
 import { findAlive, reap, stopLadder, sweepLadder, type Quarry } from './reap.ts'
+import { holdersOf } from './strays.ts'
 import type { Marker } from './table.ts'
 
 export interface GroupOptions {
@@ -42,6 +43,8 @@ export interface GroupEnd {
   /** Processes that were still there when the leader had ended by itself, and were ended. */
   readonly leftBehind: number
   readonly survivors: number[]
+  /** Somebody who cannot be found has its output open still. */
+  readonly isHeld?: true
 }
 
 export interface Group {
@@ -78,7 +81,8 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
   }
   channels.handOver()
   const pid = child.pid ?? 0
-  const quarry: Quarry = { marker: options.marker, group: pid }
+  const known = new Map<number, string>()
+  const quarry: Quarry = { marker: options.marker, group: pid, known }
   let cause: EndCause | undefined
   let climbing: Promise<number[]> | undefined
   let climbed = (): void => undefined
@@ -123,11 +127,19 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     if (climbing === undefined)
       await drained({ output, lastOutput: () => lastOutput, quietMs: 250, longestMs: 1000 })
     const isSwept = climbing === undefined && options.mayLeave !== true
-    const leftBehind = isSwept ? findAlive(quarry).length : 0
-    const survivors = await (climbing ?? (leftBehind === 0 ? [] : reap(quarry, sweepLadder)))
+    let leftBehind = isSwept ? findAlive(quarry).length : 0
+    let survivors = await (climbing ?? (leftBehind === 0 ? [] : reap(quarry, sweepLadder)))
+    if (!output.isOver && survivors.length === 0 && options.mayLeave !== true) {
+      // Only what the program started can have its streams, whatever became of its environment.
+      const holders = holdersOf(channels.streams)
+      for (const holder of holders) known.set(holder.pid, holder.started)
+      if (isSwept) leftBehind += holders.length
+      if (holders.length > 0) survivors = await reap(quarry, sweepLadder)
+    }
     // All writers are dead: what is left in the pipe is finite, and its end certain unless a survivor holds it.
     const quietMs = survivors.length > 0 ? 100 : 1000
     await drained({ output, lastOutput: () => lastOutput, quietMs, longestMs: 60_000 })
+    const isHeld = !output.isOver && survivors.length === 0
     child.stdin?.destroy()
     output.close()
     const { exitCode, signalCode } = child
@@ -137,6 +149,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
       ...(cause !== undefined && { cause }),
       leftBehind,
       survivors,
+      ...(isHeld && { isHeld }),
     }
   }
 

@@ -9,20 +9,21 @@ export interface IdleWatch {
   lastOutput(): number
 }
 
-/** Calls `onIdle` once neither output nor work was seen for the time; returns how to stop watching. */
+/** Looks now and then, so that the quarry is known. Calls `onIdle` once neither output nor work was seen for the time; returns how to stop watching. */
 export function watchIdle(watch: IdleWatch, onIdle: () => void): () => void {
-  if (watch.idleTimeoutMs <= 0) return () => undefined
-  const everyMs = Math.min(Math.max(watch.idleTimeoutMs / 5, 20), 10_000)
+  const isOn = watch.idleTimeoutMs > 0
+  const everyMs = isOn ? Math.min(Math.max(watch.idleTimeoutMs / 5, 20), longestPauseMs) : longestPauseMs
   let lastActivity = performance.now()
   let lastLook = lastActivity
   let cpuByPid = new Map<number, number>()
 
   const timer = setInterval(() => {
     const now = performance.now()
+    const isBusy = hasWorked(now - lastLook)
     if (watch.lastOutput() > lastLook) lastActivity = watch.lastOutput()
-    else if (hasWorked(now - lastLook)) lastActivity = now
+    else if (isBusy) lastActivity = now
     lastLook = now
-    if (now - lastActivity < watch.idleTimeoutMs) return
+    if (!isOn || now - lastActivity < watch.idleTimeoutMs) return
     clearInterval(timer)
     onIdle()
   }, everyMs)
@@ -37,5 +38,6 @@ export function watchIdle(watch: IdleWatch, onIdle: () => void): () => void {
   return () => clearInterval(timer)
 }
 
+const longestPauseMs = 10_000
 /** An agent that waits for a server which never answers still runs its timers: OpenCode 1.18 burns 1.2 % so. */
 const idleShare = 0.03

@@ -9,6 +9,8 @@ export interface Quarry {
   readonly marker: Marker
   /** Process group of the leader, while the leader has not been waited for (its number cannot be reused before). */
   readonly group?: number
+  /** Start times by pid of all that a look has found: a child may clear its environment and outlive its parents. */
+  readonly known?: Map<number, string>
 }
 
 /** A signal for all that is left, and how long to wait for its effect. Without one: only waits. */
@@ -19,13 +21,15 @@ export interface Rung {
   readonly onlyGroup?: boolean
 }
 
-/** What is alive of the run now: group, marker, and the children of those, whose environment may have been cleared. */
-export function findAlive({ marker, group }: Quarry): ProcessEntry[] {
+/** What is alive of the run now: group, marker, what was known before, and the children of those, whose environment may have been cleared. */
+export function findAlive({ marker, group, known }: Quarry): ProcessEntry[] {
   const table = processTable().filter((entry) => entry.pid !== process.pid)
   const found = new Set(withMarker(table, marker))
-  for (const entry of table) if (entry.group === group) found.add(entry)
+  for (const entry of table)
+    if (entry.group === group || known?.get(entry.pid) === entry.started) found.add(entry)
   // A Set can grow while it is walked: children of children are seen too.
   for (const parent of found) for (const entry of table) if (entry.parent === parent.pid) found.add(entry)
+  for (const { pid, started } of found) known?.set(pid, started)
   return [...found]
 }
 

@@ -98,7 +98,8 @@ function linuxEntry(pid: number): ProcessEntry | undefined {
 /** USER_HZ is 100 on every Linux that Node runs on. */
 const clockTickMs = 10
 
-function readProc(pid: number, file: string): string | undefined {
+/** `undefined`: gone, or not ours to read. */
+export function readProc(pid: number, file: string): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1')
   } catch (error) {

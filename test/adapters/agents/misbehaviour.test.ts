@@ -1,4 +1,6 @@
 // Every agent of the kit through the real port: a true ending, a true promise, nothing left alive.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { AgentEnding } from '../../../src/core/event.ts'
 import { agentPath, bench, type Bench, type Worked } from '../../agents/kit.ts'
@@ -108,6 +110,22 @@ describe('any command as agent', () => {
     expect(transcript.toString()).toBe("[a b][$HOME][it's]")
   })
 
+  it.runIf(process.platform === 'linux')(
+    'R4: what it left without a sign whose it is stays alive, and is told',
+    async () => {
+      const tool = 'echo $$ > pid; exec tail -f /dev/null'
+      const command = `env -i setsid sh -c '${tool}' > /dev/null 2>&1 & until [ -s pid ]; do sleep 0.02; done; echo '<promise>COMPLETE</promise>'`
+      const worked = await kit.work('command', { options: { command } })
+      const pid = Number(readFileSync(join(kit.cwd, 'pid'), 'utf8'))
+      process.kill(pid)
+      expect(worked.ended).toMatchObject({ ending: 'finished', promise: complete, survivors: [] })
+      expect(worked.signals).toContainEqual({
+        type: 'warning',
+        message: expect.stringContaining(`end it: kill ${pid}`) as string,
+      })
+    },
+  )
+
   it('R17: its own TMPDIR is gone afterwards', async () => {
     const worked = await kit.command('fills-temp.sh')
     expect(worked.transcript.toString()).toContain('temp=')
@@ -177,6 +195,11 @@ describe('an agent with a protocol', () => {
     const worked = await kit.claude(script)
     expect(worked.ended).toMatchObject({ ending, promise })
     expectNothingLeft(worked)
+  })
+
+  it('R10: the reason of a turn that was cut off is never what the assistant said', async () => {
+    const { ended } = await kit.claude('claude-no-result.mjs')
+    expect(ended.last_words).toMatch(/^it left without the last event of its protocol \(it said before: /)
   })
 
   it('R8: a limit tells when it ends', async () => {

@@ -1,6 +1,6 @@
 // Process groups with real processes: endings, survivors, timeouts (R1-R4, R7, R11, R16).
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -92,6 +92,29 @@ describe('a program that ends by itself', () => {
     const pid = Number(/pid=(\d+)/.exec(output)?.[1])
     expect(pid).toBeGreaterThan(1)
     expect(processIdentity(pid)).toBe('')
+  })
+
+  it.runIf(process.platform === 'linux').each(['2> /dev/null', '> /dev/null', '< /dev/null'])(
+    'R4: an orphan with a cleared environment is found by the stream that it holds (%s), and counted',
+    async (redirection) => {
+      writeFileSync(join(dir, 'tool.sh'), 'echo $$ > pid; exec tail -f /dev/null')
+      const group = await start(
+        `env -i setsid sh tool.sh ${redirection} & until [ -s pid ]; do sleep 0.02; done`,
+      )
+      expect(await group.ended).toEqual({ exitCode: 0, leftBehind: 1, survivors: [] })
+      expect(processIdentity(Number(readFileSync(join(dir, 'pid'), 'utf8')))).toBe('')
+    },
+  )
+
+  it('R4: a child with a cleared environment that was seen once is ended, although its parent died first', async () => {
+    writeFileSync(join(dir, 'tool.sh'), 'echo $$ > pid; exec tail -f /dev/null')
+    const group = await start(
+      'env -i setsid sh tool.sh > /dev/null 2>&1 & until [ -s pid ]; do sleep 0.02; done; echo ready; wait',
+    )
+    await said('ready')
+    group.end('stopped')
+    expect(await group.ended).toMatchObject({ signal: 'SIGINT', survivors: [] })
+    expect(processIdentity(Number(readFileSync(join(dir, 'pid'), 'utf8')))).toBe('')
   })
 })
 
