@@ -1,8 +1,10 @@
 // Carries a difference of two trees into a work tree that may hold other changes: all of it, or nothing.
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import { lstatIfThere, parentOf, removePath } from './files.ts'
+import { lstatIfThere, parentOf } from './files.ts'
 import { named, type Git } from './git.ts'
+import { openAbove, putBackOpened } from './open.ts'
+import { removePath } from './remove.ts'
 import { exempt, scanTree } from './scan.ts'
 import { commitTree, joined } from './tree.ts'
 
@@ -60,10 +62,15 @@ export async function applyTrees(
   const changes = (await differences(git, from, to)).filter(({ path }) => !isExempt(path))
   const index = join(folder, 'apply-index')
   await git.run(['read-tree', to], { index })
+  const opened = openAbove(
+    git.worktree,
+    changes.map(({ path }) => path),
+  )
   for (const { path, isDeleted } of changes) if (isDeleted) await removePath(git.worktree, path)
   const input = joined(changes.filter(({ isDeleted }) => !isDeleted).map(({ path }) => path))
   if (input.length > 0)
     await git.run(['checkout-index', '--force', '--quiet', '-z', '--stdin'], { index, input })
+  putBackOpened(opened)
 }
 
 async function differences(

@@ -8,7 +8,7 @@ import { attemptMoves } from './attempts.ts'
 import { copyIndex, installIndex, realIndex } from './index-file.ts'
 import { stepOf, type Origin, type Pending } from './memory.ts'
 import { storedOrigin, storeOrigin } from './origin.ts'
-import { doubtful, refuseClash, refuseName, refuseState } from './preflight.ts'
+import { doubtful, refuseClash, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
 import { timeName, type Room } from './room.ts'
 import { exempt, scanTree } from './scan.ts'
@@ -21,6 +21,7 @@ export type StartMode = 'start' | 'fresh' | 'resume'
 export async function preflightBranch(room: Room, mode: StartMode): Promise<PreflightReport> {
   const { git, change } = room
   await refuseName(git, change)
+  refuseReadOnly(git)
   const [refs, scan, memory] = await Promise.all([readRefs(git), scanTree(git), room.reread()])
   refuseClash(git, refs, change)
   const branch = `ralph/${change}`

@@ -10,6 +10,7 @@ import { attemptTree, keepAttempt } from './keep.ts'
 import { stepOf } from './memory.ts'
 import { endOperations } from './operations.ts'
 import { moveRefs, readRefs, setHead } from './refs.ts'
+import { tellingReach } from './reach.ts'
 import { restoreSnapshot } from './restore.ts'
 import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room, savedBefore } from './room.ts'
 import { outwaitLocks } from './stale-locks.ts'
@@ -27,7 +28,7 @@ import { commitTree, isAncestor, writeTree } from './tree.ts'
 
 export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
   const room = openRoom(deps)
-  return {
+  return tellingReach(room, {
     preflight: (mode) => preflightBranch(room, mode),
     start: (mode) => startBranch(room, mode),
     ensure: (storyId) => ensure(room, storyId, true),
@@ -36,7 +37,7 @@ export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
     restore: () => restore(room),
     finish: (choice) => finishBranch(room, choice),
     recover: () => recover(room),
-  }
+  })
 }
 
 async function ensure(room: Room, storyId: string, mayRepair: boolean): Promise<{ commit: string }> {

@@ -1,5 +1,5 @@
 // Files of the work tree by git's byte-exact names, and durable writes for ralph's own.
-import { chmod, cp, lstat, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
+import { lstat, mkdir, open, readdir, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { lstatSync, type Dirent, type Stats } from 'node:fs'
 
@@ -49,34 +49,6 @@ async function entriesOf(folder: Buffer): Promise<Dirent<Buffer>[] | undefined> 
   }
 }
 
-/** Removes a file or folder, then the folders above it that became empty, as git does. */
-export async function removePath(worktree: string, path: string): Promise<void> {
-  const bare = path.replace(/\/$/, '')
-  const place = onDisk(worktree, bare)
-  try {
-    await rm(place, { recursive: true, force: true })
-  } catch (error) {
-    // `chmod 000` on a folder must not save it from a revert.
-    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
-    await chmod(place, 0o700)
-    await rm(place, { recursive: true, force: true })
-  }
-  await pruneAbove(worktree, bare)
-}
-
-async function pruneAbove(worktree: string, path: string): Promise<void> {
-  for (let parent = parentOf(path); parent !== ''; parent = parentOf(parent)) {
-    try {
-      await rmdir(onDisk(worktree, parent))
-    } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code
-      if (code === 'ENOENT') continue
-      if (code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOTDIR') return
-      throw error
-    }
-  }
-}
-
 export async function lstatIfThere(
   worktree: string,
   path: string,
@@ -99,20 +71,6 @@ export function lstatNow(worktree: string, path: string): Stats | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined
     throw error
   }
-}
-
-/** Moves a folder out of the work tree; across file systems it is copied first. */
-export async function moveAway(worktree: string, path: string, to: string): Promise<void> {
-  const from = onDisk(worktree, path.replace(/\/$/, ''))
-  await mkdir(dirname(to), { recursive: true })
-  try {
-    await rename(from, to)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
-    await cp(from.toString('utf8'), to, { recursive: true, verbatimSymlinks: true })
-    await rm(from, { recursive: true, force: true })
-  }
-  await pruneAbove(worktree, path.replace(/\/$/, ''))
 }
 
 export function parentOf(path: string): string {

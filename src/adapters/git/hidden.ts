@@ -1,8 +1,9 @@
 // Files that only the agent's own ignore rules hide: they were not there at the checkpoint, so an attempt holds them and a revert takes them away.
 import { readdir } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
-import { lstatIfThere, onDisk } from './files.ts'
+import { onDisk } from './files.ts'
 import type { Git } from './git.ts'
+import { isOpen, openFolder, openToRead, placeOf, statsOf } from './open.ts'
 import type { Room } from './room.ts'
 import { exempt } from './scan.ts'
 import { readSettings } from './settings.ts'
@@ -40,7 +41,7 @@ export function holdsExempt(room: Room, snapshot: Snapshot, folder: string): boo
   return [...snapshot.ignored, ...room.protectedPaths].some((path) => path.startsWith(folder))
 }
 
-/** All files in them, for the attempt; beyond the limit only `left` says that they were there. */
+/** All files in them, for the attempt; of what is beyond the limit or another user's only `left` says that it was there. */
 export async function filesWithin(
   git: Git,
   paths: readonly string[],
@@ -51,9 +52,12 @@ export async function filesWithin(
   let bytes = 0
   const add = async (path: string): Promise<boolean> => {
     if (isExempt(path) || isExempt(`${path}/`)) return true
-    const stat = await lstatIfThere(git.worktree, path.replace(/\/$/, ''))
+    const stat = statsOf(placeOf(git.worktree, path))
     if (stat?.isDirectory() === true) {
-      const names = await readdir(onDisk(git.worktree, path.replace(/\/$/, '')), { encoding: 'buffer' })
+      const place = placeOf(git.worktree, path)
+      openFolder(place, stat)
+      if (!isOpen(place)) return false
+      const names = await readdir(place, { encoding: 'buffer' })
       const folder = path.endsWith('/') ? path : `${path}/`
       for (const name of names) {
         const text = name.toString('latin1')
@@ -62,7 +66,8 @@ export async function filesWithin(
       return true
     }
     if (stat === undefined || !(stat.isFile() || stat.isSymbolicLink())) return true
-    bytes += Number(stat.size)
+    if (stat.isFile() && !openToRead(onDisk(git.worktree, path), stat)) return false
+    bytes += stat.size
     if (bytes > mostBytes || files.length >= mostFiles) return false
     files.push(path)
     return true

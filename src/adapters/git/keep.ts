@@ -6,7 +6,8 @@ import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { copyIndex } from './index-file.ts'
 import { mendRepository } from './mend.ts'
 import { autostashes, endOperations, operationsInProgress } from './operations.ts'
-import { scanUnlocked } from './locked.ts'
+import { openFiles, scanOpened } from './locked.ts'
+import { putBackOpened, type Opened } from './open.ts'
 import { missingObjects } from './pins.ts'
 import { compareRefs, foreignMoves, moveRefs, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
 import type { Room } from './room.ts'
@@ -42,8 +43,9 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
   }
   const stashes = newStashes(git, snapshot, log)
   const halfDone = operationsInProgress(git.gitDir)
-  const { tree: seen, nested, ignored } = await attemptTree(room, snapshot)
+  const { tree: seen, nested, ignored, opened } = await attemptTree(room, snapshot)
   const { tree, left } = await withHidden(room, snapshot, seen, ignored)
+  putBackOpened(opened)
   const headMoved = now.head.commit !== '' && now.head.commit !== snapshot.head.commit
   const descends =
     headMoved &&
@@ -110,7 +112,7 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
     ...nested.map(nestedWarning),
     ...left.map(
       (path) =>
-        `${named(path)} is hidden by the agent's own ignore rules and too large to be kept with the attempt`,
+        `${named(path)} is hidden by the agent's own ignore rules and too large, or closed to ralph, so it is not kept with the attempt`,
     ),
   ]
   return { ref, commit, commits, changed: seen !== snapshot.tree, historyRewritten: isRewritten, warnings }
@@ -120,12 +122,19 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
 export async function attemptTree(
   room: Room,
   snapshot: Snapshot,
-): Promise<{ tree: string; nested: readonly string[]; ignored: readonly string[] }> {
+): Promise<{
+  tree: string
+  nested: readonly string[]
+  ignored: readonly string[]
+  opened: readonly Opened[]
+}> {
   const index = attemptIndex(room)
   await copyIndex(join(room.folder, snapshot.index), index)
-  const scan = await scanUnlocked(room.git, { index })
-  const written = await writeTree(room.git, index, scan, exempt(room.protectedPaths, snapshot.ignored))
-  return { ...written, ignored: scan.ignored }
+  const scan = await scanOpened(room.git, { index })
+  const isExempt = exempt(room.protectedPaths, snapshot.ignored)
+  const opened = openFiles(room.git, scan, isExempt)
+  const written = await writeTree(room.git, index, scan, isExempt)
+  return { ...written, ignored: scan.ignored, opened }
 }
 
 /** For the attempt alone: whether a checkpoint takes them is up to the ignore rules that it takes. */

@@ -1,7 +1,8 @@
-// Makes a repository usable again that an agent has broken: HEAD, and the settings without which git finds no work tree.
+// Makes a repository usable again that an agent has broken: its permissions, HEAD, and the settings without which git finds no work tree.
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { writeDurably } from './files.ts'
+import { openRepository } from './open.ts'
 import { readIfThere } from './repository.ts'
 import { timeName, type Room } from './room.ts'
 import { readSettings } from './settings.ts'
@@ -9,6 +10,7 @@ import { configFile, type Snapshot } from './snapshot.ts'
 
 /** Before any git command after an attempt. Says what it did. */
 export async function mendRepository(room: Room, snapshot: Snapshot): Promise<string[]> {
+  openRepository(room.git)
   return [...(await mendHead(room, snapshot)), ...(await mendConfig(room, snapshot))]
 }
 

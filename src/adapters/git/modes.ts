@@ -1,7 +1,9 @@
-// Permissions that git does not keep: those of private files, and every one where `core.fileMode` is off.
+// Permissions that git does not keep: those of folders and private files, and every one where `core.fileMode` is off.
+import { chmodSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
 import { lstatIfThere, lstatNow, onDisk } from './files.ts'
 import type { Git } from './git.ts'
+import { isOwn, openFolder, placeOf, statsOf } from './open.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** Without `isAll` only of files that differ from what git makes of them. */
@@ -22,6 +24,46 @@ export async function putBackModes(git: Git, { modes }: Snapshot): Promise<void>
       await chmod(onDisk(git.worktree, path), mode)
     }
   }
+}
+
+/** The root's under the empty name; of the others those that differ from it. */
+export function readFolderModes(git: Git, folders: readonly string[]): Record<string, number> {
+  const usual = folderMode(git, '') ?? 0o755
+  const modes: Record<string, number> = { '': usual }
+  for (const folder of folders) {
+    const mode = folderMode(git, folder)
+    if (mode !== undefined && mode !== usual) modes[folder] = mode
+  }
+  return modes
+}
+
+/** Before a revert looks into them. Another user's are left to whoever needs them. */
+export function openFolders(git: Git, folders: readonly string[]): void {
+  for (const folder of ['', ...folders]) {
+    const stats = statsOf(placeOf(git.worktree, folder))
+    if (stats?.isDirectory() === true) openFolder(placeOf(git.worktree, folder), stats)
+  }
+}
+
+export function putBackFolderModes(
+  git: Git,
+  { folder_modes: modes }: Snapshot,
+  folders: readonly string[],
+): void {
+  const usual = modes?.['']
+  if (modes === undefined || usual === undefined) return
+  for (const folder of [...folders, '']) {
+    const place = placeOf(git.worktree, folder)
+    const stats = statsOf(place)
+    const wanted = modes[folder] ?? usual
+    if (stats?.isDirectory() === true && isOwn(stats) && (stats.mode & 0o777) !== wanted)
+      chmodSync(place, (stats.mode & 0o7000) | wanted)
+  }
+}
+
+function folderMode(git: Git, folder: string): number | undefined {
+  const stats = statsOf(placeOf(git.worktree, folder))
+  return stats?.isDirectory() === true ? stats.mode & 0o777 : undefined
 }
 
 function modeOf(git: Git, path: string): number | undefined {

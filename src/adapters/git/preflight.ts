@@ -1,12 +1,11 @@
 // Refuses, before anything is touched, where a loop could lose something of the user's; warns of what it will take along.
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { RalphError } from '../../core/error.ts'
 import { lstatIfThere } from './files.ts'
-import { named, shown, type Git } from './git.ts'
+import { named, shown, type Git, type Repository } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
 import { refuseLocked } from './locked.ts'
 import { operationsInProgress } from './operations.ts'
@@ -26,6 +25,26 @@ export async function refuseName(git: Git, change: string): Promise<void> {
   }
 }
 
+/** Before the locks: without it there is no journal, no checkpoint, nothing to come back to. */
+export function refuseReadOnly({ gitDir, gitCommonDir }: Repository): void {
+  const needed = [gitDir, gitCommonDir, join(gitCommonDir, 'objects'), join(gitCommonDir, 'refs')]
+  const closed = needed.find((folder) => !isWritable(folder))
+  if (closed === undefined) return
+  throw new RalphError('disk', `${closed} cannot be written, so nothing can be saved`, {
+    hint: `Nothing was touched. Give yourself access: chmod -R u+rwX ${gitCommonDir} (or sudo chown -R "$USER" ${gitCommonDir} if it is another user's)`,
+    exitCode: 2,
+  })
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
 export async function refuseState(git: Git, scan: Scan): Promise<void> {
   const halfDone = operationsInProgress(git.gitDir)
   if (halfDone.length > 0 || scan.unmerged.length > 0) {
@@ -33,7 +52,7 @@ export async function refuseState(git: Git, scan: Scan): Promise<void> {
       halfDone.length > 0 ? `a ${halfDone.join(' and a ')} is in progress` : 'there are unmerged files'
     throw refusal(`${what} in ${git.worktree}`, 'Finish it or abort it first (`git status` says how).')
   }
-  refuseLocked(git, scan)
+  await refuseLocked(git, scan)
   await refuseFlaggedEdits(git)
 }
 
@@ -123,7 +142,7 @@ async function refuseFlaggedEdits(git: Git): Promise<void> {
   const flagged = entries.filter((entry) => /^[Sa-z]/.test(entry)).map(pathOf)
   if (flagged.length === 0) return
   // A copy of the index without the flags tells whether the files behind them were edited.
-  const index = join(tmpdir(), `ralph-flags-${randomUUID()}`)
+  const index = join(git.gitDir, `ralph-flags-${randomUUID()}`)
   try {
     await copyIndex(realIndex(git), index)
     const input = joined(flagged)

@@ -3,6 +3,7 @@ import { appendFile, mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { exec, type ExecResult } from '../process/exec.ts'
+import { startHint } from '../process/fault.ts'
 import { gitEnvironment, type GitSettings, type Repository } from './git.ts'
 
 export async function findRepository(cwd: string, settings: GitSettings): Promise<Repository> {
@@ -16,7 +17,10 @@ export async function findRepository(cwd: string, settings: GitSettings): Promis
   const result = await ask(...places)
   if (result.spawnError !== undefined) {
     throw new RalphError('git_failed', `git could not be started in ${cwd}: ${result.spawnError.message}`, {
-      hint: 'Install git 2.38 or newer, or put it on PATH; `ralph doctor` checks it.',
+      hint: startHint(
+        result.spawnError,
+        'Install git 2.38 or newer, or put it on PATH; `ralph doctor` checks it.',
+      ),
       exitCode: 2,
       cause: result.spawnError,
     })
@@ -40,8 +44,20 @@ export async function findRepository(cwd: string, settings: GitSettings): Promis
       },
     )
   }
+  refuseUnasked(cwd, result.stderr)
   throw new RalphError('not_a_repository', `${cwd} is not in a git repository: ${result.stderr.trim()}`, {
     hint: 'Go to your project, or make it a repository with `git init`.',
+    exitCode: 2,
+  })
+}
+
+/** There is one, but git itself does not want to work in it: its reason and its remedy. */
+function refuseUnasked(cwd: string, said: string): void {
+  const why = /^fatal: (detected dubious ownership in repository .*)$/m.exec(said)?.[1]
+  if (why === undefined) return
+  const exception = /^\s*(git config --global --add safe\.directory .+)$/m.exec(said)?.[1]
+  throw new RalphError('repository_state', `git refuses the repository of ${cwd}: ${why}`, {
+    hint: `It belongs to another user. Nothing was touched. If you trust it, type: ${exception ?? 'git config --global --add safe.directory DIR'}`,
     exitCode: 2,
   })
 }

@@ -3,15 +3,25 @@ import { existsSync } from 'node:fs'
 import { mkdir, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import { lstatIfThere, moveAway, onDisk, removePath, writeDurably } from './files.ts'
+import { lstatIfThere, onDisk, writeDurably } from './files.ts'
 import { named, shown } from './git.ts'
 import { hiddenByAgent, holdsExempt } from './hidden.ts'
-import { scanUnlocked } from './locked.ts'
-import { putBackModes } from './modes.ts'
+import { scanOpened } from './locked.ts'
+import { openFolders, putBackFolderModes, putBackModes } from './modes.ts'
+import { openAbove } from './open.ts'
+import { moveAway, removePath } from './remove.ts'
 import { readIfThere } from './repository.ts'
 import { timeName, type Room } from './room.ts'
 import { exempt, scanEmptyFolders } from './scan.ts'
-import { attributesFile, excludeFile, nestedRepositories, type Snapshot } from './snapshot.ts'
+import {
+  attributesFile,
+  bareNames,
+  excludeFile,
+  nestedRepositories,
+  treeFolders,
+  type Snapshot,
+  type TreeFolder,
+} from './snapshot.ts'
 import { joined } from './tree.ts'
 
 /** Idempotent. Each round may bring to light what an edited .gitignore hid in the round before. */
@@ -21,12 +31,15 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
   const isExempt = exempt(room.protectedPaths, snapshot.ignored)
   await putBackInfo(excludeFile(git), snapshot.exclude)
   await putBackInfo(attributesFile(git), snapshot.attributes)
+  const folders = await treeFolders(git, snapshot.tree)
+  const names = [...folders.map(({ path }) => path), ...bareNames(snapshot.empty)]
+  openFolders(git, names)
   // Before git looks: a repository that goes away under it makes it fail.
-  await removeNested(room, snapshot)
+  await removeNested(room, snapshot, folders)
   let left: string[] = []
   for (let round = 0; round < 5; round += 1) {
     const [scan, empty] = await Promise.all([
-      scanUnlocked(git, { index }),
+      scanOpened(git, { index }),
       round > 0 ? scanEmptyFolders(git, index) : [],
     ])
     // Once the checkpoint's own rules are back in place, git says exactly what the agent's rules still hide.
@@ -38,7 +51,11 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
     const wrong = [...scan.changed, ...scan.deleted].filter((path) => !isExempt(path))
     left = [...extra, ...wrong]
     if (round > 0) await settleEmptyFolders(room, snapshot, empty)
-    if (left.length === 0 && round > 0) return await putBackModes(git, snapshot)
+    if (left.length === 0 && round > 0) {
+      await putBackModes(git, snapshot)
+      putBackFolderModes(git, snapshot, names)
+      return
+    }
     for (const path of extra) {
       if (path.endsWith('/') && existsSync(onDisk(git.worktree, `${path}.git`)))
         await moveAway(
@@ -49,6 +66,7 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
       else await removePath(git.worktree, path)
     }
     if (wrong.length > 0) {
+      openAbove(git.worktree, wrong)
       await git.run(['checkout-index', '--force', '--index', '--quiet', '-z', '--stdin'], {
         index,
         input: joined(wrong),
@@ -72,10 +90,10 @@ async function putBackInfo(file: string, before: string | null | undefined): Pro
   else await writeDurably(file, Buffer.from(before, 'latin1'))
 }
 
-async function removeNested(room: Room, snapshot: Snapshot): Promise<void> {
+async function removeNested(room: Room, snapshot: Snapshot, folders: readonly TreeFolder[]): Promise<void> {
   const { worktree } = room.git
   const known = new Set(snapshot.nested)
-  for (const folder of await nestedRepositories(room.git, snapshot.tree)) {
+  for (const folder of nestedRepositories(room.git, folders)) {
     if (known.has(folder)) continue
     const to = join(room.folder, 'nested', timeName(room), leaf(folder))
     if (folder.endsWith('/')) {
@@ -93,6 +111,7 @@ async function settleEmptyFolders(room: Room, snapshot: Snapshot, now: readonly 
   for (const folder of extra.sort().reverse()) await removeEmpty(room, folder, before)
   for (const folder of snapshot.empty) {
     if ((await lstatIfThere(room.git.worktree, folder.slice(0, -1))) === undefined) {
+      openAbove(room.git.worktree, [folder])
       await mkdir(onDisk(room.git.worktree, folder), { recursive: true })
     }
   }
@@ -100,6 +119,7 @@ async function settleEmptyFolders(room: Room, snapshot: Snapshot, now: readonly 
 
 /** Upwards as far as folders are empty and were not there before. */
 async function removeEmpty(room: Room, folder: string, before: ReadonlySet<string>): Promise<void> {
+  openAbove(room.git.worktree, [folder])
   for (let path = folder; path !== '' && !before.has(path); path = path.replace(/[^/]*\/$/, '')) {
     try {
       await rmdir(onDisk(room.git.worktree, path.slice(0, -1)))

@@ -13,8 +13,8 @@ export interface Scan {
   /** Paths whose index entry differs from HEAD. */
   readonly staged: readonly string[]
   readonly unmerged: readonly string[]
-  /** Folders that git could not look into. */
-  readonly locked: readonly string[]
+  /** There was something that git could not look at. */
+  readonly isBlind: boolean
 }
 
 export async function scanTree(git: Git, options: { index?: string; ignored?: boolean } = {}): Promise<Scan> {
@@ -25,7 +25,7 @@ export async function scanTree(git: Git, options: { index?: string; ignored?: bo
   })
   const records = out.split('\0').filter((record) => record !== '')
   const scan = { changed: [], deleted: [], untracked: [], ignored: [], staged: [], unmerged: [] } as Record<
-    Exclude<keyof Scan, 'locked'>,
+    Exclude<keyof Scan, 'isBlind'>,
     string[]
   >
   for (const record of records) {
@@ -40,8 +40,7 @@ export async function scanTree(git: Git, options: { index?: string; ignored?: bo
       if (state[0] !== ' ') scan.staged.push(path)
     }
   }
-  const locked = [...said.matchAll(/could not open directory '(.+)': Permission denied/g)]
-  return { ...scan, locked: locked.map(([, folder = '']) => Buffer.from(folder).toString('latin1')) }
+  return { ...scan, isBlind: said.includes('Permission denied') }
 }
 
 /** Folders that hold nothing: git knows none of them, so a revert has to. The index must not name files that are gone. */

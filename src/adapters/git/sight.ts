@@ -16,7 +16,7 @@ export async function look(room: Room, index?: string): Promise<Sight> {
     scanEmptyFolders(room.git),
     readSettings(room.git),
   ])
-  refuseLocked(room.git, scan)
+  await refuseLocked(room.git, scan)
   return { refs, stashLog, scan, empty, settings }
 }
 

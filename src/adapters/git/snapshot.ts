@@ -3,10 +3,10 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
-import { lstatIfThere, writeDurably } from './files.ts'
+import { lstatNow, writeDurably } from './files.ts'
 import type { Git } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
-import { readModes } from './modes.ts'
+import { readFolderModes, readModes } from './modes.ts'
 import { pinTips } from './pins.ts'
 import type { Head, Refs } from './refs.ts'
 import { readIfThere } from './repository.ts'
@@ -43,6 +43,8 @@ const snapshotSchema = z.object({
   pins: z.array(z.string()).default([]),
   /** Permission bits that git would not bring back. */
   modes: z.record(z.string(), z.number()).default({}),
+  /** Of the folders of `tree` and the empty ones; see `readFolderModes`. */
+  folder_modes: z.record(z.string(), z.number()).optional(),
 })
 export type Snapshot = z.infer<typeof snapshotSchema>
 
@@ -72,7 +74,10 @@ export async function saveSnapshot(
   const keptOut = sight.scan.untracked.filter((path) => path.endsWith('/') || wasKeptOut(path))
   const files = [excludeFile, attributesFile, configFile].map((file) => readIfThere(file(room.git)))
   const [exclude, attributes, config] = (await Promise.all(files)).map((bytes) => bytes?.toString('latin1'))
-  const pins = await pinTips(room, sight.refs.all, sight.stashLog, what.earlier?.pins ?? [])
+  const [pins, folders] = await Promise.all([
+    pinTips(room, sight.refs.all, sight.stashLog, what.earlier?.pins ?? []),
+    treeFolders(room.git, what.tree),
+  ])
   const snapshot: Snapshot = {
     commit: what.commit,
     tree: what.tree,
@@ -90,8 +95,8 @@ export async function saveSnapshot(
     empty: [...sight.empty],
     pins,
     modes: await modesFor(room, sight, what),
-    nested:
-      what.earlier?.tree === what.tree ? what.earlier.nested : await nestedRepositories(room.git, what.tree),
+    folder_modes: readFolderModes(room.git, [...folders.map(({ path }) => path), ...bareNames(sight.empty)]),
+    nested: what.earlier?.tree === what.tree ? what.earlier.nested : nestedRepositories(room.git, folders),
   }
   await writeDurably(join(room.folder, 'snapshot.json'), JSON.stringify(snapshot))
   const used = new Set([snapshot.index, snapshot.own_index])
@@ -116,9 +121,16 @@ export async function advanceSnapshot(room: Room, head: Head, tree: string, refs
   const earlier = await mustSnapshot(room)
   const index = `index-${head.commit}`
   const all = { ...refs.all, [head.ref]: head.commit }
-  const changed = await changedPaths(room.git, earlier.tree, tree)
+  const [changed, folders] = await Promise.all([
+    changedPaths(room.git, earlier.tree, tree),
+    treeFolders(room.git, tree),
+  ])
   const modes = readModes(room.git, [...Object.keys(earlier.modes), ...changed], false)
-  const surroundings = { index, own_index: '', refs: all, modes }
+  const folder_modes = readFolderModes(room.git, [
+    ...folders.map(({ path }) => path),
+    ...bareNames(earlier.empty),
+  ])
+  const surroundings = { index, own_index: '', refs: all, modes, folder_modes }
   const snapshot: Snapshot = { ...earlier, commit: head.commit, tree, head, ...surroundings }
   await writeDurably(join(room.folder, 'snapshot.json'), JSON.stringify(snapshot))
 }
@@ -160,14 +172,27 @@ export function configFile(git: Git): string {
   return join(git.gitCommonDir, 'config')
 }
 
-/** `git status` is blind to a `.git` in a folder that has tracked files, and to files in an empty submodule (`sub/`). */
-export async function nestedRepositories(git: Git, tree: string): Promise<string[]> {
+export interface TreeFolder {
+  readonly path: string
+  readonly isSubmodule: boolean
+}
+
+/** The folders of a tree, the outer before the inner. */
+export async function treeFolders(git: Git, tree: string): Promise<TreeFolder[]> {
   const entries = await git.list(['ls-tree', '-r', '-d', '-z', '--full-tree', tree])
-  const found: string[] = []
-  for (const entry of entries) {
-    const path = entry.slice(entry.indexOf('\t') + 1)
-    const isThere = (await lstatIfThere(git.worktree, `${path}/.git`)) !== undefined
-    if (isThere) found.push(entry.startsWith('160000') ? `${path}/` : path)
-  }
-  return found
+  return entries.map((entry) => ({
+    path: entry.slice(entry.indexOf('\t') + 1),
+    isSubmodule: entry.startsWith('160000'),
+  }))
+}
+
+/** `git status` is blind to a `.git` in a folder that has tracked files, and to files in an empty submodule (`sub/`). */
+export function nestedRepositories(git: Git, folders: readonly TreeFolder[]): string[] {
+  const found = folders.filter(({ path }) => lstatNow(git.worktree, `${path}/.git`) !== undefined)
+  return found.map(({ path, isSubmodule }) => (isSubmodule ? `${path}/` : path))
+}
+
+/** Without the slash at their end. */
+export function bareNames(folders: readonly string[]): string[] {
+  return folders.map((folder) => folder.replace(/\/$/, ''))
 }

@@ -60,7 +60,7 @@ export async function storeEntry(room: Room, state: FullState, name: string): Pr
   if (untracked.length > 0) {
     const fresh = join(room.folder, 'untracked-index')
     await git.run(['read-tree', '--empty'], { index: fresh })
-    const nothing = { changed: [], deleted: [], ignored: [], staged: [], unmerged: [], locked: [] }
+    const nothing = { changed: [], deleted: [], ignored: [], staged: [], unmerged: [], isBlind: false }
     const written = await writeTree(git, fresh, { ...nothing, untracked }, state.isExempt)
     parents.push(await commitTree(git, written.tree, [], `untracked files of ${name}`))
   }

@@ -12,8 +12,9 @@ import { installIndex } from './index-file.ts'
 import { attemptTree, keepAttempt } from './keep.ts'
 import { stepOf, type Pending } from './memory.ts'
 import { unpin } from './pins.ts'
-import { doubtful, refuseName, refuseState } from './preflight.ts'
+import { doubtful, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
 import { moveRefs, readRefs } from './refs.ts'
+import { tellingReach } from './reach.ts'
 import { restoreSnapshot } from './restore.ts'
 import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room, savedBefore } from './room.ts'
 import { scanTree } from './scan.ts'
@@ -24,7 +25,7 @@ import { changedPaths, commitTree } from './tree.ts'
 
 export function stashCheckpoints(deps: CheckpointDeps): Checkpoints {
   const room = openRoom(deps)
-  return {
+  return tellingReach(room, {
     preflight: (mode) => preflight(room, mode),
     start: (mode) => start(room, mode),
     ensure: (storyId) => ensure(room, storyId),
@@ -33,12 +34,13 @@ export function stashCheckpoints(deps: CheckpointDeps): Checkpoints {
     restore: () => restore(room),
     finish: (choice) => finish(room, choice),
     recover: () => recover(room),
-  }
+  })
 }
 
 async function preflight(room: Room, mode: StartMode): Promise<PreflightReport> {
   const { git, change } = room
   await refuseName(git, change)
+  refuseReadOnly(git)
   const [refs, scan, memory] = await Promise.all([readRefs(git), scanTree(git), room.reread()])
   const branch = refs.head.ref === '' ? refs.head.commit : refs.head.ref.replace('refs/heads/', '')
   const report = { worktree: git.worktree, originalBranch: branch, branch }

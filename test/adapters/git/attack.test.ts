@@ -1,10 +1,9 @@
 // Agents that destroy on purpose or by mishap what git alone would give up: pruned objects, broken repositories, hidden files.
 import { afterEach, describe, expect, it } from 'vitest'
-import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildSync } from 'esbuild'
-import { filesOf, makeWorld, picture, type Strategy, type World } from './world.ts'
+import { makeWorld, picture, type Strategy, type World } from './world.ts'
 
 const worlds: World[] = []
 const world = (): World => {
@@ -15,22 +14,6 @@ const world = (): World => {
 afterEach(() => {
   for (const made of worlds.splice(0)) made.end()
 })
-
-/** Operations as a plain user: root may read everything. */
-function plainUser(w: World, strategy: Strategy): (operation: string) => string {
-  const driver = join(w.root, 'driver.mjs')
-  const entryPoints = [join(import.meta.dirname, 'kill-driver.ts')]
-  buildSync({ entryPoints, outfile: driver, bundle: true, platform: 'node', format: 'esm' })
-  const journal = join(w.root, 'journal')
-  writeFileSync(journal, '')
-  const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
-  if ('uid' in user) execFileSync('chown', ['-R', '65534:65534', w.root])
-  return (operation) => {
-    const args = [driver, w.dir, journal, strategy, operation]
-    const env = { ...w.env, RALPH_KILL_DRIVER: '1' }
-    return spawnSync(process.execPath, args, { env, encoding: 'utf8', ...user }).stderr
-  }
-}
 
 function prune(w: World): void {
   w.git('reflog', 'expire', '--expire=now', '--expire-unreachable=now', '--all')
@@ -238,39 +221,7 @@ describe.each<Strategy>(['branch', 'stash'])('what git does not keep of a file (
   })
 })
 
-describe.each<Strategy>(['branch', 'stash'])('what cannot be read (%s)', (strategy) => {
-  it.each(['folder', 'file'])('G14: an unreadable %s of the user is refused, nothing is touched', (kind) => {
-    const w = world()
-    w.write('locked/file', 'x')
-    const locked = join(w.dir, kind === 'folder' ? 'locked' : 'locked/file')
-    const run = plainUser(w, strategy)
-    chmodSync(locked, 0)
-    for (const operation of ['preflight', 'start']) {
-      const said = run(operation)
-      expect(said).toContain('what cannot be read cannot be saved: locked/')
-      expect(said).toContain('exitCode: 2')
-    }
-    expect(statSync(locked).mode & 0o777).toBe(0)
-  })
-
-  it('G2: what the agent locked is opened, kept and reverted', () => {
-    const w = world()
-    const run = plainUser(w, strategy)
-    const before = filesOf(w.dir)
-    expect(run('start') + run('ensure')).toBe('')
-    w.write('new/deep/file', 'n')
-    w.write('new/other', 'o')
-    if (process.getuid?.() === 0) execFileSync('chown', ['-R', '65534:65534', join(w.dir, 'new')])
-    for (const name of ['a.txt', 'run.sh', 'src', 'new/other', 'new/deep', 'new'])
-      chmodSync(join(w.dir, name), 0)
-    expect(run('keep')).toBe('')
-    expect(
-      w.git('-c', 'safe.directory=*', 'ls-tree', '-r', '--name-only', 'refs/ralph/demo/attempts/1'),
-    ).toMatch(/new\/deep\/file\nnew\/other\nrun\.sh\nsrc\/b\.txt/)
-    expect(run('restore')).toBe('')
-    expect(filesOf(w.dir)).toEqual(before)
-  })
-
+describe.each<Strategy>(['branch', 'stash'])('what is no file any more (%s)', (strategy) => {
   it('G2: a tracked file that the agent turned into a pipe is a file again', async () => {
     const w = world()
     const checkpoints = w.checkpoints(strategy)

@@ -94,7 +94,11 @@ export function makeWorld(
         clock: { now: () => Date.UTC(2026, 0, 1) + (ticks += 1) * 1000 },
         ...more,
       }),
-    end: () => rmSync(root, { recursive: true, force: true }),
+    end: () => {
+      // What a test has locked keeps only a plain user out.
+      if (process.getuid?.() !== 0) execFileSync('chmod', ['-R', 'u+rwX', root])
+      rmSync(root, { recursive: true, force: true })
+    },
   }
   if (options.copyOf !== undefined) {
     execFileSync('cp', ['-a', `${options.copyOf}/.`, dir])

@@ -1,0 +1,115 @@
+// What belongs to another user, or refuses its owner, is told as such: where it is, what helps, and what is safe meanwhile.
+import { accessSync, constants, lstatSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { RalphError } from '../../core/error.ts'
+import type { Checkpoints } from '../../ports.ts'
+import { named } from './git.ts'
+import type { Room } from './room.ts'
+
+/** The same checkpoints; a refusal of the file system comes out of them as an error with its remedy. */
+export function tellingReach(room: Room, checkpoints: Checkpoints): Checkpoints {
+  const told = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work()
+    } catch (error) {
+      const path = refusedPath(room, error)
+      throw path === undefined ? error : await outOfReach(room, path, error)
+    }
+  }
+  return {
+    preflight: (mode) => told(() => checkpoints.preflight(mode)),
+    start: (mode) => told(() => checkpoints.start(mode)),
+    ensure: (storyId) => told(() => checkpoints.ensure(storyId)),
+    keep: (n) => told(() => checkpoints.keep(n)),
+    save: (storyId, message) => told(() => checkpoints.save(storyId, message)),
+    restore: () => told(() => checkpoints.restore()),
+    finish: (choice) => told(() => checkpoints.finish(choice)),
+    recover: () => told(() => checkpoints.recover()),
+  }
+}
+
+function refusedPath({ git }: Room, error: unknown): string | undefined {
+  if (error instanceof RalphError) {
+    const isGit = error.code === 'git_failed' || error.code === 'checkpoint_failed'
+    if (!isGit || !/Permission denied|Operation not permitted|insufficient permission/.test(error.message))
+      return undefined
+    const quoted = /'([^'\n]+)': (?:Permission|Operation)|open\("([^"\n]+)"\)/.exec(error.message)
+    const path = quoted?.[1] ?? quoted?.[2]
+    return path === undefined ? git.gitDir : path.startsWith('/') ? path : `${git.worktree}/${path}`
+  }
+  const { code, path } = error as NodeJS.ErrnoException
+  return code === 'EACCES' || code === 'EPERM' ? path : undefined
+}
+
+async function outOfReach(room: Room, path: string, cause: unknown): Promise<RalphError> {
+  const { place, owner } = culprit(path, [room.git.worktree, room.git.gitCommonDir])
+  const shellName = /^[\w@%+=:,./-]+$/.test(place) ? place : `'${place.replaceAll("'", String.raw`'\''`)}'`
+  const isGit = `${place}/`.startsWith(`${room.git.gitCommonDir}/`)
+  const remedy =
+    owner === undefined
+      ? `Give yourself access: chmod -R u+rwX ${shellName}`
+      : isGit
+        ? `Make it yours: sudo chown -R "$USER" ${shellName}`
+        : `Make it yours (sudo chown -R "$USER" ${shellName}) or remove it (sudo rm -rf ${shellName})`
+  const what = owner === undefined ? 'refuses access' : `belongs to another user (${owner})`
+  return new RalphError('checkpoint_failed', `${named(latin1(place))} ${what}, and ralph has to get at it`, {
+    hint: `${remedy}, then: ralph resume ${room.change}. ${await safety(room)}`,
+    exitCode: 1,
+    cause,
+  })
+}
+
+/** Asked of the repository now: an attempt that is not in it is not said to be. */
+async function safety(room: Room): Promise<string> {
+  const { openAttempt, isKept, checkpoint } = await room.reread()
+  if (checkpoint === undefined) return 'Your files are as they were.'
+  const base = `The last checkpoint is ${room.refs}/checkpoint`
+  if (openAttempt === undefined) return `${base}.`
+  const ref = `${room.refs}/attempts/${openAttempt}`
+  const asked = await room.git
+    .run(['rev-parse', '--verify', '--quiet', `${ref}^{commit}`], { accept: [1] })
+    .catch(() => undefined)
+  return isKept === true && asked?.code === 0
+    ? `Nothing is lost: what attempt ${openAttempt} did is in git as ${ref}. ${base}.`
+    : `What attempt ${openAttempt} did is in the work tree only, not in git: nothing was reverted. ${base}.`
+}
+
+/** The outermost part of the path, within these places, that is another user's; else the innermost that refuses. */
+function culprit(
+  path: string,
+  places: readonly string[],
+): { readonly place: string; readonly owner?: string } {
+  const own = process.geteuid?.()
+  let refusing: string | undefined
+  let foreign: { place: string; owner: string } | undefined
+  for (let place = path; places.some((each) => `${place}/`.startsWith(`${each}/`)); place = dirname(place)) {
+    const uid = ownerOf(place)
+    if (uid !== undefined && uid !== own) foreign = { place, owner: uid === 0 ? 'root' : `user ${uid}` }
+    if (uid !== undefined && !isUsable(place)) refusing ??= place
+  }
+  return foreign ?? { place: refusing ?? path }
+}
+
+function ownerOf(place: string): number | undefined {
+  try {
+    return lstatSync(place).uid
+  } catch {
+    return undefined
+  }
+}
+
+function isUsable(place: string): boolean {
+  try {
+    accessSync(
+      place,
+      lstatSync(place).isDirectory() ? constants.R_OK | constants.W_OK | constants.X_OK : constants.R_OK,
+    )
+    return true
+  } catch {
+    return false
+  }
+}
+
+function latin1(path: string): string {
+  return Buffer.from(path).toString('latin1')
+}

@@ -1,0 +1,50 @@
+// Takes files and folders out of the work tree, whatever permissions their owner gave them.
+import { cp, mkdir, rename, rm, rmdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { onDisk, parentOf } from './files.ts'
+import { openAbove, openWithin } from './open.ts'
+
+/** Removes a file or folder, then the folders above it that became empty, as git does. */
+export async function removePath(worktree: string, path: string): Promise<void> {
+  const bare = path.replace(/\/$/, '')
+  const place = onDisk(worktree, bare)
+  openAbove(worktree, [bare])
+  try {
+    await rm(place, { recursive: true, force: true })
+  } catch (error) {
+    // A folder's own permissions must not save it from a revert.
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
+    openWithin(place)
+    await rm(place, { recursive: true, force: true })
+  }
+  await pruneAbove(worktree, bare)
+}
+
+async function pruneAbove(worktree: string, path: string): Promise<void> {
+  for (let parent = parentOf(path); parent !== ''; parent = parentOf(parent)) {
+    try {
+      await rmdir(onDisk(worktree, parent))
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code
+      if (code === 'ENOENT') continue
+      if (code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOTDIR') return
+      throw error
+    }
+  }
+}
+
+/** Moves a folder out of the work tree; across file systems it is copied first. */
+export async function moveAway(worktree: string, path: string, to: string): Promise<void> {
+  const from = onDisk(worktree, path.replace(/\/$/, ''))
+  await mkdir(dirname(to), { recursive: true })
+  openAbove(worktree, [path])
+  openWithin(from)
+  try {
+    await rename(from, to)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
+    await cp(from.toString('utf8'), to, { recursive: true, verbatimSymlinks: true })
+    await rm(from, { recursive: true, force: true })
+  }
+  await pruneAbove(worktree, path.replace(/\/$/, ''))
+}

@@ -1,0 +1,41 @@
+// Checkpoint operations as a plain user, each in a process of its own: root may read and write everything.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { appendFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildSync } from 'esbuild'
+import type { Killable } from './kill-driver.ts'
+import type { Strategy, World } from './world.ts'
+
+/** Who is not root already is the plain user; else it is this one. */
+const nobody = 65_534
+export const isRoot = process.getuid?.() === 0
+
+export interface PlainUser {
+  /** What it said on stderr: nothing, when it went well. */
+  run(operation: Killable): string
+  /** A shell of the same user in the work tree: the agent. */
+  sh(script: string): void
+}
+
+export function plainUser(w: World, strategy: Strategy): PlainUser {
+  const driver = join(w.root, 'driver.mjs')
+  const entryPoints = [join(import.meta.dirname, 'kill-driver.ts')]
+  buildSync({ entryPoints, outfile: driver, bundle: true, platform: 'node', format: 'esm' })
+  const journal = join(w.root, 'journal')
+  writeFileSync(journal, '')
+  const user = isRoot ? { uid: nobody, gid: nobody } : {}
+  if (isRoot) execFileSync('chown', ['-R', `${nobody}:${nobody}`, w.root])
+  return {
+    run: (operation) => {
+      const args = [driver, w.dir, journal, strategy, operation]
+      const env = { ...w.env, RALPH_KILL_DRIVER: '1' }
+      const said = spawnSync(process.execPath, args, { env, encoding: 'utf8', ...user }).stderr
+      // As the engine does, once the checkpoint is sure.
+      if (operation === 'ensure') appendFileSync(journal, '{"type":"iteration.started","n":1}\n')
+      return said
+    },
+    sh: (script) => {
+      execFileSync('sh', ['-ec', script], { cwd: w.dir, env: w.env, ...user })
+    },
+  }
+}
