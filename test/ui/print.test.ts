@@ -46,6 +46,22 @@ describe('plain lines', () => {
     expect(err).toBe('warning: wt-usage failed, using an estimate\n')
   })
 
+  it('the next command after exit 6 fits what was in the way', () => {
+    const next = (stop_reason: 'limit' | 'auth' | 'missing' | 'model'): string =>
+      plain([event(started), event({ ...complete, status: 'stopped', exit_code: 6, stop_reason })]).out
+    expect(next('limit')).toContain('ralph resume add-login  once the limit is over')
+    expect(next('auth')).toContain('ralph resume add-login  once its login or its bill is settled')
+    expect(next('missing')).toContain(
+      'ralph resume add-login  once the agent is installed; or with --agent NAME',
+    )
+    expect(next('model')).toContain('ralph resume add-login --model NAME  with a model that the agent knows')
+  })
+
+  it('a stop during a wait or a gate does not speak of an agent', () => {
+    const { out } = plain([event({ type: 'stop.requested', signal: 'SIGTERM' })])
+    expect(out).toContain('stopping (SIGTERM): whatever runs is being ended; once more forces')
+  })
+
   it('R12: the banner says who pays where that is known, and nothing where it is not', () => {
     const banner = (bill: string): string => plain([event({ ...started, billing: { claude: bill } })]).out
     expect(banner('subscription login')).toContain('agent claude (subscription login), 1 gate')

@@ -3,13 +3,14 @@ import type { AgentEnding } from '../../core/event.ts'
 import { shell } from './command.ts'
 import { endingOfError, endingOfStatus, isUnpaid } from './failure.ts'
 import { at, countAt, listAt, parseJson, shortInput, textAt } from './json.ts'
+import { providerKeys } from './keys.ts'
 import type { AgentFact, AgentKind, AgentRun, Listener } from './kind.ts'
 import { resetTime } from './reset-time.ts'
 
 export const acp: AgentKind = {
   speaks: 'lines',
   keepsInput: true,
-  keys: [],
+  keys: providerKeys,
   launch: ({ command, passThrough }) => ({
     ...shell(command ?? '', passThrough),
     env: {},

@@ -116,7 +116,7 @@ function result(event: unknown, nowMs: number): readonly AgentFact[] {
     facts.push({
       type: 'failed',
       ending,
-      message: message || textAt(event, 'subtype'),
+      message: (ending === 'crash' && complaint(event)) || message || textAt(event, 'subtype'),
       ...(ending === 'limit' && resetsAtMs !== undefined && { resetsAtMs }),
     })
     return facts
@@ -126,6 +126,13 @@ function result(event: unknown, nowMs: number): readonly AgentFact[] {
   if (listAt(event, 'permission_denials').length > 0)
     facts.push({ type: 'halted', ending: 'refused_permission' })
   return [...facts, { type: 'turn_over' }]
+}
+
+/** `error_max_turns` and its kin: what the assistant said last is no reason. */
+function complaint(event: unknown): string {
+  const subtype = textAt(event, 'subtype')
+  const errors = listAt(event, 'errors').filter((error) => typeof error === 'string')
+  return subtype === 'success' ? '' : [subtype, ...errors].join(': ')
 }
 
 /** A promise that the result alone has. Other words there are of no weight: they would hide why a turn halted. */

@@ -1,19 +1,12 @@
 // Any program as agent: run by `sh -c`, prompt on stdin, its stdout is what the assistant says.
 import { constants } from 'node:os'
 import type { GroupEnd } from '../process/group.ts'
+import { providerKeys } from './keys.ts'
 import type { AgentKind } from './kind.ts'
 
 export const command: AgentKind = {
   speaks: 'text',
-  // What it calls is not known: none of the known keys may pay.
-  keys: [
-    'ANTHROPIC_API_KEY',
-    'ANTHROPIC_AUTH_TOKEN',
-    'OPENAI_API_KEY',
-    'CODEX_API_KEY',
-    'GEMINI_API_KEY',
-    'GOOGLE_API_KEY',
-  ],
+  keys: providerKeys,
   launch: ({ prompt, command: program, passThrough }) => ({
     ...shell(program ?? '', passThrough),
     env: {},

@@ -1,13 +1,14 @@
 // OpenCode: `opencode run --format json`. It has no event for the end of a turn: the step that stops is it.
 import { endingOfError, endingOfStatus, isUnpaid } from './failure.ts'
 import { at, countAt, parseJson, shortInput, textAt } from './json.ts'
+import { providerKeys } from './keys.ts'
 import type { AgentFact, AgentKind } from './kind.ts'
 import { resetTime } from './reset-time.ts'
 
 export const opencode: AgentKind = {
   program: 'opencode',
   speaks: 'lines',
-  keys: ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'GEMINI_API_KEY', 'OPENROUTER_API_KEY'],
+  keys: providerKeys,
   launch: ({ prompt, model, passThrough }) => ({
     file: 'opencode',
     args: [

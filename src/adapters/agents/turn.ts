@@ -122,6 +122,8 @@ export function startTurn(
       const { ending, hasVerdict } = conclude(end, stderr)
       const promise = hasVerdict ? scanner.end() : ({ kind: 'none' } as const)
       const isWaiting = ending === 'limit' || ending === 'overloaded' || ending === 'offline'
+      const isCutOff = kind.speaks === 'lines' && ending === 'crash'
+      const complaint = stderr.trim() || (isCutOff ? 'it left without the last event of its protocol' : '')
       const unpaid = ending === 'auth' && isUnpaid(failed?.message ?? stderr)
       return {
         ending: ending === 'finished' && promise.kind === 'none' ? (halted ?? ending) : ending,
@@ -129,7 +131,7 @@ export function startTurn(
         ...(end.exitCode !== undefined && { exit_code: end.exitCode }),
         ...(end.signal !== undefined && { signal: end.signal }),
         ...(sessionId !== undefined && { session_id: sessionId }),
-        last_words: failed?.message ?? wordsOf(ending, lastWords, stderr),
+        last_words: failed?.message ?? wordsOf(ending, lastWords, complaint),
         ...(isWaiting && resetsAtMs !== undefined && { resets_at_ms: resetsAtMs }),
         ...(usage !== undefined && { usage }),
         ...(model !== undefined && { model }),
@@ -143,8 +145,8 @@ export function startTurn(
 const lastWordsLimit = 2000
 
 /** What a crash said about itself is on stderr; what the assistant said last is only its context. */
-function wordsOf(ending: AgentEnding, said: string, stderr: string): string {
-  const complaint = stderr.trim().slice(-lastWordsLimit)
+function wordsOf(ending: AgentEnding, said: string, complained: string): string {
+  const complaint = complained.slice(-lastWordsLimit)
   if (ending !== 'crash' || complaint === '') return said.trim() || complaint
   return said.trim() === '' ? complaint : `${complaint} (it said before: ${said.trim().slice(-200)})`
 }

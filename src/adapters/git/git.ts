@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { RalphError } from '../../core/error.ts'
 import { exec, type ExecResult } from '../process/exec.ts'
+import { startHint } from '../process/fault.ts'
 
 export interface Repository {
   /** Top level of the work tree, absolute. */
@@ -150,7 +151,10 @@ function gitError(args: readonly string[], result: ExecResult, timeoutMs: number
   const words = result.stderr.trim().split('\n').slice(-5).join('\n')
   if (result.spawnError !== undefined) {
     return new RalphError('git_failed', `${command} could not be started: ${result.spawnError.message}`, {
-      hint: 'Install git 2.38 or newer, or put it on PATH; `ralph doctor` checks it.',
+      hint: startHint(
+        result.spawnError,
+        'Install git 2.38 or newer, or put it on PATH; `ralph doctor` checks it.',
+      ),
       exitCode: 1,
       cause: result.spawnError,
     })

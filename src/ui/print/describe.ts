@@ -75,7 +75,7 @@ const sayings: Sayings = {
       `  waiting for ${event.agent} (${event.for}) until ${clockTime(event.until)}; ralph stop works meanwhile`,
     ),
   'stop.requested': (event, paint) =>
-    paint.yellow(`  stopping (${event.signal}): the agent is being ended; once more forces`),
+    paint.yellow(`  stopping (${event.signal}): whatever runs is being ended; once more forces`),
   max_retries_exceeded: (event, paint) =>
     paint.red(`story ${oneLine(event.story_id)} used up its ${plural(event.attempts, 'attempt')}`),
   'choice.needed': (event) => `the loop is over (${event.status}); now: where its work goes`,

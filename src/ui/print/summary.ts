@@ -90,6 +90,7 @@ function goOn(complete: Complete, change: string, started: Started | undefined):
   }
   if (complete.stop_reason === 'budget')
     return [`${resume} ${budgetFlags(complete, started?.settings)}`, 'go on with a larger budget']
+  if (complete.stop_reason === 'model') return [`${resume} --model NAME`, 'with a model that the agent knows']
   if (complete.stop_reason === 'human' && complete.totals.tasks_done === complete.totals.tasks_total) {
     return [`ralph done ${change}`, 'if you agree; or ralph resume --feedback "…"']
   }
@@ -111,7 +112,9 @@ function resumeReason(complete: Complete): string {
   if (complete.exit_code === 3 || complete.exit_code === 4)
     return 'try again with fresh attempts (--feedback "…" helps the agent)'
   if (complete.exit_code === 5) return 'after you have done your part'
-  if (complete.exit_code === 6) return 'once the limit or the login is settled'
+  if (complete.stop_reason === 'auth') return 'once its login or its bill is settled'
+  if (complete.stop_reason === 'missing') return 'once the agent is installed; or with --agent NAME'
+  if (complete.stop_reason === 'limit') return 'once the limit is over'
   return 'go on where it stopped'
 }
 

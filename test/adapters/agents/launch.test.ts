@@ -134,8 +134,21 @@ describe('environment', () => {
     })
   })
 
+  it.each(['command', 'acp', 'opencode'] as const)(
+    'R12: from %s every known provider’s key is hidden',
+    (agent) => {
+      const known = [
+        'OPENROUTER_API_KEY',
+        'MISTRAL_API_KEY',
+        ...agentKinds.claude.keys,
+        ...agentKinds.codex.keys,
+      ]
+      expect(agentKinds[agent].keys).toEqual(expect.arrayContaining([...known, ...agentKinds.gemini.keys]))
+    },
+  )
+
   it('R12: --no-api-key hides the key from the agent', async () => {
-    const env = { ANTHROPIC_API_KEY: 'secret-key', OTHER: 'kept' }
+    const env = { OPENROUTER_API_KEY: 'secret-key', OTHER: 'kept' }
     const hidden = await kit.command('shows-environment.sh', { options: { env, noApiKey: true } })
     expect(hidden.transcript.toString()).not.toContain('secret-key')
     expect(hidden.transcript.toString()).toContain('OTHER=kept')

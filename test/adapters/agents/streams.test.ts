@@ -116,6 +116,19 @@ describe('tools and figures', () => {
   })
 })
 
+it('R10: an error result of claude tells its own reason, not what the assistant said last', () => {
+  const line = {
+    type: 'result',
+    subtype: 'error_max_turns',
+    result: '<promise>COMPLETE</promise>',
+    errors: ['30 turns'],
+  }
+  expect(replay('claude', Buffer.from(JSON.stringify(line))).ended).toMatchObject({
+    ending: 'crash',
+    last_words: 'error_max_turns: 30 turns',
+  })
+})
+
 it('R10: an error after the last step of opencode takes the promise back', () => {
   const said = [
     { type: 'text', part: { text: '<promise>COMPLETE</promise>' } },
