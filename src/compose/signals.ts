@@ -1,5 +1,6 @@
 // The process's own signals while a loop runs: the first stops it in order, the next one at once.
 import type { Loop } from '../engine/run.ts'
+import { outliveTerminal } from './hang-up.ts'
 import { isUnderNohup } from './nohup.ts'
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -32,6 +33,7 @@ export function handleSignals(loop: Loop, force: () => void): () => void {
   process.on('unhandledRejection', onBug)
   return () => {
     for (const signal of heard) process.off(signal, onSignal)
+  outliveTerminal()
     process.off('uncaughtException', onBug)
     process.off('unhandledRejection', onBug)
   }

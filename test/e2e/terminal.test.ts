@@ -1,5 +1,7 @@
 // The built program on a real pseudo terminal: title, question, Ctrl-C, and what is left of the terminal.
-import { spawn } from '@lydell/node-pty'
+import { spawn, type IPty } from '@lydell/node-pty'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { goodAgent, program, scratch, tasksOf } from './harness.ts'
 import type { Scratch } from './harness.ts'
@@ -9,6 +11,8 @@ interface Terminal {
   until(wanted: (raw: string) => boolean): Promise<void>
   type(keys: string): void
   kill(signal: string): void
+  /** As when its window is closed. */
+  close(): void
   readonly exited: Promise<{ exitCode: number; signal?: number | undefined }>
 }
 
@@ -48,6 +52,8 @@ function terminal(at: Scratch, command: string): Terminal {
       }),
     type: (keys) => pty.write(keys),
     kill: (signal) => pty.kill(signal),
+    // The types hide it.
+    close: () => (pty as IPty & { destroy(): void }).destroy(),
     exited,
   }
 }
@@ -57,6 +63,16 @@ const loop = (agent: string, more = ''): string =>
 const hanging = 'echo working; exec tail -f /dev/null'
 
 describe('on a terminal', () => {
+  test('R5: a terminal that goes away stops the loop in order, with the exit code of a HUP', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const shell = terminal(at, `trap "" HUP; ${loop(hanging)}; echo $? > ../code`)
+    await shell.until((raw) => raw.includes('working'))
+    shell.close()
+    await shell.exited
+    expect(readFileSync(join(at.repo, '..', 'code'), 'utf8').trim()).toBe('129')
+    expect(at.state()).toMatchObject({ status: 'stopped' })
+  })
+
   test('R5: a loop that nohup started outlives a HUP', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const agent = `kill -HUP $PPID; ${goodAgent}`
