@@ -27,7 +27,7 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
     stdout: process.stdout,
     stderr: process.stderr,
   }
-  const { run } = await import('./ui/cli/run.ts')
+  const { isCutOff, run } = await import('./ui/cli/run.ts')
   const exitCode = await run(argv, {
     io,
     version: RALPH_VERSION,
@@ -37,7 +37,12 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
     },
   })
   // Once stdout has taken everything: a handle that somebody left open must not keep a finished command alive.
-  process.stdout.write('', () => process.exit(exitCode))
+  process.stdout.write('', () => {
+    const { errored } = process.stdout
+    const isWhole = errored === null || !isCutOff(errored)
+    if (!isWhole) process.stderr.write(`error: not everything could be printed: ${errored.message}\n`)
+    process.exit(isWhole ? exitCode : exitCode || 1)
+  })
 }
 
 /** Written by the build from the program's own help: half of the start-up is building what `--help` only prints. */

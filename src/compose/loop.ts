@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { createAgents } from '../adapters/agents/agents.ts'
 import { billing } from '../adapters/agents/installed.ts'
 import { fileJournal } from '../adapters/files/journal.ts'
+import { reserveFile } from '../adapters/files/paths.ts'
+import { diskReserve } from '../adapters/files/reserve.ts'
 import { archiveAttempts } from '../adapters/git/attempts.ts'
 import { shellGates } from '../adapters/process/gates.ts'
 import { measureUsage } from '../adapters/usage/measure.ts'
@@ -59,7 +61,8 @@ export async function runLoop(
   if (mode === 'done already') return alreadyDone(here, run, config)
   const { site, home, brought, leave } = await enterWorktree(here, run, config, folder, mode)
   if (mode === 'resume') await standOnBranch(site, run)
-  const journal = fileJournal(run.paths.journal)
+  const reserve = diskReserve(reserveFile(site.git.gitDir))
+  const journal = fileJournal(run.paths.journal, reserve.spend)
   let tell: (body: EventBody) => Promise<void> = () => Promise.reject(new TypeError('no engine is bound'))
   const prepare = async (): Promise<Prepared> => {
     const change = await openChange(site, name, config, { validate: true })
@@ -90,6 +93,7 @@ export async function runLoop(
   const unset = mode === 'resume' ? await unsetEnv(run, config) : ''
   const release = await acquireLocks(site, change.name, site.git.worktree, site.git.gitDir)
   try {
+    await reserve.fill()
     if (mode !== 'resume') await archiveRun(site, run)
     await keepFlags(run, request.settings, mode === 'resume')
     const from =
@@ -161,6 +165,7 @@ export async function runLoop(
       ],
       tell: request.tell,
       readerGone: request.readerGone,
+      reserve,
       onTell: (engineTell) => {
         tell = engineTell
       },
@@ -168,6 +173,7 @@ export async function runLoop(
     })
     return { exitCode }
   } finally {
+    await reserve.close()
     await journal.close()
     await release()
   }

@@ -3,22 +3,26 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stateFile } from '../adapters/files/paths.ts'
 import { readStateFile } from '../adapters/files/state-reader.ts'
+import { RalphError } from '../core/error.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
 import { decisionsOf } from '../core/why.ts'
 import type { Decisions, History, StatusReport } from '../ui/app.ts'
 import { must } from './choose.ts'
-import { isRunning, knownRun, knownRuns, needsRecovery } from './site.ts'
+import { isDead, isRunning, knownRun, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export async function statusOf(site: Site, change: string | undefined): Promise<readonly StatusReport[]> {
   const runs = change === undefined ? await knownRuns(site) : [await must(site, change)]
   return Promise.all(
     runs.map(async (run) => {
-      const now = needsRecovery(run) ? await recovered(site, run) : run
-      if (!isRunning(now)) return { ...toStateFile(now.state), alive: false }
+      // A loop that has ended is only looked at, whatever a later command has to put in order first.
+      const now = isDead(run) ? await recovered(site, run) : run
+      const state = toStateFile(now.state)
+      if (isDead(now)) return { ...state, status: 'stopped', alive: false }
+      if (!isRunning(now)) return { ...state, alive: false }
       // The talk of the agent is not in the journal: only the file of a living loop knows its last sign.
       const file = await readStateFile(stateFile(now.state.worktree))
-      return { ...(file?.change_id === now.change ? file : toStateFile(now.state)), alive: true }
+      return { ...(file?.change_id === now.change ? file : state), alive: true }
     }),
   )
 }
@@ -26,8 +30,20 @@ export async function statusOf(site: Site, change: string | undefined): Promise<
 /** Loaded only for a loop that died: it brings the engine and every adapter with it. */
 async function recovered(site: Site, run: KnownRun): Promise<KnownRun> {
   const { recoverDead } = await import('./recovery.ts')
-  await recoverDead(site, run)
+  try {
+    await recoverDead(site, run)
+  } catch (error) {
+    // A full disk or another user's files take no repair, but a look must be possible; the next command that needs it says why.
+    if (!isOfTheWorld(error)) throw error
+  }
   return knownRun(site, run.change)
+}
+
+/** Not a bug: what a user can mend. */
+function isOfTheWorld(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof RalphError || 'errno' in cause) return true
+  return false
 }
 
 export async function historyOf(site: Site, change: string | undefined): Promise<History> {

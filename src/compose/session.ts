@@ -3,9 +3,11 @@ import { randomUUID } from 'node:crypto'
 import { basename } from 'node:path'
 import { fileLock, refuseHeld } from '../adapters/files/lock.ts'
 import { worktreeLock, stateFile } from '../adapters/files/paths.ts'
+import type { Reserve } from '../adapters/files/reserve.ts'
 import { openStateFile } from '../adapters/files/state-file.ts'
 import { excludeFromGit } from '../adapters/git/repository.ts'
 import { killNow } from '../adapters/process/reap.ts'
+import { isFull } from '../core/disk.ts'
 import { RalphError } from '../core/error.ts'
 import type { EventBody, LoopEvent } from '../core/event.ts'
 import type { LoopState } from '../core/state.ts'
@@ -32,6 +34,8 @@ export interface Session {
   readonly warnings: readonly string[]
   readonly tell: (event: LoopEvent) => void
   readonly readerGone: AbortSignal
+  /** Spent when the disk is full: from then on the loop goes to its end. */
+  readonly reserve: Reserve
   /** The engine's `tell`, for adapters that write ahead. */
   readonly onTell: (tell: (body: EventBody) => Promise<void>) => void
   /** After the last event, before the process ends: notifications and the like. */
@@ -47,7 +51,7 @@ export async function runSession(session: Session): Promise<number> {
   )
   const { writer, note } = await openStateFile(stateFile(worktree), paths.archive, change).catch(
     (error: unknown) => {
-      throw error instanceof RalphError ? error : diskError(error, worktree)
+      throw error instanceof RalphError ? error : stateFileError(error, worktree)
     },
   )
   const runId = randomUUID()
@@ -56,9 +60,12 @@ export async function runSession(session: Session): Promise<number> {
     last = event
     session.tell(event)
   }
-  const keeper = keepStateFile(writer, site.clock, (error) => loop.fail(diskError(error, worktree)))
+  const keeper = keepStateFile(writer, site.clock, (error) => {
+    if (!session.reserve.spend(error)) loop.fail(stateFileError(error, worktree))
+  })
   const loop = createLoop(ports, session.from, [keeper.read, remember])
   session.onTell(loop.tell)
+  session.reserve.onSpent((error) => loop.fail(error))
   const release = handleSignals(loop, () => {
     killNow(runId)
     // The next command records the iteration; until then the file must not say that anything runs.
@@ -69,10 +76,14 @@ export async function runSession(session: Session): Promise<number> {
       updated_at: site.clock.stamp(),
     })
   })
-  const onGone = (): void => loop.stop('SIGHUP')
+  const onGone = (): void => {
+    // A log on a full disk is no reader that went away.
+    if (isFull(session.readerGone.reason)) loop.fail(session.readerGone.reason)
+    else loop.stop('SIGHUP')
+  }
   session.readerGone.addEventListener('abort', onGone, { once: true })
   try {
-    await loop.tell({
+    const begun = loop.tell({
       type: 'loop.started',
       run_id: runId,
       pid: process.pid,
@@ -80,16 +91,17 @@ export async function runSession(session: Session): Promise<number> {
       worktree_name: basename(worktree),
       ...session.started,
     })
-    for (const message of [note, ...session.warnings]) {
-      if (message !== '') await loop.tell({ type: 'warning', code: 'start', message })
-    }
-    const state = await loop.run()
+    const warned = [note, ...session.warnings]
+      .filter((message) => message !== '')
+      .map((message) => loop.tell({ type: 'warning', code: 'start', message }))
+    // A journal that cannot take them: the loop has its own way to end.
+    await Promise.allSettled([begun, ...warned])
+    const state = await loop.run().catch((error: unknown) => endedAllTheSame(loop.state, error))
     await keeper.settle()
     if (last !== undefined)
       for (const message of await session.atEnd(last)) process.stderr.write(`warning: ${message}\n`)
     return state.outcome?.exitCode ?? 1
   } catch (error) {
-    // A journal that cannot be written: the file is the last place to say so.
     await keeper.settle()
     throw error instanceof LoopBug ? (error.cause ?? error) : error
   } finally {
@@ -99,7 +111,15 @@ export async function runSession(session: Session): Promise<number> {
   }
 }
 
-function diskError(error: unknown, worktree: string): RalphError {
+/** A journal that could not be written: told as the loop's end, unless only `complete` itself is missing there. */
+function endedAllTheSame(state: LoopState, error: unknown): LoopState {
+  if (!(error instanceof RalphError) || state.phase !== 'ended') throw error
+  if (state.outcome?.stopReason !== 'error')
+    process.stderr.write(`warning: ${error.message} The next command writes down that the loop has ended.\n`)
+  return state
+}
+
+function stateFileError(error: unknown, worktree: string): RalphError {
   const message = error instanceof Error ? error.message : String(error)
   return new RalphError('disk', `The state file in ${worktree} cannot be written: ${message}`, {
     hint: 'The journal and the checkpoints are safe in the git directory. Mend it (`.claude` must be a folder, writable, with room on the disk), then: ralph resume',

@@ -20,8 +20,12 @@ export function handleSignals(loop: Loop, force: () => void): () => void {
     }
     // A terminal that closes says so twice: the kernel and the shell both send it.
     if (signal === 'SIGHUP' && first === 'SIGHUP') return
-    force()
-    process.exit(exitCodes[signal])
+    try {
+      force()
+    } finally {
+      // Whatever could not be written: a second signal ends it.
+      process.exit(exitCodes[signal])
+    }
   }
   const onBug = (error: unknown): void => loop.fail(error)
   // Never taken away again: without any handler Node would end at a HUP.
@@ -29,11 +33,11 @@ export function handleSignals(loop: Loop, force: () => void): () => void {
   if (isDeaf) process.on('SIGHUP', () => undefined)
   const heard = signals.filter((signal) => signal !== 'SIGHUP' || !isDeaf)
   for (const signal of heard) process.on(signal, onSignal)
+  outliveTerminal()
   process.on('uncaughtException', onBug)
   process.on('unhandledRejection', onBug)
   return () => {
     for (const signal of heard) process.off(signal, onSignal)
-  outliveTerminal()
     process.off('uncaughtException', onBug)
     process.off('unhandledRejection', onBug)
   }

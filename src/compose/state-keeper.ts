@@ -21,7 +21,7 @@ const talk: ReadonlySet<string> = new Set([
 
 export interface StateKeeper {
   readonly read: Reader
-  /** Resolves when the file holds the last state that was told. */
+  /** Resolves when the file holds the last state that was told; throws what `onFault` threw. */
   settle(): Promise<void>
   stop(): void
 }
@@ -36,14 +36,19 @@ export function keepStateFile(
   let dirty = false
   let talkTimer: NodeJS.Timeout | undefined
   let faulty = false
+  let thrown: { readonly error: unknown } | undefined
 
   const write = (): void => {
     clearTimeout(talkTimer)
     talkTimer = undefined
     dirty = true
-    writing ??= drain().finally(() => {
-      writing = undefined
-    })
+    writing ??= drain()
+      .catch((error: unknown) => {
+        thrown ??= { error }
+      })
+      .finally(() => {
+        writing = undefined
+      })
   }
   const drain = async (): Promise<void> => {
     while (dirty && latest !== undefined) {
@@ -51,8 +56,9 @@ export function keepStateFile(
       try {
         await writer.write({ ...toStateFile(latest), updated_at: clock.stamp() })
       } catch (error) {
-        if (!faulty) onFault(error)
+        const isFirst = !faulty
         faulty = true
+        if (isFirst) onFault(error)
       }
     }
   }
@@ -68,6 +74,7 @@ export function keepStateFile(
     async settle() {
       if (talkTimer !== undefined) write()
       while (writing !== undefined) await writing
+      if (thrown !== undefined) throw thrown.error
     },
     stop() {
       clearInterval(heartbeat)

@@ -19,16 +19,22 @@ import {
 } from './transitions.ts'
 
 export function evolve(before: LoopState, event: LoopEvent): LoopState {
+  // Also in the wake of an error: what was under way may still have come to its end.
+  const settles =
+    (event.type === 'checkpoint.saved' || event.type === 'checkpoint.reverted') &&
+    event.n !== undefined &&
+    event.n === before.unsettled?.n
   // After `complete` only a new start (or the human's word) moves the loop again.
   if (before.phase === 'ended') {
     if (event.type === 'loop.finished') return event.ok ? { ...before, choice: event.choice } : before
-    if (event.type === 'checkpoint.saved' || event.type === 'checkpoint.reverted')
-      return event.n === before.unsettled?.n
-        ? { ...before, unsettled: undefined, checkpoint: event.commit }
-        : before
+    if (settles) return { ...before, unsettled: undefined, checkpoint: event.commit }
     if (event.type !== 'loop.started' && event.type !== 'human.done') return before
   }
-  const state: LoopState = { ...before, updatedAt: event.time }
+  const state: LoopState = {
+    ...before,
+    updatedAt: event.time,
+    ...(settles && { unsettled: undefined }),
+  }
   const current = state.current
   switch (event.type) {
     case 'loop.started':

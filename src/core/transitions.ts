@@ -5,6 +5,7 @@ import { askAgainMs } from './limits.ts'
 import { decide, interruptedOutcome, isBlameless, isManual, usesRetry } from './policy.ts'
 import type { LastIteration } from './policy.ts'
 import type { Current, LoopState, Outcome, Phase } from './state.ts'
+import { unrecorded } from './unrecorded.ts'
 import { judge } from './verdict.ts'
 
 type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
@@ -234,8 +235,9 @@ export function choiceMade(state: LoopState, choice: Of<'choice.made'>['choice']
 
 /** An error that ends the loop: the tree stays as it is until the next command settles it; an open iteration is still recorded (tried once more if that is what failed). */
 export function failed(state: LoopState, event: Of<'error'>): LoopState {
-  if (state.outcome !== undefined)
-    return enter({ ...state, current: undefined, choice: 'later' }, 'completing')
+  const isSecond = state.outcome?.stopReason === 'error'
+  if (state.outcome !== undefined && (isSecond || state.current === undefined))
+    return enter(cutShort(state, state.outcome, event), 'completing')
   const ran = state.current !== undefined || (state.storyId !== '' && state.iterations.length > 0)
   // 2 says that nothing was touched.
   const exitCode = ran && event.exit_code === 2 ? 1 : (event.exit_code ?? 1)
@@ -247,6 +249,19 @@ export function failed(state: LoopState, event: Of<'error'>): LoopState {
   const earned = state.phase === 'saving' ? { message: checkpointMessage(state, n, storyId) } : {}
   const current: Current = { ...state.current, verdict: 'error', reason: event.message, tellsNext: false }
   return enter({ ...ended, current, unsettled: { n, storyId, ...earned } }, 'recording')
+}
+
+function cutShort(state: LoopState, end: Outcome, event: Of<'error'>): LoopState {
+  const { current, iterations } = state
+  return {
+    ...state,
+    current: undefined,
+    iterations:
+      current === undefined ? iterations : [...iterations, unrecorded(current, event.time, event.message)],
+    // All stories may be complete, but the loop did not get to its end.
+    outcome: end.exitCode === 0 ? outcome('error', event.message, event.hint) : end,
+    choice: 'later',
+  }
 }
 
 export function checkpointMessage(state: LoopState, n: number, storyId: string): string {

@@ -44,7 +44,10 @@ export async function recover(
     .filter((part) => part !== '')
     .join('; ')
   await loop.tell({ type: 'loop.recovered', detail })
-  return { state: await loop.run(), detail }
+  await loop.run()
+  // It may have died of the error itself, before it could say that it had ended.
+  const settled = await settle(loop, ports)
+  return { state: loop.state, detail: settled === '' ? detail : `${detail}; ${settled}` }
 }
 
 async function settle({ state, tell }: Loop, { checkpoints, spec }: Ports): Promise<string> {

@@ -4,7 +4,8 @@ import type { EventBody, LoopEvent } from '../core/event.ts'
 import type { Command } from '../core/loop.ts'
 import { next, reduce } from '../core/loop.ts'
 import type { LoopState } from '../core/state.ts'
-import { RalphError } from '../core/error.ts'
+import type { RalphError } from '../core/error.ts'
+import { errorBody, isKnown, journalError } from './failure.ts'
 import type { Agent, Checkpoints, Clock, Gates, Human, Journal, SpecSource, Usage } from '../ports.ts'
 import { perform } from './perform.ts'
 
@@ -39,11 +40,11 @@ export interface Loop {
   readonly state: LoopState
   /** Stamps the body, reduces it, tells the readers; resolves when it is durable. */
   readonly tell: (body: EventBody) => Promise<void>
-  /** Runs until no command is left; the promise resolves with the final state. */
+  /** Runs until no command is left; resolves with the final state. A journal that failed is thrown after `complete` was told. */
   run(): Promise<LoopState>
   /** TERM, INT, HUP: the agent is ended, the iteration recorded, the loop stopped. */
   stop(signal: 'SIGHUP' | 'SIGINT' | 'SIGTERM'): void
-  /** Something outside the commands broke (the disk, a bug): the open iteration is recorded and the loop ends. */
+  /** Something outside the commands broke (the disk, a bug): the open iteration is recorded and the loop ends. Heard once. */
   fail(error: unknown): void
 }
 
@@ -55,7 +56,12 @@ export function createLoop(
   let state = from.state
   let seq = from.seq
   let due: Command[] = []
-  let durable: Promise<unknown> = Promise.resolve()
+  /** All that was told, durable or refused by the journal; never rejects. */
+  let written: Promise<unknown> = Promise.resolve()
+  let fault: RalphError | undefined
+  let isFailed = false
+  /** Without a line in the journal there is no run that a resume could go on with. */
+  let isRecorded = from.seq > 0
   /** Ends a gate, a wait or a question. */
   const stopping = new AbortController()
   const question = new AbortController()
@@ -72,10 +78,38 @@ export function createLoop(
       if (command.do === 'end_agent') agentStop.abort(command.why)
       else due.push(command)
     }
-    const written = ports.journal.append(event)
-    durable = Promise.all([durable, written])
+    const appended = ports.journal.append(event)
+    written = Promise.all([written, appended.then(onRecorded, onFault)])
     for (const read of readers) read(event, state)
-    return written
+    return appended
+  }
+  const onRecorded = (): void => {
+    isRecorded = true
+  }
+  /** The loop goes to its end from here, whatever was due. */
+  const giveUp = (error: unknown): void => {
+    isFailed = true
+    due = []
+    tell(errorBody(error, state, isRecorded)).catch(() => undefined)
+  }
+  // Heard once: telling it is an append too, and would fail again.
+  const onFault = (error: unknown): void => {
+    if (fault !== undefined) return
+    fault = journalError(error, state, isRecorded)
+    if (isFailed || state.phase === 'ended') return
+    giveUp(fault)
+    interrupt()
+  }
+  const interrupt = (): void => {
+    stopping.abort('stopped')
+    agentStop.abort('stopped')
+  }
+  const settled = async (): Promise<void> => {
+    let seen: Promise<unknown>
+    do {
+      seen = written
+      await seen
+    } while (seen !== written)
   }
 
   let begun = ports.mode === 'resume'
@@ -112,42 +146,41 @@ export function createLoop(
       }
       // The record that ralph ends the agent stands before the signal goes out (R18).
       tell({ type: 'stop.requested', signal }).catch(() => undefined)
-      stopping.abort('stopped')
-      agentStop.abort('stopped')
+      interrupt()
     },
     fail(error) {
-      if (state.phase === 'ended') return
-      tell(errorBody(error)).catch(() => undefined)
-      stopping.abort('stopped')
-      agentStop.abort('stopped')
+      // A loop that is at its last step ends by itself.
+      if (isFailed || state.phase === 'finishing' || state.phase === 'completing' || state.phase === 'ended')
+        return
+      giveUp(error)
+      question.abort()
+      interrupt()
     },
     async run() {
+      let bug: unknown
       const first = due.length === 0 ? next(state) : undefined
       if (first !== undefined) due.push(first)
-      for (let command = due.shift(); command !== undefined; command = due.shift()) {
+      for (;;) {
+        await settled()
+        const command = due.shift()
+        if (command === undefined) break
         if (command.do === 'run_agent') {
           agentStop = new AbortController()
           if (state.stop !== undefined) agentStop.abort('stopped')
         }
+        const wasFailed = isFailed
         try {
-          await durable
           await perform(command, context)
         } catch (error) {
+          // The loop failed meanwhile, and said so: what broke in its wake needs no second word.
+          if (isFailed && !wasFailed) continue
           if (state.phase === 'completing' || state.phase === 'ended') throw error
-          due = []
-          await tell(errorBody(error))
-          if (!(error instanceof RalphError))
-            throw new LoopBug(
-              error,
-              await drain(
-                context,
-                () => due.shift(),
-                () => durable,
-              ),
-            )
+          if (!isKnown(error)) bug = error
+          giveUp(error)
         }
       }
-      await durable
+      if (bug !== undefined) throw new LoopBug(bug, state)
+      if (fault !== undefined) throw fault
       return state
     },
   }
@@ -159,38 +192,5 @@ export class LoopBug extends Error {
   constructor(cause: unknown, state: LoopState) {
     super(cause instanceof Error ? cause.message : String(cause), { cause })
     this.state = state
-  }
-}
-
-async function drain(
-  context: Parameters<typeof perform>[1],
-  take: () => Command | undefined,
-  durable: () => Promise<unknown>,
-): Promise<LoopState> {
-  for (let command = take(); command !== undefined; command = take()) {
-    await durable()
-    await perform(command, context)
-  }
-  await durable()
-  return context.state()
-}
-
-function errorBody(error: unknown): EventBody {
-  if (error instanceof RalphError) {
-    return {
-      type: 'error',
-      code: error.code,
-      message: error.message,
-      hint: error.hint,
-      exit_code: error.exitCode,
-    }
-  }
-  const message = error instanceof Error ? error.message : String(error)
-  return {
-    type: 'error',
-    code: 'internal',
-    message: `ralph failed: ${message}`,
-    hint: 'Nothing is lost: the attempts and the checkpoint are in git. Go on with: ralph resume',
-    exit_code: 1,
   }
 }

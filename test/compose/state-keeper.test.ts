@@ -64,4 +64,18 @@ describe('state keeper', () => {
     expect(faults).toHaveLength(1)
     keeper.stop()
   })
+
+  test('R14: what its owner throws at a fault comes out of settle, and of nothing else', async () => {
+    const keeper = keepStateFile(
+      { write: () => Promise.reject(new Error('ENOSPC')), writeNow: () => undefined },
+      clock,
+      (error) => {
+        throw error
+      },
+    )
+    keeper.read(event('warning'), initialState('demo'))
+    await vi.advanceTimersByTimeAsync(1)
+    await expect(keeper.settle()).rejects.toThrow('ENOSPC')
+    keeper.stop()
+  })
 })

@@ -249,4 +249,101 @@ describe('engine', () => {
     expect(iteration?.ended).toBe(iteration?.started)
     expect(iteration?.duration_ms).toBe(500)
   })
+
+  /** A journal that takes everything up to the event, and from then on nothing. */
+  function fullFrom(type: LoopEvent['type'], events: LoopEvent[]): Ports['journal'] {
+    let isFull = false
+    return {
+      append: async (event) => {
+        await Promise.resolve()
+        isFull ||= event.type === type
+        if (isFull) throw Object.assign(new Error('ENOSPC: no space left'), { code: 'ENOSPC' })
+        events.push(event)
+      },
+      read: () => Promise.resolve(events),
+    }
+  }
+
+  test.each([
+    ['loop.started', 'ralph loop demo', []],
+    ['plan.read', 'ralph resume demo', []],
+    ['iteration.started', 'ralph resume demo', [1]],
+    ['agent.ended', 'ralph resume demo', [1]],
+    ['iteration.ended', 'ralph resume demo', [1]],
+    ['loop.finished', 'ralph resume demo', [1]],
+  ] as const)(
+    'R14: a journal that is full from %s on is told once on the stream, and complete ends it',
+    async (type, next, numbers) => {
+      const { ports, log } = world()
+      const events: LoopEvent[] = []
+      const heard: LoopEvent[] = []
+      const loop = createLoop(
+        { ...ports, journal: fullFrom(type, events) },
+        { state: initialState('demo'), seq: 0 },
+        [(event) => heard.push(event)],
+      )
+      await loop.tell(started).catch(() => undefined)
+      await expect(loop.run()).rejects.toMatchObject({ code: 'disk', exitCode: 1 })
+      const errors = heard.filter((event) => event.type === 'error')
+      expect(errors).toHaveLength(1)
+      expect(errors[0]).toMatchObject({ code: 'disk', hint: expect.stringContaining(`type: ${next}`) })
+      expect(heard.at(-1)).toMatchObject({ type: 'complete', status: 'stopped', exit_code: 1 })
+      expect(heard.filter((event) => event.type === 'complete')).toHaveLength(1)
+      expect(loop.state.iterations.map(({ n }) => n)).toEqual(numbers)
+      // No agent without a record that it runs.
+      expect(log.includes('agent')).toBe(events.some((event) => event.type === 'iteration.started'))
+    },
+  )
+
+  test('R14: a journal that fails ends the agent', async () => {
+    const { ports, events } = world()
+    const hanging: Ports['agent'] = {
+      work: (_task, stop, tell) =>
+        new Promise((done) => {
+          stop.addEventListener('abort', () =>
+            done({ ...ended, ending: 'stopped', promise: { kind: 'none' } }),
+          )
+          tell({ type: 'session', sessionId: 's' })
+        }),
+    }
+    const loop = createLoop(
+      { ...ports, agent: hanging, journal: fullFrom('agent.session', events) },
+      { state: initialState('demo'), seq: 0 },
+      [],
+    )
+    await loop.tell(started)
+    await expect(loop.run()).rejects.toMatchObject({ code: 'disk' })
+    expect(loop.state).toMatchObject({ phase: 'ended', iterations: [{ n: 1, verdict: 'error' }] })
+  })
+
+  test('R14: faults that come by the thousand are one error', async () => {
+    const { ports, events } = world()
+    const storm: Ports['agent'] = {
+      work: () => {
+        for (let n = 0; n < 1000; n += 1) loop.fail(new Error(`fault ${n}`))
+        return Promise.resolve(ended)
+      },
+    }
+    const loop = createLoop({ ...ports, agent: storm }, { state: initialState('demo'), seq: 0 }, [])
+    await loop.tell(started)
+    const state = await loop.run()
+    expect(state).toMatchObject({ status: 'stopped', outcome: { exitCode: 1 } })
+    expect(events.filter((event) => event.type === 'error')).toHaveLength(1)
+    expect(state.iterations).toHaveLength(1)
+  })
+
+  test('R14: a full disk that a port meets is no bug', async () => {
+    const { ports, events } = world()
+    const spec: Ports['spec'] = {
+      ...ports.spec,
+      guard: () => Promise.reject(Object.assign(new Error('ENOSPC, write'), { code: 'ENOSPC' })),
+    }
+    const loop = createLoop({ ...ports, spec }, { state: initialState('demo'), seq: 0 }, [])
+    await loop.tell(started)
+    expect(await loop.run()).toMatchObject({ outcome: { exitCode: 1, stopReason: 'error' } })
+    expect(events.find((event) => event.type === 'error')).toMatchObject({
+      code: 'disk',
+      message: 'The disk is full (ENOSPC, write).',
+    })
+  })
 })

@@ -9,27 +9,56 @@ import type { Journal } from '../../ports.ts'
 
 const talk: ReadonlySet<string> = new Set(['agent.message', 'agent.tool'])
 
-export function fileJournal(path: string): Journal & { close(): Promise<void> } {
-  let handle: Promise<FileHandle> | undefined
+/** `spend` makes room on a full disk and says whether it did; see reserve.ts. */
+export function fileJournal(
+  path: string,
+  spend: (error: unknown) => boolean = () => false,
+): Journal & { close(): Promise<void> } {
+  let handle: FileHandle | undefined
   let waiting: string[] = []
   let flushing: Promise<void> | undefined
 
   const openForAppend = async (): Promise<FileHandle> => {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     const file = await open(path, 'a', 0o600)
-    // A crash may have torn the last line; a newline keeps the next record whole.
-    if (!(await endsWithNewline(path))) await file.appendFile('\n')
-    return file
+    try {
+      // A crash may have torn the last line; a newline keeps the next record whole.
+      if (!(await endsWithNewline(path))) await file.appendFile('\n')
+      return file
+    } catch (error) {
+      await file.close()
+      throw error
+    }
+  }
+  const write = async (lines: string): Promise<void> => {
+    const file = (handle ??= await openForAppend())
+    const { size } = await file.stat()
+    try {
+      await file.appendFile(lines)
+      await file.datasync()
+    } catch (error) {
+      // Half a line would spoil the one after it. Where even this fails, opening it anew closes the line.
+      handle = undefined
+      await file.truncate(size).catch(() => undefined)
+      await file.close().catch(() => undefined)
+      throw error
+    }
   }
   // Group commit: what is appended while a sync runs goes out with the next one.
   const flush = async (): Promise<void> => {
-    const lines = waiting.join('')
+    const lines = waiting
     waiting = []
     flushing = undefined
-    handle ??= openForAppend()
-    const file = await handle
-    await file.appendFile(lines)
-    await file.datasync()
+    try {
+      await write(lines.join('')).catch((error: unknown) => {
+        if (!spend(error)) throw error
+        return write(lines.join(''))
+      })
+    } catch (error) {
+      // Tried again with the next one: a journal may end too early, but has no gap.
+      waiting.unshift(...lines)
+      throw error
+    }
   }
 
   let last = Promise.resolve()
@@ -46,7 +75,7 @@ export function fileJournal(path: string): Journal & { close(): Promise<void> } 
     read: () => readJournal(path),
     async close() {
       await last
-      await (await handle)?.close()
+      await handle?.close()
     },
   }
 }

@@ -83,8 +83,8 @@ export function fileLock(
     async acquire() {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 })
       const draft = `${path}.${mine.token}`
-      await writeFile(draft, `${JSON.stringify(mine, null, 2)}\n`, { mode: 0o644, flush: true })
       try {
+        await writeFile(draft, `${JSON.stringify(mine, null, 2)}\n`, { mode: 0o644, flush: true })
         while (!(await tryLink(draft, path))) {
           const state = await inspectLock(path, identity)
           if (state.held === 'alive' || state.held === 'elsewhere') throw locked(path, state)

@@ -39,6 +39,11 @@ export function worktreeLock(gitDir: string): string {
   return join(gitDir, 'ralph', 'lock.json')
 }
 
+/** Beside that lock, so that no archive of a run takes it along. */
+export function reserveFile(gitDir: string): string {
+  return join(gitDir, 'ralph', 'reserve')
+}
+
 export function stateFile(worktree: string): string {
   return join(worktree, '.claude', 'loop-state.json')
 }

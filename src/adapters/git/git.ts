@@ -1,5 +1,7 @@
 // Runs git for ralph: the same answer whatever the user's hooks, aliases, locale, pager or environment say.
+import { statfsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
+import { diskCode, diskError } from '../../core/disk.ts'
 import { RalphError } from '../../core/error.ts'
 import { exec, type ExecResult } from '../process/exec.ts'
 import { startHint } from '../process/fault.ts'
@@ -72,7 +74,7 @@ export function gitIn(repository: Repository, settings: GitSettings): Git {
     ) {
       return { out: result.stdout.toString('latin1'), code: result.exitCode, said: result.stderr }
     }
-    throw gitError(args, result, settings.timeoutMs)
+    throw gitError(args, result, { timeoutMs: settings.timeoutMs, gitDir: repository.gitDir })
   }
   return {
     ...repository,
@@ -146,7 +148,18 @@ function isLocked(result: ExecResult): boolean {
   return result.exitCode !== 0 && /Unable to create '.*\.lock': File exists/.test(result.stderr)
 }
 
-function gitError(args: readonly string[], result: ExecResult, timeoutMs: number): RalphError {
+/** Of a ref's lock git only says that it could not be written. */
+function isOutOfRoom(words: string, gitDir: string): boolean {
+  if (!words.includes("couldn't write")) return false
+  const { bavail, bsize } = statfsSync(gitDir)
+  return bavail * bsize < 64 * 1024
+}
+
+function gitError(
+  args: readonly string[],
+  result: ExecResult,
+  { timeoutMs, gitDir }: { timeoutMs: number; gitDir: string },
+): RalphError {
   const command = `git ${args.slice(0, 3).join(' ')}`
   const words = result.stderr.trim().split('\n').slice(-5).join('\n')
   if (result.spawnError !== undefined) {
@@ -165,12 +178,10 @@ function gitError(args: readonly string[], result: ExecResult, timeoutMs: number
       exitCode: 1,
     })
   }
-  if (/No space left on device/.test(words)) {
-    return new RalphError('disk', `${command}: the disk is full`, {
-      hint: 'The work tree is as it was. Free some space, then `ralph resume`.',
-      exitCode: 1,
-    })
-  }
+  const code = diskCode(words) ?? (isOutOfRoom(words, gitDir) ? 'ENOSPC' : undefined)
+  const said = Object.assign(new Error(`${command}: ${words}`), { code })
+  const disk = diskError(said, (mend) => `${mend}, then type the command again.`)
+  if (disk !== undefined) return disk
   const locked = /\.lock': File exists/.test(words)
   return new RalphError('git_failed', `${command} failed (${result.exitCode ?? result.signal}): ${words}`, {
     hint: locked

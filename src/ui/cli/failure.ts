@@ -1,5 +1,6 @@
 // What a failed command says, where, and with which exit code.
 import { CommanderError } from '@commander-js/extra-typings'
+import { diskError } from '../../core/disk.ts'
 import { RalphError } from '../../core/error.ts'
 import { nearest } from '../../core/nearest.ts'
 import type { Io } from '../io.ts'
@@ -14,7 +15,12 @@ export interface FailureOptions {
 }
 
 export function reportFailure(thrown: unknown, { io, json, command }: FailureOptions): number {
-  const error = thrown instanceof CommanderError ? usageError(thrown, command) : thrown
+  const error =
+    thrown instanceof CommanderError
+      ? usageError(thrown, command)
+      : thrown instanceof RalphError
+        ? thrown
+        : (diskError(thrown, (mend) => `${safe} ${mend}, then type again: ralph ${command} …`) ?? thrown)
   if (error instanceof RalphError) {
     if (json) {
       const { code, message, hint, exitCode } = error
@@ -37,7 +43,10 @@ export function reportFailure(thrown: unknown, { io, json, command }: FailureOpt
   return 1
 }
 
-const bugHint = `This is a bug in ralph. Your work is safe: checkpoints and attempts are kept, the journal is under ralph/ in the git directory.
+const safe =
+  'Your work is safe: checkpoints and attempts are kept, the journal is under ralph/ in the git directory.'
+
+const bugHint = `This is a bug in ralph. ${safe}
 See where it stands with: ralph status. Go on with: ralph resume`
 
 /** Commander says 1 for a wrong flag; the contract says 2. */

@@ -67,11 +67,11 @@ function wantsJson(argv: readonly string[]): boolean {
 function readerGone({ stdout, stderr }: Io): AbortSignal {
   const gone = new AbortController()
   stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (!isGone(error)) throw error
-    gone.abort()
+    if (!isGone(error) && !isCutOff(error)) throw error
+    gone.abort(error)
   })
   stderr.on('error', (error: NodeJS.ErrnoException) => {
-    if (!isGone(error)) throw error
+    if (!isGone(error) && !isCutOff(error)) throw error
   })
   return gone.signal
 }
@@ -79,4 +79,9 @@ function readerGone({ stdout, stderr }: Io): AbortSignal {
 /** EIO: the terminal itself was closed. */
 function isGone({ code }: NodeJS.ErrnoException): boolean {
   return code === 'EPIPE' || code === 'EIO' || code === 'ERR_STREAM_DESTROYED'
+}
+
+/** What is printed goes to a file on a full disk. */
+export function isCutOff({ code }: NodeJS.ErrnoException): boolean {
+  return code === 'ENOSPC' || code === 'EDQUOT'
 }

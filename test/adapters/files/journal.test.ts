@@ -1,7 +1,9 @@
-import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { existsSync, rmSync } from 'node:fs'
+import { appendFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { canMount, fill, smallDisk } from '../../small-disk.ts'
 import { fileJournal, readJournal } from '../../../src/adapters/files/journal.ts'
 import type { EventBody, LoopEvent } from '../../../src/core/event.ts'
 
@@ -64,5 +66,51 @@ describe('journal', () => {
     const journal = fileJournal(path)
     await expect(journal.append(event(1))).rejects.toThrow()
     await expect(journal.append(event(2))).rejects.toThrow()
+  })
+
+  describe.skipIf(!existsSync('/dev/full'))('on a full disk', () => {
+    beforeEach(async () => {
+      await mkdir(join(folder, 'deep'))
+      // Takes no byte, as a full disk does.
+      await symlink('/dev/full', path)
+    })
+
+    test('R14: what could not be written goes out with the next that can, in order and once', async () => {
+      const journal = fileJournal(path)
+      await expect(journal.append(event(1))).rejects.toThrow('ENOSPC')
+      await expect(journal.append(event(2))).rejects.toThrow('ENOSPC')
+      await rm(path)
+      await journal.append(event(3))
+      await journal.close()
+      expect((await readJournal(path)).map((each) => each.seq)).toEqual([1, 2, 3])
+    })
+
+    test('R14: room that is given back takes the line after all', async () => {
+      const errors: unknown[] = []
+      const journal = fileJournal(path, (error) => {
+        errors.push(error)
+        rmSync(path)
+        return true
+      })
+      await journal.append(event(1))
+      await journal.close()
+      expect(errors).toEqual([expect.objectContaining({ code: 'ENOSPC' })])
+      expect((await readJournal(path)).map((each) => each.seq)).toEqual([1])
+    })
+  })
+
+  test.skipIf(!canMount)('R14: half a line that fitted does not spoil the next (needs root)', async () => {
+    const disk = smallDisk()
+    const [path, ballast] = [join(disk, 'journal.ndjson'), join(disk, 'ballast')]
+    const journal = fileJournal(path)
+    await journal.append(event(1))
+    fill(ballast, 4)
+    const long: EventBody = { type: 'warning', code: 'x', message: 'm'.repeat(20_000) }
+    await expect(journal.append(event(2, long))).rejects.toThrow('ENOSPC')
+    expect(await readFile(path, 'utf8')).toBe(`${JSON.stringify(event(1))}\n`)
+    await rm(ballast)
+    await journal.append(event(3))
+    await journal.close()
+    expect((await readJournal(path)).map((each) => each.seq)).toEqual([1, 2, 3])
   })
 })
