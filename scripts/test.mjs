@@ -7,9 +7,12 @@ import { ensureInstalled, root } from './install.mjs'
 const checksOnly = process.argv.includes('--checks')
 const bin = (name) => join(root, 'node_modules', '.bin', name)
 
-function run(label, file, args, options = {}) {
+// OpenSpec would write into the developer's home, and send.
+const env = { ...process.env, OPENSPEC_TELEMETRY: '0', OPENSPEC_NO_UPDATE_CHECK: '1' }
+
+function run(label, file, args) {
   console.log(`\n▸ ${label}`)
-  const { status } = spawnSync(file, args, { cwd: root, stdio: 'inherit', ...options })
+  const { status } = spawnSync(file, args, { cwd: root, stdio: 'inherit', env })
   return status === 0
 }
 

@@ -15,13 +15,28 @@ export async function listAll(site: Site): Promise<ChangeList> {
   return {
     changes: await Promise.all(
       changes.map(async ({ problem, ...summary }) => {
-        const run = await knownRun(site, summary.name)
-        const seen = run.state.phase === 'idle' ? ('' as const) : run.state.status
-        // Only looking: the truth about a dead loop without putting it in order.
-        const status = isDead(run) ? ('stopped' as const) : seen
-        return { ...summary, status, ...(problem !== '' && { problem }) }
+        const { status, unknown } = await statusOf(site, summary.name)
+        const problems = [problem, unknown].filter((each) => each !== '')
+        return { ...summary, status, ...(problems.length > 0 && { problem: problems.join('; ') }) }
       }),
     ),
+  }
+}
+
+/** One run that cannot be read must not hide the others. */
+async function statusOf(
+  site: Site,
+  name: string,
+): Promise<{ status: ChangeList['changes'][number]['status']; unknown: string }> {
+  try {
+    const run = await knownRun(site, name)
+    const seen = run.state.phase === 'idle' ? ('' as const) : run.state.status
+    // Only looking: the truth about a dead loop without putting it in order.
+    return { status: isDead(run) ? 'stopped' : seen, unknown: '' }
+  } catch (error) {
+    if (error instanceof RalphError && error.code === 'journal_unreadable')
+      return { status: '', unknown: error.message }
+    throw error
   }
 }
 

@@ -1,5 +1,5 @@
 // Chooses the checkpoint strategy and gives it what it needs.
-import { existsSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { branchCheckpoints } from '../adapters/git/branch.ts'
 import type { Repository } from '../adapters/git/git.ts'
 import { stashCheckpoints } from '../adapters/git/stash.ts'
@@ -45,10 +45,19 @@ export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
 
 /** A work tree that was deleted under the loop is not made again, not even its private folder. */
 function refuseGone({ git }: Site): void {
-  const gone = [git.worktree, git.gitDir].find((folder) => !existsSync(folder))
+  const gone = [git.worktree, git.gitDir].find(isGone)
   if (gone === undefined) return
   throw new RalphError('disk', `${gone} is gone: it was deleted or moved while the loop ran.`, {
     hint: 'Nothing was written there. Bring it back, then type: ralph resume',
     exitCode: 1,
   })
+}
+
+/** One that an agent locked is still there. */
+function isGone(folder: string): boolean {
+  try {
+    return statSync(folder, { throwIfNoEntry: false }) === undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'EACCES'
+  }
 }

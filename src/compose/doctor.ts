@@ -1,5 +1,6 @@
 // `ralph doctor`: what works here, what does not, and how to fix it.
 import { billing, findProgram, installedAgents } from '../adapters/agents/installed.ts'
+import { refuseReadOnly } from '../adapters/git/preflight.ts'
 import { findCli } from '../adapters/openspec/cli.ts'
 import { exec } from '../adapters/process/exec.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -76,6 +77,8 @@ async function gitVersion(cwd: string, env: NodeJS.ProcessEnv): Promise<Check> {
 async function repository(cwd: string, env: NodeJS.ProcessEnv): Promise<Check[]> {
   try {
     const site = await openSite(cwd, env)
+    // What `ralph loop` would refuse is a problem here too.
+    refuseReadOnly(site.git)
     const checks = [ok('repository', site.git.worktree)]
     for (const run of await knownRuns(site)) {
       const detail = await recoverDead(site, run)

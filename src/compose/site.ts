@@ -1,5 +1,6 @@
 // Where a command stands: the repository, its private data, this process, and the loops that are known there.
 import { readdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { bootId, isAlive, processIdentity } from '../adapters/process/table.ts'
 import { inspectLock } from '../adapters/files/lock.ts'
 import type { Identity, LockState } from '../adapters/files/lock.ts'
@@ -10,6 +11,7 @@ import { findRepository } from '../adapters/git/repository.ts'
 import { gitIn } from '../adapters/git/git.ts'
 import type { Git } from '../adapters/git/git.ts'
 import { systemClock } from '../adapters/clock.ts'
+import { RalphError } from '../core/error.ts'
 import { replay } from '../core/loop.ts'
 import { initialState } from '../core/state.ts'
 import type { LoopState } from '../core/state.ts'
@@ -61,9 +63,22 @@ export interface KnownRun {
 
 export async function knownRun(site: Site, change: string): Promise<KnownRun> {
   const paths = pathsOf(site, change)
-  const events = await readJournal(paths.journal)
+  const events = await readJournal(paths.journal).catch((error: unknown) => {
+    throw unreadable(error, paths.journal)
+  })
   const lock = await inspectLock(paths.lock, site.identity)
   return { change, paths, events, state: replay(initialState(change), events), lock }
+}
+
+/** Who may not read the journal cannot know the run; everything in it stays as it is. */
+function unreadable(error: unknown, path: string): unknown {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code !== 'EACCES' && code !== 'EPERM') return error
+  return new RalphError('journal_unreadable', `The journal ${path} cannot be read: ${message}`, {
+    hint: `Nothing was touched, and the checkpoints are in git. Give yourself access (chmod -R u+rwX ${dirname(path)}, or sudo chown -R "$USER" ${dirname(path)} if it is another user's), then type the command again.`,
+    exitCode: 1,
+    cause: error,
+  })
 }
 
 /** Every change of this repository that ever had a loop, the latest activity first. */

@@ -1,5 +1,5 @@
 // Writes `.claude/loop-state.json` whole and atomically.
-import { mkdir, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
+import { chmod, mkdir, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import writeFileAtomic from 'write-file-atomic'
 import { RalphError } from '../../core/error.ts'
@@ -26,6 +26,7 @@ export async function openStateFile(
   await sweep(path)
   const { foreign, note } = await takeOver(path, archiveDir, changeId)
   let folderMade = false
+  let wasWritten = false
   const body = (state: StateFile): string => `${JSON.stringify({ ...foreign, ...state }, null, 2)}\n`
   return {
     note,
@@ -38,14 +39,22 @@ export async function openStateFile(
         try {
           await writeFileAtomic(path, body(state), { mode: 0o644 })
         } catch (error) {
-          if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-          await mkdir(dirname(path))
+          const { code } = error as NodeJS.ErrnoException
+          if (code === 'ENOENT') await mkdir(dirname(path))
+          // It could be written before, so it was the agent who closed the folder.
+          else if (code === 'EACCES' && wasWritten) await openFolders([dirname(dirname(path)), dirname(path)])
+          else throw error
           await writeFileAtomic(path, body(state), { mode: 0o644 })
         }
+        wasWritten = true
       },
       writeNow: (state) => writeFileAtomic.sync(path, body(state), { mode: 0o644 }),
     },
   }
+}
+
+async function openFolders(folders: readonly string[]): Promise<void> {
+  for (const folder of folders) await chmod(folder, ((await stat(folder)).mode & 0o7777) | 0o700)
 }
 
 /** SIGKILL in mid-write leaves write-file-atomic's temporary files behind: `<name>.<number>`. */

@@ -56,7 +56,10 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
     : [snapshot.commit, headMoved ? now.head.commit : '']
   const isPlain = descends && snapshot.commit === snapshot.head.commit
   const parents = earlier !== '' ? [earlier] : isPlain ? heads.slice(0, 1) : heads
-  const isKept = earlier !== '' && (await git.line(['rev-parse', `${earlier}^{tree}`])) === tree
+  // Asked again after the revert: there is nothing new, and nothing must lie on top of the attempt.
+  const isKept =
+    earlier !== '' &&
+    (tree === snapshot.tree || (await git.line(['rev-parse', `${earlier}^{tree}`])) === tree)
   const commit = isKept
     ? earlier
     : await commitTree(git, tree, parents, `attempt ${n}\n\nRalph-Base: ${snapshot.commit}`)

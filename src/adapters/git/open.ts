@@ -40,7 +40,7 @@ export function openWithin(place: Buffer): void {
   const stats = statsOf(place)
   if (stats?.isDirectory() !== true) return
   openFolder(place, stats)
-  for (const name of namesOfFolders(place)) openWithin(joined(place, name))
+  for (const name of namesOfFolders(place)) openWithin(within(place, name))
 }
 
 /** The git directory, where an agent's `chmod -R a-w .` went through it too; objects stay read-only, as git makes them. */
@@ -96,7 +96,7 @@ function openAll(place: Buffer): void {
   openOwn(place)
   if (!isOpen(place)) return
   for (const entry of readdirSync(place, { withFileTypes: true, encoding: 'buffer' })) {
-    const inner = joined(place, entry.name)
+    const inner = within(place, entry.name)
     if (entry.isDirectory()) openAll(inner)
     else if (entry.isFile() && !inner.includes('/objects/')) openForWriting(inner)
   }
@@ -131,7 +131,7 @@ export function placeOf(worktree: string, folder: string): Buffer {
   return folder === '' ? Buffer.from(worktree) : onDisk(worktree, folder.replace(/\/$/, ''))
 }
 
-function joined(place: Buffer, name: Buffer): Buffer {
+export function within(place: Buffer, name: Buffer): Buffer {
   return Buffer.concat([place, Buffer.from('/'), name])
 }
 

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { Checkpoints } from '../../ports.ts'
 import { named } from './git.ts'
+import { openRepository } from './open.ts'
 import type { Room } from './room.ts'
 
 /** The same checkpoints; a refusal of the file system comes out of them as an error with its remedy. */
@@ -20,7 +21,12 @@ export function tellingReach(room: Room, checkpoints: Checkpoints): Checkpoints 
     preflight: (mode) => told(() => checkpoints.preflight(mode)),
     start: (mode) => told(() => checkpoints.start(mode)),
     ensure: (storyId) => told(() => checkpoints.ensure(storyId)),
-    keep: (n) => told(() => checkpoints.keep(n)),
+    keep: (n) =>
+      told(() => {
+        // Before the journal is read: it lies beyond the folders that an agent may have closed.
+        openRepository(room.git)
+        return checkpoints.keep(n)
+      }),
     save: (storyId, message) => told(() => checkpoints.save(storyId, message)),
     restore: () => told(() => checkpoints.restore()),
     finish: (choice) => told(() => checkpoints.finish(choice)),
@@ -61,7 +67,9 @@ async function outOfReach(room: Room, path: string, cause: unknown): Promise<Ral
 
 /** Asked of the repository now: an attempt that is not in it is not said to be. */
 async function safety(room: Room): Promise<string> {
-  const { openAttempt, isKept, checkpoint } = await room.reread()
+  const memory = await room.reread().catch(() => undefined)
+  if (memory === undefined) return 'Nothing was reverted.'
+  const { openAttempt, isKept, checkpoint } = memory
   if (checkpoint === undefined) return 'Your files are as they were.'
   const base = `The last checkpoint is ${room.refs}/checkpoint`
   if (openAttempt === undefined) return `${base}.`

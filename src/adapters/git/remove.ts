@@ -1,8 +1,8 @@
 // Takes files and folders out of the work tree, whatever permissions their owner gave them.
-import { cp, mkdir, rename, rm, rmdir } from 'node:fs/promises'
+import { cp, mkdir, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { onDisk, parentOf } from './files.ts'
-import { openAbove, openWithin } from './open.ts'
+import { openAbove, openWithin, statsOf, within } from './open.ts'
 
 /** Removes a file or folder, then the folders above it that became empty, as git does. */
 export async function removePath(worktree: string, path: string): Promise<void> {
@@ -12,12 +12,21 @@ export async function removePath(worktree: string, path: string): Promise<void> 
   try {
     await rm(place, { recursive: true, force: true })
   } catch (error) {
-    // A folder's own permissions must not save it from a revert.
-    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
+    // A folder's own permissions must not save it from a revert. ENOTDIR: Node's word for a file that cannot be removed.
+    if (!['EACCES', 'EPERM', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
     openWithin(place)
-    await rm(place, { recursive: true, force: true })
+    await removeEach(place)
   }
   await pruneAbove(worktree, bare)
+}
+
+/** One by one: what cannot be removed is named by the error. */
+async function removeEach(place: Buffer): Promise<void> {
+  const stats = statsOf(place)
+  if (stats === undefined) return
+  if (!stats.isDirectory()) return await unlink(place)
+  for (const name of await readdir(place, { encoding: 'buffer' })) await removeEach(within(place, name))
+  await rmdir(place)
 }
 
 async function pruneAbove(worktree: string, path: string): Promise<void> {

@@ -1,6 +1,6 @@
 // Finds the OpenSpec root, its changes, and the one that the user means.
-import type { Dirent } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
+import { constants, type Dirent } from 'node:fs'
+import { access, readdir, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
@@ -65,7 +65,7 @@ export async function resolveChange(
   if (name !== undefined) {
     refuseBadName(name)
     const names = await changeNames(root)
-    if (names.includes(name)) return name
+    if (names.includes(name)) return await refuseClosed(root, name)
     throw notFound(root, name, names, await archivedNames(changeDirOf(root, name)))
   }
   const changes = await listChanges(root, env)
@@ -74,13 +74,21 @@ export async function resolveChange(
   if (only === undefined) throw notFound(root, '', [], [])
   if (others.length === 0) {
     refuseBadName(only.name)
-    return only.name
+    return await refuseClosed(root, only.name)
   }
   const names = [only, ...others].map((each) => each.name)
   throw new RalphError('change_ambiguous', `There are ${names.length} open changes: ${names.join(', ')}`, {
     hint: `Name the one you mean, e.g. \`ralph loop ${names[0] ?? ''}\`.`,
     exitCode: 2,
   })
+}
+
+async function refuseClosed(root: string, name: string): Promise<string> {
+  const folder = changeDirOf(root, name)
+  await access(folder, constants.R_OK | constants.X_OK).catch((error: unknown) => {
+    throw toldUnreadable(error, folder)
+  })
+  return name
 }
 
 /** A change's name becomes a branch, a ref and a folder: what git or the file system would refuse is refused here. */
@@ -99,7 +107,11 @@ export function refuseBadName(name: string): void {
 
 /** The proposal's heading without its label, else the name. */
 export async function readTitle(root: string, change: string): Promise<string> {
-  const text = (await readIfThere(join(changeDirOf(root, change), 'proposal.md')))?.toString('utf8') ?? ''
+  const proposal = join(changeDirOf(root, change), 'proposal.md')
+  const bytes = await readIfThere(proposal).catch((error: unknown) => {
+    throw toldUnreadable(error, proposal)
+  })
+  const text = bytes?.toString('utf8') ?? ''
   const first = text
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/)
@@ -111,9 +123,10 @@ export async function readTitle(root: string, change: string): Promise<string> {
 
 async function summarise(root: string, name: string, env: NodeJS.ProcessEnv): Promise<ChangeSummary> {
   const changeDir = changeDirOf(root, name)
-  const title = await readTitle(root, name)
+  let title = name
   const none = { stories_done: 0, stories_total: 0, tasks_done: 0, tasks_total: 0 }
   try {
+    title = await readTitle(root, name)
     const files = await trackedFiles(changeDir, await taskPattern(root, changeDir, env))
     const plan = parseTasks(await readTracked(files))
     return {
@@ -127,9 +140,21 @@ async function summarise(root: string, name: string, env: NodeJS.ProcessEnv): Pr
     }
   } catch (error) {
     // One broken change must not hide the others.
-    if (error instanceof RalphError) return { name, title, ...none, problem: error.message }
-    throw error
+    const { message } = toldUnreadable(error, changeDir)
+    return { name, title, ...none, problem: message }
   }
+}
+
+/** What the file system refuses is the user's to mend; anything else is a bug, and thrown. */
+function toldUnreadable(error: unknown, path: string): RalphError {
+  if (error instanceof RalphError) return error
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code !== 'EACCES' && code !== 'EPERM') throw error
+  return new RalphError('spec_unreadable', `${path} cannot be read: ${message}`, {
+    hint: `Nothing was touched. Give yourself access (chmod -R u+rwX ${path}, or sudo chown -R "$USER" ${path} if it is another user's), then type the command again.`,
+    exitCode: 2,
+    cause: error,
+  })
 }
 
 async function changeNames(root: string): Promise<readonly string[]> {
@@ -139,7 +164,7 @@ async function changeNames(root: string): Promise<readonly string[]> {
     entries = await readdir(folder, { withFileTypes: true })
   } catch (error) {
     if (isMissing(error)) return []
-    throw error
+    throw toldUnreadable(error, folder)
   }
   const names: string[] = []
   for (const entry of entries) {

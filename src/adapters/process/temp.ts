@@ -1,5 +1,5 @@
 // A temp folder of a run's own: agents leave megabytes there, and what is named after its run can be found after a crash.
-import { existsSync, mkdtempSync } from 'node:fs'
+import { accessSync, constants, mkdtempSync } from 'node:fs'
 import { chmod, lstat, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
@@ -40,9 +40,18 @@ async function open(folder: string): Promise<void> {
 }
 
 function base(env: NodeJS.ProcessEnv): string {
-  // One that is not there, or relative to the work tree, is no place for it.
+  // One that is not there, cannot be written, or is relative to the work tree, is no place for it.
   const wished = [env['TMPDIR'] ?? '', tmpdir(), '/tmp']
-  return wished.find((folder) => isAbsolute(folder) && existsSync(folder)) ?? tmpdir()
+  return wished.find((folder) => isAbsolute(folder) && isWritable(folder)) ?? tmpdir()
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Short: sockets of tools are made in there, and their paths end at 108 bytes. */

@@ -235,6 +235,8 @@ describe.each<Strategy>(['branch', 'stash'])('checkpoints by %s', (strategy) => 
     await checkpoints.restore()
     await checkpoints.restore()
     expect(picture(w)).toEqual(before)
+    expect((await checkpoints.keep(1)).commit).toBe(first.commit)
+    await checkpoints.restore()
     expect(await checkpoints.recover()).toBe('')
   })
 
