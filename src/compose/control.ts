@@ -1,5 +1,6 @@
 // done, finish, clean: each is carried out or refused with the reason; none is ever lost.
 import { cleanAttempts } from '../adapters/git/attempts.ts'
+import { wayOut } from '../adapters/git/lost-record.ts'
 import { openStateFile } from '../adapters/files/state-file.ts'
 import { stateFile } from '../adapters/files/paths.ts'
 import { RalphError } from '../core/error.ts'
@@ -83,7 +84,7 @@ async function ended(site: Site, change: string | undefined): Promise<KnownRun> 
       'nothing_to_resume',
       `There is no run of ${change ?? 'any change'} in this repository.`,
       {
-        hint: 'What there is: ralph list',
+        hint: (change === undefined ? '' : await wayOut(site.git, change)) || 'What there is: ralph list',
         exitCode: 2,
       },
     )

@@ -1,4 +1,5 @@
 // Which run a `loop` or `resume` means, and whether it begins, begins anew, goes on, or is done already.
+import { wayOut } from '../adapters/git/lost-record.ts'
 import { changeDirOf } from '../adapters/openspec/changes.ts'
 import { taskPattern } from '../adapters/openspec/project.ts'
 import { readTracked, trackedFiles } from '../adapters/openspec/tracked.ts'
@@ -44,9 +45,7 @@ export async function modeOf(
   const hasRun = state.phase !== 'idle'
   if (wish === 'resume') {
     if (!hasRun) {
-      const hint = (await hasBranch(site, change))
-        ? `The branch ralph/${change} is there, but not the record of its run (a clone?). Start anew: ralph loop ${change} --fresh; its commits are archived.`
-        : `Start one: ralph loop ${change}`
+      const hint = (await wayOut(site.git, change)) || `Start one: ralph loop ${change}`
       throw new RalphError('nothing_to_resume', `There is no run of ${change} to go on with.`, {
         hint,
         exitCode: 2,

@@ -7,6 +7,7 @@ import type { PreflightReport } from '../../ports.ts'
 import { attemptMoves } from './attempts.ts'
 import { copyIndex, installIndex, realIndex } from './index-file.ts'
 import { stepOf, type Origin, type Pending } from './memory.ts'
+import { putAway, wayOut } from './lost-record.ts'
 import { storedOrigin, storeOrigin } from './origin.ts'
 import { doubtful, refuseClash, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
@@ -31,7 +32,9 @@ export async function preflightBranch(room: Room, mode: StartMode): Promise<Pref
   }
   const origin = await originOf(room, refs, mode)
   await refuseState(git, scan)
-  const warnings = await doubtful(git, scan, room.protectedPaths)
+  const isLost = mode === 'fresh' && (await knownOrigin(room)) === undefined
+  const earlier = isLost ? await putAway(git, change) : ''
+  const warnings = [...(earlier === '' ? [] : [earlier]), ...(await doubtful(git, scan, room.protectedPaths))]
   return { worktree: git.worktree, originalBranch: nameOf(origin), branch, warnings }
 }
 
@@ -147,7 +150,10 @@ async function originOf(room: Room, refs: Refs, mode: StartMode): Promise<Origin
       'branch_exists',
       `the branch ralph/${change} exists: an earlier run was kept or not finished`,
       {
-        hint: `Go on with \`ralph resume ${change}\`, or start anew with \`ralph loop ${change} --fresh\` (its commits are archived).`,
+        hint:
+          (await knownOrigin(room)) === undefined
+            ? await wayOut(git, change)
+            : `Go on with \`ralph resume ${change}\`, or start anew with \`ralph loop ${change} --fresh\` (its commits are archived).`,
         exitCode: 2,
       },
     )
@@ -155,17 +161,21 @@ async function originOf(room: Room, refs: Refs, mode: StartMode): Promise<Origin
   if (!ref.startsWith('refs/heads/ralph/')) {
     return { kind: ref === '' ? 'detached' : commit === '' ? 'unborn' : 'branch', ref, commit }
   }
-  const known =
-    ref === branchOf(room) ? ((await room.memory()).origin ?? (await storedOrigin(room))) : undefined
+  const isOwn = ref === branchOf(room)
+  const known = isOwn ? await knownOrigin(room) : undefined
   if (known !== undefined) return known
   throw new RalphError(
     'repository_state',
     `HEAD is on ${ref.replace('refs/heads/', '')}, a branch of ralph's own`,
     {
-      hint: 'Finish that run (`ralph finish`), or `git switch` to the branch that the work is for. Nothing was touched.',
+      hint: `Nothing was touched. ${isOwn ? await wayOut(git, change) : 'Finish that run (`ralph finish`), or `git switch` to the branch that the work is for.'}`,
       exitCode: 2,
     },
   )
+}
+
+async function knownOrigin(room: Room): Promise<Origin | undefined> {
+  return (await room.memory()).origin ?? (await storedOrigin(room))
 }
 
 function nameOf(origin: Origin | undefined): string {

@@ -6,6 +6,7 @@ import { RalphError } from '../../core/error.ts'
 import { lstatNow, writeDurably } from './files.ts'
 import type { Git } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
+import { wayOut } from './lost-record.ts'
 import { readFolderModes, readModes } from './modes.ts'
 import { pinTips } from './pins.ts'
 import type { Head, Refs } from './refs.ts'
@@ -147,7 +148,7 @@ export async function mustSnapshot(room: Room): Promise<Snapshot> {
     'checkpoint_failed',
     `the record of the last checkpoint of ${room.change} is missing`,
     {
-      hint: `Its commits are safe: \`git log ralph/${room.change}\`. Start anew with \`ralph loop ${room.change} --fresh\`.`,
+      hint: (await wayOut(room.git, room.change)) || `Start anew with \`ralph loop ${room.change} --fresh\`.`,
       exitCode: 1,
     },
   )

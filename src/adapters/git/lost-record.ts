@@ -1,0 +1,67 @@
+// The way out where the branch of a run is there and its record is not: an agent may remove `.git/ralph`, and a clone never had it.
+import type { Git } from './git.ts'
+
+/** What to type, for a hint; empty where there is no such branch. */
+export async function wayOut(git: Git, change: string): Promise<string> {
+  const lost = await lostRun(git, change)
+  if (lost === undefined) return ''
+  const { branch, home, isThere } = lost
+  // What the agent left in the tree would be in the way of a switch.
+  const leave = isThere ? `git add -A; git commit -m "left over"; git switch ${home} && ` : ''
+  return [
+    `The record of that run (.git/ralph) is gone, its work is on ${branch}.`,
+    `All of it, uncommitted, on ${home}: ${leave}git merge --squash ${branch} && git reset.`,
+    lost.before === '' ? '' : beforeLoop(lost.before, leave),
+    `Then start anew on ${home}: ralph loop ${change} --fresh archives the branch under refs/ralph/${change}/archive.`,
+  ]
+    .filter((text) => text !== '')
+    .join(' ')
+}
+
+/** Of a branch that a new run puts away: its commits may be the only place of what the user had not committed. */
+export async function putAway(git: Git, change: string): Promise<string> {
+  const lost = await lostRun(git, change)
+  if (lost === undefined) return ''
+  return `${lost.branch} is of a run whose record is gone; it is kept under refs/ralph/${change}/archive. ${lost.before === '' ? '' : beforeLoop(lost.before)}`.trim()
+}
+
+function beforeLoop(commit: string, leave = ''): string {
+  return `Only what you had not committed before the loop: ${leave}git cherry-pick --no-commit ${commit} && git reset.`
+}
+
+interface LostRun {
+  readonly branch: string
+  /** Whether HEAD is on it. */
+  readonly isThere: boolean
+  /** The branch that it began from, as far as that can be told. */
+  readonly home: string
+  /** The commit with the user's own changes, if there were any. */
+  readonly before: string
+}
+
+async function lostRun(git: Git, change: string): Promise<LostRun | undefined> {
+  const branch = `ralph/${change}`
+  const ref = `refs/heads/${branch}`
+  if ((await git.run(['rev-parse', '--verify', '--quiet', ref], { accept: [1] })).code !== 0) return undefined
+  const head = await git.line(['symbolic-ref', '--quiet', 'HEAD'], { accept: [1] })
+  const first = await git.line(['log', '-1', '--grep=^initial state$', '--format=%h %p', ref])
+  const [initial = '', parent = ''] = first.split(' ')
+  if (parent === '') return { branch, isThere: head === ref, home: 'YOUR-BRANCH', before: initial }
+  const heads = await git.line([
+    'for-each-ref',
+    '--format=%(refname:short)',
+    '--contains',
+    parent,
+    'refs/heads',
+  ])
+  const [home = 'YOUR-BRANCH', ...more] = heads
+    .split('\n')
+    .filter((name) => name !== '' && !name.startsWith('ralph/'))
+  const isEmpty = (await git.run(['diff', '--quiet', parent, initial], { accept: [1] })).code === 0
+  return {
+    branch,
+    isThere: head === ref,
+    home: more.length === 0 ? home : 'YOUR-BRANCH',
+    before: isEmpty ? '' : initial,
+  }
+}
