@@ -29,10 +29,10 @@ export function askAgainMs(
   ending: AgentEnding,
   resetsAtMs: number | undefined,
 ): number {
-  const backoff = state.nowMs + backoffMs(ending, state.waits)
-  if (resetsAtMs === undefined || !isPlausible(resetsAtMs, state.nowMs)) return backoff
-  const isAgain = state.waits > 0 && state.limitedUntilMs[agent] !== undefined
-  return isAgain ? Math.max(resetsAtMs, backoff) : resetsAtMs
+  const { nowMs, waits } = state
+  if (resetsAtMs === undefined || !isPlausible(resetsAtMs, nowMs)) return nowMs + backoffMs(ending, waits)
+  const isAgain = waits > 0 && state.limitedUntilMs[agent] !== undefined
+  return isAgain ? Math.max(resetsAtMs, nowMs + backoffMs(ending, waits - 1)) : resetsAtMs
 }
 
 /** Also false for what is no number. */
