@@ -184,15 +184,16 @@ echo "<promise>COMPLETE</promise>"`
     expect(end.stdout).toContain('checkpoint: 1')
   })
 
-  test('W20, R14: a state file that cannot be written stops the loop cleanly and says so', async () => {
+  test('W20, R14: a state file that cannot be written is told before anything is touched', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     writeFileSync(join(at.repo, '.claude'), 'a file where the folder should be')
     at.git('add', '-A')
     at.git('commit', '-qm', 'odd')
     const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--json'])
-    expect(end.code).toBe(1)
-    expect(end.stderr + end.stdout).toMatch(/ralph resume/)
+    expect(end.code).toBe(2)
+    expect(end.stderr + end.stdout).toContain('Nothing was touched.')
     expect(readFileSync(join(at.repo, '.claude'), 'utf8')).toBe('a file where the folder should be')
+    expect(at.git('branch', '--format=%(refname:short)')).toBe('main')
   })
 
   test('W20, R14: a work tree deleted under it: it stops, and does not make folders again', async () => {
