@@ -69,8 +69,17 @@ function lockedFiles(git: Git, scan: Scan): string[] {
 /** Only its owner may change the mode. */
 function openingOf(git: Git, paths: readonly string[]): string {
   const me = process.geteuid?.()
-  const isOurs = paths.every((path) => lstatNow(git.worktree, path)?.uid === me)
-  return isOurs ? 'chmod u+rwX' : 'it is another user’s: sudo chown -R "$USER"'
+  const isForeign = paths.some((path) => (ownerOf(git, path) ?? me) !== me)
+  return isForeign ? 'it is another user’s: sudo chown -R "$USER"' : 'chmod u+rwX'
+}
+
+/** Not known inside a closed folder: that one is locked as well, and asked itself. */
+function ownerOf(git: Git, path: string): number | undefined {
+  try {
+    return lstatNow(git.worktree, path)?.uid
+  } catch {
+    return undefined
+  }
 }
 
 function isLocked(git: Git, path: string): boolean {
