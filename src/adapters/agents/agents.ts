@@ -4,8 +4,8 @@ import type { AgentEnded, AgentEnding } from '../../core/event.ts'
 import type { Agent, AgentSignal, AgentTask } from '../../ports.ts'
 import { faultCode, faultMessage } from '../process/fault.ts'
 import { startGroup, type Group, type GroupEnd } from '../process/group.ts'
-import { strangersIn } from '../process/strays.ts'
-import { processIdentity, type ProcessEntry } from '../process/table.ts'
+import { hiddenSince, strangersIn } from '../process/strays.ts'
+import { processIdentity } from '../process/table.ts'
 import { boundedTail } from '../process/tail.ts'
 import { makeTemp, removeTemp } from '../process/temp.ts'
 import { openTranscript } from '../process/transcript.ts'
@@ -146,23 +146,24 @@ async function runTurn(running: Running): Promise<AgentEnded> {
       message: `The agent left ${end.leftBehind} of its processes running; ralph ended them.`,
     })
   }
-  for (const message of strayWarnings(end, strangersIn(task.cwd, pidStarted)))
-    tell({ type: 'warning', message })
+  for (const message of strayWarnings(end, task.cwd, pidStarted)) tell({ type: 'warning', message })
   return turn.end(end, stderr.text())
 }
 
 /** What ralph must not or cannot end may go on editing: the user has to know. */
-function strayWarnings(end: GroupEnd, strangers: readonly ProcessEntry[]): string[] {
-  const pids = strangers.map(({ pid }) => pid).filter((pid) => !end.survivors.includes(pid))
+function strayWarnings(end: GroupEnd, cwd: string, since: string): string[] {
+  const hidden = end.isHeld === true ? hiddenSince(since).map(({ pid }) => pid) : []
+  const strangers = strangersIn(cwd, since)
+    .map(({ pid }) => pid)
+    .filter((pid) => !end.survivors.includes(pid))
+  const held =
+    'Something that the agent started is still alive and holds its output; ralph could not find it.'
+  const stranger = `Started while the agent ran, and still at work in the work tree: process ${strangers.join(', ')}. ralph cannot tell whose; if it is the agent's, end it: kill ${strangers.join(' ')}`
   return [
     ...(end.isHeld === true
-      ? ['Something that the agent started is still alive and holds its output; ralph could not find it.']
+      ? [held + (hidden.length > 0 ? ` It may be process ${hidden.join(', ')}.` : '')]
       : []),
-    ...(pids.length > 0
-      ? [
-          `Started while the agent ran, and still at work in the work tree: process ${pids.join(', ')}. ralph cannot tell whose; if it is the agent's, end it: kill ${pids.join(' ')}`,
-        ]
-      : []),
+    ...(strangers.length > 0 ? [stranger] : []),
   ]
 }
 

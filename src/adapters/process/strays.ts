@@ -18,6 +18,18 @@ export function strangersIn(folder: string, started: string): ProcessEntry[] {
   })
 }
 
+/** Orphans of this user, younger than that start, that let nobody look into them: one of them may hold a stream unseen. */
+export function hiddenSince(started: string): ProcessEntry[] {
+  if (process.platform !== 'linux' || started === '') return []
+  return others().filter(
+    ({ pid, parent, started: own }) =>
+      Number(own) >= Number(started) &&
+      isReaper(parent) &&
+      readProc(pid, 'environ') === undefined &&
+      new RegExp(`^Uid:\\s+${process.getuid?.()}\\s`, 'm').test(readProc(pid, 'status') ?? ''),
+  )
+}
+
 /** Without the kernel's own threads. */
 function others(): ProcessEntry[] {
   return processTable().filter(({ pid, parent }) => pid !== process.pid && parent !== 2)

@@ -1,4 +1,4 @@
-// What an agent leaves in its temp folder is never in the way: read-only folders, and what belongs to another user (R17).
+// What an agent leaves is never in the way: temp folders that are read-only or of another user (R17), processes that hide (R4).
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
@@ -6,6 +6,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -69,13 +70,33 @@ it('R17: one that cannot be removed stops neither the others nor a recovery', as
 })
 
 it('R17: a COMPLETE stands although the temp folder cannot be removed, and the folder is named', () => {
-  if (process.getuid?.() === 0) process.seteuid?.(0)
-  const driver = join(root, 'driver.mjs')
-  const entryPoints = [join(import.meta.dirname, 'temp-driver.ts')]
-  buildSync({ entryPoints, outfile: driver, bundle: true, platform: 'node', format: 'esm' })
-  const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
-  const { stdout } = spawnSync(process.execPath, [driver, root], { ...user, encoding: 'utf8' })
-  const { ended, warnings } = JSON.parse(stdout) as { ended: unknown; warnings: string[] }
+  const { ended, warnings } = turnOfPlainUser('', 'locked')
   expect(ended).toMatchObject({ ending: 'finished', promise: { kind: 'complete' } })
   expect(warnings).toEqual([expect.stringContaining(join(root, 'ralph-run-'))])
 })
+
+it.runIf(process.platform === 'linux')(
+  'R4: what holds the output and lets nobody look into it is told, with who it may be',
+  () => {
+    // A program that may be run but not read is closed to all but root.
+    const tool = 'echo $$ > pid; exec ./hidden -f /dev/null'
+    const isHidden = '[ -s pid ] && ! cat "/proc/$(cat pid)/environ" > /dev/null 2>&1'
+    const { ended, warnings } = turnOfPlainUser(
+      `cp "$(command -v tail)" hidden; chmod 111 hidden; env -i setsid sh -c '${tool}' & until ${isHidden}; do sleep 0.02; done;`,
+    )
+    const pid = readFileSync(join(root, 'pid'), 'utf8').trim()
+    process.kill(Number(pid))
+    expect(ended).toMatchObject({ ending: 'finished', promise: { kind: 'complete' } })
+    expect(warnings).toEqual([expect.stringMatching(new RegExp(`could not find it.*process .*\\b${pid}\\b`))])
+  },
+)
+
+function turnOfPlainUser(...args: readonly string[]): { ended: unknown; warnings: string[] } {
+  if (process.getuid?.() === 0) process.seteuid?.(0)
+  const driver = join(root, 'driver.mjs')
+  const entryPoints = [join(import.meta.dirname, 'plain-user-driver.ts')]
+  buildSync({ entryPoints, outfile: driver, bundle: true, platform: 'node', format: 'esm' })
+  const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
+  const { stdout } = spawnSync(process.execPath, [driver, root, ...args], { ...user, encoding: 'utf8' })
+  return JSON.parse(stdout) as { ended: unknown; warnings: string[] }
+}

@@ -1,12 +1,12 @@
-// One turn of an agent whose temp folder cannot be removed, in a process of its own: as a plain user (root may remove everything).
+// One turn of an agent in a process of its own, as a plain user: root may remove and look into everything.
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { createAgents } from '../../../src/adapters/agents/agents.ts'
 
-const root = process.argv[2] ?? ''
+const [, , root = '', command = '', locked] = process.argv
 const warnings: string[] = []
 const agents = createAgents({
-  command: 'cat > /dev/null; echo "<promise>COMPLETE</promise>"',
+  command: `cat > /dev/null; ${command} echo "<promise>COMPLETE</promise>"`,
   passThrough: [],
   agentEnv: {},
   noApiKey: false,
@@ -25,7 +25,7 @@ const ended = await agents.work(
   },
   new AbortController().signal,
   (signal) => {
-    if (signal.type === 'started') chmodSync(root, 0o500)
+    if (signal.type === 'started' && locked !== undefined) chmodSync(root, 0o500)
     if (signal.type === 'warning') warnings.push(signal.message)
   },
 )
