@@ -103,8 +103,9 @@ function limitEnd(state: LoopState, last: LastIteration | undefined): Decision |
   if (last?.record.verdict === 'budget') {
     return end(outcome('budget', last.record.reason, moreBudget(state)))
   }
-  // An agent that cannot run (missing, no login, unknown model) is left out as long as the chain has another.
-  if (last?.record.verdict === 'fatal' && firstBack(state) === undefined)
+  // A fallback that cannot run is left out; a login or model of the first agent is the user's to mend, before another is paid.
+  const isFirst = last?.record.agent === state.settings?.agents[0] && last?.ending !== 'missing'
+  if (last?.record.verdict === 'fatal' && (isFirst || firstBack(state) === undefined))
     return end(fatalOutcome(state, last))
   // Before any wait: six hours for a reset, only to find the budget used up, would be six hours lost.
   const over = overshoots(state.settings ?? {}, state.iterations)

@@ -277,12 +277,12 @@ describe('rules of the loop', () => {
   })
 
   test.each(['auth', 'model'] as const)(
-    'R16: %s ends with exit 6 once no agent of the chain is left, and none is asked twice',
+    'R16: %s of the first agent stops at once with exit 6, chain or not',
     (ending) => {
       const deeds = Array.from({ length: 99 }, (): Deed => ({ ...good, ending, promise: 'none' }))
       for (const agents of [['claude'], ['claude', 'codex']]) {
         const run = play({ settings: { ...settings, agents }, tasks: [1], deeds })
-        expect(run.state.iterations.map(({ agent }) => agent)).toEqual(agents)
+        expect(run.state.iterations.map(({ agent }) => agent)).toEqual(['claude'])
         expect(ofType(run, 'complete')[0]).toMatchObject({ exit_code: 6, stop_reason: ending })
       }
     },
