@@ -126,6 +126,15 @@ describe('what the user may not read or write', () => {
     }
   })
 
+  test('any other file that cannot be read is named with a remedy, and is no bug', () => {
+    const at = plainUser()
+    at.write('openspec/config.yaml', 'context: x')
+    chmodSync(join(at.repo, 'openspec/config.yaml'), 0)
+    const told = at.ralph('show', 'demo')
+    expect([told.code, told.stderr]).toEqual([1, expect.stringMatching(/config\.yaml[^]*chmod u\+rwX/)])
+    expect(told.stderr).not.toContain(bug)
+  })
+
   test('a journal that cannot be read is one error with its remedy; list shows the changes all the same', () => {
     const at = plainUser()
     at.ralph('loop', 'demo', '--agent-command', goodAgent)
