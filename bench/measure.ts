@@ -1,5 +1,7 @@
 // How every bench measures: competitors in random order within each round, medians, ratios to the floor.
 import { execFileSync, spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 
 export interface Competitor {
   readonly name: string
@@ -56,6 +58,16 @@ export function cleanEnv(): NodeJS.ProcessEnv {
 
 export function run(cwd: string, file: string, ...args: string[]): string {
   return execFileSync(file, args, { cwd, env: cleanEnv(), encoding: 'utf8' })
+}
+
+/** A hundred small files beside what is there already, all committed. */
+export function commitRepository(folder: string): void {
+  for (let n = 0; n < 100; n += 1) writeFileSync(join(folder, `file-${n}.txt`), `${n}\n`)
+  run(folder, 'git', 'init', '-q')
+  run(folder, 'git', 'config', 'user.email', 'bench@example.invalid')
+  run(folder, 'git', 'config', 'user.name', 'bench')
+  run(folder, 'git', 'add', '-A')
+  run(folder, 'git', 'commit', '-qm', 'start')
 }
 
 export function median(values: readonly number[]): number {

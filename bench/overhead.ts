@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { compare, print, run, timed } from './measure.ts'
+import { commitRepository, compare, print, timed } from './measure.ts'
 
 const program = resolve(import.meta.dirname, '../dist/main.js')
 const stories = Number(process.argv[2] ?? 20)
@@ -14,12 +14,7 @@ function repository(): string {
   mkdirSync(join(folder, 'openspec/changes/demo'), { recursive: true })
   const tasks = Array.from({ length: stories }, (_, n) => `## ${n + 1}. Story\n\n- [ ] ${n + 1}.1 task\n`)
   writeFileSync(join(folder, 'openspec/changes/demo/tasks.md'), tasks.join('\n'))
-  for (let n = 0; n < 100; n += 1) writeFileSync(join(folder, `file-${n}.txt`), `${n}\n`)
-  run(folder, 'git', 'init', '-q')
-  run(folder, 'git', 'config', 'user.email', 'bench@example.invalid')
-  run(folder, 'git', 'config', 'user.name', 'bench')
-  run(folder, 'git', 'add', '-A')
-  run(folder, 'git', 'commit', '-qm', 'start')
+  commitRepository(folder)
   return folder
 }
 

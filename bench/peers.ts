@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
-import { compare, print, run, timed, type Competitor } from './measure.ts'
+import { commitRepository, compare, print, timed, type Competitor } from './measure.ts'
 
 const root = resolve(import.meta.dirname, '..')
 const program = join(root, 'dist/main.js')
@@ -104,12 +104,7 @@ function repository(count: number): string {
     'configVersion = "2.1"\nagent = "claude"\ntracker = "json"\niterationDelay = 0\nautoCommit = true\n',
   )
   writeFileSync(join(folder, '.gitignore'), '.ralph-tui/\n.ralphy/\n')
-  for (let n = 0; n < 100; n += 1) writeFileSync(join(folder, `file-${n}.txt`), `${n}\n`)
-  run(folder, 'git', 'init', '-q')
-  run(folder, 'git', 'config', 'user.email', 'bench@example.invalid')
-  run(folder, 'git', 'config', 'user.name', 'bench')
-  run(folder, 'git', 'add', '-A')
-  run(folder, 'git', 'commit', '-qm', 'start')
+  commitRepository(folder)
   return folder
 }
 

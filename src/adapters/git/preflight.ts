@@ -1,9 +1,10 @@
 // Refuses, before anything is touched, where a loop could lose something of the user's; warns of what it will take along.
-import { accessSync, constants, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { RalphError } from '../../core/error.ts'
+import { isWritable } from '../process/temp.ts'
 import { lstatIfThere } from './files.ts'
 import { named, shown, type Git, type Repository } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
@@ -34,15 +35,6 @@ export function refuseReadOnly({ gitDir, gitCommonDir }: Repository): void {
     hint: `Nothing was touched. Give yourself access: chmod -R u+rwX ${gitCommonDir} (or sudo chown -R "$USER" ${gitCommonDir} if it is another user's)`,
     exitCode: 2,
   })
-}
-
-function isWritable(folder: string): boolean {
-  try {
-    accessSync(folder, constants.W_OK | constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
 }
 
 export async function refuseState(git: Git, scan: Scan): Promise<void> {

@@ -45,7 +45,7 @@ function base(env: NodeJS.ProcessEnv): string {
   return wished.find((folder) => isAbsolute(folder) && isWritable(folder)) ?? tmpdir()
 }
 
-function isWritable(folder: string): boolean {
+export function isWritable(folder: string): boolean {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
     return true
