@@ -60,12 +60,7 @@ describe('a chain', () => {
 
   test('a chain whose first agent is not installed goes on with the next, without the first one’s flags', async () => {
     const at = scratch({ tasks: tasksOf(1) })
-    const args = join(at.root, 'args')
-    const works = at.script(
-      'codex.sh',
-      `#!/bin/sh\necho "$@" >> ${args}\nexec ${agentPath('codex-works.mjs')} "$@"\n`,
-    )
-    standIn(binOf(at), 'codex', works)
+    const args = standInCodex(at)
     const end = await ralph(
       at,
       ['loop', 'demo', '--json', '--agent', 'claude,codex', '--model', 'sonnet', '--', '--mine'],
@@ -79,12 +74,7 @@ describe('a chain', () => {
 
   test('--model and what stands after -- go to the first agent of a chain only', async () => {
     const at = scratch({ tasks: tasksOf(1) })
-    const args = join(at.root, 'args')
-    const works = at.script(
-      'codex.sh',
-      `#!/bin/sh\necho "$@" >> ${args}\nexec ${agentPath('codex-works.mjs')} "$@"\n`,
-    )
-    standIn(binOf(at), 'codex', works)
+    const args = standInCodex(at)
     const end = await loop(
       at,
       ['--agent', 'claude,codex', '--model', 'sonnet', '--', '--append-system-prompt', 'hi'],
@@ -158,4 +148,12 @@ function binOf(at: Scratch): string {
 
 function withBin(at: Scratch): { env: NodeJS.ProcessEnv } {
   return { env: { PATH: binOf(at) } }
+}
+
+/** A codex that works, and the file where it writes down its arguments. */
+function standInCodex(at: Scratch): string {
+  const args = join(at.root, 'args')
+  const body = `#!/bin/sh\necho "$@" >> ${args}\nexec ${agentPath('codex-works.mjs')} "$@"\n`
+  standIn(binOf(at), 'codex', at.script('codex.sh', body))
+  return args
 }

@@ -79,8 +79,9 @@ async function ownChannels({ runId, input, stdout }: ChannelsOptions): Promise<C
       handOver,
       discard,
       listen(child, ...hearers) {
-        child.stdin?.on('error', ignoreEpipe)
-        return outputOf(outlets.map((outlet, i) => outlet.listen(hearers[i] ?? ignoreEpipe)))
+        // A program may end before it has read its input.
+        child.stdin?.on('error', ignore)
+        return outputOf(outlets.map((outlet, i) => outlet.listen(hearers[i] ?? ignore)))
       },
     }
   } catch {
@@ -98,7 +99,8 @@ function nodeChannels(input: string | undefined): Channels {
     handOver: () => undefined,
     discard: () => undefined,
     listen(child, onOutput, onErrorOutput) {
-      child.stdin?.on('error', ignoreEpipe)
+      // A program may end before it has read its input.
+      child.stdin?.on('error', ignore)
       if (input !== undefined) child.stdin?.end(input)
       child.stdout?.on('data', onOutput)
       child.stderr?.on('data', onErrorOutput)
@@ -142,7 +144,7 @@ function pipe(path: string): Outlet {
 /** What Node makes for a child itself, but for the reading into one buffer. */
 async function socketPair(path: string): Promise<Outlet> {
   const server = createServer({ pauseOnConnect: true })
-  let hear: OnChunk = ignoreEpipe
+  let hear: OnChunk = ignore
   try {
     server.listen(path)
     await once(server, 'listening')
@@ -197,5 +199,4 @@ function outputOf(streams: readonly Readable[]): Output {
   }
 }
 
-/** A program may end before it has read its input. */
-function ignoreEpipe(): void {}
+function ignore(): void {}
