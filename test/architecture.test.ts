@@ -98,11 +98,6 @@ describe('the shape of files', () => {
     })
     expect(wrong.map((file) => file.path)).toEqual([])
   })
-
-  test('half of the files have at most 80 lines', () => {
-    const sizes = files.map((file) => file.text.trimEnd().split('\n').length).toSorted((a, b) => a - b)
-    expect(sizes[Math.floor(sizes.length / 2)]).toBeLessThanOrEqual(80)
-  })
 })
 
 function readSources(folder: string): readonly SourceFile[] {
