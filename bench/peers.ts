@@ -1,18 +1,16 @@
 // ralph beside its peers, in one run: start-up, overhead per story, and a flood of output, all with the same stand-in for Claude Code.
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join, resolve } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { commitRepository, compare, print, timed, type Competitor } from './measure.ts'
+import { installPeers, program } from './peer-programs.ts'
 
-const root = resolve(import.meta.dirname, '..')
-const program = join(root, 'dist/main.js')
 const stories = Number(process.argv[2] ?? 10)
 const rounds = Number(process.argv[3] ?? 3)
 const megabytes = 50
 const packages = ['ralph-tui@0.11.0', 'ralphy-cli@4.7.2', 'bun@1.4.4']
 
-const bin = join(installPeers(), 'node_modules', '.bin')
+const bin = join(installPeers(packages), 'node_modules', '.bin')
 const temp = mkdtempSync(join(tmpdir(), 'ralph-bench-peers-'))
 const env = {
   PATH: [join(temp, 'bin'), bin, process.env['PATH']].join(delimiter),
@@ -146,20 +144,4 @@ ${end}
 END
 `
   writeFileSync(join(temp, 'bin', 'claude'), script, { mode: 0o755 })
-}
-
-/** Pinned, into a folder of the project's own. */
-function installPeers(): string {
-  const prefix = join(root, '.cache', 'peers')
-  const isThere = packages.every((name) => existsSync(join(prefix, 'node_modules', name.split('@')[0] ?? '')))
-  if (isThere) return prefix
-  mkdirSync(prefix, { recursive: true })
-  console.log('installing the peers into .cache/peers (about 800 MB) …')
-  const options = ['--prefix', prefix, '--no-save', '--no-audit', '--no-fund', '--loglevel=error']
-  const { status, stderr } = spawnSync('npm', ['install', ...options, ...packages], {
-    cwd: prefix,
-    encoding: 'utf8',
-  })
-  if (status !== 0) throw new Error(`the peers could not be installed: ${stderr}`)
-  return prefix
 }
