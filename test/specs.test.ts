@@ -141,6 +141,40 @@ test('docs/pins.md names every dependency with its version', () => {
   expect(missing).toEqual([])
 })
 
+test('every native tool in the lockfile has its package for each platform that we develop and run on', () => {
+  const platforms = {
+    'darwin-arm64': /darwin-(?:arm64|universal)/,
+    'darwin-x64': /darwin-(?:x64|universal)/,
+    'linux-arm64 (glibc)': /linux-arm64(?!-musl)/,
+    'linux-arm64 (musl)': /linux-arm64(?:-musl|$)/,
+    'linux-x64 (glibc)': /linux-x64(?!-musl)/,
+    'linux-x64 (musl)': /linux-x64(?:-musl|$)/,
+    'win32-x64': /win32-x64/,
+  }
+  const { packages } = z
+    .object({
+      packages: z.record(
+        z.string(),
+        z.object({ optionalDependencies: z.record(z.string(), z.string()).optional() }),
+      ),
+    })
+    .parse(JSON.parse(read('package-lock.json')))
+  const native = Object.entries(packages).flatMap(([name, { optionalDependencies = {} }]) => {
+    const wanted = Object.keys(optionalDependencies).filter((each) => /darwin|linux|win32/.test(each))
+    return wanted.length < 3 ? [] : [{ name, wanted }]
+  })
+  expect(native.length).toBeGreaterThan(5)
+  const missing = native.flatMap(({ name, wanted }) => [
+    ...wanted
+      .filter((each) => packages[`node_modules/${each}`] === undefined)
+      .filter((each) => packages[`${name}/node_modules/${each}`] === undefined),
+    ...Object.entries(platforms)
+      .filter(([, pattern]) => !wanted.some((each) => pattern.test(each)))
+      .map(([platform]) => `${name} for ${platform}`),
+  ])
+  expect(missing).toEqual([])
+})
+
 test('schema/ is what the zod schemas say', () => {
   const schemas = { 'loop-state': stateFileSchema, event: publicEventSchema }
   for (const [name, schema] of Object.entries(schemas)) {
