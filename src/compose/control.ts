@@ -109,7 +109,7 @@ async function withEngine<T>(
   work: (loop: Loop, ports: Ports) => Promise<T>,
 ): Promise<T> {
   const there = await siteOf(site, run)
-  const release = await acquireLocks(there, run.change, there.git.worktree, there.git.gitDir)
+  const release = await acquireLocks(there, run.change, run.state.runId)
   const { ports, bind, close } = await standingPorts(there, run)
   const { writer } = await openStateFile(stateFile(there.git.worktree), run.paths.archive, run.change)
   let fault: unknown

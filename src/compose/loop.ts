@@ -1,4 +1,5 @@
 // `ralph loop` and `ralph resume`: everything that has to be settled before the first event, in the order of contract 4.
+import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, rename, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -53,7 +54,7 @@ export async function runLoop(
   if (archived !== undefined) return alreadyDone(here, archived, asked)
   const { name, folder } =
     wish === 'resume' ? await resumedFolder(here, wanted) : await changeFolder(here, wanted)
-  await refuseRunning(here, name, asked.worktree === undefined)
+  refuseRunning(here, name, asked.worktree === undefined)
   const recovered = await recoverDead(here, await knownRun(here, name))
   const run = await knownRun(here, name)
   const config = wish === 'resume' ? await resumedConfig(run, request.settings) : asked
@@ -91,7 +92,8 @@ export async function runLoop(
     throw error
   })
   const unset = mode === 'resume' ? await unsetEnv(run, config) : ''
-  const release = await acquireLocks(site, change.name, site.git.worktree, site.git.gitDir)
+  const runId = randomUUID()
+  const release = await acquireLocks(site, change.name, runId)
   try {
     await reserve.fill()
     if (mode !== 'resume') await archiveRun(site, run)
@@ -122,6 +124,7 @@ export async function runLoop(
     const exitCode = await runSession({
       site,
       change: change.name,
+      runId,
       worktree: site.git.worktree,
       ports: {
         spec: change.spec,

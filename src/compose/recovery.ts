@@ -15,7 +15,7 @@ export async function recoverDead(site: Site, run: KnownRun): Promise<string> {
   if (!needsRecovery(run)) return ''
   const there = await placeOf(site, run)
   if (there === undefined) return ''
-  const release = await acquireLocks(there, run.change, there.git.worktree, there.git.gitDir)
+  const release = await acquireLocks(there, run.change, run.state.runId)
   try {
     // Another command may have been faster.
     const now = await knownRun(there, run.change)

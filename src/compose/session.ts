@@ -1,5 +1,4 @@
 // One loop from its first event to its last, with everything that reads along: state file, printer, notifiers, signals.
-import { randomUUID } from 'node:crypto'
 import { basename } from 'node:path'
 import { fileLock, refuseHeld } from '../adapters/files/lock.ts'
 import { worktreeLock, stateFile } from '../adapters/files/paths.ts'
@@ -23,10 +22,11 @@ import { keepStateFile } from './state-keeper.ts'
 export interface Session {
   readonly site: Site
   readonly change: string
+  readonly runId: string
   readonly worktree: string
   readonly ports: Ports
   readonly from: { readonly state: LoopState; readonly seq: number }
-  /** Filled in here: run id, pid, worktree. */
+  /** Filled in here: pid, worktree. */
   readonly started: Omit<
     Extract<EventBody, { type: 'loop.started' }>,
     'type' | 'run_id' | 'pid' | 'worktree' | 'worktree_name'
@@ -43,7 +43,7 @@ export interface Session {
 }
 
 export async function runSession(session: Session): Promise<number> {
-  const { site, change, worktree, ports } = session
+  const { site, change, runId, worktree, ports } = session
   const paths = pathsOf(site, change)
   await excludeFromGit(
     site.git.gitCommonDir,
@@ -54,7 +54,6 @@ export async function runSession(session: Session): Promise<number> {
       throw error instanceof RalphError ? error : stateFileError(error, worktree)
     },
   )
-  const runId = randomUUID()
   let last: LoopEvent | undefined
   const remember: Reader = (event) => {
     last = event
@@ -129,19 +128,15 @@ function stateFileError(error: unknown, worktree: string): RalphError {
 }
 
 /** Before anything is looked at closely: a loop that runs here or on this change is named, and nothing is written. */
-export async function refuseRunning(site: Site, change: string, inThisTree: boolean): Promise<void> {
-  await refuseHeld(pathsOf(site, change).lock, site.identity)
-  if (inThisTree) await refuseHeld(worktreeLock(site.git.gitDir), site.identity)
+export function refuseRunning(site: Site, change: string, inThisTree: boolean): void {
+  refuseHeld(pathsOf(site, change).lock, site.identity)
+  if (inThisTree) refuseHeld(worktreeLock(site.git.gitDir), site.identity)
 }
 
 /** Both locks, in one order: one loop per work tree, and one per change whatever its work tree. */
-export async function acquireLocks(
-  site: Site,
-  change: string,
-  worktree: string,
-  gitDir: string,
-): Promise<() => Promise<void>> {
-  const what = { change, worktree, since: site.clock.stamp() }
+export async function acquireLocks(site: Site, change: string, runId: string): Promise<() => Promise<void>> {
+  const { worktree, gitDir } = site.git
+  const what = { change, worktree, since: site.clock.stamp(), run_id: runId }
   const ofTree = await fileLock(worktreeLock(gitDir), what, site.identity).acquire()
   try {
     const ofChange = await fileLock(pathsOf(site, change).lock, what, site.identity).acquire()

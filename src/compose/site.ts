@@ -66,7 +66,7 @@ export async function knownRun(site: Site, change: string): Promise<KnownRun> {
   const events = await readJournal(paths.journal).catch((error: unknown) => {
     throw unreadable(error, paths.journal)
   })
-  const lock = await inspectLock(paths.lock, site.identity)
+  const lock = inspectLock(paths.lock, site.identity)
   return { change, paths, events, state: replay(initialState(change), events), lock }
 }
 

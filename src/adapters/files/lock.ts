@@ -1,9 +1,20 @@
 // A lock that says who holds it: pid, start time, boot id and host, so that a dead owner is known and a living one named.
+// How it is taken over from a dead one without ever having two owners: docs/decisions/0005-own-lock.md.
 import { createHash, randomUUID } from 'node:crypto'
-import { link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  closeSync,
+  fstatSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname } from 'node:os'
-import { dirname } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
+import { basename, dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { Lock } from '../../ports.ts'
 
@@ -16,6 +27,8 @@ export interface LockOwner {
   readonly change: string
   readonly worktree: string
   readonly since: string
+  /** What the processes of its agents carry (RALPH_RUN_ID), so that they can be ended without a journal; none in locks of 0.1. */
+  readonly run_id?: string
 }
 
 /** How the lock tells processes apart; from adapters/process. */
@@ -29,31 +42,71 @@ export interface Identity {
 export type LockState =
   | { readonly held: 'no' }
   /** `broken` lock files count as dead: a file that was linked into place is always whole. */
-  | { readonly held: 'dead'; readonly owner?: LockOwner; readonly raw: string }
+  | { readonly held: 'dead'; readonly owner?: LockOwner }
   | { readonly held: 'alive'; readonly owner: LockOwner }
   /** Death is never inferred across hosts. */
   | { readonly held: 'elsewhere'; readonly owner: LockOwner }
 
-export async function inspectLock(path: string, identity: Identity): Promise<LockState> {
-  let raw: string
+export function inspectLock(path: string, identity: Identity): LockState {
+  const first = readLink(path)
+  return first === undefined ? { held: 'no' } : judge(lastLink(path, first, identity), identity)
+}
+
+/** One owner's file. Its bytes have a token that is nobody else's; the inode tells two broken ones apart. */
+interface Link {
+  readonly id: string
+  readonly raw: string
+}
+
+function readLink(file: string): Link | undefined {
+  let handle: number
   try {
-    raw = await readFile(path, 'utf8')
+    handle = openSync(file, 'r')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { held: 'no' }
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
+  try {
+    const { ino } = fstatSync(handle)
+    const raw = readFileSync(handle, 'utf8')
+    return { id: createHash('sha256').update(`${ino} ${raw}`).digest('hex').slice(0, 32), raw }
+  } finally {
+    closeSync(handle)
+  }
+}
+
+function judge({ raw }: Link, identity: Identity): LockState {
   const owner = parseOwner(raw)
-  if (owner === undefined) return { held: 'dead', raw }
+  if (owner === undefined) return { held: 'dead' }
   if (owner.host !== hostname()) return { held: 'elsewhere', owner }
   const alive = owner.boot_id === identity.bootId && isOwnerAlive(owner, identity)
-  return alive ? { held: 'alive', owner } : { held: 'dead', owner, raw }
+  return { held: alive ? 'alive' : 'dead', owner }
+}
+
+/** Who comes after a dead owner: a file that `link` can make only once. */
+function heirOf(path: string, { id }: Link): string {
+  return `${path}.after-${id}`
+}
+
+/** From the lock itself over the heirs of the dead to the one that counts. */
+function lastLink(path: string, first: Link, identity: Identity): Link {
+  let last = first
+  while (judge(last, identity).held === 'dead') {
+    const heir = readLink(heirOf(path, last))
+    if (heir === undefined) break
+    last = heir
+  }
+  return last
 }
 
 /** Where the OS told no start time the pid alone has to do: better a living lock too many than two loops. */
 function isOwnerAlive(owner: LockOwner, identity: Identity): boolean {
-  if (owner.pid_started !== '') return identity.isAlive(owner.pid, owner.pid_started)
+  return owner.pid_started === '' ? isThere(owner.pid) : identity.isAlive(owner.pid, owner.pid_started)
+}
+
+function isThere(pid: number): boolean {
   try {
-    process.kill(owner.pid, 0)
+    process.kill(pid, 0)
     return true
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
@@ -61,14 +114,14 @@ function isOwnerAlive(owner: LockOwner, identity: Identity): boolean {
 }
 
 /** For a command that must not even begin while somebody holds it; writes nothing. */
-export async function refuseHeld(path: string, identity: Identity): Promise<void> {
-  const state = await inspectLock(path, identity)
+export function refuseHeld(path: string, identity: Identity): void {
+  const state = inspectLock(path, identity)
   if (state.held === 'alive' || state.held === 'elsewhere') throw locked(path, state)
 }
 
 export function fileLock(
   path: string,
-  what: { readonly change: string; readonly worktree: string; readonly since: string },
+  what: Pick<LockOwner, 'change' | 'worktree' | 'since' | 'run_id'>,
   identity: Identity,
 ): Lock {
   const mine: LockOwner = {
@@ -80,28 +133,25 @@ export function fileLock(
     ...what,
   }
   return {
-    async acquire() {
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-      const draft = `${path}.${mine.token}`
+    acquire: async () => {
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+      const draft = `${path}.draft-${mine.pid}-${mine.token}`
       try {
-        await writeFile(draft, `${JSON.stringify(mine, null, 2)}\n`, { mode: 0o644, flush: true })
-        while (!(await tryLink(draft, path))) {
-          const state = await inspectLock(path, identity)
-          if (state.held === 'alive' || state.held === 'elsewhere') throw locked(path, state)
-          if (state.held === 'dead') await removeDead(path, state.raw, draft)
-        }
+        writeFileSync(draft, `${JSON.stringify(mine, null, 2)}\n`, { mode: 0o644, flush: true })
+        while (!tryLink(draft, path) && !inherit(path, draft, identity)) await Promise.resolve()
       } finally {
-        await rm(draft, { force: true })
+        rmSync(draft, { force: true })
       }
-      return { release: () => release(path, mine.token) }
+      sweep(path, identity)
+      return { release: () => Promise.resolve(release(path, mine.token)) }
     },
   }
 }
 
 /** `link` puts the whole file in place or fails: there is never a half-written lock. */
-async function tryLink(draft: string, path: string): Promise<boolean> {
+function tryLink(draft: string, path: string): boolean {
   try {
-    await link(draft, path)
+    linkSync(draft, path)
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
@@ -109,37 +159,46 @@ async function tryLink(draft: string, path: string): Promise<boolean> {
   }
 }
 
-/** A claim that outlives this was left by a process that died while it held it. */
-const claimMs = 10_000
-
 /**
- * Only who holds the claim on exactly these bytes may remove them, and looks again before doing so:
- * without it the slower of two could remove the lock that the faster has just taken.
+ * The dead owner's file is never removed to make room: between the look and the removal anybody may have taken its place.
+ * Who becomes its heir owns the lock, provided that the lock is still the one that the look began with; only an owner replaces it.
+ * Synchronous: what a killed process had asked of another thread could still happen after its death was seen.
  */
-async function removeDead(path: string, raw: string, draft: string): Promise<void> {
-  const claim = `${path}.claim-${createHash('sha256').update(raw).digest('hex').slice(0, 16)}`
-  if (!(await tryLink(draft, claim))) {
-    const age =
-      Date.now() -
-      (await stat(claim).then(
-        (found) => found.ctimeMs,
-        () => Date.now(),
-      ))
-    if (age > claimMs) await rm(claim, { force: true })
-    else await delay(5)
-    return
+function inherit(path: string, draft: string, identity: Identity): boolean {
+  const first = readLink(path)
+  if (first === undefined) return false
+  const last = lastLink(path, first, identity)
+  const state = judge(last, identity)
+  if (state.held === 'alive' || state.held === 'elsewhere') throw locked(path, state)
+  const heir = heirOf(path, last)
+  if (!tryLink(draft, heir)) return false
+  if (readLink(path)?.id !== first.id) {
+    rmSync(heir, { force: true })
+    return false
   }
-  try {
-    const now = await readFile(path, 'utf8').catch(() => undefined)
-    if (now === raw) await rm(path, { force: true })
-  } finally {
-    await rm(claim, { force: true })
+  renameSync(draft, path)
+  return true
+}
+
+/** By the owner: what heirs and killed takers left. A draft may be that of somebody who is about to be refused. */
+function sweep(path: string, identity: Identity): void {
+  const name = basename(path)
+  for (const entry of readdirSync(dirname(path))) {
+    if (!entry.startsWith(`${name}.`)) continue
+    const file = join(dirname(path), entry)
+    const pid = Number(/^draft-(\d+)-/.exec(entry.slice(name.length + 1))?.[1] ?? 0)
+    if (pid === 0 || !(isThere(pid) || isForeign(file, identity))) rmSync(file, { force: true })
   }
 }
 
-async function release(path: string, token: string): Promise<void> {
-  const raw = await readFile(path, 'utf8').catch(() => '')
-  if (parseOwner(raw)?.token === token) await rm(path, { force: true })
+function isForeign(file: string, identity: Identity): boolean {
+  const draft = readLink(file)
+  return draft !== undefined && judge(draft, identity).held === 'elsewhere'
+}
+
+/** While it holds the lock nobody else replaces it, so that what is read here is what is removed. */
+function release(path: string, token: string): void {
+  if (parseOwner(readLink(path)?.raw ?? '')?.token === token) rmSync(path, { force: true })
 }
 
 function parseOwner(raw: string): LockOwner | undefined {
@@ -160,7 +219,8 @@ function isOwner(value: unknown): value is LockOwner {
   return (
     Number.isSafeInteger(value.pid) &&
     Number(value.pid) > 0 &&
-    ownerTexts.every((name) => typeof fields.get(name) === 'string')
+    ownerTexts.every((name) => typeof fields.get(name) === 'string') &&
+    typeof (fields.get('run_id') ?? '') === 'string'
   )
 }
 

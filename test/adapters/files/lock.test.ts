@@ -46,20 +46,20 @@ describe('lock', () => {
   test('R7: a reused pid is not the owner: another start time means dead', async () => {
     await lock().acquire()
     await tamper((owner) => ({ ...owner, pid_started: 'another time' }))
-    expect((await inspectLock(path, identity)).held).toBe('dead')
+    expect(inspectLock(path, identity).held).toBe('dead')
     await (await lock().acquire()).release()
   })
 
   test('R7: after a reboot the owner is dead whatever its pid', async () => {
     await lock().acquire()
     await tamper((owner) => ({ ...owner, boot_id: 'an earlier boot' }))
-    expect((await inspectLock(path, identity)).held).toBe('dead')
+    expect(inspectLock(path, identity).held).toBe('dead')
   })
 
   test('R7: death is never inferred across hosts', async () => {
     await lock().acquire()
     await tamper((owner) => ({ ...owner, host: 'elsewhere', boot_id: 'theirs' }))
-    expect((await inspectLock(path, identity)).held).toBe('elsewhere')
+    expect(inspectLock(path, identity).held).toBe('elsewhere')
     await expect(lock().acquire()).rejects.toThrow(/on host elsewhere/)
   })
 
@@ -68,7 +68,7 @@ describe('lock', () => {
     async (content) => {
       await writeFile(path, content)
       const held = await lock().acquire()
-      expect((await inspectLock(path, identity)).held).toBe('alive')
+      expect(inspectLock(path, identity).held).toBe('alive')
       await held.release()
     },
   )

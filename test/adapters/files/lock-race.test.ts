@@ -1,0 +1,162 @@
+// Real processes race for the lock, and each is stopped (SIGSTOP) or killed at every point of taking it over.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { buildSync } from 'esbuild'
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { readProc } from '../../../src/adapters/process/table.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'ralph-race-'))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+const driver = join(root, 'driver.mjs')
+buildSync({
+  entryPoints: [join(import.meta.dirname, 'lock-driver.ts')],
+  outfile: driver,
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+})
+
+let folder = ''
+let path = ''
+beforeEach(() => {
+  folder = mkdtempSync(join(root, 'lock-'))
+  path = join(folder, 'lock.json')
+})
+
+interface Taker {
+  readonly pid: number
+  /** Takes the lock; resolves with `held`, `refused`, or `stopped <call>`. */
+  take(): Promise<string>
+  /** What it says after it was stopped. */
+  goOn(): Promise<string>
+  release(): Promise<void>
+  kill(): Promise<void>
+}
+
+async function taker(stopAt = 0): Promise<Taker> {
+  const child = spawn(process.execPath, [driver, path, String(stopAt)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const pid = child.pid ?? 0
+  const ended = once(child, 'exit')
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const heard = async (): Promise<string> => String((await lines.next()).value)
+  expect(await heard()).toBe('ready')
+  return {
+    pid,
+    async take() {
+      child.stdin.write('take\n')
+      const said = await heard()
+      while (said.startsWith('stopped') && !/\) T /.test(readProc(pid, 'stat') ?? ''))
+        await new Promise(setImmediate)
+      return said
+    },
+    goOn() {
+      child.kill('SIGCONT')
+      return heard()
+    },
+    async release() {
+      child.stdin.write('release\n')
+      await ended
+    },
+    async kill() {
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+const dead = JSON.stringify({
+  pid: 4_000_000,
+  pid_started: '1',
+  boot_id: 'an earlier boot',
+  host: hostname(),
+  token: 'dead',
+  change: 'demo',
+  worktree: '/somewhere',
+  since: '2026-01-01T00:00:00+00:00',
+})
+
+const ownerOnDisk = (): number => (JSON.parse(readFileSync(path, 'utf8')) as { pid: number }).pid
+
+/** Every call of the file system that taking the lock over makes, by its number. */
+async function pointsOf(before: string): Promise<number[]> {
+  for (let n = 1; ; n += 1) {
+    writeFileSync(path, before)
+    const one = await taker(n)
+    const said = await one.take()
+    await one.kill()
+    for (const name of readdirSync(folder)) rmSync(join(folder, name))
+    if (said === 'held') return Array.from({ length: n - 1 }, (_, index) => index + 1)
+  }
+}
+
+describe.skipIf(process.platform !== 'linux')('O16, section 6.10: taking over a dead lock', () => {
+  test.each([
+    ['a dead owner’s', dead, ['held', 'released and held again', 'killed and held again']],
+    ['a broken', '', ['held']],
+  ])(
+    'stopped at any point over %s lock: never two owners, whoever comes meanwhile',
+    async (_, before, all) => {
+      const points = await pointsOf(before)
+      expect(points.length).toBeGreaterThan(6)
+      for (const n of points) {
+        for (const meanwhile of all) {
+          writeFileSync(path, before)
+          const slow = await taker(n)
+          const where = `${await slow.take()}, call ${n}; meanwhile ${meanwhile}`
+          let other = await taker()
+          let said = await other.take()
+          if (said === 'held' && meanwhile !== 'held') {
+            await (meanwhile === 'released and held again' ? other.release() : other.kill())
+            other = await taker()
+            said = await other.take()
+          }
+          const slowSaid = await slow.goOn()
+          expect([said, slowSaid].sort(), where).toEqual(['held', 'refused'])
+          const owner = said === 'held' ? other : slow
+          expect(ownerOnDisk(), where).toBe(owner.pid)
+          await owner.release()
+          expect(readdirSync(folder), where).toEqual([])
+        }
+      }
+    },
+    120_000,
+  )
+
+  test('killed at any point it is no dead end, and leaves nothing behind', async () => {
+    const points = await pointsOf(dead)
+    for (const n of points) {
+      writeFileSync(path, dead)
+      const one = await taker(n)
+      const where = await one.take()
+      await one.kill()
+      const next = await taker()
+      expect(await next.take(), where).toBe('held')
+      await next.release()
+      expect(readdirSync(folder), where).toEqual([])
+    }
+  }, 60_000)
+
+  test.each([
+    ['a dead owner’s lock', dead],
+    ['a broken lock', ''],
+    ['no lock', undefined],
+  ])(
+    'of twelve processes at once over %s exactly one gets it',
+    async (_, before) => {
+      const takers = await Promise.all(Array.from({ length: 12 }, () => taker()))
+      if (before !== undefined) writeFileSync(path, before)
+      const said = await Promise.all(takers.map((each) => each.take()))
+      expect(said.filter((word) => word === 'held')).toHaveLength(1)
+      expect(said.filter((word) => word === 'refused')).toHaveLength(11)
+      expect(ownerOnDisk()).toBe(takers[said.indexOf('held')]?.pid)
+    },
+    60_000,
+  )
+})
