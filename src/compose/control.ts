@@ -52,7 +52,8 @@ export async function finishRun(
     await loop.tell({ type: 'loop.finished', choice, ok: true, message: finished.message })
     return finished
   })
-  const ownTree = run.state.home !== '' && choice === 'cleanup'
+  // A run that is not done is gone on with in its tree.
+  const ownTree = run.state.home !== '' && choice === 'cleanup' && run.state.status === 'done'
   return {
     message: report.message,
     // Not removed by ralph: ignored files in it are in no commit.

@@ -40,7 +40,7 @@ describe('plain lines', () => {
       '14:03:22 the loop is over (done); now: where its work goes',
       'done: every story is complete',
       '  2/2 stories, 5/5 tasks (2 iterations, 2m 02s, 24.7k tokens, $0.50)',
-      '  the work is on branch ralph/add-login; main is as it was',
+      '  the work is on branch ralph/add-login; this loop has changed nothing on main',
       '  next: ralph finish add-login --cleanup  bring it to main, uncommitted',
     ])
     expect(err).toBe('warning: wt-usage failed, using an estimate\n')
@@ -139,7 +139,7 @@ describe('plain lines', () => {
       event({ ...complete, choice: 'cleanup' }),
     ])
     expect(out).toContain(
-      'the work is on branch ralph/add-login; main is as it was\n  next: ralph finish add-login --cleanup',
+      'the work is on branch ralph/add-login; this loop has changed nothing on main\n  next: ralph finish add-login --cleanup',
     )
     expect(out).not.toContain('uncommitted\n  next: git status')
   })

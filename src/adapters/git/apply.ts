@@ -11,6 +11,7 @@ import { commitTree, joined } from './tree.ts'
 /** The tree of a three-way merge; throws `finish_conflict` when it is not clean. Nothing but objects is written. */
 export async function mergeTrees(git: Git, base: string, ours: string, theirs: string): Promise<string> {
   if (ours === base) return theirs
+  if (theirs === base) return ours
   // Made-up history: git 2.38 cannot be told the base, it has to find it.
   const root = await commitTree(git, base, [], 'base')
   const [one, other] = [
@@ -46,8 +47,11 @@ export async function refuseOverwrite(
     )
       inTheWay.push(path)
   }
-  if (inTheWay.length > 0)
-    throw conflict(`uncommitted changes in ${git.worktree} are in the way`, inTheWay, hint)
+  if (inTheWay.length > 0) throw uncommitted(git, inTheWay, hint)
+}
+
+export function uncommitted(git: Git, paths: readonly string[], hint = finishHint): RalphError {
+  return conflict(`uncommitted changes in ${git.worktree} are in the way`, paths, hint)
 }
 
 /** Idempotent: writes and removes exactly the paths that differ, whatever state a kill left them in. */

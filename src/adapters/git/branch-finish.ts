@@ -5,9 +5,10 @@ import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
 import type { FinishReport } from '../../ports.ts'
 import { applyTrees, mergeTrees, refuseOverwrite } from './apply.ts'
-import { shown, type Git } from './git.ts'
+import { planCarry } from './carry.ts'
+import { named, shown, type Git } from './git.ts'
 import { copyIndex, installIndex } from './index-file.ts'
-import type { Memory, Origin, Pending } from './memory.ts'
+import { carriedSchema, type Memory, type Origin, type Pending } from './memory.ts'
 import { storedOrigin } from './origin.ts'
 import { unpin } from './pins.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
@@ -24,6 +25,8 @@ const planSchema = z.object({
   head: z.object({ ref: z.string(), commit: z.string() }).optional(),
   /** What becomes of the index: the prepared file, none at all, or as it is. */
   index: z.enum(['prepared', 'none', 'as_is']),
+  /** With a work tree of its own: what the user's checkout has of the work from here on. */
+  carried: carriedSchema.optional(),
 })
 type Plan = z.infer<typeof planSchema>
 
@@ -41,7 +44,10 @@ export async function finishBranch(room: Room, choice: 'cleanup' | 'keep' | 'lat
         : `the cleanup of ${room.change} is complete, nothing is left to finish; its commits are archived as ${room.refs}/archive/${memory.cleaned}`
     return { message, userPaths: [], loopPaths: [] }
   }
-  const base = origin.commit === '' ? await emptyTree(git) : origin.commit
+  // After an earlier cleanup this run began with what that one carried: none of it is the user's.
+  const { carried } = memory
+  const began = carried === undefined ? origin.commit : `${carried.commit}^2`
+  const base = began === '' ? await emptyTree(git) : began
   const [loopPaths, startPaths] = await Promise.all([
     changedPaths(git, initial, tip),
     changedPaths(git, base, initial),
@@ -61,12 +67,16 @@ export async function finishBranch(room: Room, choice: 'cleanup' | 'keep' | 'lat
     const message = `the work is on ${branch} (${where}); \`ralph finish ${room.change} --cleanup\` brings it back to ${nameOf(origin)}`
     return { message, ...report }
   }
-  const plan =
+  const { plan, left } =
     room.home === undefined
-      ? await planHere(room, origin, refs, tip, loopPaths)
-      : await planHome(room, origin, initial, tip)
+      ? { plan: await planHere(room, origin, refs, tip, loopPaths), left: [] }
+      : await planHome(room, origin, { initial, tip, earlier: carried })
   await room.operate('finish', { ...plan }, () => perform(room, plan))
-  const message = `everything is on ${nameOf(origin)}, uncommitted; the commits of ${branch} are archived as ${room.refs}/archive/${plan.time}`
+  const message = [
+    `${carried === undefined ? 'everything' : 'the rest'} is on ${nameOf(origin)}, uncommitted`,
+    `the commits of ${branch} are archived as ${room.refs}/archive/${plan.time}`,
+    ...(left.length === 0 ? [] : [`as you left it since the cleanup before: ${left.map(named).join(', ')}`]),
+  ].join('; ')
   return { message, ...report }
 }
 
@@ -89,7 +99,10 @@ export async function redoFinish(room: Room, pending: Pending): Promise<string> 
 async function perform(room: Room, plan: Plan): Promise<void> {
   const { git, home } = room
   const branch = `refs/heads/ralph/${room.change}`
-  await moveRefs(git, 'archive', [`update ${room.refs}/archive/${plan.time} ${plan.tip}`])
+  await moveRefs(git, 'archive', [
+    `update ${room.refs}/archive/${plan.time} ${plan.tip}`,
+    ...(plan.carried === undefined ? [] : [`update ${room.refs}/carried ${plan.carried.commit}`]),
+  ])
   if (plan.to !== '')
     await applyTrees(
       home === undefined ? git : git.at(home),
@@ -160,24 +173,19 @@ async function giveBackIndex(room: Room, now: string, touched: readonly string[]
 }
 
 /** The loop ran in a work tree of its own: its changes are carried into the user's checkout. */
-async function planHome(room: Room, origin: Origin, initial: string, tip: string): Promise<Plan> {
-  const { git, home, brought = [] } = room
+async function planHome(
+  room: Room,
+  origin: Origin,
+  from: Parameters<typeof planCarry>[2],
+): Promise<{ plan: Plan; left: readonly string[] }> {
+  const { git, home } = room
   if (home === undefined) throw elsewhere(room, origin)
-  const there = git.at(home)
-  const { head } = await readRefs(there)
+  const { head } = await readRefs(git.at(home))
   if (head.ref !== origin.ref || head.commit === '') throw elsewhere(room, origin)
-  const isBrought = (path: string): boolean =>
-    brought.some((folder) => path.startsWith(`${Buffer.from(folder).toString('latin1')}/`))
-  const index = join(room.folder, 'home-index')
-  await there.run(['read-tree', head.commit], { index })
-  const files = await there.list(['ls-files', '--cached', '--others', '-z'], { index })
-  const input = joined([...new Set(files)].filter(isBrought))
-  if (input.length > 0)
-    await there.run(['update-index', '--add', '--remove', '-z', '--stdin'], { index, input })
-  const ours = await there.line(['write-tree'], { index })
-  const to = await mergeTrees(git, await treeOf(git, initial), ours, await treeOf(git, tip))
-  await refuseOverwrite(there, ours, to, isBrought)
-  return { tip, time: timeName(room), from: ours, to, head: { ref: '', commit: tip }, index: 'as_is' }
+  const { left, commit, ...trees } = await planCarry(room, home, from)
+  const { tip } = from
+  const plan: Plan = { tip, time: timeName(room), ...trees, head: { ref: '', commit: tip }, index: 'as_is' }
+  return { plan: { ...plan, carried: { commit, origin } }, left }
 }
 
 function elsewhere(room: Room, origin: Origin): RalphError {

@@ -158,6 +158,9 @@ async function originOf(room: Room, refs: Refs, mode: StartMode): Promise<Origin
       },
     )
   }
+  const { carried } = await room.memory()
+  // Gone on with after a cleanup: the tree stands at the loop's own tip, the work is still for where the user stood.
+  if (carried !== undefined) return carried.origin
   if (!ref.startsWith('refs/heads/ralph/')) {
     return { kind: ref === '' ? 'detached' : commit === '' ? 'unborn' : 'branch', ref, commit }
   }

@@ -12,6 +12,13 @@ export const originSchema = z.object({
 /** Where the loop began, and where *cleanup* goes back to. */
 export type Origin = z.infer<typeof originSchema>
 
+/** What a cleanup brought from the loop's own work tree into the user's checkout; see carry.ts. */
+export const carriedSchema = z.object({
+  /** Its tree is what the checkout had then; its parents: the checkout's commit, the loop's tip. */
+  commit: z.string(),
+  origin: originSchema,
+})
+
 export interface Pending {
   readonly op: string
   readonly data: Readonly<Record<string, unknown>>
@@ -36,6 +43,8 @@ export interface Memory {
   readonly saved?: { readonly message: string; readonly commit: string; readonly before: string }
   /** The name of the archive, after a cleanup. */
   readonly cleaned?: string
+  /** Of the last cleanup of this run, if the loop had a work tree of its own. */
+  readonly carried?: z.infer<typeof carriedSchema>
   /** Stories whose retries are used up in this run. */
   readonly usedUp: readonly string[]
 }
@@ -102,8 +111,11 @@ function settled(memory: Memory, pending: Pending): Memory {
     case 'restore':
     case 'adopt':
       return { ...clean, ...(checkpoint && { checkpoint }) }
-    case 'finish':
-      return { ...blank, usedUp: rest.usedUp, cleaned: String(pending.data['time']) }
+    case 'finish': {
+      const carried = carriedSchema.optional().parse(pending.data['carried'])
+      const cleaned = String(pending.data['time'])
+      return { ...blank, usedUp: rest.usedUp, cleaned, ...(carried && { carried }) }
+    }
     case 'keep': {
       const head = stepOf(pending, 'head')
       const created = pending.steps.filter((step) => step.startsWith('created ')).map((step) => step.slice(8))

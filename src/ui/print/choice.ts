@@ -64,7 +64,7 @@ function choiceLines(originalBranch: string, branch: string): readonly string[] 
   }
   return [
     `  c  cleanup: back to ${original}, the work there as uncommitted changes; ${work} goes (its tip is archived)`,
-    `  k  keep: stay on ${work} with all its commits; ${original} is as it was`,
+    `  k  keep: stay on ${work} with all its commits; ${original} stays as it is`,
   ]
 }
 

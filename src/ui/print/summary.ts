@@ -54,7 +54,7 @@ function whereLine({ started, complete, finished, begun }: Ending): readonly str
   const original = branchName(started.original_branch)
   if (started.branch === started.original_branch) return [`the work is in your tree, on ${original}`]
   if (isCleanedUp(complete, finished)) return [`the work is on ${original}, uncommitted`]
-  return [`the work is on branch ${branch}; ${original} is as it was`]
+  return [`the work is on branch ${branch}; this loop has changed nothing on ${original}`]
 }
 
 function nextCommands({

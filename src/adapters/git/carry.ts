@@ -1,0 +1,77 @@
+// From the loop's own work tree into the user's checkout: everything the first time, and only the rest after an earlier cleanup.
+import { join } from 'node:path'
+import { mergeTrees, refuseOverwrite, uncommitted } from './apply.ts'
+import { lstatNow } from './files.ts'
+import type { Git, Repository } from './git.ts'
+import type { Memory } from './memory.ts'
+import { readRefs } from './refs.ts'
+import type { Room } from './room.ts'
+import { scanTree } from './scan.ts'
+import { changedPaths, commitTree, joined } from './tree.ts'
+
+/** What the checkout has of the loop's work: its tree as it was carried, the checkout's commit then, and the loop's tip. */
+export type Carried = NonNullable<Memory['carried']>
+
+interface Carry {
+  readonly from: string
+  readonly to: string
+  /** A commit that holds it all, for the next time. */
+  readonly commit: string
+  /** Carried earlier, and not as it was carried any more: the user's. */
+  readonly left: readonly string[]
+}
+
+/** Refuses, with nothing touched, what would overwrite a change of the user's. */
+export async function planCarry(
+  room: Room,
+  home: Repository,
+  from: { readonly initial: string; readonly tip: string; readonly earlier: Carried | undefined },
+): Promise<Carry> {
+  const { git, brought = [] } = room
+  const there = git.at(home)
+  const { head } = await readRefs(there)
+  const isBrought = (path: string): boolean =>
+    brought.some((folder) => path.startsWith(`${Buffer.from(folder).toString('latin1')}/`))
+  const index = join(room.folder, 'home-index')
+  const treeWith = async (paths: readonly string[]): Promise<string> => {
+    await there.run(['read-tree', head.commit], { index })
+    const files = await there.list(['ls-files', '--cached', '--others', '-z'], { index })
+    const input = joined([...new Set([...files.filter(isBrought), ...paths])])
+    if (input.length > 0)
+      await there.run(['update-index', '--add', '--remove', '-z', '--stdin'], { index, input })
+    return await there.line(['write-tree'], { index })
+  }
+  const earlier = from.earlier?.commit
+  const carried = earlier === undefined ? [] : await changedPaths(git, `${earlier}^1`, earlier)
+  // A file that is exactly what ralph brought is no change of the user's, committed or not.
+  const asCarried = earlier === undefined ? [] : await unchangedSince(there, carried, earlier, treeWith)
+  const ours = await treeWith(asCarried)
+  const base = await git.line(['rev-parse', `${earlier === undefined ? from.initial : `${earlier}^2`}^{tree}`])
+  const isRalphs = new Set(asCarried)
+  const left = carried.filter((path) => !isRalphs.has(path) && !isBrought(path))
+  if (left.length > 0) {
+    const rest = new Set(await changedPaths(git, base, from.tip))
+    const { changed, deleted, untracked, staged } = await scanTree(there)
+    const dirty = new Set([...changed, ...deleted, ...untracked, ...staged])
+    const inTheWay = left.filter((path) => rest.has(path) && dirty.has(path))
+    if (inTheWay.length > 0) throw uncommitted(there, inTheWay)
+  }
+  const to = await mergeTrees(git, base, ours, await git.line(['rev-parse', `${from.tip}^{tree}`]))
+  await refuseOverwrite(there, ours, to, (path) => isRalphs.has(path) || isBrought(path))
+  const commit = await commitTree(git, to, [head.commit, from.tip], 'carried into the checkout')
+  return { from: ours, to, commit, left }
+}
+
+async function unchangedSince(
+  there: Git,
+  carried: readonly string[],
+  commit: string,
+  treeWith: (paths: readonly string[]) => Promise<string>,
+): Promise<string[]> {
+  const plain = carried.filter((path) => {
+    const stat = lstatNow(there.worktree, path)
+    return stat === undefined || stat.isFile() || stat.isSymbolicLink()
+  })
+  const changed = new Set(await changedPaths(there, await treeWith(plain), commit))
+  return plain.filter((path) => !changed.has(path))
+}

@@ -1,0 +1,125 @@
+// `--worktree` more than once: cleaned up after a halt and gone on with, begun and killed, beside another loop.
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { Finished, Scratch } from './harness.ts'
+import { goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
+
+/** Every story writes to the same file: what has been carried over twice, or not at all, is seen. */
+const appends = 'echo "work of $RALPH_STORY" >> work.txt; echo "<promise>COMPLETE</promise>"'
+const untilStory2 = `test $RALPH_STORY = 1 || { echo working; exec tail -f /dev/null; }; ${appends}`
+const failsAt2 = `test $RALPH_STORY = 1 || { echo "<promise>FAILED: no</promise>"; exit; }; ${appends}`
+const cleanup = ['--on-complete', 'cleanup']
+
+const isWell = ({ code, stderr }: Finished): unknown[] => [code, stderr.match(/error|in the way|the same lines/i)]
+
+/** Story 1 is done and in the user's checkout, story 2 is not; the loop has ended in this way. */
+const halts: Record<string, (at: Scratch) => Promise<void>> = {
+  'a SIGTERM': async (at) => {
+    const loop = start(at, ['loop', 'demo', '--worktree', '--agent-command', untilStory2, '--json', ...cleanup])
+    await loop.seen((out) => out.includes('"text":"working'))
+    loop.child.kill('SIGTERM')
+    expect((await loop.ended).code).toBe(143)
+  },
+  'a story that is stuck': async (at) => {
+    const options = ['--worktree', '--agent-command', failsAt2, '--max-retries', '0', ...cleanup]
+    expect((await ralph(at, ['loop', 'demo', ...options])).code).toBe(3)
+  },
+  'a kill -9 and ralph finish': async (at) => {
+    const loop = start(at, ['loop', 'demo', '--worktree', '--agent-command', untilStory2, '--json'])
+    await loop.seen((out) => out.includes('"text":"working'))
+    loop.child.kill('SIGKILL')
+    await loop.ended
+    expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+  },
+}
+
+describe('O7: cleanup after a halt, resume, cleanup again', () => {
+  test.each(Object.keys(halts))('H2: after %s the rest arrives', async (halt) => {
+    const at = scratch({ tasks: tasksOf(3) })
+    await halts[halt]?.(at)
+    expect(at.read('work.txt')).toBe('work of 1\n')
+    const resumed = await ralph(at, ['resume', 'demo', '--agent-command', appends, ...cleanup])
+    expect(isWell(resumed)).toEqual([0, null])
+    expect(resumed.stdout).toContain('the rest is on main, uncommitted')
+    expect(at.read('work.txt')).toBe('work of 1\nwork of 2\nwork of 3\n')
+    expect(at.read('openspec/changes/demo/tasks.md')).toBe(tasksOf(3).replaceAll('[ ]', '[x]'))
+    expect(at.git('branch', '--show-current')).toBe('main')
+    expect(at.git('log', '--format=%s')).toBe('start')
+  })
+
+  test('H2: three times, with nothing of the user’s in the way', async () => {
+    const at = scratch({ tasks: tasksOf(3) })
+    at.write('mine.txt', 'mine\n')
+    const one = ['--max-iterations']
+    const options = ['--worktree', '--agent-command', appends, ...cleanup]
+    expect((await ralph(at, ['loop', 'demo', ...options, ...one, '1'])).code).toBe(3)
+    expect((await ralph(at, ['resume', 'demo', ...one, '2'])).code).toBe(3)
+    expect(at.read('work.txt')).toBe('work of 1\nwork of 2\n')
+    expect(isWell(await ralph(at, ['resume', 'demo', ...one, '9']))).toEqual([0, null])
+    expect(at.read('work.txt')).toBe('work of 1\nwork of 2\nwork of 3\n')
+    expect(at.read('mine.txt')).toBe('mine\n')
+  })
+
+  test('H2: what was carried over may be committed, and more of the user’s beside it', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    await halts['a story that is stuck']?.(at)
+    at.write('mine.txt', 'mine\n')
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'half of it, and mine')
+    expect(isWell(await ralph(at, ['resume', 'demo', '--agent-command', appends]))).toEqual([0, null])
+    expect(at.read('work.txt')).toBe('work of 1\nwork of 2\n')
+    expect(at.git('log', '-1', '--format=%s')).toBe('half of it, and mine')
+    expect(at.git('status', '--porcelain')).not.toContain('mine.txt')
+  })
+
+  test('H2: what the user has changed since is not overwritten, and what is said of it is true', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    await halts['a story that is stuck']?.(at)
+    at.write('work.txt', 'work of 1\nand mine\n')
+    const resumed = await ralph(at, ['resume', 'demo', '--agent-command', appends])
+    expect(resumed.code).toBe(0)
+    expect(resumed.stdout + resumed.stderr).toContain('are in the way: work.txt')
+    expect(resumed.stdout + resumed.stderr).not.toContain('main is as it was')
+    expect(at.read('work.txt')).toBe('work of 1\nand mine\n')
+    const finish = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect([finish.code, at.read('work.txt')]).toEqual([1, 'work of 1\nand mine\n'])
+    at.write('work.txt', 'work of 1\n')
+    expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+    expect(at.read('work.txt')).toBe('work of 1\nwork of 2\n')
+  })
+
+  test('H2: what the user has thrown away stays away, and it is said', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const options = ['--worktree', '--max-retries', '0', ...cleanup]
+    const agent = `test $RALPH_STORY = 1 || { echo "<promise>FAILED: no</promise>"; exit; }; ${goodAgent}`
+    expect((await ralph(at, ['loop', 'demo', '--agent-command', agent, ...options])).code).toBe(3)
+    at.git('clean', '-fdq', 'story-1.txt')
+    const resumed = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect(isWell(resumed)).toEqual([0, null])
+    expect(resumed.stdout).toContain('as you left it since the cleanup before: story-1.txt')
+    expect(existsSync(join(at.repo, 'story-1.txt'))).toBe(false)
+    expect(at.read('story-2.txt')).toBe('work of 2\n')
+  })
+
+  test('H2: with a detached HEAD the commit that is named is the user’s', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    at.git('checkout', '-q', '--detach')
+    const mine = at.git('rev-parse', '--short=12', 'HEAD')
+    await halts['a story that is stuck']?.(at)
+    const resumed = await ralph(at, ['resume', 'demo', '--agent-command', appends])
+    expect(isWell(resumed)).toEqual([0, null])
+    expect(resumed.stdout).toContain(`the rest is on the commit ${mine}, uncommitted`)
+    expect(at.read('work.txt')).toBe('work of 1\nwork of 2\n')
+  })
+
+  test('H2: an untracked change folder, brought along, goes back each time', async () => {
+    const at = scratch({ tasks: tasksOf(2), commit: false })
+    at.git('add', 'README.md')
+    at.git('commit', '-qm', 'without the plan')
+    await halts['a story that is stuck']?.(at)
+    expect(isWell(await ralph(at, ['resume', 'demo', '--agent-command', appends]))).toEqual([0, null])
+    expect(at.read('work.txt')).toBe('work of 1\nwork of 2\n')
+    expect(at.read('openspec/changes/demo/tasks.md')).toBe(tasksOf(2).replaceAll('[ ]', '[x]'))
+  })
+})
