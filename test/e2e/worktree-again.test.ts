@@ -1,5 +1,5 @@
 // `--worktree` more than once: cleaned up after a halt and gone on with, begun and killed, beside another loop.
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Finished, Scratch } from './harness.ts'
@@ -11,12 +11,23 @@ const untilStory2 = `test $RALPH_STORY = 1 || { echo working; exec tail -f /dev/
 const failsAt2 = `test $RALPH_STORY = 1 || { echo "<promise>FAILED: no</promise>"; exit; }; ${appends}`
 const cleanup = ['--on-complete', 'cleanup']
 
-const isWell = ({ code, stderr }: Finished): unknown[] => [code, stderr.match(/error|in the way|the same lines/i)]
+const isWell = ({ code, stderr }: Finished): unknown[] => [
+  code,
+  stderr.match(/error|in the way|the same lines/i),
+]
 
 /** Story 1 is done and in the user's checkout, story 2 is not; the loop has ended in this way. */
 const halts: Record<string, (at: Scratch) => Promise<void>> = {
   'a SIGTERM': async (at) => {
-    const loop = start(at, ['loop', 'demo', '--worktree', '--agent-command', untilStory2, '--json', ...cleanup])
+    const loop = start(at, [
+      'loop',
+      'demo',
+      '--worktree',
+      '--agent-command',
+      untilStory2,
+      '--json',
+      ...cleanup,
+    ])
     await loop.seen((out) => out.includes('"text":"working'))
     loop.child.kill('SIGTERM')
     expect((await loop.ended).code).toBe(143)

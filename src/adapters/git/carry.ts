@@ -46,7 +46,10 @@ export async function planCarry(
   // A file that is exactly what ralph brought is no change of the user's, committed or not.
   const asCarried = earlier === undefined ? [] : await unchangedSince(there, carried, earlier, treeWith)
   const ours = await treeWith(asCarried)
-  const base = await git.line(['rev-parse', `${earlier === undefined ? from.initial : `${earlier}^2`}^{tree}`])
+  const base = await git.line([
+    'rev-parse',
+    `${earlier === undefined ? from.initial : `${earlier}^2`}^{tree}`,
+  ])
   const isRalphs = new Set(asCarried)
   const left = carried.filter((path) => !isRalphs.has(path) && !isBrought(path))
   if (left.length > 0) {
