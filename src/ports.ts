@@ -93,6 +93,11 @@ export interface Checkpoints {
    * Violated: repaired from the journal, or throws; never ignored.
    */
   ensure(storyId: string): Promise<{ readonly commit: string }>
+  /**
+   * Before an agent or a gate of iteration n starts: variables for its environment alone, by which its git tells which refs it
+   * writes and which commands it runs. What no watched git wrote is not the agent's.
+   */
+  watch(by: 'agent' | 'gate', n: number): Promise<Readonly<Record<string, string>>>
   /** After every attempt, good or bad, agent dead: the full tree under `refs/ralph/<change>/attempts/<n>`, foreign refs put back. */
   keep(n: number): Promise<KeptAttempt>
   /** The tree as it is becomes the next checkpoint (on `ralph/<change>`, wherever the agent left HEAD). */
@@ -113,7 +118,7 @@ export interface AgentTask {
   /** Which agent of the chain. */
   readonly agent: string
   readonly cwd: string
-  /** RALPH_CHANGE, RALPH_STORY, RALPH_ATTEMPT, RALPH_ITERATION, RALPH_RUN_ID. */
+  /** RALPH_CHANGE, RALPH_STORY, RALPH_ATTEMPT, RALPH_ITERATION, RALPH_RUN_ID, and what `Checkpoints.watch` gave. */
   readonly env: Readonly<Record<string, string>>
   /** Raw bytes of everything it prints go here. */
   readonly transcript: string

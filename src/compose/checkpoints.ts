@@ -30,6 +30,7 @@ export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
     history: wish.history,
     protectedPaths: hiddenPaths,
     clock: site.clock,
+    env: site.env,
     ...(wish.home !== undefined && { home: wish.home }),
     ...(wish.brought !== undefined && { brought: wish.brought }),
   })

@@ -19,12 +19,44 @@ export interface Claim {
   readonly evidence: string
 }
 
-/** One ref that the git of an agent or a gate has written, as that git itself reported it. */
+/** One ref that the git of an agent or a gate has written, as that git itself reported it. Names are bytes (latin1). */
 export interface RefWrite {
   readonly by: 'agent' | 'gate'
+  /** `refs/…`, or `HEAD` of the loop's own work tree. */
   readonly ref: string
+  /** What it found there; empty when there was nothing. */
+  readonly from: string
   /** Empty when it was deleted. */
   readonly to: string
+}
+
+/** `checkout`, `switch` and the like in the loop's own work tree. */
+export interface HeadSwitch {
+  readonly by: 'agent' | 'gate'
+  readonly from: string
+  readonly to: string
+  /** What HEAD says since: `refs/heads/x`, or a commit when detached. */
+  readonly head: string
+}
+
+/** One git command in a work tree of this repository: `['clean', '-fd']`, without `git` and its general options. */
+export interface GitCommand {
+  readonly by: 'agent' | 'gate'
+  readonly argv: readonly string[]
+  /** The top of the work tree that it ran in. */
+  readonly worktree: string
+}
+
+/**
+ * What an attempt's own gits told, in their order: the evidence of whose a change is. A git that nobody watched (the user's,
+ * one whose environment was cleared) is not in it. Empty too when nothing could be watched.
+ */
+export interface Ledger {
+  readonly writes: readonly RefWrite[]
+  readonly switches: readonly HeadSwitch[]
+  readonly commands: readonly GitCommand[]
+  /** Names (in `.git/worktrees`) of the work trees that were made. */
+  readonly trees: readonly string[]
 }
 
 /** A ref that is not what it was when the attempt began; `to` is empty when it is gone. */

@@ -110,7 +110,12 @@ async function tellJudged(judged: Awaited<ReturnType<HeldPlan>>, { tell }: Conte
 async function checkGates(command: Of<'check_gates'>, context: Context): Promise<void> {
   const { ports, tell } = context
   const state = context.state()
-  const env = { RALPH_CHANGE: state.changeId, RALPH_STORY: command.storyId, RALPH_RUN_ID: state.runId }
+  const env = {
+    RALPH_CHANGE: state.changeId,
+    RALPH_STORY: command.storyId,
+    RALPH_RUN_ID: state.runId,
+    ...(await ports.checkpoints.watch('gate', command.n)),
+  }
   const held = await ports.spec.hold()
   let failed = ''
   for (const gate of command.commands) {

@@ -22,6 +22,7 @@ export async function runAgent(
     ...(command.feedback !== undefined && { feedback: command.feedback }),
   })
   await ports.usage.before(agent, context.stopping)
+  const watched = await ports.checkpoints.watch('agent', n)
   const startedMs = ports.clock.monotonic()
   const ended = await ports.agent.work(
     {
@@ -35,6 +36,7 @@ export async function runAgent(
         RALPH_ATTEMPT: String(attempt),
         RALPH_ITERATION: String(n),
         RALPH_RUN_ID: state.runId,
+        ...watched,
       },
       transcript: ports.transcript(n),
       timeoutMs: settings.iteration_timeout_min * 60_000,

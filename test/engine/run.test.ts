@@ -58,6 +58,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
         Promise.resolve({ worktree: '/w', originalBranch: 'main', branch: 'ralph/demo', warnings: [] }),
       start: () => Promise.resolve({ commit: 'c0' }),
       ensure: () => Promise.resolve({ commit: 'c0' }),
+      watch: () => Promise.resolve({}),
       keep: (n) =>
         Promise.resolve({
           ref: `refs/${n}`,

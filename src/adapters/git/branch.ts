@@ -25,6 +25,7 @@ import {
   type Sight,
 } from './snapshot.ts'
 import { commitTree, isAncestor, writeTree } from './tree.ts'
+import { watch } from './watch.ts'
 
 export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
   const room = openRoom(deps)
@@ -32,6 +33,7 @@ export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
     preflight: (mode) => preflightBranch(room, mode),
     start: (mode) => startBranch(room, mode),
     ensure: (storyId) => ensure(room, storyId, true),
+    watch: (by, n) => watch(room, by, n),
     keep: (n) => keep(room, n),
     save: (storyId, message) => save(room, storyId, message),
     restore: () => restore(room),

@@ -3,6 +3,7 @@ import { accessSync, constants, lstatSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { Checkpoints } from '../../ports.ts'
+import { shellWord } from '../process/shell-word.ts'
 import { named } from './git.ts'
 import { openRepository } from './open.ts'
 import type { Room } from './room.ts'
@@ -29,6 +30,7 @@ export function tellingReach(room: Room, checkpoints: Checkpoints): Checkpoints 
       }),
     save: (storyId, message) => told(() => checkpoints.save(storyId, message)),
     restore: () => told(() => checkpoints.restore()),
+    watch: (by, n) => told(() => checkpoints.watch(by, n)),
     finish: (choice) => told(() => checkpoints.finish(choice)),
     recover: () => told(() => checkpoints.recover()),
   }
@@ -49,7 +51,7 @@ function refusedPath({ git }: Room, error: unknown): string | undefined {
 
 async function outOfReach(room: Room, path: string, cause: unknown): Promise<RalphError> {
   const { place, owner } = culprit(path, [room.git.worktree, room.git.gitCommonDir])
-  const shellName = /^[\w@%+=:,./-]+$/.test(place) ? place : `'${place.replaceAll("'", String.raw`'\''`)}'`
+  const shellName = shellWord(place)
   const isGit = `${place}/`.startsWith(`${room.git.gitCommonDir}/`)
   const remedy =
     owner === undefined

@@ -15,6 +15,8 @@ export interface CheckpointDeps {
   /** Relative to the work tree, `*` within a name: never committed, cleaned or rolled back. */
   readonly protectedPaths: readonly string[]
   readonly clock: Pick<Clock, 'now'>
+  /** The user's environment, ralph's own if absent: its settings for git go on counting in an agent's. */
+  readonly env?: NodeJS.ProcessEnv
   /** The user's own checkout, when the loop runs in a work tree of its own. */
   readonly home?: Repository
   /** Work-tree-relative folders that were copied from there because git did not hold them. */

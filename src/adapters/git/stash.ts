@@ -22,6 +22,7 @@ import { loadSnapshot, mustSnapshot, type Snapshot } from './snapshot.ts'
 import { dropStashes, readStashLog, stashEntries } from './stash-list.ts'
 import { fullState, recordState, storeEntry, type FullState } from './stash-state.ts'
 import { changedPaths, commitTree } from './tree.ts'
+import { watch } from './watch.ts'
 
 export function stashCheckpoints(deps: CheckpointDeps): Checkpoints {
   const room = openRoom(deps)
@@ -29,6 +30,7 @@ export function stashCheckpoints(deps: CheckpointDeps): Checkpoints {
     preflight: (mode) => preflight(room, mode),
     start: (mode) => start(room, mode),
     ensure: (storyId) => ensure(room, storyId),
+    watch: (by, n) => watch(room, by, n),
     keep: (n) => keep(room, n),
     save: (storyId, message) => save(room, storyId, message),
     restore: () => restore(room),

@@ -1,5 +1,6 @@
 // Gathers, fresh from disk, all that the prompt says about the project and the change.
 import { relative } from 'node:path'
+import { shellWord } from '../process/shell-word.ts'
 import type { PromptInput } from '../../core/prompt.ts'
 import type { ApplyFacts } from './apply.ts'
 import { changeDirOf, readTitle } from './changes.ts'
@@ -53,10 +54,6 @@ async function commands(worktree: string, root: string): Promise<readonly string
   if (folder === '' || folder.startsWith('..')) return own
   return [
     ...own,
-    ...(await verificationCommands(root)).map((command) => `(cd ${quoted(folder)} && ${command})`),
+    ...(await verificationCommands(root)).map((command) => `(cd ${shellWord(folder)} && ${command})`),
   ]
-}
-
-function quoted(folder: string): string {
-  return /^[\w./-]+$/.test(folder) ? folder : `'${folder.replaceAll("'", String.raw`'\''`)}'`
 }

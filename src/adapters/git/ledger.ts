@@ -1,0 +1,124 @@
+// Reads what the gits of an attempt told about themselves (see watch.ts), whole lines only, in bytes.
+import { createReadStream, existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import * as z from 'zod'
+import type { GitCommand, HeadSwitch, Ledger, RefWrite } from '../../core/ownership.ts'
+import { shown, type Git } from './git.ts'
+import { readIfThere } from './repository.ts'
+import type { Room } from './room.ts'
+import { watchFolder, type Watched } from './watch.ts'
+
+/** Of iteration n, agent and gates; empty when nothing was watched. Readable until the attempt is settled, after a crash too. */
+export async function readLedger(room: Room, n: number): Promise<Ledger> {
+  const parts = await Promise.all((['agent', 'gate'] as const).map((by) => readOne(room, by, n)))
+  return {
+    writes: parts.flatMap(({ writes }) => writes),
+    switches: parts.flatMap(({ switches }) => switches),
+    commands: parts.flatMap(({ commands }) => commands),
+    trees: parts.flatMap(({ trees }) => trees),
+  }
+}
+
+async function readOne(room: Room, by: Watched, n: number): Promise<Ledger> {
+  const folder = watchFolder(room, by, n)
+  const [bytes, commands] = await Promise.all([
+    readIfThere(join(folder, 'ledger')),
+    readTrace(join(folder, 'trace'), by, room),
+  ])
+  const told = (bytes?.toString('latin1') ?? '').split('\n').slice(0, -1)
+  return { ...readTold(told, by), commands }
+}
+
+function readTold(lines: readonly string[], by: Watched): Omit<Ledger, 'commands'> {
+  const writes: RefWrite[] = []
+  const switches: HeadSwitch[] = []
+  const trees = new Set<string>()
+  const found = new Map<string, string>()
+  /** `git pack-refs` writes each ref as it is and then deletes its loose file: neither is a change. */
+  const packed = new Set<string>()
+  for (const line of lines) {
+    const [kind, tree = '', ...rest] = line.split(' ')
+    if (kind === 'found') {
+      const [hash = '', ref = ''] = rest
+      found.set(ref, hash)
+    } else if (kind === 'switched') {
+      const [from = '', to = '', flag, ...head] = rest
+      if (tree === '.' && flag === '1') switches.push({ by, from: value(from), to, head: head.at(-1) ?? '' })
+      if (tree !== '.' && tree !== '@' && value(from) === '') trees.add(tree)
+    } else if (kind === 'wrote') {
+      const [old = '', next = '', ref = ''] = rest
+      if (!ref.startsWith('refs/') && !(ref === 'HEAD' && tree === '.')) continue
+      const to = value(next)
+      const from = value(old) || (found.get(ref) ?? '')
+      if (to.startsWith('ref:')) {
+        switches.push({ by, from: '', to: '', head: to.slice('ref:'.length) })
+      } else if (from === to) {
+        packed.add(`${to} ${ref}`)
+      } else if (to !== '' || !packed.delete(`${from} ${ref}`)) {
+        writes.push({ by, ref, from, to })
+      }
+    }
+  }
+  return { writes, switches, trees: [...trees] }
+}
+
+function value(hash: string): string {
+  return /^0+$/.test(hash) ? '' : hash
+}
+
+/** One JSON record a line; of a process: its arguments, and the work tree that it found itself in. */
+async function readTrace(file: string, by: Watched, { git }: Room): Promise<GitCommand[]> {
+  if (!existsSync(file)) return []
+  const trees = await worktreesOf(git)
+  const started = new Map<string, readonly string[]>()
+  const commands: GitCommand[] = []
+  // latin1: an argument may be bytes, and no line break but LF can be in it.
+  for await (const line of createInterface({ input: createReadStream(file, 'latin1') })) {
+    if (!/^\{"event":"(?:start|def_repo)",/.test(line)) continue
+    const { event, sid, argv, worktree } = recordSchema.safeParse(parsed(line)).data ?? {}
+    if (sid === undefined) continue
+    if (event === 'start') started.set(sid, argv ?? [])
+    const ran = started.get(sid)
+    if (event !== 'def_repo' || ran === undefined || worktree === undefined || !trees.has(worktree)) continue
+    commands.push({ by, argv: commandOf(ran), worktree: shown(worktree) })
+    // A submodule that it looks into is a second one.
+    started.delete(sid)
+  }
+  return commands
+}
+
+const recordSchema = z.object({
+  event: z.string(),
+  sid: z.string(),
+  argv: z.array(z.string()).optional(),
+  worktree: z.string().optional(),
+})
+
+/** A line that was cut off when its process died is no record. */
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}
+
+/** In bytes. */
+async function worktreesOf(git: Git): Promise<Set<string>> {
+  const listed = await git.list(['worktree', 'list', '--porcelain', '-z'], { accept: [128] })
+  const trees = listed
+    .filter((line) => line.startsWith('worktree '))
+    .map((line) => line.slice('worktree '.length))
+  return new Set([...trees, Buffer.from(git.worktree).toString('latin1')])
+}
+
+/** Without `git` and what stands before the command: `git -C x -c a=b checkout .` is `checkout .`. */
+function commandOf([program = '', ...words]: readonly string[]): string[] {
+  const dashed = /(?:^|\/)git-([a-z0-9-]+)$/.exec(program)?.[1]
+  if (dashed !== undefined) return [dashed, ...words]
+  const withValue = ['-C', '-c', '--git-dir', '--work-tree', '--namespace', '--super-prefix', '--config-env']
+  let at = 0
+  while (words[at]?.startsWith('-') === true) at += withValue.includes(words[at] ?? '') ? 2 : 1
+  return words.slice(at)
+}

@@ -1,0 +1,182 @@
+// Lets the git of an agent or a gate tell what it does, and nobody else's: hooks and a trace that only its environment names.
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { readdirSync, realpathSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { quoted } from '../process/shell-word.ts'
+import type { Room } from './room.ts'
+
+export type Watched = 'agent' | 'gate'
+
+/** Hooks that git calls on this side of a connection, and whose being there changes nothing else. */
+const hookNames = [
+  'applypatch-msg',
+  'commit-msg',
+  'post-applypatch',
+  'post-checkout',
+  'post-commit',
+  'post-merge',
+  'post-rewrite',
+  'pre-applypatch',
+  'pre-auto-gc',
+  'pre-commit',
+  'pre-merge-commit',
+  'pre-push',
+  'pre-rebase',
+  'prepare-commit-msg',
+  'reference-transaction',
+  'sendemail-validate',
+]
+
+/**
+ * A new ledger for this attempt, and the variables that make a git write it. They go into the environment of that one process;
+ * a program that drops them is not seen, and what it did is then nobody's. Idempotent: a gate after a gate adds to the same.
+ */
+export async function watch(room: Room, by: Watched, n: number): Promise<Record<string, string>> {
+  const { git } = room
+  // What an earlier attempt told has been used.
+  if (by === 'agent') await forgetWatches(room)
+  const folder = watchFolder(room, by, n)
+  const hooks = join(folder, 'hooks')
+  await mkdir(hooks, { recursive: true, mode: 0o700 })
+  const user = await userSettings(room)
+  const shim = join(folder, 'shim.sh')
+  for (const name of ['ledger', 'trace']) await writeFile(join(folder, name), '', { flag: 'a', mode: 0o600 })
+  await writeFile(shim, shimScript({ ...user, folder, gitDir: git.gitDir, common: git.gitCommonDir }))
+  const stub = `#!/bin/sh\n[ -r ${quoted(shim)} ] && . ${quoted(shim)}\nexit 0\n`
+  // Small files, not links: an installer of hooks that writes to one of these spoils no other.
+  const names = new Set([...hookNames, ...hooksIn(resolve(git.worktree, user.hooks))])
+  for (const name of names) await writeFile(join(hooks, name), stub, { mode: 0o700 })
+  const parameters = [user.parameters, `'core.hooksPath'=${quoted(hooks)}`]
+  return {
+    // Not GIT_CONFIG_COUNT: Codex drops GIT_CONFIG_KEY_0 for its name, and git fails without it. This one wins over it, too.
+    GIT_CONFIG_PARAMETERS: parameters.filter((part) => part !== '').join(' '),
+    ...(!user.hasTrace && {
+      GIT_TRACE2_EVENT: join(folder, 'trace'),
+      GIT_TRACE2_EVENT_BRIEF: '1',
+      GIT_TRACE2_EVENT_NESTING: '1',
+    }),
+  }
+}
+
+/** The attempt is settled: the trace may hold what an agent typed, secrets too. */
+async function forgetWatches(room: Room): Promise<void> {
+  await rm(watchesOf(room), { recursive: true, force: true })
+}
+
+export function watchFolder(room: Room, by: Watched, n: number): string {
+  return join(watchesOf(room), `${by}-${n}`)
+}
+
+function watchesOf(room: Room): string {
+  return join(room.folder, 'watch')
+}
+
+interface UserSettings {
+  /** Where the repository's own hooks are. */
+  readonly hooks: string
+  /** Settings that the user's environment brings. */
+  readonly parameters: string
+  /** The user's own trace stays the user's. */
+  readonly hasTrace: boolean
+}
+
+async function userSettings({ git, env = process.env }: Room): Promise<UserSettings> {
+  const asked = [
+    '--type=path',
+    '-z',
+    '--show-scope',
+    '--get-regexp',
+    String.raw`^(core\.hookspath|trace2\.eventtarget)$`,
+  ]
+  const found = await git.list(['config', ...asked], { accept: [1] })
+  // Pairs of a scope and `key\nvalue`; ralph's own settings have the scope "command".
+  const pairs = found.flatMap((scope, at) => (at % 2 === 0 ? [{ scope, setting: found[at + 1] ?? '' }] : []))
+  const own = pairs.filter(({ scope }) => scope !== 'command').map(({ setting }) => setting.split('\n'))
+  const hooks = own.findLast(([key]) => key === 'core.hookspath')?.[1]
+  return {
+    hooks: hooks === undefined ? join(git.gitCommonDir, 'hooks') : Buffer.from(hooks, 'latin1').toString(),
+    parameters: env['GIT_CONFIG_PARAMETERS'] ?? '',
+    hasTrace: env['GIT_TRACE2_EVENT'] !== undefined || own.some(([key]) => key === 'trace2.eventtarget'),
+  }
+}
+
+function hooksIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => /^[a-z0-9-]+$/.test(name))
+  } catch {
+    return []
+  }
+}
+
+/**
+ * Never fails and never waits: at worst something is not seen. Without a fork where nothing is to be told: git calls it
+ * twice for each ref that it packs. POSIX but for `-ef` and `-nt`, which every sh has.
+ */
+function shimScript(at: UserSettings & { folder: string; gitDir: string; common: string }): string {
+  const common = quoted(realpathSync(at.common))
+  const parameters = quoted(at.parameters)
+  return `# Made by ralph for one attempt, and removed after it: tells ralph which refs this git writes, then runs the repository's own hook.
+name=\${0##*/}
+dir=\${GIT_DIR:-.git}
+[ -f "$dir" ] && read -r _ dir <"$dir"
+tree=
+if [ "$dir" -ef ${quoted(realpathSync(at.gitDir))} ]; then
+  tree=.
+elif [ "$dir" -ef ${common} ]; then
+  tree=@
+elif [ -f "$dir/commondir" ]; then
+  read -r up <"$dir/commondir"
+  case $up in /*) ;; *) up=$dir/$up ;; esac
+  [ "$up" -ef ${common} ] && tree=\${dir##*/}
+fi
+
+# Asked of git only where it may have another answer than before the attempt.
+hooks=${quoted(at.hooks)}
+asked=${parameters}$GIT_CONFIG_COUNT
+[ -n "$tree" ] || asked=elsewhere
+[ ${common}/config -nt ${quoted(join(at.folder, 'shim.sh'))} ] && asked=changed
+if [ -n "$asked" ]; then
+  quietly() { GIT_TRACE2_EVENT=0 GIT_CONFIG_PARAMETERS=${parameters} git "$@"; }
+  hooks=$(quietly config --type=path --get core.hooksPath) || hooks=$(quietly rev-parse --git-common-dir)/hooks
+fi
+own=$hooks/$name
+{ [ -n "$hooks" ] && [ -f "$own" ] && [ -x "$own" ]; } || own=
+
+ledger=${quoted(join(at.folder, 'ledger'))}
+told() {
+  unknown=
+  while read -r old new ref; do
+    if [ "$1" = committed ]; then
+      echo "wrote $tree $old $new $ref"
+      continue
+    fi
+    case $old:$ref in
+    *[!0]*:* | *:refs/remotes/*) ;;
+    *:refs/*) unknown="$unknown$ref $ref
+" ;;
+    esac
+  done
+  # git gives no old value where it was asked to check none; while the ref is locked it can still be seen.
+  [ -z "$unknown" ] || printf %s "$unknown" |
+    GIT_TRACE2_EVENT=0 git cat-file --batch-check="found $tree %(objectname) %(rest)"
+}
+case $tree:$name:$1 in
+:*) ;;
+*:post-checkout:*)
+  read -r head <"$dir/HEAD"
+  echo "switched $tree $1 $2 $3 $head" ;;
+*:reference-transaction:prepared | *:reference-transaction:committed)
+  [ -n "$own" ] || { told "$1"; exit 0; }
+  lines=$(cat)
+  told "$1" <<END
+$lines
+END
+  ;;
+esac 2>/dev/null >>"$ledger"
+
+[ -n "$own" ] || exit 0
+[ -n "\${lines-}" ] || exec "$own" "$@"
+printf '%s\\n' "$lines" | "$own" "$@"
+exit
+`
+}

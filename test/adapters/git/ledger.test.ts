@@ -1,0 +1,185 @@
+// What the git of an agent tells of itself, and what it must not change for the agent.
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { readLedger } from '../../../src/adapters/git/ledger.ts'
+import { openRoom } from '../../../src/adapters/git/room.ts'
+import { watch } from '../../../src/adapters/git/watch.ts'
+import type { Ledger } from '../../../src/core/ownership.ts'
+import { makeWorld, type World } from './world.ts'
+
+const worlds: World[] = []
+afterEach(() => {
+  for (const world of worlds.splice(0)) world.end()
+})
+
+async function watched(env: NodeJS.ProcessEnv = {}): Promise<{
+  w: World
+  agent: (...args: string[]) => string
+  ledger: () => Promise<Ledger>
+  env: NodeJS.ProcessEnv
+}> {
+  const w = makeWorld()
+  worlds.push(w)
+  const room = openRoom({
+    git: w.gitPort,
+    change: 'demo',
+    writeAhead: () => Promise.resolve(),
+    history: () => Promise.resolve([]),
+    protectedPaths: [],
+    clock: { now: () => 0 },
+    env,
+  })
+  const own = { ...w.env, ...env, ...(await watch(room, 'agent', 1)) }
+  const agent = (...args: string[]): string =>
+    execFileSync('git', args, { cwd: w.dir, env: own, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+  return { w, agent, ledger: () => readLedger(room, 1), env: own }
+}
+
+function hook(w: World, folder: string, name: string, script: string): void {
+  mkdirSync(join(w.dir, folder), { recursive: true })
+  writeFileSync(join(w.dir, folder, name), `#!/bin/sh\n${script}\n`)
+  chmodSync(join(w.dir, folder, name), 0o755)
+}
+
+describe('the ledger', () => {
+  it('O13: has every ref that the agent writes, with what it found there, and none that the user writes', async () => {
+    const { w, agent, ledger } = await watched()
+    const first = w.git('rev-parse', 'HEAD').trim()
+    agent('commit', '-q', '--allow-empty', '-m', 'agent')
+    const second = agent('rev-parse', 'HEAD').trim()
+    w.git('branch', 'mine')
+    agent('branch', '-f', 'mine', first)
+    agent('tag', 'v1')
+    agent('tag', '-d', 'v1')
+    agent('branch', '-D', 'mine')
+    const { writes } = await ledger()
+    const told = writes.filter(({ ref }) => ref !== 'HEAD').map(({ ref, from, to }) => [ref, from, to])
+    expect(told.filter(([ref]) => ref === 'refs/heads/main')).toEqual([['refs/heads/main', first, second]])
+    expect(told.filter(([ref]) => ref === 'refs/heads/mine').slice(0, 2)).toEqual([
+      ['refs/heads/mine', second, first],
+      ['refs/heads/mine', first, ''],
+    ])
+    expect(told.filter(([ref]) => ref === 'refs/tags/v1').slice(0, 2)).toEqual([
+      ['refs/tags/v1', '', second],
+      ['refs/tags/v1', second, ''],
+    ])
+    w.git('commit', '-q', '--allow-empty', '-m', 'user')
+    expect((await ledger()).writes).toEqual(writes)
+  })
+
+  it('packing refs is neither a write nor a deletion', async () => {
+    const { w, agent, ledger } = await watched()
+    w.git('branch', 'mine')
+    agent('gc', '-q')
+    agent('pack-refs', '--all')
+    expect((await ledger()).writes).toEqual([])
+    agent('branch', '-D', 'mine')
+    expect((await ledger()).writes[0]).toMatchObject({ ref: 'refs/heads/mine', to: '' })
+  })
+
+  it('has the switches of HEAD, the commands in this repository and the work trees made; nothing of other repositories', async () => {
+    const { w, agent, ledger } = await watched()
+    agent('checkout', '-q', '-b', 'topic')
+    agent('-c', 'a.b=c', '-C', 'src', 'checkout', '-q', '.')
+    agent('worktree', 'add', '-q', '../beside', '-b', 'beside')
+    agent('init', '-q', 'nested')
+    agent('-C', 'nested', 'commit', '-q', '--allow-empty', '-m', 'n')
+    const { switches, commands, trees, writes } = await ledger()
+    const head = w.git('rev-parse', 'main').trim()
+    expect(switches).toEqual([{ by: 'agent', from: head, to: head, head: 'refs/heads/topic' }])
+    const asked = commands.filter(({ worktree }) => worktree === w.dir).map(({ argv }) => argv)
+    expect(asked).toContainEqual(['checkout', '-q', '-b', 'topic'])
+    expect(asked).toContainEqual(['checkout', '-q', '.'])
+    expect(asked).not.toContainEqual(['commit', '-q', '--allow-empty', '-m', 'n'])
+    expect(trees).toEqual(['beside'])
+    expect([...new Set(writes.map(({ ref }) => ref))]).toEqual(['refs/heads/topic', 'refs/heads/beside'])
+  })
+
+  it('O17: names are bytes', async () => {
+    const { w, ledger, env } = await watched()
+    execFileSync('sh', ['-c', String.raw`git branch "$(printf 'caf\351')"`], { cwd: w.dir, env })
+    const { writes, commands } = await ledger()
+    expect(writes.map(({ ref }) => ref)).toEqual(['refs/heads/caf\u00e9'])
+    expect(commands.map(({ argv }) => argv)).toEqual([['branch', 'caf\u00e9']])
+  })
+
+  it('is readable for its owner alone', async () => {
+    const { w } = await watched()
+    const folder = join(w.dir, '.git/ralph/checkpoints/demo/watch/agent-1')
+    expect(
+      [folder, join(folder, 'ledger'), join(folder, 'trace')].map((path) => statSync(path).mode & 0o077),
+    ).toEqual([0, 0, 0])
+  })
+})
+
+describe('the hooks of the repository go on working for the agent', () => {
+  it('those of its git directory, also one made meanwhile, with arguments, input and exit code', async () => {
+    const { w, agent } = await watched()
+    hook(w, '.git/hooks', 'commit-msg', 'echo "$(cat "$1"), signed" > "$1"')
+    agent('commit', '-q', '--allow-empty', '-m', 'one')
+    expect(w.git('log', '-1', '--format=%s').trim()).toBe('one, signed')
+    hook(w, '.git/hooks', 'pre-push', 'cat > pushed')
+    w.git('init', '-q', '--bare', '../away')
+    agent('push', '-q', '../away', 'main')
+    expect(w.read('pushed')).toMatch(/^refs\/heads\/main [0-9a-f]{40} refs\/heads\/main 0{40}\n$/)
+    hook(w, '.git/hooks', 'pre-commit', 'echo no >&2; exit 3')
+    expect(() => agent('commit', '-q', '--allow-empty', '-m', 'two')).toThrow('no')
+  })
+
+  it('those of a core.hooksPath of its own, set before or during the attempt, in its environment too', async () => {
+    const { w, agent } = await watched()
+    hook(w, '.husky', 'post-commit', 'echo "$0" > ran')
+    agent('config', 'core.hooksPath', '.husky')
+    agent('commit', '-q', '--allow-empty', '-m', 'one')
+    expect(w.read('ran')).toBe('.husky/post-commit\n')
+    const other = await watched({ GIT_CONFIG_PARAMETERS: "'core.hooksPath'='.own'" })
+    hook(other.w, '.own', 'post-commit', 'echo yes > ran')
+    other.agent('commit', '-q', '--allow-empty', '-m', 'one')
+    expect(other.w.read('ran')).toBe('yes\n')
+    expect((await other.ledger()).writes).not.toEqual([])
+  })
+
+  it('its own reference-transaction hook hears everything and may refuse', async () => {
+    const { w, agent, ledger } = await watched()
+    hook(
+      w,
+      '.git/hooks',
+      'reference-transaction',
+      'cat >> heard; echo "$1" >> heard; ! grep -q refused heard',
+    )
+    agent('branch', 'one')
+    const head = w.git('rev-parse', 'main').trim()
+    const line = `${'0'.repeat(40)} ${head} refs/heads/one\n`
+    expect(w.read('heard')).toBe(`${line}prepared\n${line}committed\n`)
+    expect(() => agent('branch', 'refused')).toThrow('aborted by hook')
+    expect((await ledger()).writes.map(({ ref }) => ref)).toEqual(['refs/heads/one'])
+  })
+
+  it('those of a nested repository are its own', async () => {
+    const { w, agent } = await watched()
+    hook(w, '.git/hooks', 'post-commit', 'echo outer > ../ran; echo outer > ran')
+    agent('init', '-q', '--template=', 'nested')
+    hook(w, 'nested/.git/hooks', 'post-commit', 'echo inner > ../ran')
+    agent('-C', 'nested', 'commit', '-q', '--allow-empty', '-m', 'n')
+    expect(w.read('ran')).toBe('inner\n')
+  })
+
+  it('an agent whose watch was removed commits all the same', async () => {
+    const { w, agent } = await watched()
+    execFileSync('rm', ['-r', join(w.dir, '.git/ralph')])
+    agent('commit', '-q', '--allow-empty', '-m', 'one')
+    expect(w.git('log', '-1', '--format=%s').trim()).toBe('one')
+  })
+
+  it("the user's own trace stays the user's", async () => {
+    const w = makeWorld()
+    worlds.push(w)
+    const trace = join(w.root, 'trace')
+    const { agent, ledger } = await watched({ GIT_TRACE2_EVENT: trace })
+    agent('branch', 'one')
+    expect(readFileSync(trace, 'utf8')).toContain('"argv":["git","branch","one"]')
+    expect(await ledger()).toMatchObject({ commands: [], writes: [{ ref: 'refs/heads/one' }] })
+  })
+})
