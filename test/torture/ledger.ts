@@ -1,0 +1,76 @@
+// Who wrote each byte: every write of a user or an agent carries a token, and every ref, stash and setting has its last word here.
+
+export type Place = 'checkout' | 'loop'
+
+export interface Token {
+  readonly id: string
+  readonly owner: 'user' | 'agent'
+  readonly path: string
+  readonly place: Place
+  /** `index`: staged only; the file itself has another version. */
+  readonly where: 'tree' | 'index' | 'ignored'
+  /** When it was written, in words. */
+  readonly moment: string
+  /** Of an agent's: which spawn wrote it. */
+  readonly spawn?: number
+  /** The user has deleted or replaced it themselves. */
+  isRetired: boolean
+  /** It is in a commit or stash of the user's own. */
+  isCommitted: boolean
+}
+
+export interface Spawn {
+  readonly index: number
+  readonly story: string
+  readonly iteration: number
+  /** Counts `--fresh` starts; iteration numbers begin anew with each. */
+  readonly generation: number
+  readonly says: string
+  /** Its tokens that were in the loop's tree when it made its promise; absent: it did not get there. */
+  left?: readonly string[]
+}
+
+export interface Ledger {
+  readonly tokens: Token[]
+  readonly spawns: Spawn[]
+  /** The user's last word on a ref; empty: deleted. */
+  readonly refs: Map<string, string>
+  /** Refs that an agent's script has written or deleted, by full name. */
+  readonly agentRefs: Set<string>
+  /** Hashes of stash entries that the user has made and not dropped. */
+  readonly stashes: Set<string>
+  /** Paths that an agent's script has named, by place; git's own doings apart. */
+  readonly agentPaths: Set<string>
+  /** Deeds of the user that move whatever lies in the tree. */
+  readonly sweeps: string[]
+  /** Bytes of .git/config as the user left it. */
+  config: string
+  mint(owner: 'user' | 'agent', rest: Omit<Token, 'id' | 'owner' | 'isRetired' | 'isCommitted'>): string
+  liveOf(place: Place): Token[]
+}
+
+export const tokenPattern = /tok-[ua]\d+-\d+x/g
+
+export function openLedger(round: number): Ledger {
+  const tokens: Token[] = []
+  return {
+    tokens,
+    spawns: [],
+    refs: new Map(),
+    agentRefs: new Set(),
+    stashes: new Set(),
+    agentPaths: new Set(),
+    sweeps: [],
+    config: '',
+    mint(owner, rest) {
+      const id = `tok-${owner === 'user' ? 'u' : 'a'}${round}-${tokens.length}x`
+      tokens.push({ id, owner, ...rest, isRetired: false, isCommitted: false })
+      return id
+    },
+    liveOf: (place) =>
+      tokens.filter(
+        (token) =>
+          token.owner === 'user' && !token.isRetired && token.place === place && token.where === 'tree',
+      ),
+  }
+}

@@ -1,0 +1,317 @@
+// Judges a round by what everybody wrote: nothing of the user's lost, nothing said that is not so, nothing left behind.
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, lstatSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { tokenPattern, type Token } from './ledger.ts'
+import { alive, gitDirOf } from './picture.ts'
+import type { Fault, Played } from './play.ts'
+import { change, refsOf, stashesOf, tokensIn, walk, type World } from './world.ts'
+
+interface Record {
+  readonly n: number
+  readonly verdict: string
+  readonly story_id: string
+}
+
+interface State {
+  readonly status: string
+  readonly iterations: readonly Record[]
+}
+
+export function judge(played: Played): Fault[] {
+  const { world } = played
+  const found = [...played.faults]
+  const fault = (kind: Fault['kind'], text: string): void => void found.push({ kind, text })
+  const words = played.said.map(({ text }) => text).join('\n')
+  const sight = see(world)
+  lostBytes(world, sight, words, fault)
+  lostRefs(world, words, fault)
+  // A round that came to no end is judged by what it has lost; what is not done is no lie then.
+  if (!played.faults.some(({ kind }) => kind === 'dead end')) results(played, sight, words, fault)
+  lies(played, fault)
+  leftovers(world, fault)
+  return found
+}
+
+type Tell = (kind: Fault['kind'], text: string) => void
+
+interface Sight {
+  /** Token -> paths, of the tree that the user finds the work in. */
+  readonly result: Map<string, string[]>
+  readonly checkout: Map<string, string[]>
+  readonly loop: Map<string, string[]>
+  /** In commits of the user's own refs and stash entries. */
+  readonly kept: Set<string>
+  readonly index: Set<string>
+  /** In any commit that any ref holds, ralph's own too. */
+  readonly anywhere: Set<string>
+}
+
+function see(world: World): Sight {
+  const checkout = tokensIn(world.repo)
+  const loop = world.plan.mode === 'worktree' ? tokensIn(world.folder('loop')) : checkout
+  const stashes = stashesOf(world).flatMap((hash) => [hash, `${hash}^2`, `${hash}^3`])
+  const own = [...refsOf(world).values()]
+  const branch = world.tryGit(['rev-parse', '-q', '--verify', `refs/heads/ralph/${change}`])
+  const all = world.tryGit(['for-each-ref', '--format=%(objectname)']).split('\n')
+  const [kept, anywhere] = [
+    // Whoever commits in the loop's tree commits on its branch.
+    committedTokens(world, [...own, world.tryGit(['rev-parse', 'HEAD']), branch], stashes),
+    committedTokens(world, all, stashes),
+  ]
+  return {
+    result: world.plan.mode === 'worktree' && world.plan.choice === 'keep' ? loop : checkout,
+    checkout,
+    loop,
+    kept,
+    index: new Set(
+      world.tryGit(['grep', '-a', '-o', '-h', '-E', '--cached', grepPattern]).match(tokenPattern),
+    ),
+    anywhere,
+  }
+}
+
+const grepPattern = 'tok-[ua][0-9]+-[0-9]+x'
+
+function committedTokens(world: World, tips: readonly string[], extra: readonly string[]): Set<string> {
+  const starts = [...new Set(tips.filter((tip) => tip !== ''))]
+  if (starts.length === 0) return new Set()
+  const commits = world
+    .tryGit(['rev-list', ...starts])
+    .split('\n')
+    .filter((hash) => hash !== '')
+  const exists = extra.filter(
+    (name) => world.tryGit(['rev-parse', '-q', '--verify', `${name}^{commit}`]) !== '',
+  )
+  const wanted = [...commits, ...exists]
+  if (wanted.length === 0) return new Set()
+  return new Set(
+    world.tryGit(['grep', '-a', '-o', '-h', '-E', grepPattern, ...wanted, '--']).match(tokenPattern),
+  )
+}
+
+// --- lost ---------------------------------------------------------------------------------------------------------
+
+function lostBytes(world: World, sight: Sight, words: string, fault: Tell): void {
+  for (const token of world.ledger.tokens) {
+    if (token.owner !== 'user' || token.isRetired) continue
+    const there = token.place === 'loop' ? sight.loop : sight.checkout
+    const paths = there.get(token.id) ?? sight.result.get(token.id)
+    if (paths !== undefined && token.where !== 'index') {
+      if (paths.length > 1)
+        fault('lie', `${token.id} of the user's is there ${paths.length} times: ${paths.join(', ')}`)
+      continue
+    }
+    // An agent may change what is committed: that is its work, and the commit is there.
+    if (token.isCommitted && sight.kept.has(token.id)) continue
+    if (token.where === 'index' && (sight.index.has(token.id) || sight.anywhere.has(token.id))) continue
+    if (isNamed(token, words) && bringsBack(world, token, words)) continue
+    const where = sight.anywhere.has(token.id) ? 'only in refs of ralph, and nobody said so' : 'nowhere'
+    fault(
+      'lost',
+      `${token.id} of the user's (${token.where}, ${JSON.stringify(token.path)}, written ${token.moment}) is ${where}`,
+    )
+  }
+}
+
+function isNamed({ path }: Token, words: string): boolean {
+  return (
+    words.includes(path) ||
+    words.includes(basename(path)) ||
+    words.includes(JSON.stringify(path).slice(1, -1))
+  )
+}
+
+/** Runs what the words offer, each in a copy: does the byte come back? */
+function bringsBack(world: World, token: Token, words: string): boolean {
+  const lines = words.split('\n').filter((line) => isNamed(token, line))
+  const commands = [
+    ...new Set(
+      lines.flatMap((line) =>
+        [
+          ...line.matchAll(
+            /`?((?:git (?:restore|checkout|show|stash apply|cherry-pick)|ralph restore) [^`;\n]*)/g,
+          ),
+        ].map(([, command]) => command?.trim() ?? ''),
+      ),
+    ),
+  ]
+  const refs = [...new Set(lines.flatMap((line) => line.match(/refs\/ralph\/[\w./-]*[\w-]/g) ?? []))]
+  if (refs.some((ref) => committedTokens(world, [], [ref]).has(token.id))) return true
+  return commands.some((command) => {
+    const copy = mkdtempSync(join(tmpdir(), 'ralph-torture-copy-'))
+    try {
+      cpSync(world.repo, join(copy, 'repo'), { recursive: true, verbatimSymlinks: true })
+      execFileSync('sh', ['-c', command], { cwd: join(copy, 'repo'), env: world.env, stdio: 'ignore' })
+      return tokensIn(join(copy, 'repo')).has(token.id)
+    } catch {
+      return false
+    } finally {
+      rmSync(copy, { recursive: true, force: true })
+    }
+  })
+}
+
+function lostRefs(world: World, words: string, fault: Tell): void {
+  const { ledger } = world
+  const now = refsOf(world)
+  for (const [name, hash] of ledger.refs) {
+    if ((now.get(name) ?? '') === hash) continue
+    // The loop's end may move it by a commit that the user was told to make.
+    if (isAncestor(world, hash, now.get(name) ?? '')) continue
+    fault(
+      'lost',
+      `${name} is ${now.get(name) ?? 'gone'}, the user left it ${hash === '' ? 'deleted' : `at ${hash}`}`,
+    )
+  }
+  for (const [name] of now)
+    if (!ledger.refs.has(name) && !words.includes(name.replace(/^refs\/(heads\/)?/, '')))
+      fault('lie', `${name} is there, the user did not make it, and nobody said so`)
+  const stashes = new Set(stashesOf(world))
+  for (const hash of ledger.stashes)
+    if (!stashes.has(hash)) fault('lost', `the stash ${hash} of the user's is gone from the list`)
+}
+
+function isAncestor(world: World, from: string, to: string): boolean {
+  return (
+    from !== '' &&
+    to !== '' &&
+    world.tryGit(['rev-list', '-1', to, '--not', from]) !== '' &&
+    world.tryGit(['merge-base', from, to]) === from
+  )
+}
+
+// --- lies ---------------------------------------------------------------------------------------------------------
+
+const keptVerdicts = new Set(['complete', 'kept', 'partial', 'progress'])
+
+function results(played: Played, sight: Sight, words: string, fault: Tell): void {
+  const { world, generation } = played
+  const { ledger, plan } = world
+  const state = stateOf(world)
+  if (state === undefined) return fault('lie', 'there is no state file')
+  if (state.status !== 'done') fault('lie', `the last command said all is well, the state is ${state.status}`)
+  const tasks = join(
+    plan.mode === 'worktree' && plan.choice === 'keep' ? world.folder('loop') : world.repo,
+    `openspec/changes/${change}/tasks.md`,
+  )
+  const open = existsSync(tasks)
+    ? readFileSync(tasks, 'utf8')
+        .split('\n')
+        .filter((line) => line.includes('[ ]'))
+    : ['no tasks.md']
+  if (open.length > 0) fault('lie', `done, but open: ${open.join(', ')}`)
+  const verdicts = new Map(state.iterations.map(({ n, verdict }) => [n, verdict]))
+  for (const spawn of ledger.spawns.filter((each) => each.generation === generation)) {
+    const verdict = verdicts.get(spawn.iteration)
+    if (verdict === undefined) {
+      fault('lie', `iteration ${spawn.iteration} is not in the record`)
+      continue
+    }
+    const tokens = ledger.tokens.filter(({ spawn: by }) => by === spawn.index).map(({ id }) => id)
+    if (keptVerdicts.has(verdict)) {
+      for (const id of spawn.left ?? []) {
+        const count = sight.result.get(id)?.length ?? 0
+        const isMoved = ledger.sweeps.length > 0 && sight.kept.has(id)
+        if (count !== 1 && !isMoved)
+          fault(
+            'lie',
+            `iteration ${spawn.iteration} is called ${verdict}, its ${id} is in the result ${count} times`,
+          )
+      }
+    } else
+      for (const id of tokens)
+        if (sight.result.has(id) && !words.includes(basename(sight.result.get(id)?.[0] ?? '')))
+          fault(
+            'lie',
+            `iteration ${spawn.iteration} is called ${verdict}, yet its ${id} is in the result: ${sight.result.get(id)?.join(', ')}`,
+          )
+  }
+  for (let id = 1; id <= plan.stories; id += 1)
+    if (
+      !state.iterations.some(({ story_id: story, verdict }) => story === String(id) && verdict === 'complete')
+    )
+      fault('lie', `done, but story ${id} has no complete iteration`)
+}
+
+function stateOf(world: World): State | undefined {
+  const path = [world.folder('loop'), world.repo]
+    .map((folder) => join(folder, '.claude', 'loop-state.json'))
+    .find((each) => existsSync(each))
+  return path === undefined ? undefined : (JSON.parse(readFileSync(path, 'utf8')) as State)
+}
+
+function lies(played: Played, fault: Tell): void {
+  const { world, said } = played
+  for (const { args, code, text, changed, died } of said) {
+    const command = `ralph ${args.slice(0, 2).join(' ')}`
+    if (
+      /nothing in the repository was changed|[Nn]othing was touched|[Nn]othing was changed/.test(text) &&
+      (changed?.length ?? 0) > 0 &&
+      code !== 0
+    )
+      fault('lie', `${command} says that nothing was touched, yet: ${changed?.slice(0, 5).join('; ')}`)
+    if (/This is a bug in ralph|\n {4}at /.test(text)) fault('lie', `${command}: a stack trace`)
+    if (!died && code === null) fault('dead end', `${command} ended without an exit code`)
+    for (const [, what = '', name = ''] of text.matchAll(
+      /the agent (made|moved|deleted) (\S+?)(?:[;,.]|$)/gm,
+    )) {
+      const full = name.startsWith('tags/') ? `refs/${name}` : `refs/heads/${name}`
+      if (!world.ledger.agentRefs.has(full) && !name.startsWith('ralph/') && name !== 'main')
+        fault('lie', `${command} blames the agent: "${what} ${name}"`)
+    }
+  }
+  const config = readFileSync(join(world.repo, '.git', 'config'), 'utf8')
+  if (config !== world.ledger.config)
+    fault('lie', `.git/config is not the user's: ${diffLines(world.ledger.config, config)}`)
+  const hooks = existsSync(join(world.repo, '.git/hooks'))
+    ? readdirSync(join(world.repo, '.git/hooks')).filter((name) => !name.endsWith('.sample'))
+    : []
+  const wanted = world.plan.has.includes('hook') ? ['pre-commit'] : []
+  if (hooks.join(' ') !== wanted.join(' '))
+    fault('lie', `hooks are ${hooks.join(' ') || 'none'}, the user had ${wanted.join(' ') || 'none'}`)
+}
+
+function diffLines(before: string, after: string): string {
+  const [old, now] = [before.split('\n'), after.split('\n')]
+  return [
+    ...old.filter((line) => !now.includes(line)).map((line) => `-${line.trim()}`),
+    ...now.filter((line) => !old.includes(line)).map((line) => `+${line.trim()}`),
+  ].join(' ')
+}
+
+// --- left ---------------------------------------------------------------------------------------------------------
+
+function leftovers(world: World, fault: Tell): void {
+  for (const pid of alive(world)) fault('process', `${pid}: ${commandOf(pid)}`)
+  const gitDir = join(world.repo, '.git')
+  const folders = [gitDir, gitDirOf(world.folder('loop')), join(world.repo, '.claude')]
+  const files = new Set<string>()
+  for (const folder of folders)
+    walk(folder, '', (path, kind) => {
+      if (
+        kind === 'file' &&
+        /\.(lock|tmp)$|lock\.json$|\.\d+$/.test(path) &&
+        !/^logs\/|archive|journal/.test(path)
+      )
+        files.add(join(basename(folder), path))
+    })
+  for (const file of files) fault('left', file)
+  for (const name of readdirSync(world.temp)) fault('left', `TMPDIR/${name}`)
+  try {
+    world.git(['fsck', '--connectivity-only', '--no-dangling'])
+  } catch (error) {
+    fault('lost', `git fsck: ${String(error)}`)
+  }
+  if (existsSync(join(world.repo, 'pwned')) && lstatSync(join(world.repo, 'pwned')).isFile())
+    fault('lie', "the agent's code ran in the user's shell")
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+  } catch {
+    return 'gone meanwhile'
+  }
+}

@@ -1,0 +1,369 @@
+// Plays a plan: the loop, what befalls it at its events, and a user who goes on as ralph advises until all is done.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { writeAttempt } from './agent.ts'
+import { hangBell } from './bell.ts'
+import type { Spawn } from './ledger.ts'
+import { alive, differences, pictureOf } from './picture.ts'
+import type { Act, AttemptPlan, Event, Plan } from './plan.ts'
+import { playUser } from './user.ts'
+import { buildWorld, change, tokensIn, type World } from './world.ts'
+
+const program = process.env['RALPH_PROGRAM'] ?? resolve(import.meta.dirname, '../../dist/main.js')
+
+/** One ralph command and what came of it. */
+interface Said {
+  readonly args: readonly string[]
+  readonly code: number | null
+  readonly died: boolean
+  readonly text: string
+  /** What it changed; undefined where agents or users were at work meanwhile, or it was killed. */
+  readonly changed?: readonly string[]
+}
+
+export interface Fault {
+  readonly kind: 'lost' | 'lie' | 'dead end' | 'process' | 'left'
+  readonly text: string
+}
+
+export interface Played {
+  readonly world: World
+  readonly said: readonly Said[]
+  readonly generation: number
+  /** Everything in order, for people. */
+  readonly story: readonly string[]
+  readonly faults: readonly Fault[]
+}
+
+/** A guard only: nothing that a round does takes a tenth of it. */
+const longestMs = 90_000
+const mostCommands = 16
+
+export async function playRound(plan: Plan): Promise<Played> {
+  const world = buildWorld(plan)
+  const { ledger } = world
+  const story: string[] = []
+  const faults: Fault[] = []
+  const said: Said[] = []
+  const spent = new Set<Event>()
+  const agents = new Map<number, Spawn>()
+  let [runs, gates, deaths, halts, generation, deeds] = [0, 0, 0, 0, 0, 0]
+  let running: { child: ChildProcess; ended: Promise<unknown> } | undefined
+  const stops: Promise<unknown>[] = []
+
+  const due = (isNow: (at: Event['at']) => boolean): Event[] => {
+    const now = plan.events.filter((event) => !spent.has(event) && isNow(event.at))
+    for (const event of now) spent.add(event)
+    return now
+  }
+  const user = (act: Act, moment: string): void => {
+    if (act.do !== 'user') return
+    deeds += 1
+    story.push(`  user: ${playUser(world, act, moment)}`)
+  }
+  /** False: the script that rang waits for an answer that never comes. */
+  const befall = async (events: readonly Event[], moment: string): Promise<boolean> => {
+    let goesOn = true
+    for (const { act } of events) {
+      if (act.do === 'user') user(act, moment)
+      else if (running === undefined) continue
+      else if (act.do === 'signal') {
+        story.push(`  ${act.signal} ${moment}`)
+        if (act.signal === 'stop') stops.push(call(['stop', change]))
+        else running.child.kill(act.signal)
+        goesOn = false
+      } else {
+        story.push(`  kill -9 of ${act.whom} ${moment}`)
+        running.child.kill('SIGKILL')
+        await running.ended
+        if (act.whom === 'all') killAll(world)
+        goesOn = act.whom !== 'all' && plan.orphansGoOn
+      }
+    }
+    return goesOn
+  }
+
+  const bell = hangBell(
+    world.desk,
+    async (pid, [who, what, ...rest]) => {
+      if (who === 'agent' && what === 'begin') {
+        const [storyId = '', iteration = ''] = rest
+        const attempts = plan.attempts[Number(storyId) - 1] ?? []
+        const tries = ledger.spawns.filter((each) => each.story === storyId).length
+        const attempt: AttemptPlan = attempts[tries] ?? { before: [], after: [], ending: 'complete' }
+        const index = ledger.spawns.length
+        const born: Spawn = {
+          index,
+          story: storyId,
+          iteration: Number(iteration),
+          generation,
+          says: attempt.ending,
+        }
+        ledger.spawns.push(born)
+        agents.set(pid, born)
+        deeds += 1
+        story.push(
+          `  agent ${index}: story ${storyId}, iteration ${iteration}: ${[...attempt.before, 'work', ...attempt.after, attempt.ending].join(', ')}`,
+        )
+        return writeAttempt(world, born, attempt)
+      }
+      if (who === 'agent') {
+        const me = agents.get(pid)
+        const step = what === 'end' ? lastStep : Number(rest[0])
+        const moment = `at step ${what === 'end' ? 'end' : step} of agent ${me?.index}`
+        const goesOn = await befall(
+          due((at) => at.on === 'agent' && at.spawn === me?.index && at.step === step),
+          moment,
+        )
+        if (what === 'end' && me !== undefined) {
+          const there = tokensIn(world.folder('loop'))
+          me.left = ledger.tokens
+            .filter(({ id, spawn: by }) => by === me.index && there.has(id))
+            .map(({ id }) => id)
+        }
+        return goesOn ? 'go' : undefined
+      }
+      if (who === 'gate') {
+        const n = gates
+        if (what === 'end') gates += 1
+        const goesOn = await befall(
+          due((at) => at.on === 'gate' && at.n === n && at.edge === what),
+          `at the ${what} of gate ${n}`,
+        )
+        return goesOn ? 'go' : undefined
+      }
+      await befall(
+        due((at) => at.on === 'git' && at.run === runs && at.n === Number(what)),
+        `at ralph's git call ${what} of command ${runs}`,
+      )
+      return 'go'
+    },
+    (error) => faults.push({ kind: 'dead end', text: `the driver itself failed: ${String(error)}` }),
+  )
+
+  /** Any ralph command, without events of its own. */
+  const call = async (args: readonly string[]): Promise<Said> => {
+    const before = pictureOf(world)
+    const doneBefore = deeds
+    const child = spawn(process.execPath, [program, ...args], {
+      cwd: world.repo,
+      env: world.env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let text = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => {
+        text += chunk.toString('utf8')
+      })
+    const isWork = !['status', 'stop'].includes(args[0] ?? '')
+    const ended = new Promise<void>((done) => child.on('exit', () => done()))
+    const closed = new Promise<void>((done) => child.on('close', () => done()))
+    if (isWork) running = { child, ended }
+    const guard = setTimeout(() => {
+      faults.push({
+        kind: 'dead end',
+        text: `ralph ${args.join(' ')} did not end within ${longestMs / 1000} s`,
+      })
+      killAll(world)
+    }, longestMs)
+    await ended
+    clearTimeout(guard)
+    // What it left running may hold its streams.
+    await Promise.race([closed, pause(child.signalCode === 'SIGKILL' ? 200 : 5000)])
+    if (isWork) running = undefined
+    const died = child.signalCode === 'SIGKILL'
+    if (died) await aftermath()
+    const changed =
+      died || deeds !== doneBefore || stops.length > 0 ? undefined : differences(before, pictureOf(world))
+    const one: Said = {
+      args,
+      code: child.exitCode,
+      died,
+      text,
+      ...(changed !== undefined && { changed }),
+    }
+    story.push(
+      `$ ralph ${args.map((arg) => (arg.includes(' ') ? `'${arg}'` : arg)).join(' ')}`,
+      ...text
+        .trimEnd()
+        .split('\n')
+        .map((line) => `  | ${line}`),
+      `  = ${died ? 'killed' : `exit ${child.exitCode}`}`,
+    )
+    said.push(one)
+    return one
+  }
+
+  /** A git that ralph had started has ended too, one way or the other; an orphan has gone on as far as it goes. */
+  const aftermath = async (): Promise<void> => {
+    for (const [pid, when, whom, ...args] of struck(world)) {
+      story.push(
+        `  kill -9 of ${whom} at its git call (${when}): git ${args.filter((arg) => !arg.startsWith('-') && !arg.includes('=')).join(' ')}`,
+      )
+      await until(() => !isAlive(world, Number(pid)))
+      if (whom === 'all') killAll(world)
+    }
+    rmSync(join(world.desk, 'struck'), { force: true })
+    if (plan.orphansGoOn) await until(() => ![...agents.keys()].some((pid) => isAlive(world, pid)))
+  }
+
+  /** A command that works: the events that the plan has for it are armed. */
+  const work = async (args: readonly string[]): Promise<Said> => {
+    const armed = plan.events.flatMap(({ at, act }) => {
+      if (at.on !== 'git' || at.run !== runs || act.do === 'signal') return []
+      return [`${at.n} ${act.do === 'user' ? 'bell' : at.when} ${act.do === 'kill' ? act.whom : 'nobody'}`]
+    })
+    writeFileSync(join(world.desk, 'armed'), `${armed.join('\n')}\n`)
+    writeFileSync(join(world.desk, 'git.log'), '')
+    const end = await call(args)
+    await Promise.all(stops.splice(0))
+    runs += 1
+    if (!end.died) {
+      for (const [, when, whom, ...args] of struck(world))
+        story.push(
+          `  a git call of it was struck (${when}, ${whom}): ${args.filter((arg) => !arg.startsWith('-') && !arg.includes('=')).join(' ')}`,
+        )
+      rmSync(join(world.desk, 'struck'), { force: true })
+    }
+    return end
+  }
+
+  const flags = [
+    '--agent-command',
+    `sh ${join(world.desk, 'agent.sh')}`,
+    '--on-complete',
+    plan.choice === 'cleanup' ? 'cleanup' : 'keep',
+    ...(plan.mode === 'stash' ? ['--checkpoint', 'stash'] : []),
+    ...(plan.mode === 'worktree' ? ['--worktree'] : []),
+  ]
+  const isOver = (): boolean => plan.choice === 'keep' || plan.mode === 'stash' || !hasBranch(world)
+
+  let next: readonly string[] = ['loop', change, ...flags]
+  let last = ''
+  for (let step = 0; ; step += 1) {
+    if (faults.some(({ kind }) => kind === 'dead end')) break
+    if (step >= mostCommands) {
+      faults.push({ kind: 'dead end', text: `not done after ${mostCommands} commands` })
+      break
+    }
+    const end = await work(next)
+    if (end.died) {
+      for (const { act } of due((at) => at.on === 'death' && at.n === deaths))
+        user(act, `after death ${deaths}`)
+      deaths += 1
+    }
+    if (end.code === 0 && isDone(world) && isOver()) break
+    const looked = await call(['status', change])
+    if ((looked.changed?.length ?? 0) > 0)
+      faults.push({ kind: 'lie', text: `status changed what it looked at: ${looked.changed?.join('; ')}` })
+    const wish = end.code === 0 ? 'advice' : (plan.wishes[halts] ?? 'advice')
+    halts += 1
+    const fingerprint = `${end.code} ${next.join(' ')} ${end.text.replaceAll(/\d+/g, '#')}`
+    if (!end.died && fingerprint === last) {
+      faults.push({ kind: 'dead end', text: `the same command, the same answer: ralph ${next.join(' ')}` })
+      break
+    }
+    last = fingerprint
+    if (wish === 'fresh' && end.code !== 2) {
+      generation += 1
+      next = ['loop', change, '--fresh', ...flags]
+    } else if (wish.startsWith('finish') && end.code !== 0 && end.code !== 2)
+      next = ['finish', change, wish === 'finish-keep' ? '--keep' : '--cleanup']
+    else {
+      const advised = advice(world, end, looked, story)
+      if (advised === undefined) {
+        faults.push({ kind: 'dead end', text: `nothing was advised after: ralph ${next.join(' ')}` })
+        break
+      }
+      next = advised[0] === 'loop' ? [...advised, ...flags] : advised
+    }
+  }
+  const looked = await call(['status', change, '--json'])
+  if ((looked.changed?.length ?? 0) > 0)
+    faults.push({ kind: 'lie', text: `status changed what it looked at: ${looked.changed?.join('; ')}` })
+  bell.close()
+  return { world, said, generation, story, faults }
+}
+
+/** Steps are planned 0 to 3; the last is the moment before the promise, however few deeds there are. */
+const lastStep = 3
+
+/** What the user types next, as told. Git commands that are told first are typed at once. */
+function advice(world: World, end: Said, looked: Said, story: string[]): string[] | undefined {
+  const isRefused = !end.died && end.code !== 0
+  const told = isRefused ? `${end.text}\n${looked.text}` : looked.text
+  if (isRefused && /[Cc]ommit or (move|stash|remove)/.test(end.text)) {
+    story.push('  user: commits what is in the way, as told')
+    for (const place of world.plan.mode === 'worktree'
+      ? (['checkout', 'loop'] as const)
+      : (['checkout'] as const)) {
+      if (!end.text.includes(world.folder(place)) && place === 'loop') continue
+      world.tryGit(['add', '-A'], place)
+      world.tryGit(['commit', '-qm', 'by the user, as told'], place)
+    }
+  }
+  const commands = [
+    ...told.matchAll(
+      /(?:`|type: |next:? +|again: |on: )((?:git|ralph) [^`\n]*?)(?=`|$|\s{2}|, or |\. |; )/gm,
+    ),
+  ].map(([, command]) => command ?? '')
+  for (const command of commands)
+    for (const part of command.split(' && '))
+      if (isRefused && /^git (switch|checkout|worktree remove|worktree repair) /.test(part)) {
+        story.push(`  user: ${part}`)
+        world.tryGit(part.split(' ').slice(1))
+      }
+  const ralphs = commands
+    .flatMap((command) => command.split(' && '))
+    .filter((part) => /^ralph (resume|loop|finish|stop|done)\b/.test(part))
+  const chosen = ralphs.at(-1)
+  if (chosen === undefined) return undefined
+  const args = chosen
+    .split(/\s+/)
+    .slice(1)
+    .filter((arg) => !/^[("…]/.test(arg))
+  return args.length === 1 ? [...args, change] : args
+}
+
+function isDone(world: World): boolean {
+  const path = [world.folder('loop'), world.repo]
+    .map((folder) => join(folder, '.claude', 'loop-state.json'))
+    .find((each) => existsSync(each))
+  if (path === undefined) return false
+  return (JSON.parse(readFileSync(path, 'utf8')) as { status?: string }).status === 'done'
+}
+
+function hasBranch(world: World): boolean {
+  return world.tryGit(['rev-parse', '-q', '--verify', `refs/heads/ralph/${change}`]) !== ''
+}
+
+function struck(world: World): string[][] {
+  const path = join(world.desk, 'struck')
+  if (!existsSync(path)) return []
+  return readFileSync(path, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' '))
+}
+
+function killAll(world: World): void {
+  for (const pid of alive(world)) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      continue
+    }
+  }
+}
+
+function isAlive(world: World, pid: number): boolean {
+  return alive(world).includes(pid)
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  const began = performance.now()
+  while (!holds() && performance.now() - began < 20_000) await pause(5)
+}
