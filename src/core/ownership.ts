@@ -78,3 +78,94 @@ export function ownerOfRef(
 function isOfLoop(ref: string, change: string): boolean {
   return ref === `refs/heads/ralph/${change}` || ref.startsWith(`refs/ralph/${change}/`)
 }
+
+/** One entry of a git configuration file; a key without `=` has no value. */
+export interface GitSetting {
+  /** As git lists it: section and name in lower case, the part between as it is. */
+  readonly key: string
+  readonly value: string | null
+}
+
+export interface SettingChange {
+  readonly key: string
+  readonly before: readonly (string | null)[]
+  readonly now: readonly (string | null)[]
+}
+
+/** What git and the tools of its users write as bookkeeping: it runs nothing and sends nothing elsewhere. A value must match where one stands. */
+const bookkeeping: readonly (readonly [key: RegExp, value?: RegExp])[] = [
+  [/^branch\..*\.(?!mergeoptions$)(remote|pushremote)$/, /^(?!-)(?!\w[\w+.-]*::)/],
+  [/^branch\..*\.(?!mergeoptions$|remote$|pushremote$)[^.]+$/],
+  [/^branch\.(sort|autosetupmerge|autosetuprebase)$/],
+  [/^(remote|submodule)\..*\.(url|pushurl)$/, /^(?!-)(?!\w[\w+.-]*::)/],
+  [
+    /^remote\..*\.(fetch|push|tagopt|prune|prunetags|promisor|partialclonefilter|skipfetchall|skipdefaultupdate|gh-resolved|followremotehead)$/,
+  ],
+  [/^remote\.pushdefault$/, /^(?!-)(?!\w[\w+.-]*::)/],
+  [/^submodule\..*\.(active|branch|ignore|shallow|fetchrecursesubmodules)$/],
+  [/^submodule\..*\.update$/, /^(checkout|rebase|merge|none)$/],
+  [/^(user|author|committer)\.[^.]+$/],
+  [/^gc\.(?!recentobjectshook$)/],
+  [/^(maintenance|advice|color|column|log|status|stash|rerere|versionsort|blame)\./],
+  [/^lfs\.(repositoryformatversion|.*\.(access|locksverify))$/],
+  [/^core\.repositoryformatversion$/, /^[01]$/],
+  [/^extensions\.(worktreeconfig|partialclone)$/],
+  [/^pull\.(rebase|ff)$/],
+  [/^push\.(default|autosetupremote|followtags)$/],
+  [/^fetch\.(all|parallel|prune|prunetags|showforcedupdates|writecommitgraph)$/],
+  [/^rebase\.(autosquash|autostash|forkpoint|stat|updaterefs)$/],
+  [/^merge\.(conflictstyle|ff|log|renames|stat)$/],
+  [
+    /^diff\.(algorithm|colormoved|colormovedws|context|interhunkcontext|mnemonicprefix|noprefix|renamelimit|renames|wserrorhighlight)$/,
+  ],
+  [/^commit\.(status|verbose)$/],
+  [/^(tag\.sort|checkout\.(defaultremote|guess)|init\.defaultbranch|gui\.(geometry|wmstate))$/],
+]
+
+/** Whether git may run, read or send something because of it. What is not known may. */
+export function mayRun({ key, value }: GitSetting): boolean {
+  const isPlain = !/\p{Cc}/u.test(key + (value ?? ''))
+  return !(
+    isPlain && bookkeeping.some(([name, allowed]) => name.test(key) && (allowed?.test(value ?? '') ?? true))
+  )
+}
+
+/**
+ * The settings as they should be after an attempt. Bookkeeping stays whoever wrote it, for the user works beside the loop; a key whose values
+ * may run something is as before, until the user has agreed. The order of a key's values is kept, the order of keys is that of `now`.
+ */
+export function settleGitSettings(
+  before: readonly GitSetting[],
+  now: readonly GitSetting[],
+): { readonly undone: readonly SettingChange[]; readonly stays: boolean } {
+  const keys = [...new Set([...before, ...now].map(({ key }) => key))]
+  const changes = keys
+    .map((key) => ({ key, before: valuesOf(before, key), now: valuesOf(now, key) }))
+    .filter((change) => !isSame(change.before, change.now))
+  const undone = changes.filter(({ key, before: old, now: fresh }) => {
+    const touched = [
+      ...old.filter((value) => !fresh.includes(value)),
+      ...fresh.filter((value) => !old.includes(value)),
+    ]
+    // Only their order or number differs: as harmless as the values themselves.
+    return (touched.length > 0 ? touched : fresh).some((value) => mayRun({ key, value }))
+  })
+  return { undone, stays: undone.length < changes.length }
+}
+
+/** For messages: short, and without what may be a secret. */
+export function shownSetting(key: string, values: readonly (string | null)[]): string {
+  if (values.length === 0) return `${key}: not set`
+  if (/(extraheader|password|token|secret|cookie)/i.test(key)) return `${key} = (not shown)`
+  const shown = values.map((value) => (value ?? 'true').replaceAll(/\/\/[^/@\s]+@/g, '//…@'))
+  const text = shown.join(', ')
+  return `${key} = ${text.length > 120 ? `${text.slice(0, 119)}…` : text}`
+}
+
+function valuesOf(settings: readonly GitSetting[], key: string): (string | null)[] {
+  return settings.filter((setting) => setting.key === key).map(({ value }) => value)
+}
+
+function isSame<T>(one: readonly T[], other: readonly T[]): boolean {
+  return one.length === other.length && one.every((value, at) => value === other[at])
+}

@@ -2,12 +2,14 @@
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { Checkpoints, KeptAttempt } from '../../ports.ts'
+import { tellAside } from './aside.ts'
 import { finishBranch, redoFinish } from './branch-finish.ts'
 import { preflightBranch, redoStart, startBranch } from './branch-start.ts'
 import { shown } from './git.ts'
 import { copyIndex, installIndex, realIndex } from './index-file.ts'
 import { attemptTree, keepAttempt } from './keep.ts'
 import { stepOf } from './memory.ts'
+import { mendRepository } from './mend.ts'
 import { endOperations } from './operations.ts'
 import { moveRefs, readRefs, setHead } from './refs.ts'
 import { tellingReach } from './reach.ts'
@@ -129,18 +131,23 @@ async function save(
   const again = await savedBefore(room, message)
   if (again !== undefined) return again
   const snapshot = await mustSnapshot(room)
-  const { keptHead } = await room.memory()
-  return await room.operate('save', { story: storyId, message }, async () => {
+  const { keptHead, attempt = 0 } = await room.memory()
+  const saved = await room.operate('save', { story: storyId, message }, async () => {
+    // The gates have run since, with what the attempt wrote.
+    await mendRepository(room, snapshot, attempt)
     const { tree } = await attemptTree(room, snapshot)
     const commit = await commitTree(room.git, tree, [keptHead ?? snapshot.commit], message)
     await becomeCheckpoint(room, 'save', commit, tree, join(room.folder, 'attempt-index'))
     return { commit, changed: tree !== snapshot.tree }
   })
+  await tellAside(room, 'saved')
+  return saved
 }
 
 async function restore(room: Room): Promise<{ commit: string }> {
   const snapshot = await mustSnapshot(room)
   await room.operate('restore', { commit: snapshot.commit }, () => restoreSnapshot(room, snapshot))
+  await tellAside(room, 'reverted')
   return { commit: snapshot.commit }
 }
 
@@ -190,12 +197,14 @@ async function recover(room: Room): Promise<string> {
         return await ended('an unfinished checkpoint was dropped; the work tree is as it was')
       }
       await completeCheckpoint(room, commit, await room.git.line(['rev-parse', `${commit}^{tree}`]))
+      await tellAside(room, 'saved')
       return await ended(`the checkpoint ${commit.slice(0, 12)} was completed`)
     case 'keep':
       await keepAttempt(room, Number(pending.data['n']), await mustSnapshot(room))
       return await ended(`attempt ${String(pending.data['n'])} was kept`)
     case 'restore':
       await restoreSnapshot(room, await mustSnapshot(room))
+      await tellAside(room, 'reverted')
       return await ended('the revert to the last checkpoint was completed')
     case 'finish':
       return await ended(await redoFinish(room, pending))

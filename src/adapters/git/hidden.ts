@@ -79,7 +79,8 @@ export async function filesWithin(
 type IsKnownRule = (pattern: string) => boolean
 
 async function rulesOf(git: Git, snapshot: Snapshot, source: string): Promise<IsKnownRule> {
-  if (source.endsWith('info/exclude')) return among(snapshot.exclude ?? '')
+  // It has been put back by now.
+  if (source.endsWith('info/exclude')) return () => true
   if (isAbsolute(source) || !/(^|\/)\.gitignore$/.test(source)) {
     const isSame = (await readSettings(git)).excludesFile === snapshot.excludes_file
     return () => isSame

@@ -21,7 +21,7 @@ import { commitTree, isAncestor, joined, writeTree } from './tree.ts'
 export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Promise<KeptAttempt> {
   const { git } = room
   const ref = `${room.refs}/attempts/${n}`
-  const mended = await mendRepository(room, snapshot)
+  const mended = await mendRepository(room, snapshot, n)
   const locks = await clearStaleLocks(room, snapshot.head.ref)
   const [now, log, earlier, stashed] = await Promise.all([
     readRefs(git),

@@ -37,7 +37,9 @@ export interface Memory {
   readonly created: readonly string[]
   /** Where that agent left HEAD, if that descends from the checkpoint. */
   readonly keptHead?: string
-  /** The last attempt is kept and waits for its save or revert. */
+  /** The last attempt that was kept. */
+  readonly attempt?: number
+  /** It waits for its save or revert. */
   readonly isKept?: boolean
   /** The last save, and the checkpoint before it: a save that is asked for again after a crash is this one. */
   readonly saved?: { readonly message: string; readonly commit: string; readonly before: string }
@@ -121,6 +123,7 @@ function settled(memory: Memory, pending: Pending): Memory {
       const created = pending.steps.filter((step) => step.startsWith('created ')).map((step) => step.slice(8))
       return {
         ...rest,
+        attempt: Number(pending.data['n']),
         isKept: true,
         created: [...new Set([...rest.created, ...created])],
         ...(head && { keptHead: head }),

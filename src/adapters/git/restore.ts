@@ -10,8 +10,8 @@ import type { Snapshot } from './snapshot.ts'
 
 export async function restoreSnapshot(room: Room, snapshot: Snapshot): Promise<void> {
   const { git } = room
-  await mendRepository(room, snapshot)
-  const { created } = await room.memory()
+  const { created, attempt = 0 } = await room.memory()
+  await mendRepository(room, snapshot, attempt)
   const refs = await readRefs(git)
   const others = foreignMoves(git)
   const aside = (name: string): string =>

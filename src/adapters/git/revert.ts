@@ -1,27 +1,18 @@
 // Makes the work tree byte for byte what a snapshot holds; ignored and protected files are not touched.
 import { existsSync } from 'node:fs'
-import { mkdir, rm, rmdir } from 'node:fs/promises'
+import { mkdir, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import { lstatIfThere, onDisk, writeDurably } from './files.ts'
+import { lstatIfThere, onDisk } from './files.ts'
 import { named, shown } from './git.ts'
 import { hiddenByAgent, holdsExempt } from './hidden.ts'
 import { scanOpened } from './locked.ts'
 import { openFolders, putBackFolderModes, putBackModes } from './modes.ts'
 import { openAbove } from './open.ts'
 import { moveAway, removePath } from './remove.ts'
-import { readIfThere } from './repository.ts'
 import { timeName, type Room } from './room.ts'
 import { exempt, scanEmptyFolders } from './scan.ts'
-import {
-  attributesFile,
-  bareNames,
-  excludeFile,
-  nestedRepositories,
-  treeFolders,
-  type Snapshot,
-  type TreeFolder,
-} from './snapshot.ts'
+import { bareNames, nestedRepositories, treeFolders, type Snapshot, type TreeFolder } from './snapshot.ts'
 import { joined } from './tree.ts'
 
 /** Idempotent. Each round may bring to light what an edited .gitignore hid in the round before. */
@@ -29,8 +20,6 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
   const { git } = room
   const index = join(room.folder, snapshot.index)
   const isExempt = exempt(room.protectedPaths, snapshot.ignored)
-  await putBackInfo(excludeFile(git), snapshot.exclude)
-  await putBackInfo(attributesFile(git), snapshot.attributes)
   const folders = await treeFolders(git, snapshot.tree)
   const names = [...folders.map(({ path }) => path), ...bareNames(snapshot.empty)]
   openFolders(git, names)
@@ -81,13 +70,6 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
       exitCode: 1,
     },
   )
-}
-
-async function putBackInfo(file: string, before: string | null | undefined): Promise<void> {
-  const now = (await readIfThere(file))?.toString('latin1') ?? null
-  if (before === undefined || now === before) return
-  if (before === null) await rm(file, { force: true })
-  else await writeDurably(file, Buffer.from(before, 'latin1'))
 }
 
 async function removeNested(room: Room, snapshot: Snapshot, folders: readonly TreeFolder[]): Promise<void> {

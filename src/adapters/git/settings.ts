@@ -6,18 +6,19 @@ export interface Settings {
   readonly excludesFile: string
   /** Off: git does not look at executable bits. */
   readonly fileMode: boolean
-  /** What says where the work tree is. */
-  readonly place: string
+  /** `core.hooksPath` as the user's git sees it, empty where it is not set. */
+  readonly hooksPath: string
 }
 
 export async function readSettings(git: Git): Promise<Settings> {
-  const asked = ['config', '-z', '--get-regexp', '^core\\.(excludesfile|filemode|bare|worktree)$']
+  const asked = ['config', '-z', '--get-regexp', '^core\\.(excludesfile|filemode|hookspath)$']
   const { out } = await git.run(asked, { accept: [1] })
   const pairs = out.split('\0').map((entry) => [entry.split('\n')[0], entry.split('\n').slice(1).join('\n')])
   const last = (key: string): string | undefined => pairs.findLast(([name]) => name === key)?.[1]
   return {
     excludesFile: last('core.excludesfile') ?? '',
-    place: `${last('core.bare') ?? ''} ${last('core.worktree') ?? ''}`,
+    // The last one is ralph's own, for its own commands.
+    hooksPath: pairs.filter(([name]) => name === 'core.hookspath').at(-2)?.[1] ?? '',
     fileMode: !/^(false|no|off|0)$/i.test(last('core.filemode') ?? ''),
   }
 }

@@ -5,6 +5,8 @@ import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
 import { lstatNow, writeDurably } from './files.ts'
 import type { Git } from './git.ts'
+import { forgetOthers, rememberGuarded } from './guarded.ts'
+import { guardedFileSchema } from './guarded-files.ts'
 import { copyIndex, realIndex } from './index-file.ts'
 import { wayOut } from './lost-record.ts'
 import { readFolderModes, readModes } from './modes.ts'
@@ -27,13 +29,10 @@ const snapshotSchema = z.object({
   own_index: z.string(),
   refs: z.record(z.string(), z.string()),
   stash_log: z.string(),
-  /** Bytes of info/exclude; null when there is none. */
-  exclude: z.string().nullable(),
-  /** Bytes of info/attributes, likewise. */
-  attributes: z.string().nullable().optional(),
-  /** Bytes of the repository's settings, and what they say of the work tree's place. */
-  config: z.string().optional(),
-  place: z.string().default(''),
+  /** Settings, hooks and info/ of the git directory; see guarded-files.ts. */
+  guarded: z.record(z.string(), guardedFileSchema).optional(),
+  /** The setting `core.hooksPath`. */
+  hooks_path: z.string().default(''),
   /** The setting `core.excludesFile`. */
   excludes_file: z.string().default(''),
   ignored: z.array(z.string()),
@@ -73,9 +72,8 @@ export async function saveSnapshot(
 ): Promise<Snapshot> {
   const wasKeptOut = exempt([], what.earlier?.ignored ?? [])
   const keptOut = sight.scan.untracked.filter((path) => path.endsWith('/') || wasKeptOut(path))
-  const files = [excludeFile, attributesFile, configFile].map((file) => readIfThere(file(room.git)))
-  const [exclude, attributes, config] = (await Promise.all(files)).map((bytes) => bytes?.toString('latin1'))
-  const [pins, folders] = await Promise.all([
+  const [guarded, pins, folders] = await Promise.all([
+    rememberGuarded(room, sight.settings.hooksPath),
     pinTips(room, sight.refs.all, sight.stashLog, what.earlier?.pins ?? []),
     treeFolders(room.git, what.tree),
   ])
@@ -87,10 +85,8 @@ export async function saveSnapshot(
     own_index: what.ownIndex,
     refs: { ...sight.refs.all },
     stash_log: sight.stashLog,
-    exclude: exclude ?? null,
-    attributes: attributes ?? null,
-    ...(config !== undefined && { config }),
-    place: sight.settings.place,
+    guarded,
+    hooks_path: sight.settings.hooksPath,
     excludes_file: sight.settings.excludesFile,
     ignored: [...new Set([...sight.scan.ignored, ...keptOut])],
     empty: [...sight.empty],
@@ -104,6 +100,7 @@ export async function saveSnapshot(
   for (const file of await readdir(room.folder)) {
     if (file.startsWith('index-') && !used.has(file)) await rm(join(room.folder, file), { force: true })
   }
+  await forgetOthers(room, guarded)
   return snapshot
 }
 
@@ -159,18 +156,6 @@ export async function snapshotIndex(room: Room, commit: string, from = realIndex
   const name = `index-${commit}`
   await copyIndex(from, join(room.folder, name))
   return name
-}
-
-export function excludeFile(git: Git): string {
-  return join(git.gitCommonDir, 'info', 'exclude')
-}
-
-export function attributesFile(git: Git): string {
-  return join(git.gitCommonDir, 'info', 'attributes')
-}
-
-export function configFile(git: Git): string {
-  return join(git.gitCommonDir, 'config')
 }
 
 export interface TreeFolder {

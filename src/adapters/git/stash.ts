@@ -5,12 +5,14 @@ import * as z from 'zod'
 import { outwaitLocks } from './stale-locks.ts'
 import { RalphError } from '../../core/error.ts'
 import type { Checkpoints, FinishReport, KeptAttempt, PreflightReport } from '../../ports.ts'
+import { tellAside } from './aside.ts'
 import { attemptMoves } from './attempts.ts'
 import type { StartMode } from './branch-start.ts'
 import { shown } from './git.ts'
 import { installIndex } from './index-file.ts'
 import { attemptTree, keepAttempt } from './keep.ts'
 import { stepOf, type Pending } from './memory.ts'
+import { mendRepository } from './mend.ts'
 import { unpin } from './pins.ts'
 import { doubtful, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
 import { moveRefs, readRefs } from './refs.ts'
@@ -143,13 +145,18 @@ async function save(
   const again = await savedBefore(room, message)
   if (again !== undefined) return again
   const snapshot = await mustSnapshot(room)
-  return await room.operate('save', { story: storyId, message }, async () => {
+  const { attempt = 0 } = await room.memory()
+  const saved = await room.operate('save', { story: storyId, message }, async () => {
+    // The gates have run since, with what the attempt wrote.
+    await mendRepository(room, snapshot, attempt)
     const { tree } = await attemptTree(room, snapshot)
     const commit = await commitTree(room.git, tree, [snapshot.head.commit, snapshot.commit], message)
     await room.step('save', 'checkpoint', commit)
     await completeSave(room, storyId, commit, snapshot)
     return { commit, changed: tree !== snapshot.tree }
   })
+  await tellAside(room, 'saved')
+  return saved
 }
 
 /** The index is the user's again: what the agent did is in the tree, unstaged, and committed nowhere. */
@@ -163,6 +170,7 @@ async function completeSave(room: Room, storyId: string, commit: string, snapsho
 async function restore(room: Room): Promise<{ commit: string }> {
   const snapshot = await mustSnapshot(room)
   await room.operate('restore', { commit: snapshot.commit }, () => restoreSnapshot(room, snapshot))
+  await tellAside(room, 'reverted')
   return { commit: snapshot.commit }
 }
 
@@ -223,12 +231,14 @@ async function redo(room: Room, pending: Pending): Promise<string> {
     case 'save':
       if (commit === undefined) return await undone()
       await completeSave(room, z.string().parse(pending.data['story']), commit, await mustSnapshot(room))
+      await tellAside(room, 'saved')
       return 'the checkpoint was completed'
     case 'keep':
       await keepAttempt(room, z.number().parse(pending.data['n']), await mustSnapshot(room))
       return `attempt ${z.number().parse(pending.data['n'])} was kept`
     case 'restore':
       await restoreSnapshot(room, await mustSnapshot(room))
+      await tellAside(room, 'reverted')
       return 'the revert to the last checkpoint was completed'
     case 'finish':
       await performFinish(room, z.string().parse(pending.data['tip']), z.string().parse(pending.data['time']))

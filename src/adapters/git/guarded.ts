@@ -1,0 +1,116 @@
+// Settings, hooks and info/ of the git directory: remembered before an attempt, and put back after it, before git obeys them.
+import { mkdir, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { settleGitSettings } from '../../core/ownership.ts'
+import { setAside } from './aside.ts'
+import { listSettings, withValues } from './config-file.ts'
+import { onDisk, writeDurably } from './files.ts'
+import {
+  contentAt,
+  dropDeadLocks,
+  findGuarded,
+  guardedAt,
+  hashOf,
+  isSameFile,
+  isSettingsFile,
+  linkAt,
+  lockSettings,
+  writeGuarded,
+  type Guarded,
+} from './guarded-files.ts'
+import { named } from './git.ts'
+import { readIfThere } from './repository.ts'
+import type { Room } from './room.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/** Durable when it resolves; each content is stored once, under its hash. */
+export async function rememberGuarded(room: Room, hooksPath: string): Promise<Guarded> {
+  const found = findGuarded(room.git, hooksPath)
+  await mkdir(storeOf(room), { recursive: true, mode: 0o700 })
+  const stored = new Set(await readdir(storeOf(room)))
+  for (const [name, { sha }] of Object.entries(found)) {
+    const content = sha === '' || stored.has(sha) ? undefined : contentAt(onDisk(room.git.gitCommonDir, name))
+    if (content === undefined) continue
+    await writeDurably(join(storeOf(room), sha), content, { rights: { mode: 0o600 } })
+    stored.add(sha)
+  }
+  return found
+}
+
+/** Once the snapshot that named them has been replaced. */
+export async function forgetOthers(room: Room, guarded: Guarded): Promise<void> {
+  const used = new Set(Object.values(guarded).map(({ sha }) => sha))
+  for (const name of await readdir(storeOf(room)))
+    if (!used.has(name)) await rm(join(storeOf(room), name), { force: true })
+}
+
+/**
+ * Before any git command after attempt `n`. What the attempt left is kept aside first, then each file goes back by one rename: after a kill
+ * in between, the next call completes it. Settings that run nothing stay: the user may have made them beside the loop.
+ */
+export async function putBackGuarded(room: Room, snapshot: Snapshot, n: number): Promise<string[]> {
+  const { guarded: before } = snapshot
+  if (before === undefined) return []
+  const lost: string[] = []
+  await dropDeadLocks(room.git, Object.keys(before).filter(isSettingsFile))
+  const now = findGuarded(room.git, snapshot.hooks_path)
+  // What was not there goes first: a link in the place of a folder must not lead a write elsewhere.
+  const names = [...Object.keys(now).filter((name) => before[name] === undefined), ...Object.keys(before)]
+  for (const name of names) {
+    if (isSameFile(before[name], now[name])) continue
+    const { sha = '' } = before[name] ?? {}
+    if (sha !== '' && (await storedContent(room, sha)) === undefined)
+      lost.push(
+        `.git/${named(name)} was changed while the attempt ran; it cannot be put back, for what ralph had kept of it is gone`,
+      )
+    else if (isSettingsFile(name)) await putBackSettings(room, snapshot, name, n)
+    else await putBackFile(room, snapshot, name, n)
+  }
+  return lost
+}
+
+async function putBackFile(room: Room, snapshot: Snapshot, name: string, n: number): Promise<void> {
+  const before = snapshot.guarded?.[name]
+  const place = onDisk(room.git.gitCommonDir, name)
+  const content = before === undefined ? undefined : await storedContent(room, before.sha)
+  await setAside(room, snapshot, n, { file: name, before })
+  if (before === undefined) await rm(place, { recursive: true, force: true })
+  else await writeGuarded(room, place, before, content)
+}
+
+async function putBackSettings(room: Room, snapshot: Snapshot, name: string, n: number): Promise<void> {
+  const before = snapshot.guarded?.[name]
+  const place = onDisk(room.git.gitCommonDir, name)
+  const unlock = await lockSettings(room, place)
+  try {
+    const old = (await storedContent(room, before?.sha ?? '')) ?? Buffer.alloc(0)
+    const bytes = contentAt(place)
+    const settings = bytes === undefined ? undefined : await listSettings(room, bytes)
+    const earlier = await listSettings(room, old)
+    const isUsable = bytes !== undefined && settings !== undefined && before?.link === linkAt(place)
+    if (!isUsable || earlier === undefined) {
+      await putBackFile(room, snapshot, name, n)
+      return
+    }
+    const { undone, stays } = settleGitSettings(earlier, settings)
+    if (undone.length > 0) await setAside(room, snapshot, n, { settings: name, changes: undone })
+    const back = undone.map(({ key, before: values }) => ({ key, values }))
+    const settled = undone.length === 0 ? bytes : stays ? await withValues(room, bytes, back) : old
+    if (settled === undefined) await putBackFile(room, snapshot, name, n)
+    else if (before === undefined && settled.length === 0) await rm(place, { force: true })
+    else if (!settled.equals(bytes) || (before !== undefined && before.mode !== guardedAt(place, name).mode))
+      await writeGuarded(room, place, before ?? guardedAt(place, name), settled)
+  } finally {
+    await unlock()
+  }
+}
+
+/** Only what is what it was: the agent can reach the private files, too. */
+async function storedContent(room: Room, sha: string): Promise<Buffer | undefined> {
+  const content = sha === '' ? undefined : await readIfThere(join(storeOf(room), sha))
+  return content !== undefined && hashOf(content) === sha ? content : undefined
+}
+
+function storeOf(room: Room): string {
+  return join(room.folder, 'guarded')
+}
