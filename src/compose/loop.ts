@@ -60,7 +60,8 @@ export async function runLoop(
   const config = wish === 'resume' ? await resumedConfig(run, request.settings) : asked
   const mode = await modeOf(run, wish, asked, here, feedback)
   if (mode === 'done already') return alreadyDone(here, run, config)
-  const { site, home, brought, leave } = await enterWorktree(here, run, config, folder, mode)
+  const entered = await enterWorktree(here, run, config, folder, mode)
+  const { site, home, brought } = entered
   if (mode === 'resume') await standOnBranch(site, run)
   const reserve = diskReserve(reserveFile(site.git.gitDir))
   const journal = fileJournal(run.paths.journal, reserve.spend)
@@ -88,7 +89,7 @@ export async function runLoop(
     return { change, settings, checkpoints, preflight: await checkpoints.preflight(mode) }
   }
   const { change, settings, checkpoints, preflight } = await prepare().catch(async (error: unknown) => {
-    await leave()
+    await entered.leave()
     throw error
   })
   const unset = mode === 'resume' ? await unsetEnv(run, config) : ''
@@ -157,6 +158,7 @@ export async function runLoop(
       },
       warnings: [
         recovered,
+        ...entered.notes,
         unset,
         ...change.warnings,
         ...preflight.warnings,
@@ -174,6 +176,7 @@ export async function runLoop(
       },
       atEnd: notifications(config, site),
     })
+    await entered.settled()
     return { exitCode }
   } finally {
     await reserve.close()

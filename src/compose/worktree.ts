@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import type { Repository } from '../adapters/git/git.ts'
+import { clearStart, forgetStart } from '../adapters/git/started-tree.ts'
 import { addWorktree } from '../adapters/git/worktrees.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
@@ -15,6 +16,10 @@ export interface Entered {
   /** The user's own checkout; the same as `site` where the loop has no tree of its own. */
   readonly home: Site
   readonly brought: readonly string[]
+  /** What there is to say of it. */
+  readonly notes: readonly string[]
+  /** Once the journal knows the tree. */
+  readonly settled: () => Promise<void>
   /** For a start that is refused after all: takes away what was made here just now, and nothing else. */
   readonly leave: () => Promise<void>
 }
@@ -29,8 +34,10 @@ export async function enterWorktree(
 ): Promise<Entered> {
   const options = { timeoutMs: config.command_timeout * 1000, isTerminal: home.isTerminal }
   const stay = (): Promise<void> => Promise.resolve()
+  const left = await clearStart(home.git, run.change, run.state.worktree)
+  const common = { notes: [left], settled: stay, leave: stay }
   if (mode === 'resume') {
-    const rest = { brought: run.state.brought, leave: stay }
+    const rest = { ...common, brought: run.state.brought }
     if (run.state.home === '') return { site: home, home, ...rest }
     const there = await siteOf(home, run)
     if (there.git.gitDir !== home.git.gitDir)
@@ -38,40 +45,39 @@ export async function enterWorktree(
     // Typed inside the loop's own tree: the checkout that the work goes back to is elsewhere.
     return { site: home, home: await openSite(run.state.home, home.env, options), ...rest }
   }
-  if (config.worktree === undefined) return { site: home, home, brought: [], leave: stay }
+  if (config.worktree === undefined) return { site: home, home, brought: [], ...common }
   if (config.checkpoint === 'stash') {
     throw new RalphError('usage', '--checkpoint stash has no use in a work tree of its own.', {
       hint: 'Leave out --checkpoint stash or --worktree.',
       exitCode: 2,
     })
   }
-  const before = await knownTrees(home)
   const dir = config.worktree === true ? {} : { dir: config.worktree }
   const inside = relative(home.git.worktree, changeFolder)
-  const { repository, brought } = await addWorktree(home.git, {
+  const { repository, brought, isNew, base, note } = await addWorktree(home.git, {
     ...dir,
     change: run.change,
     ...(!inside.startsWith('..') && { changeFolder: inside }),
   })
-  const isNew = !before.includes(repository.worktree)
-  if (!isNew) await bringUpToDate(home, repository, brought)
+  if (!isNew) await bringUpToDate(home, repository, brought, base)
   // The same folder of the other tree: OpenSpec may live below the root.
   const cwd = join(repository.worktree, relative(home.git.worktree, home.cwd))
   const site = await openSite(existsSync(cwd) ? cwd : repository.worktree, home.env, options)
+  const settled = (): Promise<void> => forgetStart(home.git, run.change)
   const remove = async (): Promise<void> => {
     await home.git.run(['worktree', 'remove', '--force', repository.worktree])
+    await settled()
   }
-  return { site, home, brought, leave: isNew ? remove : stay }
-}
-
-async function knownTrees(home: Site): Promise<readonly string[]> {
-  const { out } = await home.git.run(['worktree', 'list', '--porcelain', '-z'])
-  const lines = Buffer.from(out, 'latin1').toString('utf8').split('\0')
-  return lines.filter((line) => line.startsWith('worktree ')).map((line) => line.slice('worktree '.length))
+  return { site, home, brought, notes: [left, note], settled, leave: isNew ? remove : stay }
 }
 
 /** A tree that an earlier run left: a new run begins where the user stands now, not where that one ended. */
-async function bringUpToDate(home: Site, repository: Repository, brought: readonly string[]): Promise<void> {
+async function bringUpToDate(
+  home: Site,
+  repository: Repository,
+  brought: readonly string[],
+  base: string,
+): Promise<void> {
   const there = home.git.at(repository)
   const { out } = await there.run(['status', '--porcelain', '-z'])
   if (out !== '') {
@@ -84,7 +90,7 @@ async function bringUpToDate(home: Site, repository: Repository, brought: readon
       },
     )
   }
-  await there.run(['checkout', '--quiet', '--detach', await home.git.line(['rev-parse', 'HEAD'])])
+  await there.run(['checkout', '--quiet', '--detach', base])
   for (const folder of brought) {
     await cp(join(home.git.worktree, folder), join(repository.worktree, folder), {
       recursive: true,

@@ -1,6 +1,6 @@
 // `--worktree` more than once: cleaned up after a halt and gone on with, begun and killed, beside another loop.
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Finished, Scratch } from './harness.ts'
 import { goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
@@ -132,5 +132,81 @@ describe('O7: cleanup after a halt, resume, cleanup again', () => {
     expect(isWell(await ralph(at, ['resume', 'demo', '--agent-command', appends]))).toEqual([0, null])
     expect(at.read('work.txt')).toBe('work of 1\nwork of 2\n')
     expect(at.read('openspec/changes/demo/tasks.md')).toBe(tasksOf(2).replaceAll('[ ]', '[x]'))
+  })
+})
+
+/** ralph is killed at its `git worktree add`; with `half` so is git, in the middle of it. */
+async function killedStart(at: Scratch, half: boolean): Promise<void> {
+  const bin = join(at.root, 'bin')
+  mkdirSync(bin)
+  const admin = join(at.repo, '.git', 'worktrees', 'repo-ralph-demo')
+  const deed = half ? `mkdir -p ${admin}; echo initializing > ${admin}/locked` : 'git "$@"'
+  const script = `#!/bin/sh\nPATH="\${PATH#*:}"\ncase "$*" in *"worktree add"*) ${deed}; kill -9 $PPID; exit 1;; esac\nexec git "$@"\n`
+  writeFileSync(join(bin, 'git'), script)
+  chmodSync(join(bin, 'git'), 0o755)
+  const env = { PATH: `${bin}${delimiter}${at.env['PATH'] ?? ''}` }
+  const killed = await ralph(at, ['loop', 'demo', '--worktree', '--agent-command', goodAgent], { env })
+  expect(killed.signal).toBe('SIGKILL')
+}
+
+describe('O8: killed while the work tree is made', () => {
+  test.each([
+    ['just after', false],
+    ['within', true],
+  ])('M2: %s `git worktree add`: the same command again works', async (_when, half) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await killedStart(at, half)
+    const again = await ralph(at, ['loop', 'demo', '--worktree', '--agent-command', goodAgent, ...cleanup])
+    expect(isWell(again)).toEqual([0, null])
+    expect(at.read('story-1.txt')).toBe('work of 1\n')
+  })
+
+  test('L: the folder of a killed start is not left without a word', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await killedStart(at, false)
+    expect(existsSync(join(at.root, 'repo-ralph-demo'))).toBe(true)
+    const loop = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    expect(isWell(loop)).toEqual([0, null])
+    expect(loop.stderr).toContain('it held nothing of yours and was removed')
+    expect(existsSync(join(at.root, 'repo-ralph-demo'))).toBe(false)
+    expect(at.git('worktree', 'list').split('\n')).toHaveLength(1)
+  })
+
+  test('M2: the tree of a run that has begun is not taken for a leftover', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const loop = start(at, ['loop', 'demo', '--worktree', '--agent-command', untilStory2, '--json'])
+    await loop.seen((out) => out.includes('"text":"working'))
+    loop.child.kill('SIGKILL')
+    await loop.ended
+    expect(isWell(await ralph(at, ['resume', 'demo', '--agent-command', appends]))).toEqual([0, null])
+    expect(existsSync(join(at.root, 'repo-ralph-demo', 'work.txt'))).toBe(true)
+  })
+})
+
+describe('beside another loop', () => {
+  test('L: a loop in the checkout, and another change with --worktree beside it: it begins at the user’s branch, and goes back there', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('openspec/changes/other/proposal.md', '# Other\n')
+    at.write('openspec/changes/other/tasks.md', tasksOf(1))
+    at.write('mine.txt', 'uncommitted\n')
+    const hangs = 'echo working; exec tail -f /dev/null'
+    const first = start(at, ['loop', 'demo', '--agent-command', hangs, '--json'])
+    await first.seen((out) => out.includes('"text":"working'))
+    const options = ['--worktree', '--agent-command', appends, ...cleanup]
+    const beside = await ralph(at, ['loop', 'other', ...options])
+    expect(beside.code).toBe(0)
+    const main = at.git('rev-parse', '--short=12', 'main')
+    expect(beside.stderr).toContain(`other begins at main (${main})`)
+    expect(beside.stderr).toContain('when the loop of demo has ended, `ralph finish demo --cleanup`')
+    expect(at.git('ls-tree', '--name-only', 'ralph/other').split('\n')).not.toContain('mine.txt')
+    expect(at.git('log', '--format=%s', 'ralph/other', '--not', 'main')).not.toContain('ralph/demo')
+    first.child.kill('SIGTERM')
+    expect((await first.ended).code).toBe(143)
+    expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+    const finish = await ralph(at, ['finish', 'other', '--cleanup'])
+    expect([finish.code, finish.stderr]).toEqual([0, ''])
+    expect(at.git('branch', '--show-current')).toBe('main')
+    expect(at.read('work.txt') + at.read('mine.txt')).toBe('work of 1\nuncommitted\n')
+    expect(at.read('openspec/changes/other/tasks.md')).toBe(tasksOf(1).replaceAll('[ ]', '[x]'))
   })
 })

@@ -181,21 +181,24 @@ async function planHome(
   const { git, home } = room
   if (home === undefined) throw elsewhere(room, origin)
   const { head } = await readRefs(git.at(home))
-  if (head.ref !== origin.ref || head.commit === '') throw elsewhere(room, origin)
+  if (head.ref !== origin.ref || head.commit === '') throw elsewhere(room, origin, head.ref)
   const { left, commit, ...trees } = await planCarry(room, home, from)
   const { tip } = from
   const plan: Plan = { tip, time: timeName(room), ...trees, head: { ref: '', commit: tip }, index: 'as_is' }
   return { plan: { ...plan, carried: { commit, origin } }, left }
 }
 
-function elsewhere(room: Room, origin: Origin): RalphError {
+function elsewhere(room: Room, origin: Origin, ref = ''): RalphError {
+  const finish = `\`ralph finish ${room.change} --cleanup\``
+  const other = /^refs\/heads\/ralph\/(.+)$/.exec(ref)?.[1]
+  const first =
+    other === undefined
+      ? `\`git switch ${nameOf(origin)}\``
+      : `It is on ralph/${other}: when the loop of ${other} has ended, \`ralph finish ${other} --cleanup\``
   return new RalphError(
     'finish_conflict',
     `${room.home?.worktree ?? room.git.worktree} is not on ${nameOf(origin)}, where the work came from`,
-    {
-      hint: `Nothing was touched. \`git switch ${nameOf(origin)}\`, then \`ralph finish ${room.change} --cleanup\` again.`,
-      exitCode: 1,
-    },
+    { hint: `Nothing was touched. ${first}, then ${finish} again.`, exitCode: 1 },
   )
 }
 

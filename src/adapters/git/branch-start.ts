@@ -15,6 +15,7 @@ import { timeName, type Room } from './room.ts'
 import { exempt, scanTree } from './scan.ts'
 import { look } from './sight.ts'
 import { saveSnapshot } from './snapshot.ts'
+import { standOf } from './stand.ts'
 import { commitTree, joined, writeTree } from './tree.ts'
 
 export type StartMode = 'start' | 'fresh' | 'resume'
@@ -143,7 +144,7 @@ async function forgetStaging(room: Room, { commit }: Origin): Promise<void> {
 async function originOf(room: Room, refs: Refs, mode: StartMode): Promise<Origin> {
   const { change, git, home } = room
   // In a work tree of its own the loop starts detached; the work is for the branch of the user's checkout.
-  const { ref } = home === undefined ? refs.head : (await readRefs(git.at(home))).head
+  const { ref } = home === undefined ? refs.head : await standOf(git.at(home), change)
   const { commit } = refs.head
   if (refs.all[branchOf(room)] !== undefined && mode !== 'fresh') {
     throw new RalphError(

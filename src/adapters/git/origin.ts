@@ -9,11 +9,11 @@ export async function storeOrigin(room: Room, origin: Origin): Promise<void> {
   await writeDurably(file(room), JSON.stringify(origin))
 }
 
-export async function storedOrigin(room: Room): Promise<Origin | undefined> {
+export async function storedOrigin(room: Pick<Room, 'folder'>): Promise<Origin | undefined> {
   const text = await readIfThere(file(room))
   return text === undefined ? undefined : originSchema.parse(JSON.parse(text.toString('utf8')))
 }
 
-function file(room: Room): string {
+function file(room: Pick<Room, 'folder'>): string {
   return join(room.folder, 'origin.json')
 }

@@ -5,11 +5,19 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { Git, Repository } from './git.ts'
 import { readRefs } from './refs.ts'
+import { besideNote, standOf } from './stand.ts'
+import { noteStart } from './started-tree.ts'
 
 export interface LoopTree {
   readonly repository: Repository
   /** Folders copied along because git did not hold them as they are; see `CheckpointDeps.brought`. */
   readonly brought: readonly string[]
+  /** Made just now. */
+  readonly isNew: boolean
+  /** The commit it begins with. */
+  readonly base: string
+  /** For the user, where that is not HEAD of the checkout. */
+  readonly note: string
 }
 
 /** Where it goes when the user names no folder: a sibling of the checkout. */
@@ -18,7 +26,7 @@ function defaultTree(worktree: string, change: string): string {
 }
 
 /**
- * Detached at the user's commit, or the tree that is there already for this change (resume).
+ * Detached at the user's commit (call `clearStart` first), or the tree that is there already for this change (resume).
  * `changeFolder` is relative to the work tree; if it has uncommitted files it is copied along. Absent: it lies outside.
  */
 export async function addWorktree(
@@ -27,12 +35,15 @@ export async function addWorktree(
 ): Promise<LoopTree> {
   const { change, changeFolder } = options
   const dir = resolve(git.worktree, options.dir ?? defaultTree(git.worktree, change))
-  const brought =
-    changeFolder !== undefined && (await hasUncommitted(git, changeFolder)) ? [changeFolder] : []
+  const stand = await standOf(git, change)
+  const base = stand.commit
+  const isOwnCopy = changeFolder !== undefined && (await hasUncommitted(git, changeFolder, base))
+  const brought = isOwnCopy ? [changeFolder] : []
+  const note = besideNote(change, stand)
   const known = await findTree(git, dir)
   if (known !== undefined) {
     await refuseForeign(git.at(known), change)
-    return { repository: known, brought }
+    return { repository: known, brought, isNew: false, base, note }
   }
   if (existsSync(dir)) {
     throw new RalphError('usage', `${dir} exists and is no work tree of this repository`, {
@@ -40,14 +51,14 @@ export async function addWorktree(
       exitCode: 2,
     })
   }
-  const { head } = await readRefs(git)
-  if (head.commit === '') {
+  if (base === '') {
     throw new RalphError('repository_state', 'a work tree of its own needs a commit to start from', {
       hint: 'Make a first commit, or run without --worktree.',
       exitCode: 2,
     })
   }
-  await git.run(['worktree', 'add', '--quiet', '--detach', dir, head.commit])
+  await noteStart(git, change, { dir, commit: base, brought })
+  await git.run(['worktree', 'add', '--quiet', '--detach', dir, base])
   for (const folder of brought) {
     await mkdir(dirname(join(dir, folder)), { recursive: true })
     await cp(join(git.worktree, folder), join(dir, folder), {
@@ -59,7 +70,7 @@ export async function addWorktree(
   const repository = await findTree(git, dir)
   if (repository === undefined) throw new Error(`git made no work tree at ${dir}`)
   await writeFile(markOf(repository, change), '')
-  return { repository, brought }
+  return { repository, brought, isNew: true, base, note }
 }
 
 /** The tree that was made for this change, wherever `git worktree move` has put it. */
@@ -84,7 +95,7 @@ async function refuseForeign(tree: Git, change: string): Promise<void> {
   const what =
     name === '' ? 'is a work tree that ralph did not make for this change' : `is on the branch ${name}`
   throw new RalphError('usage', `${tree.worktree} ${what}`, {
-    hint: 'Nothing was touched. Name a folder that is not there yet: --worktree <dir>.',
+    hint: `Nothing was touched. Name a folder that is not there yet (--worktree <dir>), or remove this one if nothing in it is needed: git worktree remove ${tree.worktree}`,
     exitCode: 2,
   })
 }
@@ -94,8 +105,10 @@ function markOf(tree: Repository, change: string): string {
   return join(tree.gitDir, `ralph-made-for-${change}`)
 }
 
-async function hasUncommitted(git: Git, folder: string): Promise<boolean> {
+async function hasUncommitted(git: Git, folder: string, base: string): Promise<boolean> {
   if (!existsSync(join(git.worktree, folder))) return false
+  const isOther = base !== '' && (await git.run(['diff', '--quiet', base, '--', folder], { accept: [1] })).code === 1
+  if (isOther) return true
   const { out } = await git.run([
     'status',
     '--porcelain',

@@ -329,12 +329,12 @@ describe('a work tree of its own', () => {
       })
     }
     const first = await addWorktree(w.gitPort, { change: 'demo' })
-    expect(await addWorktree(w.gitPort, { change: 'demo' })).toEqual(first)
+    expect(await addWorktree(w.gitPort, { change: 'demo' })).toEqual({ ...first, isNew: false })
     const checkpoints = w.checkpoints('branch', { git: w.gitPort.at(first.repository), home: w.gitPort })
     await checkpoints.start('start')
-    expect(await addWorktree(w.gitPort, { change: 'demo' })).toEqual(first)
+    expect(await addWorktree(w.gitPort, { change: 'demo' })).toEqual({ ...first, isNew: false })
     await checkpoints.finish('cleanup')
-    expect(await addWorktree(w.gitPort, { change: 'demo' })).toEqual(first)
+    expect(await addWorktree(w.gitPort, { change: 'demo' })).toEqual({ ...first, isNew: false })
     await expect(
       addWorktree(w.gitPort, { change: 'other', dir: first.repository.worktree }),
     ).rejects.toMatchObject({ exitCode: 2 })
