@@ -125,8 +125,7 @@ async function holdsMore(git: Git, change: string, start: Start): Promise<boolea
 /** Whether everything in `copy` is in `source` too, byte for byte. */
 function isCopy(source: string, copy: string): boolean {
   const entries = entriesOf(copy)
-  if (entries === undefined)
-    return existsSync(source) && readFileSync(source).equals(readFileSync(copy))
+  if (entries === undefined) return existsSync(source) && readFileSync(source).equals(readFileSync(copy))
   return entries.every(({ name }) => isCopy(join(source, name), join(copy, name)))
 }
 

@@ -107,7 +107,8 @@ function markOf(tree: Repository, change: string): string {
 
 async function hasUncommitted(git: Git, folder: string, base: string): Promise<boolean> {
   if (!existsSync(join(git.worktree, folder))) return false
-  const isOther = base !== '' && (await git.run(['diff', '--quiet', base, '--', folder], { accept: [1] })).code === 1
+  const isOther =
+    base !== '' && (await git.run(['diff', '--quiet', base, '--', folder], { accept: [1] })).code === 1
   if (isOther) return true
   const { out } = await git.run([
     'status',
