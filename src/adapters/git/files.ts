@@ -22,7 +22,8 @@ export async function writeDurably(
   asked: { readonly rights?: FileRights; readonly by?: string } = {},
 ): Promise<void> {
   const place = Buffer.from(file)
-  await mkdir(place.subarray(0, Math.max(1, place.lastIndexOf('/'))), { recursive: true })
+  const folder = place.subarray(0, Math.max(1, place.lastIndexOf('/')))
+  await mkdir(folder, { recursive: true })
   const rights = asked.rights ?? rightsOf(place)
   const temporary = Buffer.from(asked.by ?? Buffer.concat([place, Buffer.from(`.${process.pid}.tmp`)]))
   const handle = await open(temporary, 'w', rights === undefined ? 0o666 : rights.mode & 0o700)
@@ -34,6 +35,13 @@ export async function writeDurably(
     await handle.close()
   }
   await rename(temporary, place)
+  // The name too: after a power cut there is the old content or the new.
+  const named = await open(folder, 'r')
+  try {
+    await named.sync()
+  } finally {
+    await named.close()
+  }
 }
 
 /** The owner only where that is ours to say. */
