@@ -74,21 +74,22 @@ function see(world: World): Sight {
 
 const grepPattern = 'tok-[ua][0-9]+-[0-9]+x'
 
-function committedTokens(world: World, tips: readonly string[], extra: readonly string[]): Set<string> {
-  const starts = [...new Set(tips.filter((tip) => tip !== ''))]
-  if (starts.length === 0) return new Set()
-  const commits = world
-    .tryGit(['rev-list', ...starts])
-    .split('\n')
-    .filter((hash) => hash !== '')
+/** Blob by blob: `git grep` passes over symbolic links. */
+function committedTokens(world: World, tips: readonly string[], extra: readonly string[] = []): Set<string> {
   const exists = extra.filter(
-    (name) => world.tryGit(['rev-parse', '-q', '--verify', `${name}^{commit}`]) !== '',
+    (name) => world.tryGit(['rev-parse', '-q', '--verify', `${name}^{object}`]) !== '',
   )
-  const wanted = [...commits, ...exists]
-  if (wanted.length === 0) return new Set()
-  return new Set(
-    world.tryGit(['grep', '-a', '-o', '-h', '-E', grepPattern, ...wanted, '--']).match(tokenPattern),
-  )
+  const starts = [...new Set([...tips, ...exists].filter((tip) => tip !== ''))]
+  if (starts.length === 0) return new Set()
+  const objects = world.tryGit(['rev-list', '--objects', '--no-object-names', ...starts])
+  const text = execFileSync('git', ['cat-file', '--batch', '--buffer'], {
+    cwd: world.repo,
+    env: world.env,
+    input: `${objects}\n`,
+    encoding: 'latin1',
+    maxBuffer: 2 ** 28,
+  })
+  return new Set(text.match(tokenPattern))
 }
 
 // --- lost ---------------------------------------------------------------------------------------------------------
@@ -209,8 +210,11 @@ function results(played: Played, sight: Sight, words: string, fault: Tell): void
       fault('lie', `iteration ${spawn.iteration} is not in the record`)
       continue
     }
+    const isSavedLate = words.includes(
+      `iteration ${spawn.iteration} was complete when its checkpoint failed; it is saved now`,
+    )
     const tokens = ledger.tokens.filter(({ spawn: by }) => by === spawn.index).map(({ id }) => id)
-    if (keptVerdicts.has(verdict)) {
+    if (keptVerdicts.has(verdict) || isSavedLate) {
       for (const id of spawn.left ?? []) {
         const count = sight.result.get(id)?.length ?? 0
         const isMoved = ledger.sweeps.length > 0 && sight.kept.has(id)
@@ -230,7 +234,10 @@ function results(played: Played, sight: Sight, words: string, fault: Tell): void
   }
   for (let id = 1; id <= plan.stories; id += 1)
     if (
-      !state.iterations.some(({ story_id: story, verdict }) => story === String(id) && verdict === 'complete')
+      !state.iterations.some(
+        ({ story_id: story, verdict }) => story === String(id) && verdict === 'complete',
+      ) &&
+      !words.includes('it is saved now')
     )
       fault('lie', `done, but story ${id} has no complete iteration`)
 }
@@ -293,7 +300,7 @@ function leftovers(world: World, fault: Tell): void {
       if (
         kind === 'file' &&
         /\.(lock|tmp)$|lock\.json$|\.\d+$/.test(path) &&
-        !/^logs\/|archive|journal/.test(path)
+        !/^logs\/|archive|journal|stale-locks/.test(path)
       )
         files.add(join(basename(folder), path))
     })

@@ -187,7 +187,7 @@ export async function playRound(plan: Plan): Promise<Played> {
     }
     story.push(
       `$ ralph ${args.map((arg) => (arg.includes(' ') ? `'${arg}'` : arg)).join(' ')}`,
-      ...text
+      ...(args.includes('--json') ? '…' : text)
         .trimEnd()
         .split('\n')
         .map((line) => `  | ${line}`),
@@ -200,9 +200,7 @@ export async function playRound(plan: Plan): Promise<Played> {
   /** A git that ralph had started has ended too, one way or the other; an orphan has gone on as far as it goes. */
   const aftermath = async (): Promise<void> => {
     for (const [pid, when, whom, ...args] of struck(world)) {
-      story.push(
-        `  kill -9 of ${whom} at its git call (${when}): git ${args.filter((arg) => !arg.startsWith('-') && !arg.includes('=')).join(' ')}`,
-      )
+      story.push(strikeText(when, whom, args))
       await until(() => !isAlive(world, Number(pid)))
       if (whom === 'all') killAll(world)
     }
@@ -220,12 +218,10 @@ export async function playRound(plan: Plan): Promise<Played> {
     writeFileSync(join(world.desk, 'git.log'), '')
     const end = await call(args)
     await Promise.all(stops.splice(0))
+    writeFileSync(join(world.desk, 'armed'), '')
     runs += 1
     if (!end.died) {
-      for (const [, when, whom, ...args] of struck(world))
-        story.push(
-          `  a git call of it was struck (${when}, ${whom}): ${args.filter((arg) => !arg.startsWith('-') && !arg.includes('=')).join(' ')}`,
-        )
+      for (const [, when, whom, ...words] of struck(world)) story.push(strikeText(when, whom, words))
       rmSync(join(world.desk, 'struck'), { force: true })
     }
     return end
@@ -259,7 +255,7 @@ export async function playRound(plan: Plan): Promise<Played> {
     const looked = await call(['status', change])
     if ((looked.changed?.length ?? 0) > 0)
       faults.push({ kind: 'lie', text: `status changed what it looked at: ${looked.changed?.join('; ')}` })
-    const wish = end.code === 0 ? 'advice' : (plan.wishes[halts] ?? 'advice')
+    const wish = end.code === 0 || looked.code !== 0 ? 'advice' : (plan.wishes[halts] ?? 'advice')
     halts += 1
     const fingerprint = `${end.code} ${next.join(' ')} ${end.text.replaceAll(/\d+/g, '#')}`
     if (!end.died && fingerprint === last) {
@@ -305,27 +301,17 @@ function advice(world: World, end: Said, looked: Said, story: string[]): string[
       world.tryGit(['commit', '-qm', 'by the user, as told'], place)
     }
   }
-  const commands = [
-    ...told.matchAll(
-      /(?:`|type: |next:? +|again: |on: )((?:git|ralph) [^`\n]*?)(?=`|$|\s{2}|, or |\. |; )/gm,
-    ),
-  ].map(([, command]) => command ?? '')
-  for (const command of commands)
-    for (const part of command.split(' && '))
-      if (isRefused && /^git (switch|checkout|worktree remove|worktree repair) /.test(part)) {
-        story.push(`  user: ${part}`)
-        world.tryGit(part.split(' ').slice(1))
-      }
-  const ralphs = commands
-    .flatMap((command) => command.split(' && '))
-    .filter((part) => /^ralph (resume|loop|finish|stop|done)\b/.test(part))
-  const chosen = ralphs.at(-1)
-  if (chosen === undefined) return undefined
-  const args = chosen
-    .split(/\s+/)
-    .slice(1)
-    .filter((arg) => !/^[("…]/.test(arg))
-  return args.length === 1 ? [...args, change] : args
+  if (isRefused)
+    for (const [, command = ''] of end.text.matchAll(
+      /`?(git (?:switch|checkout|worktree) [^`\n;]*?)(?=`|$| && |, )/gm,
+    )) {
+      story.push(`  user: ${command}`)
+      world.tryGit(command.split(' ').slice(1))
+    }
+  // What stands last is what to go on with.
+  const chosen = told.match(/ralph (resume|loop|finish|stop|done)\b( demo| --[a-z-]+| \d+)*/g)?.at(-1)
+  const [, name, ...rest] = chosen?.split(' ') ?? []
+  return name === undefined ? undefined : [name, change, ...rest.filter((arg) => arg !== change)]
 }
 
 function isDone(world: World): boolean {
@@ -347,6 +333,13 @@ function struck(world: World): string[][] {
     .trim()
     .split('\n')
     .map((line) => line.split(' '))
+}
+
+function strikeText(when = '', whom = '', args: readonly string[] = []): string {
+  const command = args.filter((arg) => !arg.startsWith('-') && !arg.includes('=')).join(' ')
+  return when === 'bell'
+    ? `  (at: git ${command})`
+    : `  kill -9 of ${whom} at ralph's git call (${when}): git ${command}`
 }
 
 function killAll(world: World): void {
