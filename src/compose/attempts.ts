@@ -9,7 +9,8 @@ import { initialState } from '../core/state.ts'
 import type { AttemptList, Said } from '../ui/app.ts'
 import { hiddenPaths } from './checkpoints.ts'
 import { must } from './choose.ts'
-import { isRunning } from './site.ts'
+import { acquireLocks } from './session.ts'
+import { needsRecovery } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export async function attemptsOf(site: Site, change: string | undefined): Promise<AttemptList> {
@@ -63,15 +64,37 @@ export async function restoreTo(
   to: string | undefined,
 ): Promise<Said> {
   const run = await must(site, change)
-  if (to === undefined && isRunning(run)) {
-    throw new RalphError('locked', `The loop of ${run.change} is running: its work tree is not yours now.`, {
-      hint: `Bring the attempt into a folder instead: ralph restore ${n} --to DIR`,
-      exitCode: 7,
+  const restored = (folder?: string): Promise<string> =>
+    restoreAttempt(site.git, run.change, n, {
+      protectedPaths: hiddenPaths,
+      ...(folder !== undefined && { to: folder }),
+    })
+  const where =
+    to === undefined ? await inThisTree(site, run, n, restored) : await restored(resolve(site.cwd, to))
+  return { message: where, data: { change_id: run.change, n, to: to ?? site.git.worktree } }
+}
+
+/** With both locks: a loop of any change in this work tree would take what is brought back for its agent's. */
+async function inThisTree(
+  site: Site,
+  run: KnownRun,
+  n: number,
+  work: () => Promise<string>,
+): Promise<string> {
+  const aside = `Bring the attempt into a folder instead: ralph restore ${n} --to DIR`
+  if (needsRecovery(run)) {
+    throw new RalphError('repository_state', `The loop of ${run.change} died, and is not in order yet.`, {
+      hint: `Nothing was touched. First: ralph resume ${run.change}, or ralph finish ${run.change} --keep. ${aside}`,
+      exitCode: 2,
     })
   }
-  const where = await restoreAttempt(site.git, run.change, n, {
-    protectedPaths: hiddenPaths,
-    ...(to !== undefined && { to: resolve(site.cwd, to) }),
+  const release = await acquireLocks(site, run.change, run.state.runId).catch((error: unknown) => {
+    if (!(error instanceof RalphError) || error.code !== 'locked') throw error
+    throw new RalphError('locked', error.message, { hint: aside, exitCode: 7, cause: error })
   })
-  return { message: where, data: { change_id: run.change, n, to: to ?? site.git.worktree } }
+  try {
+    return await work()
+  } finally {
+    await release()
+  }
 }

@@ -70,10 +70,15 @@ export async function cleanRun(site: Site, change: string | undefined, attempts:
       exitCode: 2,
     })
   }
-  const count = await cleanAttempts(site.git, run.change)
-  return {
-    message: `${count} attempts of ${run.change} are gone.`,
-    data: { change_id: run.change, attempts: count },
+  const release = await acquireLocks(site, run.change, run.state.runId)
+  try {
+    const count = await cleanAttempts(site.git, run.change)
+    return {
+      message: `${count} attempts of ${run.change} are gone.`,
+      data: { change_id: run.change, attempts: count },
+    }
+  } finally {
+    await release()
   }
 }
 

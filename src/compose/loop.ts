@@ -26,7 +26,7 @@ import { changeFolder, openChange } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
 import { recoverDead } from './recovery.ts'
 import { keepFlags, resumedConfig, unsetEnv } from './run-flags.ts'
-import { acquireLocks, refuseRunning, runSession } from './session.ts'
+import { acquireLocks, refuseRunning, runSession, sweepLocks } from './session.ts'
 import { keepBudget, loopSettings } from './settings.ts'
 import { knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -210,6 +210,7 @@ function bill(agent: string, env: NodeJS.ProcessEnv, config: Config): string {
 
 /** "Already done: exit 0, `--on-complete` applies." */
 async function alreadyDone(site: Site, run: KnownRun, config: Config): Promise<LoopEnd> {
+  await sweepLocks(site, run)
   const wish = config.on_complete
   if ((wish === 'cleanup' || wish === 'keep') && run.state.choice !== 'cleanup')
     return {

@@ -14,6 +14,7 @@ export async function stopLoop(site: Site, change: string | undefined, force: bo
   const run = await chooseRun(site, change, 'running')
   if (run === undefined || !isRunning(run)) {
     const detail = run === undefined ? '' : await recovered(site, run)
+    if (run?.lock.held === 'dead') await (await import('./session.ts')).sweepLocks(site, run)
     return {
       message: detail === '' ? 'No loop is running here.' : `No loop is running: ${detail}.`,
       data: { stopped: false, change_id: run?.change ?? '', recovered: detail },

@@ -34,6 +34,13 @@ export type ErrorCode =
   | 'disk'
   | 'internal'
 
+/** In a hint: right where no run has begun; whoever knows of a run says its command instead (`inRun`). */
+export const again = 'type the command again'
+
+export function inRun(hint: string, command: string): string {
+  return hint.replaceAll(again, `type: ${command}`)
+}
+
 export class RalphError extends Error {
   readonly code: ErrorCode
   /** What the user can do next: a sentence, with the command to type where there is one. */

@@ -169,3 +169,34 @@ function valuesOf(settings: readonly GitSetting[], key: string): (string | null)
 function isSame<T>(one: readonly T[], other: readonly T[]): boolean {
   return one.length === other.length && one.every((value, at) => value === other[at])
 }
+
+/** What can be seen of a lock file of git's (`index.lock`, `refs/heads/x.lock`, …). */
+export interface LockFacts {
+  /** In a folder that only ralph writes to. */
+  readonly isInOwnFolder: boolean
+  /** Processes that have it open; undefined where nobody can look. */
+  readonly holders: readonly number[] | undefined
+  /** Whether any git is at work in this repository, whoever's; undefined where nobody can look. */
+  readonly isGitAtWork: boolean | undefined
+  /** Made after the loop's last checkpoint. */
+  readonly isOfAttempt: boolean
+  /** Since it was made: JGit and some editors hold one for a moment without having it open. */
+  readonly ageMs: number
+}
+
+/** A lock that was left by nobody who is still there; asked only when the agent has ended, with all its processes. */
+export function ownerOfLock(lock: LockFacts): Claim {
+  const { holders, isGitAtWork } = lock
+  if (holders === undefined || isGitAtWork === undefined)
+    return lock.isInOwnFolder
+      ? { owner: 'ralph', evidence: 'only ralph writes to that folder' }
+      : { owner: 'unknown', evidence: 'nobody can see which process holds it' }
+  if (holders.length > 0) return { owner: 'user', evidence: `process ${holders.join(', ')} has it open` }
+  if (lock.isInOwnFolder) return { owner: 'ralph', evidence: 'only ralph writes to that folder' }
+  if (isGitAtWork) return { owner: 'user', evidence: 'a git command is at work in this repository' }
+  if (!lock.isOfAttempt) return { owner: 'user', evidence: 'it was there before the attempt' }
+  if (lock.ageMs < quietMs) return { owner: 'unknown', evidence: 'it was made just now' }
+  return { owner: 'agent', evidence: 'it was made during the attempt, and no process holds it any more' }
+}
+
+const quietMs = 2000

@@ -1,6 +1,6 @@
 // What a loop says when ralph itself cannot go on.
 import { diskError } from '../core/disk.ts'
-import { RalphError } from '../core/error.ts'
+import { inRun, RalphError } from '../core/error.ts'
 import type { EventBody } from '../core/event.ts'
 import type { LoopState } from '../core/state.ts'
 
@@ -8,7 +8,8 @@ import type { LoopState } from '../core/state.ts'
 export function errorBody(error: unknown, state: LoopState, isRecorded: boolean): EventBody {
   const known = diskError(error, hintFor(state, isRecorded)) ?? error
   if (known instanceof RalphError) {
-    const { code, message, hint, exitCode } = known
+    const { code, message, exitCode } = known
+    const hint = inRun(known.hint, `ralph ${isRecorded ? 'resume' : 'loop'} ${state.changeId}`)
     return { type: 'error', code, message, hint, exit_code: exitCode }
   }
   const message = known instanceof Error ? known.message : String(known)

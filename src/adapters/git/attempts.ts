@@ -1,5 +1,6 @@
 // Every attempt that was kept: listed, shown as a patch, brought back, pruned on request.
-import { mkdir, readdir } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { applyTrees, refuseOverwrite } from './apply.ts'
@@ -75,12 +76,12 @@ export async function restoreAttempt(
   options: { readonly protectedPaths: readonly string[]; readonly to?: string },
 ): Promise<string> {
   const { base, commit } = await findAttempt(git, change, n)
-  const folder = checkpointFolder(git.gitCommonDir, change)
-  await mkdir(folder, { recursive: true })
   if (options.to !== undefined) {
-    await writeInto(git, folder, options.to, commit)
+    await writeInto(git, options.to, commit)
     return options.to
   }
+  const folder = checkpointFolder(git.gitCommonDir, change)
+  await mkdir(folder, { recursive: true })
   const { head } = await readRefs(git)
   const from = await git.line(['rev-parse', `${head.commit || base}^{tree}`])
   const to = await git.line(['rev-parse', `${commit}^{tree}`])
@@ -132,7 +133,7 @@ async function findAttempt(git: Git, change: string, n: number): Promise<Attempt
   })
 }
 
-async function writeInto(git: Git, folder: string, to: string, commit: string): Promise<void> {
+async function writeInto(git: Git, to: string, commit: string): Promise<void> {
   await mkdir(to, { recursive: true })
   if ((await readdir(to)).length > 0) {
     throw new RalphError('usage', `${to} is not empty`, {
@@ -140,9 +141,14 @@ async function writeInto(git: Git, folder: string, to: string, commit: string): 
       exitCode: 2,
     })
   }
-  const index = join(folder, 'export-index')
-  await git.run(['read-tree', commit], { index })
-  await git.run(['checkout-index', '--all', '--force', '--quiet', `--prefix=${to.replace(/\/*$/, '')}/`], {
-    index,
-  })
+  // Not in ralph's own folder: this is allowed while a loop runs, which may sweep there.
+  const folder = await mkdtemp(join(tmpdir(), 'ralph-restore-'))
+  try {
+    const index = join(folder, 'index')
+    const prefix = `--prefix=${to.replace(/\/*$/, '')}/`
+    await git.run(['read-tree', commit], { index })
+    await git.run(['checkout-index', '--all', '--force', '--quiet', prefix], { index })
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 }

@@ -10,12 +10,14 @@ import { stepOf, type Origin, type Pending } from './memory.ts'
 import { putAway, wayOut } from './lost-record.ts'
 import { storedOrigin, storeOrigin } from './origin.ts'
 import { doubtful, refuseClash, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
-import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
+import { moveRefs, readRefs, setHead, type Head, type Refs } from './refs.ts'
+import { readIfThere } from './repository.ts'
 import { timeName, type Room } from './room.ts'
 import { exempt, scanTree } from './scan.ts'
 import { look } from './sight.ts'
 import { saveSnapshot } from './snapshot.ts'
 import { standOf } from './stand.ts'
+import { refuseLockFiles } from './stale-locks.ts'
 import { commitTree, joined, writeTree } from './tree.ts'
 
 export type StartMode = 'start' | 'fresh' | 'resume'
@@ -24,6 +26,7 @@ export async function preflightBranch(room: Room, mode: StartMode): Promise<Pref
   const { git, change } = room
   await refuseName(git, change)
   refuseReadOnly(git)
+  await refuseLockFiles(git, change)
   const [refs, scan, memory] = await Promise.all([readRefs(git), scanTree(git), room.reread()])
   refuseClash(git, refs, change)
   const branch = `ralph/${change}`
@@ -50,7 +53,8 @@ export async function startBranch(room: Room, mode: StartMode): Promise<{ commit
   const origin = await originOf(room, sight.refs, mode)
   const previous = sight.refs.all[branchOf(room)] ?? ''
   const time = timeName(room)
-  return await room.operate('start', { origin, previous, time }, async () => {
+  const undo = await undoing(room, sight.refs.head)
+  const made = room.operate('start', { origin, previous, time }, async () => {
     await storeOrigin(room, origin)
     const index = join(room.folder, 'start-index')
     const staged = await saveUserIndex(room, index, sight.refs.head.commit, sight.scan.staged.length > 0)
@@ -72,6 +76,61 @@ export async function startBranch(room: Room, mode: StartMode): Promise<{ commit
     await completeStart(room, commit, tree)
     return { commit }
   })
+  return await made.catch(undo)
+}
+
+/** A start that fails half-way leaves the repository as it was: HEAD, index and refs; or it is said that it could not. */
+async function undoing(room: Room, head: Head): Promise<(error: unknown) => Promise<never>> {
+  const { git } = room
+  const index = join(room.folder, 'index-before')
+  const [before, hadIndex] = await Promise.all([loopRefs(room), copyIndex(realIndex(git), index)])
+  return async (error) => {
+    try {
+      const now = await readRefs(git)
+      if (now.head.ref !== head.ref || (head.ref === '' && now.head.commit !== head.commit))
+        await setHead(git, head, 'undo start')
+      if (!(await isSameFile(realIndex(git), index))) await installIndex(git, hadIndex ? index : undefined)
+      await moveRefs(git, 'undo start', backTo(before, await loopRefs(room)))
+    } catch (cause) {
+      throw halfStarted(room, error, cause)
+    }
+    // A journal that takes no more says so itself, and a recovery finds nothing left to undo.
+    await room
+      .note({ type: 'git.step', op: 'start', step: 'undone' })
+      .then(() => room.note({ type: 'git.ended', op: 'start' }))
+      .catch(() => undefined)
+    throw error
+  }
+}
+
+/** From here on only the next command can help: it completes the start, or undoes it. */
+function halfStarted({ change }: Room, error: unknown, cause: unknown): unknown {
+  if (!(error instanceof RalphError)) return error
+  return new RalphError('checkpoint_failed', error.message, {
+    hint: `The start is half done: HEAD or the index may be those of ralph/${change} already. Your files are untouched, and what you had staged is saved. ${error.hint}`,
+    exitCode: 1,
+    cause,
+  })
+}
+
+async function loopRefs({ git, change, refs }: Room): Promise<ReadonlyMap<string, string>> {
+  const format = '--format=%(refname) %(objectname)'
+  const out = await git.line(['for-each-ref', format, `refs/heads/ralph/${change}`, refs])
+  const lines = out.split('\n').filter((line) => line !== '')
+  return new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), line.slice(line.lastIndexOf(' ') + 1)]),
+  )
+}
+
+function backTo(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): string[] {
+  const made = [...now].filter(([name]) => !before.has(name)).map(([name, hash]) => `delete ${name} ${hash}`)
+  const changed = [...before].filter(([name, hash]) => now.get(name) !== hash)
+  return [...made, ...changed.map(([name, hash]) => `update ${name} ${hash}`)]
+}
+
+async function isSameFile(one: string, other: string): Promise<boolean> {
+  const [a, b] = await Promise.all([readIfThere(one), readIfThere(other)])
+  return a === undefined || b === undefined ? a === b : a.equals(b)
 }
 
 /** Before HEAD moved nothing of the user's had changed: undone. After: completed. */

@@ -15,7 +15,7 @@ import { moveRefs, readRefs, setHead } from './refs.ts'
 import { tellingReach } from './reach.ts'
 import { restoreSnapshot } from './restore.ts'
 import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room, savedBefore } from './room.ts'
-import { outwaitLocks } from './stale-locks.ts'
+import { outwaitLocks, patienceMs } from './stale-locks.ts'
 import { exempt } from './scan.ts'
 import { isDirty, look } from './sight.ts'
 import {
@@ -179,7 +179,7 @@ async function completeCheckpoint(room: Room, commit: string, tree: string): Pro
 }
 
 async function recover(room: Room): Promise<string> {
-  await outwaitLocks(room, branchRef(room))
+  await outwaitLocks(room, patienceMs)
   const { pending } = await room.reread()
   if (pending === undefined) return ''
   const ended = async (what: string): Promise<string> => {

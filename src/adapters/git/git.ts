@@ -2,7 +2,7 @@
 import { statfsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { diskCode, diskError } from '../../core/disk.ts'
-import { RalphError } from '../../core/error.ts'
+import { again, RalphError } from '../../core/error.ts'
 import { exec, type ExecResult } from '../process/exec.ts'
 import { startHint } from '../process/fault.ts'
 
@@ -164,7 +164,10 @@ function gitError(
   { timeoutMs, gitDir }: { timeoutMs: number; gitDir: string },
 ): RalphError {
   const command = `git ${args.slice(0, 3).join(' ')}`
-  const words = result.stderr.trim().split('\n').slice(-5).join('\n')
+  const lines = result.stderr.trim().split('\n')
+  // Its advice after the line that names the file is longer than the rest.
+  const named = lines.filter((line) => /\.lock': File exists/.test(line))
+  const words = (named.length > 0 ? named : lines.slice(-5)).join('\n')
   if (result.spawnError !== undefined) {
     return new RalphError('git_failed', `${command} could not be started: ${result.spawnError.message}`, {
       hint: startHint(
@@ -177,19 +180,19 @@ function gitError(
   }
   if (result.timedOut) {
     return new RalphError('git_failed', `${command} did not end within ${timeoutMs / 1000} s and was ended`, {
-      hint: 'Nothing was lost. Raise --command-timeout, then `ralph resume`.',
+      hint: `Nothing was lost. Raise --command-timeout, then ${again}.`,
       exitCode: 1,
     })
   }
   const code = diskCode(words) ?? (isOutOfRoom(words, gitDir) ? 'ENOSPC' : undefined)
   const said = Object.assign(new Error(`${command}: ${words}`), { code })
-  const disk = diskError(said, (mend) => `${mend}, then type the command again.`)
+  const disk = diskError(said, (mend) => `${mend}, then ${again}.`)
   if (disk !== undefined) return disk
-  const locked = /\.lock': File exists/.test(words)
   return new RalphError('git_failed', `${command} failed (${result.exitCode ?? result.signal}): ${words}`, {
-    hint: locked
-      ? 'Another git command holds the lock. If none is running, remove the file that it names, then `ralph resume`.'
-      : 'The work tree is as it was. Mend what git says, then `ralph resume`.',
+    hint:
+      named.length > 0
+        ? `Another git command holds the lock. If none is running, remove the file that is named, then ${again}.`
+        : `Mend what git says, then ${again}.`,
     exitCode: 1,
   })
 }

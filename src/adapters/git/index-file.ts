@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { RalphError } from '../../core/error.ts'
 import type { Git } from './git.ts'
+import { lockedFile } from './stale-locks.ts'
 
 /** False when there is no index yet (a repository without a commit). */
 export async function copyIndex(from: string, to: string): Promise<boolean> {
@@ -26,7 +27,7 @@ export async function copyIndex(from: string, to: string): Promise<boolean> {
 export async function installIndex(git: Git, from: string | undefined): Promise<void> {
   const index = realIndex(git)
   const lock = `${index}.lock`
-  await takeLock(lock)
+  await takeLock(git, lock)
   try {
     if (from === undefined) {
       await rm(index, { force: true })
@@ -54,7 +55,7 @@ async function keepTime(from: string, to: string): Promise<void> {
   await utimes(to, seconds, seconds)
 }
 
-async function takeLock(lock: string): Promise<void> {
+async function takeLock(git: Git, lock: string): Promise<void> {
   for (const waitMs of [50, 100, 200, 400, 800, 1500, 3000, 0]) {
     try {
       await (await open(lock, 'wx')).close()
@@ -64,12 +65,6 @@ async function takeLock(lock: string): Promise<void> {
       await pause(waitMs)
     }
   }
-  throw new RalphError(
-    'checkpoint_failed',
-    `${lock} exists: another git command is at work, or one was killed`,
-    {
-      hint: 'The work tree is as it was. If no git command is running, remove that file, then `ralph resume`.',
-      exitCode: 1,
-    },
-  )
+  const { message, hint } = lockedFile(git, lock)
+  throw new RalphError('checkpoint_failed', message, { hint, exitCode: 1 })
 }

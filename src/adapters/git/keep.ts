@@ -14,7 +14,7 @@ import type { Room } from './room.ts'
 import { exempt } from './scan.ts'
 import type { Snapshot } from './snapshot.ts'
 import { putBackStashes, readStashLog, stashEntries, type StashEntry } from './stash-list.ts'
-import { clearStaleLocks } from './stale-locks.ts'
+import { outwaitLocks } from './stale-locks.ts'
 import { commitTree, isAncestor, joined, writeTree } from './tree.ts'
 
 /** Idempotent: a second run of the same number finds the refs in place and adds only what is new. */
@@ -22,7 +22,7 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
   const { git } = room
   const ref = `${room.refs}/attempts/${n}`
   const mended = await mendRepository(room, snapshot, n)
-  const locks = await clearStaleLocks(room, snapshot.head.ref)
+  const locks = await outwaitLocks(room, 3000)
   const [now, log, earlier, stashed] = await Promise.all([
     readRefs(git),
     readStashLog(git),

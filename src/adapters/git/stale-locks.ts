@@ -1,60 +1,192 @@
-// Locks that a killed git left behind: moved away, but only when no git is at work in the tree.
-import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, readlink, rename } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+// Lock files of git's that a killed git left behind. Whose they are says core/ownership.ts; only the agent's and ralph's own are moved away.
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { mkdir, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Git } from './git.ts'
-import type { Room } from './room.ts'
+import { again, RalphError } from '../../core/error.ts'
+import { ownerOfLock, type Claim } from '../../core/ownership.ts'
+import { shellWord } from '../process/shell-word.ts'
+import { holdersOf } from '../process/strays.ts'
+import { processTable, readProc } from '../process/table.ts'
+import type { Git, Repository } from './git.ts'
+import { checkpointFolder, type Room } from './room.ts'
 
-/** Returns the names of what was moved. Where processes cannot be seen (no /proc) nothing is. */
-export async function clearStaleLocks(room: Room, branch: string): Promise<string[]> {
+/** A git that was not killed with its ralph may still be at it; it is given this long to end by itself. */
+export const patienceMs = 10_000
+
+/**
+ * After an attempt and before a recovery: what a killed git (the agent's, or ralph's own) has locked is free again.
+ * Of others it is waited for. Returns the names of what was moved.
+ */
+export async function outwaitLocks(room: Room, waitMs: number): Promise<string[]> {
   const { git } = room
-  const locks = locksOf(room, branch)
-  if (locks.length === 0 || !existsSync('/proc/self/cwd') || (await isGitAtWork(git))) return []
-  const folder = join(room.folder, 'stale-locks')
-  await mkdir(folder, { recursive: true })
-  for (const lock of locks) await rename(lock, join(folder, basename(lock)))
-  return locks.map((lock) => basename(lock))
-}
-
-function locksOf({ git }: Room, branch: string): string[] {
-  const own = ['index.lock', 'HEAD.lock'].map((name) => join(git.gitDir, name))
-  const shared = ['packed-refs.lock', `${branch}.lock`].map((name) => join(git.gitCommonDir, name))
-  return [...own, ...shared].filter((lock) => existsSync(lock))
-}
-
-/** An orphan of a killed ralph may still be at it; it is given this long to end by itself. */
-const orphanMs = 10_000
-
-/** Before a recovery: what a killed git (the agent's, or ralph's own) has locked is free again. */
-export async function outwaitLocks(room: Room, branch: string): Promise<void> {
-  const deadline = performance.now() + orphanMs
-  while ((await clearStaleLocks(room, branch)).length === 0 && locksOf(room, branch).length > 0) {
-    if (performance.now() > deadline) return
+  await sweepOwn(git, room.change)
+  const since = lastCheckpoint(room)
+  const moved: string[] = []
+  const deadline = performance.now() + waitMs
+  for (;;) {
+    const locks = [...locksOf(git), ...refLocks(git)]
+    for (const lock of locks) {
+      if (claimOn(git, lock, since).owner !== 'agent') continue
+      const folder = join(room.folder, 'stale-locks')
+      await mkdir(folder, { recursive: true })
+      await rename(lock, join(folder, basename(lock)))
+      moved.push(basename(lock))
+    }
+    // Where no process can be seen, waiting would show nothing.
+    if (locks.length === 0 || !canSee || performance.now() > deadline) return moved
     await delay(50)
   }
 }
 
-async function isGitAtWork(git: Git): Promise<boolean> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-  const found = await Promise.all(pids.map((pid) => isGitIn(pid, git)))
-  return found.includes(true)
+/** With the loop's lock in hand nobody else writes to these folders: what is locked or half written there was left by a killed ralph. */
+export async function sweepOwn(git: Git, change: string): Promise<void> {
+  const folder = checkpointFolder(git.gitCommonDir, change)
+  const refs = join(git.gitCommonDir, 'refs', 'ralph', change)
+  const deadline = performance.now() + patienceMs
+  for (;;) {
+    const left = [...filesIn(folder, /\.(lock|tmp)$/), ...filesIn(refs, /\.lock$/)]
+    if (left.length === 0) return
+    // A git of the dead ralph may outlive it for a moment.
+    if (!isOwnGitAtWork(git)) {
+      const held = left.find((file) => claimOn(git, file, undefined, true).owner !== 'ralph')
+      if (held === undefined) {
+        for (const file of left) await rm(file, { force: true })
+        return
+      }
+    }
+    if (performance.now() > deadline) {
+      const { message, hint } = lockedFile(git, left[0] ?? folder)
+      throw new RalphError('checkpoint_failed', message, { hint, exitCode: 1 })
+    }
+    await delay(50)
+  }
 }
 
-async function isGitIn(pid: string, git: Git): Promise<boolean> {
-  try {
-    const [name, cwd] = await Promise.all([
-      readFile(`/proc/${pid}/comm`, 'utf8'),
-      readlink(`/proc/${pid}/cwd`),
-    ])
-    const isInside = [git.worktree, git.gitCommonDir].some(
-      (place) => cwd === place || cwd.startsWith(`${place}/`),
-    )
-    return name.startsWith('git') && isInside
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    // Gone meanwhile; or another user's, whose work would show in the lock's owner, not in ours.
-    if (code === 'ENOENT' || code === 'ESRCH' || code === 'EACCES') return false
-    throw error
+/** How long a lock at the start may belong to a git that is about to end: an editor looks at the status now and then. */
+const youngMs = 3000
+
+/** Before the first change of all: nothing can be begun while one of these is there, and it is not ralph's to remove. */
+export async function refuseLockFiles(git: Git, change: string): Promise<void> {
+  const branchLock = join(git.gitCommonDir, 'refs', 'heads', 'ralph', `${change}.lock`)
+  for (;;) {
+    const lock = [...locksOf(git), branchLock].find((file) => existsSync(file))
+    if (lock === undefined) return
+    const ageMs = ageOf(lock)
+    if (ageMs === undefined) continue
+    if (ageMs < 0 || ageMs > youngMs) throw refusal(git, lock)
+    await delay(50)
   }
+}
+
+function refusal(git: Git, lock: string): RalphError {
+  const { message, hint } = lockedFile(git, lock)
+  return new RalphError('repository_state', message, { hint: `Nothing was touched. ${hint}`, exitCode: 2 })
+}
+
+/** For messages: who has it, since when, and what to do about it. */
+export function lockedFile(git: Git, lock: string): { readonly message: string; readonly hint: string } {
+  const { holders } = factsOf(git, lock)
+  const who =
+    holders === undefined || holders.length === 0
+      ? 'a git command is at work, or was killed'
+      : `process ${holders.map((pid) => `${pid} (${readProc(pid, 'comm')?.trim() ?? 'gone'})`).join(', ')} has it open`
+  return {
+    message: `${lock} is there: ${who}; it is ${inWords(ageOf(lock) ?? 0)} old.`,
+    hint: `End that command, or if there is none remove the file (rm ${shellWord(lock)}), then ${again}.`,
+  }
+}
+
+function claimOn(git: Git, lock: string, since: number | undefined, isInOwnFolder = false): Claim {
+  const stats = statSync(lock, { throwIfNoEntry: false })
+  const isOfAttempt = since !== undefined && stats !== undefined && stats.ctimeMs >= since
+  return ownerOfLock({ ...factsOf(git, lock), isInOwnFolder, isOfAttempt, ageMs: ageOf(lock) ?? 0 })
+}
+
+const canSee = process.platform === 'linux'
+
+function factsOf(
+  git: Git,
+  lock: string,
+): { readonly holders: readonly number[] | undefined; readonly isGitAtWork: boolean | undefined } {
+  if (!canSee) return { holders: undefined, isGitAtWork: undefined }
+  return { holders: holdersOf([lock]).map(({ pid }) => pid), isGitAtWork: isGitAtWork(git) }
+}
+
+function ageOf(lock: string): number | undefined {
+  const stats = statSync(lock, { throwIfNoEntry: false })
+  return stats === undefined ? undefined : Date.now() - stats.ctimeMs
+}
+
+/** By the clock of the disk, as the locks' own times are: the last checkpoint, or the start if there was none yet. */
+function lastCheckpoint({ folder }: Room): number | undefined {
+  const written = ['snapshot.json', 'origin.json'].map(
+    (name) => statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs,
+  )
+  return written.find((time) => time !== undefined)
+}
+
+/** Branches and tags that an agent's git, or ralph's when it put them back, was about to write. */
+function refLocks({ gitCommonDir }: Git): string[] {
+  return ['heads', 'tags'].flatMap((kind) => filesIn(join(gitCommonDir, 'refs', kind), /\.lock$/))
+}
+
+/** Of what every loop writes: its work tree's own, and those that all work trees share. */
+function locksOf(git: Git): string[] {
+  const own = ['index.lock', 'HEAD.lock'].map((name) => join(git.gitDir, name))
+  const shared = ['packed-refs.lock', 'config.lock', 'refs/stash.lock']
+  return [...own, ...shared.map((name) => join(git.gitCommonDir, name))].filter((lock) => existsSync(lock))
+}
+
+function filesIn(folder: string, name: RegExp): string[] {
+  if (!existsSync(folder)) return []
+  const found = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  const isKept = (path: string): boolean => /^(nested|stale-locks)\//.test(path)
+  return found.filter((path) => name.test(path) && !isKept(path)).map((path) => join(folder, path))
+}
+
+/** Whoever's: one in any work tree of this repository. */
+function isGitAtWork(git: Git): boolean {
+  const places = [git.worktree, git.gitCommonDir, ...otherTrees(git)]
+  return gitProcesses().some(({ cwd }) =>
+    places.some((place) => cwd === place || cwd.startsWith(`${place}/`)),
+  )
+}
+
+/** Told by what ralph alone says to git; see git.ts. */
+function isOwnGitAtWork(git: Git): boolean {
+  if (!canSee) return false
+  return gitProcesses().some(
+    ({ argv }) => argv.includes(`--git-dir=${git.gitDir}`) && argv.includes('core.hooksPath=/dev/null'),
+  )
+}
+
+function gitProcesses(): { readonly cwd: string; readonly argv: readonly string[] }[] {
+  const gits = processTable().filter(({ pid }) => readProc(pid, 'comm')?.startsWith('git') === true)
+  return gits.map(({ pid }) => ({ cwd: cwdOf(pid), argv: readProc(pid, 'cmdline')?.split('\0') ?? [] }))
+}
+
+function cwdOf(pid: number): string {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`)
+  } catch {
+    // Gone meanwhile; or another user's, whose work would show in the lock's owner, not in ours.
+    return ''
+  }
+}
+
+function otherTrees({ gitCommonDir }: Repository): string[] {
+  const folder = join(gitCommonDir, 'worktrees')
+  const links = existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name, 'gitdir')) : []
+  const trees = links
+    .filter((link) => existsSync(link))
+    .map((link) => dirname(readFileSync(link, 'utf8').trim()))
+  return basename(gitCommonDir) === '.git' ? [dirname(gitCommonDir), ...trees] : trees
+}
+
+function inWords(ageMs: number): string {
+  const seconds = Math.max(0, Math.round(ageMs / 1000))
+  if (seconds < 120) return `${seconds} s`
+  const minutes = Math.round(seconds / 60)
+  return minutes < 120 ? `${minutes} minutes` : `${Math.round(minutes / 60)} hours`
 }

@@ -2,7 +2,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
-import { outwaitLocks } from './stale-locks.ts'
+import { outwaitLocks, patienceMs, refuseLockFiles } from './stale-locks.ts'
 import { RalphError } from '../../core/error.ts'
 import type { Checkpoints, FinishReport, KeptAttempt, PreflightReport } from '../../ports.ts'
 import { tellAside } from './aside.ts'
@@ -45,6 +45,7 @@ async function preflight(room: Room, mode: StartMode): Promise<PreflightReport> 
   const { git, change } = room
   await refuseName(git, change)
   refuseReadOnly(git)
+  await refuseLockFiles(git, change)
   const [refs, scan, memory] = await Promise.all([readRefs(git), scanTree(git), room.reread()])
   const branch = refs.head.ref === '' ? refs.head.commit : refs.head.ref.replace('refs/heads/', '')
   const report = { worktree: git.worktree, originalBranch: branch, branch }
@@ -210,7 +211,7 @@ async function performFinish(room: Room, tip: string, time: string): Promise<voi
 }
 
 async function recover(room: Room): Promise<string> {
-  await outwaitLocks(room, '')
+  await outwaitLocks(room, patienceMs)
   const { pending } = await room.reread()
   if (pending === undefined) return ''
   const what = await redo(room, pending)

@@ -44,7 +44,7 @@ export async function writeTree(
   } catch (error) {
     if (!(error instanceof RalphError) || error.code !== 'git_failed') throw error
     throw new RalphError('checkpoint_failed', `the work tree could not be saved: ${error.message}`, {
-      hint: 'It is untouched. Mend what git says (a file that cannot be read?), then `ralph resume`.',
+      hint: error.hint,
       exitCode: 1,
       cause: error,
     })

@@ -31,6 +31,9 @@ export function createLines(
   return (event) => {
     if (event.type === 'loop.started') started = event
     if (event.type === 'checkpoint.saved' || (event.type === 'loop.started' && event.resumed)) begun = true
+    // A start that failed half-way has changed something, unless it was undone.
+    if (event.type === 'git.began' && event.op === 'start') begun = true
+    if (event.type === 'git.step' && event.op === 'start' && event.step === 'undone') begun = false
     if (event.type === 'loop.finished') finished = { ok: event.ok, message: event.message }
     if (event.type === 'iteration.ended') {
       const { verdict, n, attempt_ref: ref } = event.iteration

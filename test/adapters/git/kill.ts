@@ -71,7 +71,10 @@ export function testKills(strategy: Strategy, preludes: readonly (readonly [Kill
 
         for (let at = 1; at <= commands.length; at += 1) {
           // What only reads, or only adds objects that nothing points to, leaves the same state before and after.
-          for (const when of readsOnly(commands[at - 1] ?? '') ? ['before'] : ['before', 'after']) {
+          const command = commands[at - 1] ?? ''
+          const isFirst = commands.findIndex((each) => wordOf(each) === wordOf(command)) === at - 1
+          const whens = readsOnly(command) ? ['before'] : ['before', 'after']
+          for (const when of isFirst && /--stdin/.test(command) ? [...whens, 'within'] : whens) {
             const place = copy(join(root, 'killed'))
             run(place, at, when)
             const where = `${operation}: killed ${when} git command ${at} of ${commands.length}`
@@ -90,12 +93,12 @@ export function testKills(strategy: Strategy, preludes: readonly (readonly [Kill
   })
 }
 
+function wordOf(command: string): string {
+  const words = command.replace(/-c \S+ /g, '').split(' ')
+  return words.find((argument) => !argument.startsWith('-')) ?? ''
+}
+
 function readsOnly(command: string): boolean {
-  const word =
-    command
-      .replace(/-c \S+ /g, '')
-      .split(' ')
-      .find((argument) => !argument.startsWith('-')) ?? ''
   return [
     'status',
     'ls-files',
@@ -112,7 +115,7 @@ function readsOnly(command: string): boolean {
     'cat-file',
     'check-ignore',
     'config',
-  ].includes(word)
+  ].includes(wordOf(command))
 }
 
 function makeShim(root: string): string {
@@ -124,6 +127,18 @@ set -C
 n=1
 while ! { echo "$*" > "$SHIM_COUNT/$n"; } 2>/dev/null; do n=$((n + 1)); done
 [ "$n$SHIM_WHEN" = "\${SHIM_AT}before" ] && { kill -9 $PPID; exit 1; }
+# Its locks taken, its input not at its end: killed, it leaves them as a power cut would.
+if [ "$n$SHIM_WHEN" = "\${SHIM_AT}within" ]; then
+  mkfifo "$SHIM_COUNT.fifo"
+  "${real}" "$@" < "$SHIM_COUNT.fifo" > "$SHIM_COUNT.out" &
+  git=$!
+  exec 9> "$SHIM_COUNT.fifo"
+  sed '/^commit$/d' >&9
+  until grep -q 'prepare: ok' "$SHIM_COUNT.out" || [ -e "$GIT_INDEX_FILE.lock" ] || ! kill -0 $git; do :; done
+  kill -9 $git $PPID
+  wait $git
+  exit 1
+fi
 "${real}" "$@"
 code=$?
 [ "$n$SHIM_WHEN" = "\${SHIM_AT}after" ] && kill -9 $PPID

@@ -1,0 +1,212 @@
+// Locks and journals that are not as ralph left them: no dead end, nothing in silence, and "nothing was changed" only where it is true.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
+import type { Scratch } from './harness.ts'
+
+/** Works for one story, then waits until somebody ends it. */
+const waiting = 'cat > /dev/null; echo half > half.txt; echo waiting; sleep 600'
+
+/** A loop that was killed, with its agent, in the middle of an attempt. */
+async function killed(at: Scratch, ...flags: string[]): Promise<void> {
+  const loop = start(at, ['loop', 'demo', '--agent-command', waiting, '--json', ...flags])
+  await loop.seen((out) => out.includes('"text":"waiting'))
+  loop.child.kill('SIGKILL')
+  await loop.ended
+}
+
+const gitDir = (at: Scratch, ...parts: string[]): string => join(at.repo, '.git', ...parts)
+
+/** What a user, or the next git command of theirs, can see of the repository. */
+function seen(at: Scratch): unknown {
+  return {
+    head: readFileSync(gitDir(at, 'HEAD'), 'utf8'),
+    index: readFileSync(gitDir(at, 'index')).toString('base64'),
+    refs: at.git('for-each-ref', '--format=%(refname) %(objectname)'),
+    status: execFileSync('git', ['--no-optional-locks', 'status', '--porcelain'], {
+      cwd: at.repo,
+      env: at.env,
+      encoding: 'utf8',
+    }),
+    exclude: readFileSync(gitDir(at, 'info/exclude'), 'utf8'),
+  }
+}
+
+/** The user's own: staged, edited and untracked. */
+function withWork(at: Scratch): Scratch {
+  at.write('staged.txt', 'staged')
+  at.git('add', 'staged.txt')
+  at.write('README.md', '# edited\n')
+  at.write('untracked.txt', 'untracked')
+  return at
+}
+
+function left(folder: string, pattern: RegExp): string[] {
+  if (!existsSync(folder)) return []
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => pattern.test(name))
+}
+
+describe('H1, O6: what a git that was killed with ralph left in ralph’s own folders', () => {
+  test('locked and half-written files are removed by the next command that has the loop’s lock', async () => {
+    const at = withWork(scratch({ tasks: tasksOf(1) }))
+    await killed(at)
+    const folder = gitDir(at, 'ralph/checkpoints/demo')
+    for (const name of ['attempt', 'user', 'apply', 'home', 'own', 'start', 'finish'])
+      writeFileSync(join(folder, `${name}-index.lock`), '')
+    writeFileSync(join(folder, 'snapshot.json.4000000.tmp'), '{"com')
+    writeFileSync(gitDir(at, 'refs/ralph/demo/checkpoint.lock'), '')
+    const end = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent, '--on-complete', 'cleanup'])
+    expect(end).toMatchObject({ code: 0 })
+    expect(at.read('untracked.txt')).toBe('untracked')
+    expect(left(gitDir(at), /\.lock$|\.tmp$|lock\.json/)).toEqual([])
+  })
+
+  test('L: the lock files of a loop that was killed after its end are swept by the next command that may write', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    const dead = { pid: 4_000_000, pid_started: '1', boot_id: 'x', token: 't', worktree: at.repo, since: '' }
+    const { hostname } = await import('node:os')
+    const lock = JSON.stringify({ ...dead, change: 'demo', host: hostname() })
+    const files = [gitDir(at, 'ralph/lock.json'), gitDir(at, 'ralph/changes/demo/lock.json')]
+    for (const command of [
+      ['resume', 'demo'],
+      ['stop', 'demo'],
+      ['finish', 'demo', '--keep'],
+    ]) {
+      for (const file of files) writeFileSync(file, lock)
+      expect((await ralph(at, command)).code, command.join(' ')).toBe(0)
+      expect(
+        files.filter((file) => existsSync(file)),
+        command.join(' '),
+      ).toEqual([])
+    }
+  })
+})
+
+describe('H5, O11: a lock of git’s that is there at the start', () => {
+  test.each([
+    ['index.lock', 'branch'],
+    ['HEAD.lock', 'branch'],
+    ['packed-refs.lock', 'branch'],
+    ['refs/heads/ralph/demo.lock', 'branch'],
+    ['index.lock', 'stash'],
+  ])(
+    '%s (%s): exit 2, nothing touched; the file, its age and the way on are named',
+    async (name, strategy) => {
+      const at = withWork(scratch({ tasks: tasksOf(1) }))
+      const before = seen(at)
+      mkdirSync(gitDir(at, 'refs/heads/ralph'), { recursive: true })
+      const lock = gitDir(at, name)
+      writeFileSync(lock, '')
+      const loop = ['loop', 'demo', '--agent-command', goodAgent, '--checkpoint', strategy]
+      const end = await ralph(at, loop)
+      expect({ code: end.code, stderr: end.stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringMatching(
+          /is there: .* it is \d+ s old\.\n {2}Nothing was touched\. .*rm /,
+        ) as string,
+      })
+      expect(end.stderr).toContain(lock)
+      expect(seen(at)).toEqual(before)
+      rmSync(lock)
+      expect((await ralph(at, loop)).code).toBe(0)
+    },
+  )
+
+  /** A git that puts a lock in ralph's way just before (or after) ralph's own command. */
+  function gitThatLocks(
+    at: Scratch,
+    when: 'before' | 'after',
+    command: string,
+    locks: readonly string[],
+  ): NodeJS.ProcessEnv {
+    const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8', env: at.env }).trim()
+    const bin = join(at.root, 'bin')
+    mkdirSync(bin)
+    const touch = `case " $* " in *" ${command} "*) [ -e "${at.root}/once" ] || { touch "${at.root}/once" ${locks.map((lock) => `"${gitDir(at, lock)}"`).join(' ')}; };; esac`
+    writeFileSync(
+      join(bin, 'git'),
+      `#!/bin/sh\n${when === 'before' ? touch : ''}\n"${real}" "$@"\ncode=$?\n${when === 'after' ? touch : ''}\nexit $code\n`,
+      { mode: 0o755 },
+    )
+    return { PATH: `${bin}:${at.env['PATH']}` }
+  }
+
+  test.each([
+    ['HEAD.lock', 'before', 'symbolic-ref'],
+    ['index.lock', 'after', 'symbolic-ref'],
+    ['refs/ralph/demo/checkpoint.lock', 'before', 'update-ref'],
+  ] as const)(
+    'H5: %s that appears in the middle of the start: it is undone completely',
+    async (name, when, command) => {
+      const at = withWork(scratch({ tasks: tasksOf(1) }))
+      const before = seen(at) as { exclude: string }
+      mkdirSync(gitDir(at, 'refs/ralph/demo'), { recursive: true })
+      const env = gitThatLocks(at, when, command, [name])
+      const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent], { env })
+      expect(end.code).toBe(1)
+      expect(end.stderr).toContain(gitDir(at, name))
+      expect(end.stdout).toContain('nothing in the repository was changed')
+      const after = seen(at) as { exclude: string }
+      expect({ ...after, exclude: '' }).toEqual({ ...before, exclude: '' })
+      rmSync(gitDir(at, name))
+      // What it says to type is what works.
+      expect(end.stderr).toContain('type: ralph resume demo')
+      expect((await ralph(at, ['resume', 'demo', '--on-complete', 'cleanup'])).code).toBe(0)
+      expect([at.read('untracked.txt'), at.read('README.md')]).toEqual(['untracked', '# edited\n'])
+      expect(at.git('diff', '--cached', '--name-only')).toBe('staged.txt')
+    },
+    40_000,
+  )
+
+  test('H5: a start that cannot be undone is not said to be; resume completes it', async () => {
+    const at = withWork(scratch({ tasks: tasksOf(1) }))
+    const locks = ['index.lock', 'HEAD.lock']
+    const env = gitThatLocks(at, 'after', 'symbolic-ref', locks)
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent], { env })
+    expect(end.code).toBe(1)
+    expect(end.stdout).not.toContain('nothing in the repository was changed')
+    expect(end.stderr).toContain('The start is half done')
+    for (const lock of locks) rmSync(gitDir(at, lock))
+    expect((await ralph(at, ['resume', 'demo', '--on-complete', 'cleanup'])).code).toBe(0)
+    expect([at.read('untracked.txt'), at.read('README.md')]).toEqual(['untracked', '# edited\n'])
+    expect(at.git('diff', '--cached', '--name-only')).toBe('staged.txt')
+    expect(at.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
+  }, 60_000)
+})
+
+describe('section 6.5, O16: every command that writes takes the locks', () => {
+  test('restore and clean: exit 7 while a loop of any change runs in this work tree; --to a folder is allowed', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('openspec/changes/other/proposal.md', '# Other\n')
+    at.write('openspec/changes/other/tasks.md', tasksOf(1))
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'other')
+    const failing = 'echo a > attempt.txt; echo "<promise>FAILED: no</promise>"'
+    const flags = ['--max-retries', '0', '--on-complete', 'cleanup']
+    expect((await ralph(at, ['loop', 'demo', '--agent-command', failing, ...flags])).code).toBe(3)
+    const loop = start(at, ['loop', 'other', '--agent-command', waiting, '--json'])
+    await loop.seen((out) => out.includes('"text":"waiting'))
+    for (const command of [
+      ['restore', '1', 'demo'],
+      ['clean', 'demo', '--attempts'],
+    ]) {
+      const refused = await ralph(at, command)
+      expect({ code: refused.code, stderr: refused.stderr }, command.join(' ')).toEqual({
+        code: 7,
+        stderr: expect.stringContaining(`change other in ${at.repo}, pid ${loop.pid}`) as string,
+      })
+    }
+    expect(existsSync(join(at.repo, 'attempt.txt'))).toBe(false)
+    const to = join(at.root, 'there')
+    expect((await ralph(at, ['restore', '1', 'demo', '--to', to])).code).toBe(0)
+    expect(readFileSync(join(to, 'attempt.txt'), 'utf8')).toBe('a\n')
+    loop.child.kill('SIGTERM')
+    await loop.ended
+    expect((await ralph(at, ['finish', 'other', '--cleanup'])).code).toBe(0)
+    expect((await ralph(at, ['restore', '1', 'demo'])).code).toBe(0)
+    expect(at.read('attempt.txt')).toBe('a\n')
+  })
+})
