@@ -140,7 +140,9 @@ async function killedStart(at: Scratch, half: boolean): Promise<void> {
   const bin = join(at.root, 'bin')
   mkdirSync(bin)
   const admin = join(at.repo, '.git', 'worktrees', 'repo-ralph-demo')
-  const deed = half ? `mkdir -p ${admin}; echo initializing > ${admin}/locked` : 'git "$@"'
+  const tree = join(at.root, 'repo-ralph-demo')
+  const begun = `mkdir -p ${admin} ${tree}; echo initializing > ${admin}/locked; echo ${tree}/.git > ${admin}/gitdir; echo gitdir: ${admin} > ${tree}/.git; echo ${'0'.repeat(40)} > ${admin}/HEAD`
+  const deed = half ? begun : 'git "$@"'
   const script = `#!/bin/sh\nPATH="\${PATH#*:}"\ncase "$*" in *"worktree add"*) ${deed}; kill -9 $PPID; exit 1;; esac\nexec git "$@"\n`
   writeFileSync(join(bin, 'git'), script)
   chmodSync(join(bin, 'git'), 0o755)

@@ -5,6 +5,7 @@ import type { Checkpoints, KeptAttempt } from '../../ports.ts'
 import { tellAside } from './aside.ts'
 import { finishBranch, redoFinish } from './branch-finish.ts'
 import { preflightBranch, redoStart, startBranch } from './branch-start.ts'
+import { insistOnConversions } from './conversions.ts'
 import { shown } from './git.ts'
 import { copyIndex, installIndex, realIndex } from './index-file.ts'
 import { attemptTree, keepAttempt } from './keep.ts'
@@ -47,7 +48,9 @@ export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
 async function ensure(room: Room, storyId: string, mayRepair: boolean): Promise<{ commit: string }> {
   const { checkpoint } = await room.memory()
   if (checkpoint === undefined) throw nothingToResume(room.change)
-  const [sight, earlier] = await Promise.all([look(room), loadSnapshot(room)])
+  const earlier = await loadSnapshot(room)
+  if (earlier !== undefined) await insistOnConversions(room, earlier)
+  const sight = await look(room)
   const branch = branchRef(room)
   const dirty = isDirty(room, sight, earlier)
   if (sight.refs.head.ref === branch && sight.refs.head.commit === checkpoint && !dirty) {

@@ -41,6 +41,8 @@ export interface Git extends Repository {
   list(args: readonly string[], options?: GitOptions): Promise<string[]>
   /** The same git in another work tree. */
   at(other: Repository): Git
+  /** From now on these count, here and in every other work tree, whatever the files of settings say. */
+  insist(settings: readonly (readonly [key: string, value: string])[]): void
 }
 
 export interface GitSettings {
@@ -49,11 +51,16 @@ export interface GitSettings {
 }
 
 export function gitIn(repository: Repository, settings: GitSettings): Git {
-  const env = gitEnvironment(settings.env ?? process.env)
+  return gitWith(repository, settings, { env: {} })
+}
+
+function gitWith(repository: Repository, settings: GitSettings, insisted: { env: NodeJS.ProcessEnv }): Git {
+  const own = gitEnvironment(settings.env ?? process.env)
   // Named outright: a `core.worktree` or `core.bare` that an agent sets has no say.
   const place = [`--git-dir=${repository.gitDir}`, `--work-tree=${repository.worktree}`]
   const run = async (args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> => {
     const { input, index, inside } = options
+    const env = { ...own, ...insisted.env }
     const argv = [...(inside === undefined ? place : []), ...quietConfig, ...args]
     const started = (): Promise<ExecResult> =>
       exec('git', argv, {
@@ -78,7 +85,15 @@ export function gitIn(repository: Repository, settings: GitSettings): Git {
   }
   return {
     ...repository,
-    at: (other) => gitIn(other, settings),
+    at: (other) => gitWith(other, settings, insisted),
+    insist: (pairs) => {
+      // Not as `-c`, which cannot name a key with a `=` in it.
+      const named = pairs.flatMap(([key, value], at) => [
+        [`GIT_CONFIG_KEY_${at}`, key],
+        [`GIT_CONFIG_VALUE_${at}`, value],
+      ])
+      insisted.env = { ...Object.fromEntries(named), GIT_CONFIG_COUNT: `${pairs.length}` }
+    },
     run,
     line: async (args, options) => (await run(args, options)).out.replace(/\n$/, ''),
     list: async (args, options) => (await run(args, options)).out.split('\0').filter((item) => item !== ''),

@@ -1,5 +1,6 @@
 // Makes a repository usable again that an agent has broken, and git obey the user alone: permissions, HEAD, settings, hooks, info/.
 import { join } from 'node:path'
+import { insistOnConversions } from './conversions.ts'
 import { writeDurably } from './files.ts'
 import { putBackGuarded } from './guarded.ts'
 import { openRepository } from './open.ts'
@@ -10,7 +11,8 @@ import type { Snapshot } from './snapshot.ts'
 /** Before any git command after attempt `n`. Says what it did; of settings, hooks and info/ that is told when the attempt is settled. */
 export async function mendRepository(room: Room, snapshot: Snapshot, n: number): Promise<string[]> {
   openRepository(room.git)
-  return [...(await mendHead(room, snapshot)), ...(await putBackGuarded(room, snapshot, n))]
+  const mended = [...(await mendHead(room, snapshot)), ...(await putBackGuarded(room, snapshot, n))]
+  return [...mended, ...(await insistOnConversions(room, snapshot))]
 }
 
 async function mendHead({ git }: Room, { head }: Snapshot): Promise<string[]> {

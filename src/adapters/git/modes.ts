@@ -1,7 +1,6 @@
 // Permissions that git does not keep: those of folders and private files, and every one where `core.fileMode` is off.
 import { chmodSync } from 'node:fs'
-import { chmod } from 'node:fs/promises'
-import { lstatIfThere, lstatNow, onDisk } from './files.ts'
+import { lstatNow, onDisk } from './files.ts'
 import type { Git } from './git.ts'
 import { isOwn, openFolder, placeOf, statsOf } from './open.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -17,12 +16,13 @@ export function readModes(git: Git, paths: readonly string[], isAll: boolean): R
   return modes
 }
 
-export async function putBackModes(git: Git, { modes }: Snapshot): Promise<void> {
-  for (const [path, mode] of Object.entries(modes)) {
-    const stat = await lstatIfThere(git.worktree, path)
-    if (stat?.isFile() === true && (Number(stat.mode) & 0o777) !== mode) {
-      await chmod(onDisk(git.worktree, path), mode)
-    }
+/** A file of `own` whose mode was not worth a note had the one that git makes: no attempt's `chmod` outlives it. */
+export function putBackModes(git: Git, { modes, own }: Snapshot): void {
+  for (const path of new Set([...Object.keys(modes), ...own])) {
+    const stat = lstatNow(git.worktree, path)
+    if (stat?.isFile() !== true) continue
+    const wanted = modes[path] ?? ((stat.mode & 0o100) === 0 ? 0o644 : 0o755)
+    if ((stat.mode & 0o777) !== wanted && isOwn(stat)) chmodSync(onDisk(git.worktree, path), wanted)
   }
 }
 

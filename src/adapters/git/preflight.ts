@@ -81,14 +81,7 @@ export async function doubtful(git: Git, scan: Scan, globs: readonly string[]): 
   }
   const secret = files.filter((path) => looksSecret(path.split('/').at(-1) ?? '')).map(named)
   const nested = files.filter((path) => path.endsWith('/')).map(named)
-  const changed = scan.changed.filter((path) => !isExempt(path))
-  const converted = await convertedPaths(git, [...changed, ...files.filter((path) => !path.endsWith('/'))])
   return [
-    ...listed(
-      'uncommitted files that git converts (filter, ident or encoding in .gitattributes): a revert brings back what git makes of them, not the very bytes; copy them first if they matter',
-      converted.map(named),
-      5,
-    ),
     ...listed(
       'huge untracked files will be part of the first checkpoint; ignore them if they should not be',
       huge,
@@ -105,19 +98,6 @@ function listed(what: string, paths: readonly string[], most = 20): string[] {
   if (paths.length === 0) return []
   const more = paths.length > most ? ` and ${paths.length - most} more` : ''
   return [`${what}: ${paths.slice(0, most).join(', ')}${more}`]
-}
-
-/** Large-file storage apart: its filter gives back what it took. */
-async function convertedPaths(git: Git, paths: readonly string[]): Promise<string[]> {
-  if (paths.length === 0) return []
-  const args = ['check-attr', '-z', '--stdin', 'filter', 'ident', 'working-tree-encoding']
-  const fields = (await git.run(args, { input: joined(paths) })).out.split('\0')
-  const found = new Set<string>()
-  for (let at = 0; at + 2 < fields.length; at += 3) {
-    const [path = '', , value = ''] = fields.slice(at, at + 3)
-    if (!['unspecified', 'unset', 'lfs'].includes(value)) found.add(path)
-  }
-  return [...found]
 }
 
 async function refuseFlaggedEdits(git: Git): Promise<void> {

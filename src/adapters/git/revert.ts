@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
+import { putBackBytes } from './exact-bytes.ts'
 import { lstatIfThere, onDisk } from './files.ts'
 import { named, shown } from './git.ts'
 import { hiddenByAgent, holdsExempt } from './hidden.ts'
@@ -41,7 +42,8 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
     left = [...extra, ...wrong]
     if (round > 0) await settleEmptyFolders(room, snapshot, empty)
     if (left.length === 0 && round > 0) {
-      await putBackModes(git, snapshot)
+      await putBackBytes(room, snapshot)
+      putBackModes(git, snapshot)
       putBackFolderModes(git, snapshot, names)
       return
     }

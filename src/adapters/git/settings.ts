@@ -1,4 +1,5 @@
 // The few settings of the repository that decide what git sees of the work tree.
+import { conversionKeys, type Conversions } from './conversions.ts'
 import type { Git } from './git.ts'
 
 export interface Settings {
@@ -8,17 +9,25 @@ export interface Settings {
   readonly fileMode: boolean
   /** `core.hooksPath` as the user's git sees it, empty where it is not set. */
   readonly hooksPath: string
+  readonly conversions: Conversions
 }
 
 export async function readSettings(git: Git): Promise<Settings> {
-  const asked = ['config', '-z', '--get-regexp', '^core\\.(excludesfile|filemode|hookspath)$']
+  const core = 'core\\.(excludesfile|filemode|hookspath)'
+  const asked = ['config', '-z', '--get-regexp', `^(${core}|${conversionKeys})$`]
   const { out } = await git.run(asked, { accept: [1] })
-  const pairs = out.split('\0').map((entry) => [entry.split('\n')[0], entry.split('\n').slice(1).join('\n')])
+  const entries = out.split('\0').filter((entry) => entry !== '')
+  const pairs = entries.map((entry): [string, string] => {
+    const [key = '', ...value] = entry.split('\n')
+    return [key, value.join('\n')]
+  })
+  const isConversion = new RegExp(`^(${conversionKeys})$`)
   const last = (key: string): string | undefined => pairs.findLast(([name]) => name === key)?.[1]
   return {
     excludesFile: last('core.excludesfile') ?? '',
     // The last one is ralph's own, for its own commands.
     hooksPath: pairs.filter(([name]) => name === 'core.hookspath').at(-2)?.[1] ?? '',
+    conversions: pairs.filter(([key]) => isConversion.test(key)),
     fileMode: !/^(false|no|off|0)$/i.test(last('core.filemode') ?? ''),
   }
 }

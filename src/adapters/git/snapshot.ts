@@ -3,6 +3,8 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
+import { globalSettings } from './conversions.ts'
+import { exactBytesSchema, rememberBytes } from './exact-bytes.ts'
 import { lstatNow, writeDurably } from './files.ts'
 import type { Git } from './git.ts'
 import { forgetOthers, rememberGuarded } from './guarded.ts'
@@ -43,6 +45,13 @@ const snapshotSchema = z.object({
   pins: z.array(z.string()).default([]),
   /** Permission bits that git would not bring back. */
   modes: z.record(z.string(), z.number()).default({}),
+  /** Uncommitted at the start, or made or changed by the loop: what of them git does not keep is kept here. */
+  own: z.array(z.string()).default([]),
+  /** Of those that git converts. */
+  bytes: exactBytesSchema.default({}),
+  /** Settings of the run's start that decide what is converted, and a mark of the files that hold the user's own. */
+  conversions: z.array(z.tuple([z.string(), z.string()])).optional(),
+  global_settings: z.string().default(''),
   /** Of the folders of `tree` and the empty ones; see `readFolderModes`. */
   folder_modes: z.record(z.string(), z.number()).optional(),
 })
@@ -77,6 +86,14 @@ export async function saveSnapshot(
     pinTips(room, sight.refs.all, sight.stashLog, what.earlier?.pins ?? []),
     treeFolders(room.git, what.tree),
   ])
+  const { earlier } = what
+  const own = ownFiles(room, earlier?.own ?? [], [
+    ...sight.scan.changed,
+    ...sight.scan.untracked,
+    ...(what.fresh ?? []),
+  ])
+  // Those of the start, for as long as the run goes on.
+  const conversions = earlier?.conversions ?? sight.settings.conversions.map(([key, value]) => [key, value])
   const snapshot: Snapshot = {
     commit: what.commit,
     tree: what.tree,
@@ -91,7 +108,11 @@ export async function saveSnapshot(
     ignored: [...new Set([...sight.scan.ignored, ...keptOut])],
     empty: [...sight.empty],
     pins,
-    modes: await modesFor(room, sight, what),
+    own,
+    modes: await modesFor(room, sight, own),
+    bytes: await bytesOf(room, own, folders, what.index, conversions, earlier),
+    conversions,
+    global_settings: earlier?.global_settings ?? globalSettings(room),
     folder_modes: readFolderModes(room.git, [...folders.map(({ path }) => path), ...bareNames(sight.empty)]),
     nested: what.earlier?.tree === what.tree ? what.earlier.nested : nestedRepositories(room.git, folders),
   }
@@ -106,12 +127,34 @@ export async function saveSnapshot(
 
 async function modesFor(
   { git }: Room,
-  { scan, settings }: Sight,
-  what: { index: string; tree: string; earlier: Snapshot | undefined; fresh?: readonly string[] },
+  { settings }: Sight,
+  own: readonly string[],
 ): Promise<Record<string, number>> {
-  const seen = [...scan.changed, ...scan.untracked, ...(what.fresh ?? [])]
-  if (settings.fileMode) return readModes(git, [...Object.keys(what.earlier?.modes ?? {}), ...seen], false)
-  return readModes(git, [...(await git.list(['ls-files', '-z'])), ...seen], true)
+  if (settings.fileMode) return readModes(git, own, false)
+  return readModes(git, [...(await git.list(['ls-files', '-z'])), ...own], true)
+}
+
+/** Those that are files still. */
+function ownFiles({ git }: Room, earlier: readonly string[], seen: readonly string[]): string[] {
+  const paths = new Set([...earlier, ...seen.filter((path) => !path.endsWith('/'))])
+  return [...paths].filter((path) => lstatNow(git.worktree, path)?.isFile() === true)
+}
+
+async function bytesOf(
+  room: Room,
+  paths: readonly string[],
+  folders: readonly TreeFolder[],
+  index: string,
+  conversions: NonNullable<Snapshot['conversions']>,
+  earlier: Snapshot | undefined,
+): Promise<Snapshot['bytes']> {
+  return await rememberBytes(room, {
+    paths,
+    folders: folders.map(({ path }) => path),
+    index: join(room.folder, index),
+    conversions,
+    earlier: earlier?.bytes ?? {},
+  })
 }
 
 /** After a checkpoint on the branch: the same surroundings, until `ensure` looks again. */
@@ -123,12 +166,14 @@ export async function advanceSnapshot(room: Room, head: Head, tree: string, refs
     changedPaths(room.git, earlier.tree, tree),
     treeFolders(room.git, tree),
   ])
-  const modes = readModes(room.git, [...Object.keys(earlier.modes), ...changed], false)
+  const own = ownFiles(room, earlier.own, changed)
+  const modes = readModes(room.git, own, false)
+  const bytes = await bytesOf(room, own, folders, index, earlier.conversions ?? [], earlier)
   const folder_modes = readFolderModes(room.git, [
     ...folders.map(({ path }) => path),
     ...bareNames(earlier.empty),
   ])
-  const surroundings = { index, own_index: '', refs: all, modes, folder_modes }
+  const surroundings = { index, own_index: '', refs: all, own, modes, bytes, folder_modes }
   const snapshot: Snapshot = { ...earlier, commit: head.commit, tree, head, ...surroundings }
   await writeDurably(join(room.folder, 'snapshot.json'), JSON.stringify(snapshot))
 }

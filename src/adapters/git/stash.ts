@@ -8,6 +8,7 @@ import type { Checkpoints, FinishReport, KeptAttempt, PreflightReport } from '..
 import { tellAside } from './aside.ts'
 import { attemptMoves } from './attempts.ts'
 import type { StartMode } from './branch-start.ts'
+import { insistOnConversions } from './conversions.ts'
 import { shown } from './git.ts'
 import { installIndex } from './index-file.ts'
 import { attemptTree, keepAttempt } from './keep.ts'
@@ -84,6 +85,7 @@ async function ensure(room: Room, storyId: string): Promise<{ commit: string }> 
   const { checkpoint } = await room.memory()
   const snapshot = await loadSnapshot(room)
   if (checkpoint === undefined || snapshot === undefined) throw nothingToResume(room.change)
+  await insistOnConversions(room, snapshot)
   const now = await fullState(room, snapshot)
   const isSame = now.tree === snapshot.tree && now.sight.refs.head.commit === snapshot.head.commit
   if (!isSame && (await room.reread()).openAttempt !== undefined) {

@@ -209,16 +209,6 @@ describe.each<Strategy>(['branch', 'stash'])('what git does not keep of a file (
     await checkpoints.restore()
     expect([modeOf(w, 'un.txt'), modeOf(w, 'src/b.txt')]).toEqual(['755', '644'])
   })
-
-  it('G14: uncommitted files that a filter would change are named before the start', async () => {
-    const w = world()
-    w.write('.gitattributes', '*.ipynb filter=nb\n*.id ident\n*.bin filter=lfs\n')
-    w.git('add', '-A')
-    w.git('commit', '-qm', 'attributes')
-    for (const name of ['n.ipynb', 'x.id', 'y.bin', 'plain.txt']) w.write(name, 'x')
-    const { warnings } = await w.checkpoints(strategy).preflight('start')
-    expect(warnings).toEqual([expect.stringMatching(/: n\.ipynb, x\.id$/)])
-  })
 })
 
 describe.each<Strategy>(['branch', 'stash'])('what is no file any more (%s)', (strategy) => {

@@ -68,6 +68,29 @@ describe.each<Strategy>(['branch', 'stash'])('what cannot be read (%s)', (strate
   })
 })
 
+describe.each<Strategy>(['branch', 'stash'])('modes of uncommitted files (%s)', (strategy) => {
+  it.each([['000'], ['400'], ['600'], ['666'], ['700']])(
+    'L: chmod %s by a failed attempt is undone, as that of an earlier story is not',
+    (mode) => {
+      const w = world()
+      w.write('un.txt', 'mine\n', 0o644)
+      w.write('private.txt', 'mine\n', 0o600)
+      w.write('later.txt', 'mine\n', 0o644)
+      const user = plainUser(w, strategy)
+      expect(user.run('start') + user.run('ensure')).toBe('')
+      user.sh('chmod 600 later.txt; echo w > work.txt')
+      expect(user.run('keep') + user.run('save') + user.run('ensure')).toBe('')
+      user.sh(`chmod ${mode} un.txt private.txt later.txt work.txt`)
+      expect(user.run('keep') + user.run('restore')).toBe('')
+      const modes = ['un.txt', 'private.txt', 'later.txt', 'work.txt'].map((name) =>
+        modeOf(join(w.dir, name)),
+      )
+      expect(modes).toEqual(['644', '600', '600', '644'])
+      expect(w.read('un.txt')).toBe('mine\n')
+    },
+  )
+})
+
 describe.each<Strategy>(['branch', 'stash'])('what the agent made read-only (%s)', (strategy) => {
   const made = 'mkdir -p new/deep/empty; echo n > new/deep/file; echo a >> src/b.txt'
 

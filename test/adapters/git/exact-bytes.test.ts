@@ -1,0 +1,201 @@
+// O15: what git converts comes back byte for byte all the same, and no filter of an agent's has a say in it.
+import { execFileSync } from 'node:child_process'
+import { appendFileSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Git } from '../../../src/adapters/git/git.ts'
+import { makeWorld, type Strategy, type World } from './world.ts'
+
+const worlds: World[] = []
+const world = (): World => {
+  const made = makeWorld()
+  worlds.push(made)
+  return made
+}
+afterEach(() => {
+  for (const made of worlds.splice(0)) made.end()
+})
+
+/** One attempt that completes, if there is one, and one that fails. */
+async function fail(
+  w: World,
+  strategy: Strategy,
+  agent: { readonly completes?: () => void; readonly fails: () => void },
+): Promise<readonly string[]> {
+  const checkpoints = w.checkpoints(strategy, { env: w.env })
+  await checkpoints.start('start')
+  const warnings: string[] = []
+  let n = 0
+  if (agent.completes !== undefined) {
+    await checkpoints.ensure('1')
+    await w.note({ type: 'iteration.started', n: (n += 1) } as never)
+    agent.completes()
+    warnings.push(...(await checkpoints.keep(n)).warnings)
+    await checkpoints.save('1', 'checkpoint: 1')
+  }
+  await checkpoints.ensure('2')
+  await w.note({ type: 'iteration.started', n: (n += 1) } as never)
+  agent.fails()
+  warnings.push(...(await checkpoints.keep(n)).warnings)
+  await checkpoints.restore()
+  await checkpoints.ensure('2')
+  return warnings
+}
+
+const bytes = (w: World, path: string): string => readFileSync(join(w.dir, path)).toString('latin1')
+const isHeld = (w: World): boolean => w.git('for-each-ref', 'refs/ralph/demo/bytes') !== ''
+const notebook = 'code\nOUTPUT 1\n'
+const strips = (w: World): string => w.git('config', '--global', 'filter.strip.clean', 'grep -v OUTPUT')
+
+describe.each<Strategy>(['branch', 'stash'])('O15: the very bytes (%s)', (strategy) => {
+  it("M1: the user's own filter, and an agent that turns it on for the user's file", async () => {
+    const w = world()
+    strips(w)
+    w.write('user.ipynb', notebook)
+    await fail(w, strategy, {
+      completes: () => {
+        w.write('.gitattributes', '*.ipynb filter=strip\n')
+        appendFileSync(join(w.dir, 'user.ipynb'), 'more\n')
+      },
+      fails: () => w.write('user.ipynb', 'gone\n'),
+    })
+    expect(bytes(w, 'user.ipynb')).toBe(`${notebook}more\n`)
+    expect(w.git('status', '--porcelain', '--', 'user.ipynb')).toBe(
+      strategy === 'branch' ? '' : '?? user.ipynb\n',
+    )
+  })
+
+  it('M1: what the filter hides from git comes back too', async () => {
+    const w = world()
+    strips(w)
+    w.write('.gitattributes', '*.ipynb filter=strip\n')
+    w.write('user.ipynb', notebook)
+    await fail(w, strategy, { fails: () => w.write('user.ipynb', 'code\nOUTPUT 2\n') })
+    expect(bytes(w, 'user.ipynb')).toBe(notebook)
+  })
+
+  it('M1: the bytes outlast a gc', async () => {
+    const w = world()
+    strips(w)
+    w.write('.gitattributes', '*.ipynb filter=strip\n')
+    w.write('user.ipynb', notebook)
+    await fail(w, strategy, {
+      fails: () => {
+        w.write('user.ipynb', 'gone\n')
+        w.git('reflog', 'expire', '--expire=now', '--all')
+        w.git('gc', '-q', '--prune=now')
+      },
+    })
+    expect(bytes(w, 'user.ipynb')).toBe(notebook)
+  })
+
+  it('M1: a filter that an agent installs for all repositories is not used, and it is said once', async () => {
+    const w = world()
+    w.write('user.ipynb', notebook)
+    const warnings = await fail(w, strategy, {
+      completes: () => {
+        w.git('config', '--global', 'filter.strip.clean', 'false')
+        w.git('config', '--global', 'filter.strip.required', 'true')
+        w.write('.gitattributes', '*.ipynb filter=strip\n')
+        appendFileSync(join(w.dir, 'user.ipynb'), 'more\n')
+      },
+      fails: () => w.write('user.ipynb', 'gone\n'),
+    })
+    expect(bytes(w, 'user.ipynb')).toBe(`${notebook}more\n`)
+    expect(w.git('show', 'refs/ralph/demo/attempts/1:user.ipynb')).toBe(`${notebook}more\n`)
+    expect(warnings.join('\n').match(/filter\.strip\.clean/g)).toHaveLength(1)
+    expect(w.git('config', '--global', 'filter.strip.clean')).toBe('false\n')
+  })
+
+  it('M1: a filter of the user’s that an agent changes stays the user’s for ralph', async () => {
+    const w = world()
+    w.git('config', '--global', 'filter.caps.clean', 'tr a-z A-Z')
+    w.git('config', '--global', 'filter.caps.smudge', 'tr A-Z a-z')
+    w.write('.gitattributes', '*.caps filter=caps\n')
+    w.write('user.caps', 'mine\n')
+    await fail(w, strategy, {
+      completes: () => {
+        w.git('config', '--global', 'filter.caps.clean', 'echo nothing')
+        w.write('agent.caps', 'work\n')
+      },
+      fails: () => w.write('user.caps', 'gone\n'),
+    })
+    expect(bytes(w, 'user.caps')).toBe('mine\n')
+    expect(w.git('show', 'refs/ralph/demo/attempts/1:agent.caps')).toBe('WORK\n')
+  })
+
+  it('O15: a filter that gives back what it took costs no second copy', async () => {
+    const w = world()
+    w.git('config', 'filter.caps.clean', 'tr a-z A-Z')
+    w.git('config', 'filter.caps.smudge', 'tr A-Z a-z')
+    w.write('.gitattributes', '*.caps filter=caps\n')
+    w.write('user.caps', 'mine\n')
+    await fail(w, strategy, { fails: () => w.write('user.caps', 'gone\n') })
+    expect(bytes(w, 'user.caps')).toBe('mine\n')
+    expect(isHeld(w)).toBe(false)
+  })
+
+  it.each([
+    ['LF', 'one\ntwo\n'],
+    ['CRLF', 'one\r\ntwo\r\n'],
+    ['mixed', 'one\r\ntwo\nthree\r\n'],
+  ])('L: autocrlf: an uncommitted file with %s line ends comes back with them', async (_ends, text) => {
+    for (const agent of ['gone\n', 'one\ntwo\n', 'one\r\ntwo\r\n']) {
+      const w = world()
+      w.git('config', 'core.autocrlf', 'true')
+      w.write('new.txt', text)
+      w.write('a.txt', text)
+      await fail(w, strategy, {
+        fails: () => {
+          w.write('new.txt', agent)
+          w.write('a.txt', agent)
+        },
+      })
+      expect([bytes(w, 'new.txt'), bytes(w, 'a.txt')]).toEqual([text, text])
+    }
+  })
+
+  it('O15: ident, encodings, and names that cannot be listed', async () => {
+    const w = world()
+    w.write('.gitattributes', '*.id ident\n*.utf16 working-tree-encoding=UTF-16\n*.strip filter=strip\n')
+    strips(w)
+    const utf16 = Buffer.from('\ufeffhello\n', 'utf16le')
+    w.write('x.id', '$Id: old text of mine $\n')
+    w.write('x.utf16', utf16)
+    const odd = Buffer.concat([Buffer.from(`${w.dir}/new\nline`), Buffer.from([0xe9]), Buffer.from('.strip')])
+    execFileSync('sh', ['-c', 'printf "code\\nOUTPUT\\n" > "$(printf "new\\nline\\351.strip")"'], {
+      cwd: w.dir,
+    })
+    await fail(w, strategy, {
+      fails: () => {
+        w.write('x.id', 'gone\n')
+        w.write('x.utf16', Buffer.from('\ufeffgone\n', 'utf16le'))
+        appendFileSync(odd, 'OUTPUT 2\n')
+      },
+    })
+    expect(bytes(w, 'x.id')).toBe('$Id: old text of mine $\n')
+    expect(readFileSync(join(w.dir, 'x.utf16'))).toEqual(utf16)
+    expect(readFileSync(odd, 'utf8')).toBe('code\nOUTPUT\n')
+  })
+
+  it('O15: without conversions git is asked nothing about them', async () => {
+    const w = world()
+    w.write('mine.txt', 'mine\n')
+    const asked: string[] = []
+    const spied: Git = {
+      ...w.gitPort,
+      run: (args, options) => {
+        asked.push(args.includes('--show-scope') ? 'scope' : (args[0] ?? ''))
+        return w.gitPort.run(args, options)
+      },
+    }
+    const checkpoints = w.checkpoints(strategy, { env: w.env, git: spied })
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    w.write('mine.txt', 'gone\n')
+    await checkpoints.keep(1)
+    await checkpoints.restore()
+    expect(bytes(w, 'mine.txt')).toBe('mine\n')
+    expect(asked.filter((name) => ['check-attr', 'hash-object', 'scope'].includes(name))).toEqual([])
+  })
+})
