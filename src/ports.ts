@@ -60,6 +60,8 @@ export interface KeptAttempt {
   readonly historyRewritten: boolean
   /** Refs the agent moved or deleted and that were put back, stashes it made …: one sentence each. */
   readonly warnings: readonly string[]
+  /** What others changed meanwhile and what therefore stays: said without blame. */
+  readonly notes: readonly string[]
 }
 
 export interface FinishReport {

@@ -19,7 +19,7 @@ export interface Claim {
   readonly evidence: string
 }
 
-/** One ref that the git of an agent or a gate has written, as that git itself reported it. Names are bytes (latin1). */
+/** One ref that the git of an agent or a gate has written, as that git itself reported it. */
 export interface RefWrite {
   readonly by: 'agent' | 'gate'
   /** `refs/…`, or `HEAD` of the loop's own work tree. */
@@ -59,24 +59,80 @@ export interface Ledger {
   readonly trees: readonly string[]
 }
 
-/** A ref that is not what it was when the attempt began; `to` is empty when it is gone. */
-export function ownerOfRef(
-  change: string,
-  ref: { readonly name: string; readonly to: string },
-  writes: readonly RefWrite[],
-): Claim {
-  const last = writes.findLast(({ ref: name }) => name === ref.name)
-  if (last !== undefined && last.to === ref.to)
-    return { owner: last.by, evidence: `the ${last.by}'s own git wrote it` }
-  if (isOfLoop(ref.name, change)) return { owner: 'ralph', evidence: `it is a ref of the loop of ${change}` }
-  if (/^refs\/(heads\/)?ralph\//.test(ref.name))
-    return { owner: 'other_loop', evidence: 'it is a ref of another loop' }
-  if (last !== undefined) return { owner: 'user', evidence: `it was moved again after the ${last.by}` }
-  return { owner: 'user', evidence: 'no git of the agent or a gate wrote it' }
+/** A ref that is not what it was when the attempt began; empty: not there. */
+export interface ChangedRef {
+  readonly name: string
+  readonly before: string
+  readonly now: string
 }
 
-function isOfLoop(ref: string, change: string): boolean {
-  return ref === `refs/heads/ralph/${change}` || ref.startsWith(`refs/ralph/${change}/`)
+/** `found`: where the agent or gate found it, and where it goes back to; the user may have moved it before them. */
+export function ownerOfRef(
+  change: string,
+  ref: ChangedRef,
+  ledger: Ledger,
+): Claim & { readonly found: string } {
+  const writes = ledger.writes.filter(({ ref: name }) => name === ref.name)
+  const last = writes.at(-1)
+  if (last !== undefined && last.to === ref.now)
+    return {
+      owner: last.by,
+      evidence: `the ${last.by}'s own git wrote it`,
+      found: foundBy(writes) || ref.before,
+    }
+  const renamed =
+    ref.before === '' ? ledger.commands.find(({ argv }) => newName(argv) === ref.name) : undefined
+  if (renamed !== undefined)
+    return { owner: renamed.by, evidence: `the ${renamed.by} renamed a branch to it`, found: '' }
+  const claim = (owner: Owner, evidence: string): Claim & { readonly found: string } => ({
+    owner,
+    evidence,
+    found: ref.now,
+  })
+  if (ref.name !== `refs/heads/ralph/${change}` && /^refs\/(heads\/)?ralph\//.test(ref.name))
+    return claim('other_loop', 'it is a ref of another loop')
+  return claim(
+    'user',
+    last === undefined ? 'no git of the agent or a gate wrote it' : `it was moved again after the ${last.by}`,
+  )
+}
+
+/** What others than the agent and the gates left on a ref while the attempt ran, whatever it is now. */
+export function leftBeside({ name, before, now }: ChangedRef, { writes }: Ledger): string[] {
+  const own = writes.filter(({ ref }) => ref === name)
+  const made = new Set([before, ...own.map(({ to }) => to)])
+  return [...new Set([...own.map(({ from }) => from), now])].filter((tip) => tip !== '' && !made.has(tip))
+}
+
+/** Of an entry of `git stash list` that is new. */
+export function ownerOfStash(hash: string, { writes }: Ledger): Owner {
+  return writes.find(({ ref, to }) => ref === 'refs/stash' && to === hash)?.by ?? 'user'
+}
+
+/** Of entries that are gone: git reports no ref for a drop, so that only the commands tell. */
+export function dropperOfStashes({ writes, commands }: Ledger): Owner {
+  const drops = ({ argv: [verb, what = '', ...rest] }: GitCommand): boolean =>
+    (verb === 'stash' && /^(?:drop|pop|clear|branch)$/.test(what)) ||
+    (verb === 'reflog' && what === 'delete') ||
+    // Without a time it is `git gc` that asks, and stashes do not expire.
+    (verb === 'reflog' && what === 'expire' && rest.some((word) => word.startsWith('--expire')))
+  const deleted = writes.find(({ ref, to }) => ref === 'refs/stash' && to === '')
+  return commands.find(drops)?.by ?? deleted?.by ?? 'user'
+}
+
+/** Back along the agent's own writes to what was there before the first of them. */
+function foundBy(writes: readonly RefWrite[]): string {
+  return writes.reduceRight(
+    (found, { from, to }, at) => (at === writes.length - 1 || to === found ? from : found),
+    '',
+  )
+}
+
+/** `branch -m [old] new` and `-c`: git reports no ref for the new name. */
+function newName([verb, ...words]: readonly string[]): string | undefined {
+  const isRename = words.some((word) => /^(?:-[a-z]*[mMcC]|--move|--copy)$/.test(word))
+  const name = words.at(-1)
+  return verb === 'branch' && isRename && name !== undefined ? `refs/heads/${name}` : undefined
 }
 
 /** One entry of a git configuration file; a key without `=` has no value. */

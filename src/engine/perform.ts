@@ -86,6 +86,7 @@ async function keepAttempt(command: Of<'keep_attempt'>, context: Context): Promi
   const kept = await ports.checkpoints.keep(command.n)
   const judged = await ports.spec.judge(command.storyId)
   for (const message of kept.warnings) await tell({ type: 'warning', code: 'agent_git', message })
+  for (const message of kept.notes) await tell({ type: 'warning', code: 'beside', message })
   await tellJudged(judged, context)
   await tell({
     type: 'attempt.kept',

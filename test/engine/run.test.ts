@@ -67,6 +67,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
           changed: true,
           historyRewritten: false,
           warnings: [],
+          notes: [],
         }),
       save: () => Promise.resolve({ commit: 'c1', changed: true }),
       restore: () => {

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { applyTrees, refuseOverwrite } from './apply.ts'
-import { shown, type Git } from './git.ts'
+import { textOf } from './bytes.ts'
+import type { Git } from './git.ts'
 import { moveRefs, readRefs } from './refs.ts'
 import { checkpointFolder } from './room.ts'
 
@@ -39,7 +40,7 @@ interface EarlierAttempt extends AttemptRef {
 /** Of runs that a new one has replaced, the oldest first. */
 export async function listEarlier(git: Git, change: string): Promise<EarlierAttempt[]> {
   const folder = `refs/ralph/${change}/earlier`
-  const out = shown(await git.line(['for-each-ref', attemptFormat, folder]))
+  const out = textOf(await git.line(['for-each-ref', attemptFormat, folder]))
   const attempts = out.split('\n').flatMap((line) => {
     const [commit = '', ref = '', base = ''] = line.split(' ')
     const [run = '', kind = '', n = ''] = ref.slice(folder.length + 1).split('/')
@@ -99,7 +100,7 @@ export async function archiveAttempts(git: Git, change: string, time: string): P
 export async function attemptMoves(git: Git, change: string, time: string): Promise<string[]> {
   const own = `refs/ralph/${change}`
   const format = '--format=%(objectname) %(refname)'
-  const out = shown(await git.line(['for-each-ref', format, `${own}/attempts`, `${own}/moved`]))
+  const out = textOf(await git.line(['for-each-ref', format, `${own}/attempts`, `${own}/moved`]))
   const lines = out.split('\n').filter((line) => line !== '')
   return lines.flatMap((line) => {
     const [hash = '', name = ''] = line.split(' ')
@@ -117,7 +118,7 @@ export async function cleanAttempts(git: Git, change: string): Promise<number> {
   await moveRefs(
     git,
     'clean',
-    refs.map((line) => `delete ${shown(line)}`),
+    refs.map((line) => `delete ${textOf(line)}`),
   )
   return refs.filter((line) => line.includes('/attempts/')).length
 }

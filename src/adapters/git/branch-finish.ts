@@ -7,13 +7,13 @@ import type { FinishReport } from '../../ports.ts'
 import { applyTrees, mergeTrees, refuseOverwrite } from './apply.ts'
 import { planCarry } from './carry.ts'
 import { named, shown, type Git } from './git.ts'
-import { copyIndex, installIndex } from './index-file.ts'
+import { copyIndex, installIndex, takeFrom } from './index-file.ts'
 import { carriedSchema, type Memory, type Origin, type Pending } from './memory.ts'
 import { storedOrigin } from './origin.ts'
 import { unpin } from './pins.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
 import { timeName, type Room } from './room.ts'
-import { changedPaths, emptyTree, joined } from './tree.ts'
+import { changedPaths, emptyTree } from './tree.ts'
 
 const planSchema = z.object({
   tip: z.string(),
@@ -162,13 +162,7 @@ async function giveBackIndex(room: Room, now: string, touched: readonly string[]
     await git.run(['read-tree', now], { index })
     return 'prepared'
   }
-  if (touched.length === 0) return 'prepared'
-  const entries = now === '' ? [] : await git.list(['ls-tree', '-r', '-z', '--full-tree', now])
-  const wanted = new Set(touched)
-  const back = entries.filter((entry) => wanted.has(entry.slice(entry.indexOf('\t') + 1)))
-  await git.run(['update-index', '--force-remove', '-z', '--stdin'], { index, input: joined(touched) })
-  if (back.length > 0)
-    await git.run(['update-index', '--replace', '-z', '--index-info'], { index, input: joined(back) })
+  await takeFrom(git, index, now, touched)
   return 'prepared'
 }
 

@@ -18,6 +18,7 @@ import { restoreSnapshot } from './restore.ts'
 import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room, savedBefore } from './room.ts'
 import { outwaitLocks, patienceMs } from './stale-locks.ts'
 import { exempt } from './scan.ts'
+import { settled, settleGates } from './settle.ts'
 import { isDirty, look } from './sight.ts'
 import {
   advanceSnapshot,
@@ -134,23 +135,27 @@ async function save(
   const again = await savedBefore(room, message)
   if (again !== undefined) return again
   const snapshot = await mustSnapshot(room)
-  const { keptHead, attempt = 0 } = await room.memory()
+  const { keptHead, beside, attempt = 0 } = await room.memory()
   const saved = await room.operate('save', { story: storyId, message }, async () => {
     // The gates have run since, with what the attempt wrote.
     await mendRepository(room, snapshot, attempt)
+    await settleGates(room, snapshot)
     const { tree } = await attemptTree(room, snapshot)
     const commit = await commitTree(room.git, tree, [keptHead ?? snapshot.commit], message)
     await becomeCheckpoint(room, 'save', commit, tree, join(room.folder, 'attempt-index'))
     return { commit, changed: tree !== snapshot.tree }
   })
   await tellAside(room, 'saved')
+  await settled(room, beside, saved.commit)
   return saved
 }
 
 async function restore(room: Room): Promise<{ commit: string }> {
   const snapshot = await mustSnapshot(room)
+  const { beside } = await room.memory()
   await room.operate('restore', { commit: snapshot.commit }, () => restoreSnapshot(room, snapshot))
   await tellAside(room, 'reverted')
+  await settled(room, beside, snapshot.commit)
   return { commit: snapshot.commit }
 }
 
@@ -183,7 +188,7 @@ async function completeCheckpoint(room: Room, commit: string, tree: string): Pro
 
 async function recover(room: Room): Promise<string> {
   await outwaitLocks(room, patienceMs)
-  const { pending } = await room.reread()
+  const { pending, beside } = await room.reread()
   if (pending === undefined) return ''
   const ended = async (what: string): Promise<string> => {
     await room.note({ type: 'git.ended', op: pending.op })
@@ -208,6 +213,7 @@ async function recover(room: Room): Promise<string> {
     case 'restore':
       await restoreSnapshot(room, await mustSnapshot(room))
       await tellAside(room, 'reverted')
+      await settled(room, beside, (await mustSnapshot(room)).commit)
       return await ended('the revert to the last checkpoint was completed')
     case 'finish':
       return await ended(await redoFinish(room, pending))

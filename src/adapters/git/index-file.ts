@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { RalphError } from '../../core/error.ts'
 import type { Git } from './git.ts'
 import { lockedFile } from './stale-locks.ts'
+import { joined } from './tree.ts'
 
 /** False when there is no index yet (a repository without a commit). */
 export async function copyIndex(from: string, to: string): Promise<boolean> {
@@ -41,6 +42,22 @@ export async function installIndex(git: Git, from: string | undefined): Promise<
   }
 }
 
+/** These paths as the commit (none if empty) has them; the others stay. */
+export async function takeFrom(
+  git: Git,
+  index: string,
+  commit: string,
+  paths: readonly string[],
+): Promise<void> {
+  if (paths.length === 0) return
+  const entries = commit === '' ? [] : await git.list(['ls-tree', '-r', '-z', '--full-tree', commit])
+  const wanted = new Set(paths)
+  const back = entries.filter((entry) => wanted.has(entry.slice(entry.indexOf('\t') + 1)))
+  await git.run(['update-index', '--force-remove', '-z', '--stdin'], { index, input: joined(paths) })
+  if (back.length > 0)
+    await git.run(['update-index', '--replace', '-z', '--index-info'], { index, input: joined(back) })
+}
+
 export function realIndex(git: Git): string {
   return join(git.gitDir, 'index')
 }
@@ -55,7 +72,8 @@ async function keepTime(from: string, to: string): Promise<void> {
   await utimes(to, seconds, seconds)
 }
 
-async function takeLock(git: Git, lock: string): Promise<void> {
+/** As git itself takes it: nobody else writes what it stands for. */
+export async function takeLock(git: Git, lock: string): Promise<void> {
   for (const waitMs of [50, 100, 200, 400, 800, 1500, 3000, 0]) {
     try {
       await (await open(lock, 'wx')).close()

@@ -8,14 +8,17 @@ import { mendRepository } from './mend.ts'
 import { autostashes, endOperations, operationsInProgress } from './operations.ts'
 import { openFiles, scanOpened } from './locked.ts'
 import { putBackOpened, type Opened } from './open.ts'
+import { readLedger } from './ledger.ts'
 import { missingObjects } from './pins.ts'
-import { compareRefs, foreignMoves, moveRefs, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
+import { moveRefs, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
 import type { Room } from './room.ts'
 import { exempt } from './scan.ts'
 import type { Snapshot } from './snapshot.ts'
-import { putBackStashes, readStashLog, stashEntries, type StashEntry } from './stash-list.ts'
+import { planStashes, putBackStashes, readStashLog, type StashPlan } from './stash-list.ts'
 import { outwaitLocks } from './stale-locks.ts'
+import { madeTrees, removeTrees, treeTold } from './made-trees.ts'
 import { commitTree, isAncestor, joined, writeTree } from './tree.ts'
+import { besideRef, earlierValues, madeTold, othersTold, planRefs, shortRef } from './whose-refs.ts'
 
 /** Idempotent: a second run of the same number finds the refs in place and adds only what is new. */
 export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Promise<KeptAttempt> {
@@ -23,17 +26,21 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
   const ref = `${room.refs}/attempts/${n}`
   const mended = await mendRepository(room, snapshot, n)
   const locks = await outwaitLocks(room, 3000)
-  const [now, log, earlier, stashed] = await Promise.all([
+  const [now, log, earlier, stashed, ledger] = await Promise.all([
     readRefs(git),
     readStashLog(git),
     git.line(['rev-parse', '--verify', '--quiet', `${ref}^{commit}`], { accept: [1] }),
     autostashes(git.gitDir),
+    readLedger(room, n),
   ])
-  const all = agentsOwn(git, compareRefs(snapshot.refs, now.all))
-  const stashHashes = stashEntries(snapshot.stash_log).map(({ hash }) => hash)
+  const { own: all, others, beside } = planRefs(room, snapshot, now.all, ledger)
+  const stashes = planStashes(snapshot.stash_log, log, ledger)
+  const were = await earlierValues(git, others)
   const gone = await missingObjects(git, [
-    ...[...all.moved, ...all.deleted].map(({ from }) => from),
-    ...(stashLost(snapshot, log) ? stashHashes : []),
+    ...[...all.moved, ...all.deleted, ...were].map(({ from }) => from),
+    ...stashes.dropped,
+    ...stashes.gone,
+    ...beside,
   ])
   // One that cannot come back must not keep the others away.
   const changes = {
@@ -41,7 +48,6 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
     moved: all.moved.filter(({ from }) => !gone.has(from)),
     deleted: all.deleted.filter(({ from }) => !gone.has(from)),
   }
-  const stashes = newStashes(git, snapshot, log)
   const halfDone = operationsInProgress(git.gitDir)
   const { tree: seen, nested, ignored, opened } = await attemptTree(room, snapshot)
   const { tree, left } = await withHidden(room, snapshot, seen, ignored)
@@ -68,33 +74,48 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
   const leaked = descends ? await leakedPaths(room, snapshot, now.head.commit) : []
   // Without this step a checkpoint has the tree alone: what is in a branch's history gets pushed.
   if (descends && leaked.length === 0) await room.step('keep', 'head', now.head.commit)
-  for (const { name } of changes.created) await room.step('keep', 'created', name)
-  const inTheWay = changes.created.filter(({ name }) =>
-    changes.deleted.some((gone) => clash(gone.name, name)),
-  )
-  const aside = (name: string): string => `${room.refs}/moved/${n}/${name.replace(/^refs\//, '')}`
+  for (const hash of beside) await room.step('keep', 'beside', `${n} ${hash}`)
+  const moved = `${room.refs}/moved/${n}`
+  const aside = (name: string): string => `${moved}/${name.replace(/^refs\//, '')}`
+  const trees = await madeTrees(git, ledger)
+  const pins = [
+    ...were.map(({ name, from }) => [aside(`before/${name.replace(/^refs\//, '')}`), from] as const),
+    ...stashes.gone.map((hash) => [aside(`before/stash/${hash.slice(0, 12)}`), hash] as const),
+    ...beside.map((hash) => [besideRef(room, n, hash), hash] as const),
+  ]
   await moveRefs(git, `attempt ${n}`, [
     `update ${ref} ${commit}`,
-    ...[...changes.moved, ...inTheWay].map(({ name, to }) => `update ${aside(name)} ${to}`),
-    ...stashes.map(({ hash }) => `update ${aside(`stash/${hash.slice(0, 12)}`)} ${hash}`),
+    ...[...changes.moved, ...changes.created].map(({ name, to }) => `update ${aside(name)} ${to}`),
+    ...stashes.made.map(({ hash }) => `update ${aside(`stash/${hash.slice(0, 12)}`)} ${hash}`),
     ...stashed.map((hash) => `update ${aside(`autostash/${hash.slice(0, 12)}`)} ${hash}`),
-    ...inTheWay.map(({ name, to }) => `delete ${name} ${to}`),
+    ...trees.map(({ name, head }) => `update ${aside(`worktrees/${name}`)} ${head}`),
+    ...pins.filter(([, hash]) => !gone.has(hash)).map(([name, hash]) => `update ${name} ${hash}`),
   ])
   if (now.head.ref !== snapshot.head.ref || now.head.ref === '')
     await setHead(git, snapshot.head, `after attempt ${n}`)
   await endOperations(git.gitDir)
+  const standing = await removeTrees(git, trees)
+  const away = changes.created.filter(({ name }) => !standing.some(({ branch }) => branch === name))
+  // Apart from what comes back: a branch `a` and a branch `a/b` cannot be there together.
+  await moveRefs(
+    git,
+    'put away',
+    away.map(({ name, to }) => `delete ${name} ${to}`),
+  )
   await moveRefs(git, 'put back', [
     ...changes.moved.map(({ name, from, to }) => `update ${name} ${from} ${to}`),
     ...changes.deleted.map(({ name, from }) => `create ${name} ${from}`),
   ])
-  if (stashes.length > 0 || stashLost(snapshot, log))
-    await putBackStashes(git, snapshot.stash_log, now.all['refs/stash'], (hash) => gone.has(hash))
+  await putBackStashes(git, snapshot.stash_log, {
+    back: stashes.dropped.filter((hash) => !gone.has(hash)),
+    away: stashes.made.map(({ hash }) => hash),
+  })
 
   const isRewritten = await anyRewritten(git, changes)
   const stale = locks.map(
     (name) => `a git command of the agent was killed and left ${name}; it was moved away`,
   )
-  const dropped = stashLost(snapshot, log) && stashHashes.some((hash) => !gone.has(hash))
+  const dropped = stashes.dropped.some((hash) => !gone.has(hash))
   const lost = [
     ...(leaked.length > 0
       ? [
@@ -103,12 +124,13 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
       : []),
     ...(dropped ? ['the agent dropped stash entries; they are back'] : []),
     ...[...all.moved, ...all.deleted].filter(({ from }) => gone.has(from)).map(lostRef),
-    ...stashHashes
+    ...stashes.dropped
       .filter((hash) => gone.has(hash))
       .map((hash) => lostRef({ name: 'a stash entry', from: hash })),
   ]
   const warnings = [
-    ...told(room, changes, stashes, halfDone, aside),
+    ...told(room, { ...changes, created: away }, stashes, halfDone, aside),
+    ...trees.map((tree) => treeTold(tree, standing.includes(tree))),
     ...mended,
     ...lost,
     ...stale,
@@ -118,7 +140,16 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
         `${named(path)} is hidden by the agent's own ignore rules and too large, or closed to ralph, so it is not kept with the attempt`,
     ),
   ]
-  return { ref, commit, commits, changed: seen !== snapshot.tree, historyRewritten: isRewritten, warnings }
+  const notes = othersTold(others, `${moved}/before`)
+  return {
+    ref,
+    commit,
+    commits,
+    changed: seen !== snapshot.tree,
+    historyRewritten: isRewritten,
+    warnings,
+    notes,
+  }
 }
 
 /** The index of the attempt stays: a checkpoint of the same tree starts from it. */
@@ -160,31 +191,6 @@ function attemptIndex(room: Room): string {
   return join(room.folder, 'attempt-index')
 }
 
-function agentsOwn(git: Git, changes: RefChanges): RefChanges {
-  const others = foreignMoves(git)
-  if (others.isOnlyTree) return changes
-  return {
-    moved: changes.moved.filter(({ name, to }) => !others.owns(name, to)),
-    deleted: changes.deleted,
-    created: changes.created.filter(({ name, to }) => !others.owns(name, to)),
-  }
-}
-
-/** Other work trees share the stash: entries that name another branch are their users' own. */
-function newStashes(git: Git, snapshot: Snapshot, log: string): StashEntry[] {
-  const known = new Set(stashEntries(snapshot.stash_log).map(({ hash }) => hash))
-  const fresh = stashEntries(log).filter(({ hash }) => !known.has(hash))
-  const branch = snapshot.head.ref.replace('refs/heads/', '')
-  const isForeign =
-    !foreignMoves(git).isOnlyTree && fresh.some(({ message }) => !message.includes(`n ${branch}:`))
-  return isForeign ? [] : fresh
-}
-
-function stashLost(snapshot: Snapshot, log: string): boolean {
-  const left = new Set(stashEntries(log).map(({ hash }) => hash))
-  return stashEntries(snapshot.stash_log).some(({ hash }) => !left.has(hash))
-}
-
 /** Ignored at the checkpoint, and in a commit now. */
 async function leakedPaths(room: Room, snapshot: Snapshot, head: string): Promise<string[]> {
   if (!snapshot.head.ref.startsWith('refs/heads/ralph/')) return []
@@ -215,18 +221,18 @@ async function anyRewritten(git: Git, changes: RefChanges): Promise<boolean> {
 function told(
   room: Room,
   changes: RefChanges,
-  stashes: readonly StashEntry[],
+  stashes: StashPlan,
   halfDone: readonly string[],
   aside: (name: string) => string,
 ): string[] {
   const foreign = changes.moved.filter(({ name }) => name !== `refs/heads/ralph/${room.change}`)
   return [
     ...foreign.map(
-      ({ name }) => `the agent moved ${short(name)}; it is back, the agent's version is ${aside(name)}`,
+      ({ name }) => `the agent moved ${shortRef(name)}; it is back, the agent's version is ${aside(name)}`,
     ),
-    ...changes.deleted.map(({ name }) => `the agent deleted ${short(name)}; it is back`),
-    ...changes.created.map(({ name }) => `the agent made ${short(name)}`),
-    ...stashes.map(
+    ...changes.deleted.map(({ name }) => `the agent deleted ${shortRef(name)}; it is back`),
+    ...madeTold('the agent', changes.created, aside),
+    ...stashes.made.map(
       ({ hash, message }) => `the agent stashed work (${message}); it is kept: git stash apply ${hash}`,
     ),
     ...halfDone.map((name) => `the agent left a ${name} half done; it was ended`),
@@ -234,18 +240,9 @@ function told(
 }
 
 function lostRef({ name, from }: { name: string; from: string }): string {
-  return `the agent destroyed ${short(name)}: the object ${from} is no longer in the repository, so it could not be put back`
+  return `the agent destroyed ${shortRef(name)}: the object ${from} is no longer in the repository, so it could not be put back`
 }
 
 function nestedWarning(folder: string): string {
   return `${named(folder)} is a repository of its own; its files were saved as plain files`
-}
-
-function short(name: string): string {
-  return name.replace(/^refs\/(heads\/)?/, '')
-}
-
-/** A branch `a` and a branch `a/b` cannot be there together. */
-function clash(one: string, other: string): boolean {
-  return one.startsWith(`${other}/`) || other.startsWith(`${one}/`)
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import * as z from 'zod'
 import type { GitCommand, HeadSwitch, Ledger, RefWrite } from '../../core/ownership.ts'
+import { textOf } from './bytes.ts'
 import { shown, type Git } from './git.ts'
 import { readIfThere } from './repository.ts'
 import type { Room } from './room.ts'
@@ -26,7 +27,9 @@ async function readOne(room: Room, by: Watched, n: number): Promise<Ledger> {
     readIfThere(join(folder, 'ledger')),
     readTrace(join(folder, 'trace'), by, room),
   ])
-  const told = (bytes?.toString('latin1') ?? '').split('\n').slice(0, -1)
+  const told = textOf(bytes?.toString('latin1') ?? '')
+    .split('\n')
+    .slice(0, -1)
   return { ...readTold(told, by), commands }
 }
 
@@ -81,7 +84,7 @@ async function readTrace(file: string, by: Watched, { git }: Room): Promise<GitC
     if (event === 'start') started.set(sid, argv ?? [])
     const ran = started.get(sid)
     if (event !== 'def_repo' || ran === undefined || worktree === undefined || !trees.has(worktree)) continue
-    commands.push({ by, argv: commandOf(ran), worktree: shown(worktree) })
+    commands.push({ by, argv: commandOf(ran).map(textOf), worktree: shown(worktree) })
     // A submodule that it looks into is a second one.
     started.delete(sid)
   }

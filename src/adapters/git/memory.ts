@@ -33,8 +33,8 @@ export interface Memory {
   readonly pending?: Pending
   /** An agent ran after the last checkpoint, and what it left has not been settled. */
   readonly openAttempt?: number
-  /** Refs that the agent of the last kept attempt made: a revert takes them away, a checkpoint leaves them. */
-  readonly created: readonly string[]
+  /** Commits that others than the agent made on the loop's branch during that attempt: a revert names them. */
+  readonly beside: readonly { readonly n: number; readonly hash: string }[]
   /** Where that agent left HEAD, if that descends from the checkpoint. */
   readonly keptHead?: string
   /** The last attempt that was kept. */
@@ -51,7 +51,7 @@ export interface Memory {
   readonly usedUp: readonly string[]
 }
 
-export const blank: Memory = { usedUp: [], created: [] }
+export const blank: Memory = { usedUp: [], beside: [] }
 
 export function remember(memory: Memory, event: EventBody): Memory {
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- of all facts, these few concern git
@@ -92,7 +92,7 @@ function settled(memory: Memory, pending: Pending): Memory {
     saved: _saved,
     cleaned: _cleaned,
     ...clean
-  } = { ...rest, created: [] }
+  } = { ...rest, beside: [] }
   const checkpoint = stepOf(pending, 'checkpoint')
   switch (pending.op) {
     case 'start':
@@ -120,12 +120,15 @@ function settled(memory: Memory, pending: Pending): Memory {
     }
     case 'keep': {
       const head = stepOf(pending, 'head')
-      const created = pending.steps.filter((step) => step.startsWith('created ')).map((step) => step.slice(8))
+      const beside = pending.steps.flatMap((step) => {
+        const [key, n, hash = ''] = step.split(' ')
+        return key === 'beside' ? [{ n: Number(n), hash }] : []
+      })
       return {
         ...rest,
         attempt: Number(pending.data['n']),
         isKept: true,
-        created: [...new Set([...rest.created, ...created])],
+        beside: [...rest.beside, ...beside],
         ...(head && { keptHead: head }),
       }
     }

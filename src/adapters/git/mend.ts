@@ -1,5 +1,6 @@
 // Makes a repository usable again that an agent has broken, and git obey the user alone: permissions, HEAD, settings, hooks, info/.
 import { join } from 'node:path'
+import { bytesOf } from './bytes.ts'
 import { insistOnConversions } from './conversions.ts'
 import { writeDurably } from './files.ts'
 import { putBackGuarded } from './guarded.ts'
@@ -17,8 +18,8 @@ export async function mendRepository(room: Room, snapshot: Snapshot, n: number):
 
 async function mendHead({ git }: Room, { head }: Snapshot): Promise<string[]> {
   const file = join(git.gitDir, 'HEAD')
-  const text = (await readIfThere(file))?.toString('utf8') ?? ''
+  const text = (await readIfThere(file))?.toString('latin1') ?? ''
   if (/^(ref: refs\/\S+|[0-9a-f]{40,64})\s*$/.test(text)) return []
-  await writeDurably(file, head.ref === '' ? `${head.commit}\n` : `ref: ${head.ref}\n`)
+  await writeDurably(file, bytesOf(head.ref === '' ? `${head.commit}\n` : `ref: ${head.ref}\n`))
   return ['the agent broke HEAD; it is back']
 }

@@ -1,8 +1,9 @@
 // Refs as one picture: read at once, compared, and put back without losing what an agent pointed them at.
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import { shown, type Git } from './git.ts'
+import { bytesOf, isPlainText, textOf } from './bytes.ts'
+import type { Git } from './git.ts'
 import { readIfThere } from './repository.ts'
 
 export interface Head {
@@ -38,7 +39,7 @@ export async function readRefs(git: Git): Promise<Refs> {
   ]
   const [{ out }, head] = await Promise.all([git.run(['for-each-ref', format, ...kinds]), readHead(git)])
   const all: Record<string, string> = {}
-  for (const line of shown(out).split('\n')) {
+  for (const line of textOf(out).split('\n')) {
     const [hash = '', name = '', symref = ''] = line.split(' ')
     if (name !== '' && symref === '') all[name] = hash
   }
@@ -62,43 +63,38 @@ export function compareRefs(before: Refs['all'], now: Refs['all']): RefChanges {
 export async function moveRefs(git: Git, reason: string, commands: readonly string[]): Promise<void> {
   if (commands.length === 0) return
   const input = `start\n${commands.join('\n')}\nprepare\ncommit\n`
-  await git.run(['update-ref', '-m', `ralph: ${reason}`, '--create-reflog', '--stdin'], { input })
+  await git.run(['update-ref', '-m', `ralph: ${reason}`, '--create-reflog', '--stdin'], {
+    input: bytesOf(input),
+  })
 }
 
 /** Points HEAD at a branch (also one without a commit) or at a commit; files and index are not touched. */
 export async function setHead(git: Git, head: Head, reason: string): Promise<void> {
   const message = ['-m', `ralph: ${reason}`]
-  if (head.ref !== '') await git.run(['symbolic-ref', ...message, 'HEAD', head.ref])
+  if (!isPlainText(head.ref)) await writeHead(git, head.ref)
+  else if (head.ref !== '') await git.run(['symbolic-ref', ...message, 'HEAD', head.ref])
   else await git.run(['update-ref', ...message, '--no-deref', 'HEAD', head.commit])
 }
 
-/** Branches that the people in the other work trees of this repository have checked out, or moved to, themselves. */
-export function foreignMoves(git: Git): {
-  readonly isOnlyTree: boolean
-  owns(name: string, hash: string): boolean
-} {
-  const folder = join(git.gitCommonDir, 'worktrees')
-  const linked = existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : []
-  const others = [git.gitCommonDir, ...linked].filter((gitDir) => gitDir !== git.gitDir)
-  if (git.gitDir === git.gitCommonDir && others.length === 0) return { isOnlyTree: true, owns: () => false }
-  const texts = (file: string): string[] =>
-    others
-      .map((gitDir) => join(gitDir, file))
-      .filter((path) => existsSync(path))
-      .map((path) => readFileSync(path, 'utf8'))
-  const heads = texts('HEAD')
-  const logs = texts('logs/HEAD')
-  return {
-    isOnlyTree: false,
-    owns: (name, hash) =>
-      heads.some((head) => head.trim() === `ref: ${name}`) ||
-      (hash !== '' && logs.some((log) => log.includes(` ${hash} `))),
+/** What `git symbolic-ref` does, for a name that cannot be its argument. */
+async function writeHead(git: Git, ref: string): Promise<void> {
+  const lock = join(git.gitDir, 'HEAD.lock')
+  const file = await open(lock, 'wx')
+  try {
+    await file.writeFile(bytesOf(`ref: ${ref}\n`))
+    await file.sync()
+  } catch (error) {
+    await rm(lock)
+    throw error
+  } finally {
+    await file.close()
   }
+  await rename(lock, join(git.gitDir, 'HEAD'))
 }
 
 async function readHead(git: Git): Promise<Head> {
-  const text = (await readIfThere(join(git.gitDir, 'HEAD')))?.toString('utf8').trim() ?? ''
-  if (text.startsWith('ref: ')) return { ref: text.slice(5), commit: '' }
+  const text = (await readIfThere(join(git.gitDir, 'HEAD')))?.toString('latin1').trim() ?? ''
+  if (text.startsWith('ref: ')) return { ref: textOf(text.slice(5)), commit: '' }
   if (/^[0-9a-f]{40,64}$/.test(text)) return { ref: '', commit: text }
   throw new RalphError('repository_state', `HEAD of ${dirname(git.gitDir)} is unreadable`, {
     hint: 'Point it at a branch again: `git symbolic-ref HEAD refs/heads/<branch>`.',

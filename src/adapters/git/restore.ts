@@ -3,25 +3,20 @@ import { join } from 'node:path'
 import { installIndex } from './index-file.ts'
 import { mendRepository } from './mend.ts'
 import { endOperations } from './operations.ts'
-import { foreignMoves, moveRefs, readRefs, setHead } from './refs.ts'
+import { moveRefs, readRefs, setHead } from './refs.ts'
 import { revertTree } from './revert.ts'
 import { timeName, type Room } from './room.ts'
+import { settleGates } from './settle.ts'
 import type { Snapshot } from './snapshot.ts'
 
 export async function restoreSnapshot(room: Room, snapshot: Snapshot): Promise<void> {
   const { git } = room
-  const { created, attempt = 0 } = await room.memory()
+  const { attempt = 0 } = await room.memory()
   await mendRepository(room, snapshot, attempt)
+  await settleGates(room, snapshot)
   const refs = await readRefs(git)
-  const others = foreignMoves(git)
   const aside = (name: string): string =>
     `${room.refs}/moved/${timeName(room)}/${name.replace(/^refs\//, '')}`
-  const away = created.flatMap((name) => {
-    const to = refs.all[name]
-    return to === undefined || others.owns(name, to)
-      ? []
-      : [`update ${aside(name)} ${to}`, `delete ${name} ${to}`]
-  })
   const { ref, commit } = snapshot.head
   const tip = refs.all[ref]
   const back =
@@ -33,7 +28,7 @@ export async function restoreSnapshot(room: Room, snapshot: Snapshot): Promise<v
         ]
   if (refs.head.ref !== ref || (ref === '' && refs.head.commit !== commit))
     await setHead(git, snapshot.head, 'restore')
-  await moveRefs(git, 'restore', [...away, ...back])
+  await moveRefs(git, 'restore', back)
   await endOperations(git.gitDir)
   await revertTree(room, snapshot)
   await installIndex(git, indexFile(room, snapshot))

@@ -1,9 +1,10 @@
-// The stash list: entries by hash and exact name, and the whole list put back when an agent has changed it.
-import { rm } from 'node:fs/promises'
+// The stash list: entries by hash and exact name, changed line by line under git's own lock, so that nobody else's entry goes.
+import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { dropperOfStashes, ownerOfStash, type Ledger } from '../../core/ownership.ts'
 import { writeDurably } from './files.ts'
 import { shown, type Git } from './git.ts'
-import { moveRefs } from './refs.ts'
+import { takeLock } from './index-file.ts'
 import { readIfThere } from './repository.ts'
 
 export interface StashEntry {
@@ -18,45 +19,108 @@ export async function readStashLog(git: Git): Promise<string> {
 
 /** Newest first, as `git stash list` counts. */
 export function stashEntries(log: string): StashEntry[] {
-  const lines = log.split('\n').filter((line) => line !== '')
-  return lines
-    .map((line) => ({ hash: line.split(' ')[1] ?? '', message: shown(line.split('\t').slice(1).join('\t')) }))
-    .reverse()
+  return linesOf(log).map(entryOf).reverse()
 }
 
-/** git has no command for this: the ref first, then its log as it was, byte for byte, but for what is lost. */
+export interface StashPlan {
+  /** New entries of the agent's or a gate's. */
+  readonly made: readonly StashEntry[]
+  /** Hashes of entries that the agent or a gate dropped. */
+  readonly dropped: readonly string[]
+  /** Hashes of those that somebody else dropped. */
+  readonly gone: readonly string[]
+}
+
+export function planStashes(before: string, now: string, ledger: Ledger): StashPlan {
+  const known = new Set(stashEntries(before).map(({ hash }) => hash))
+  const left = new Set(stashEntries(now).map(({ hash }) => hash))
+  const missing = [...known].filter((hash) => !left.has(hash))
+  const isOwn = missing.length > 0 && dropperOfStashes(ledger) !== 'user'
+  return {
+    made: stashEntries(now).filter(({ hash }) => !known.has(hash) && ownerOfStash(hash, ledger) !== 'user'),
+    dropped: isOwn ? missing : [],
+    gone: isOwn ? [] : missing,
+  }
+}
+
+/** Without `away`, and with `back` again in the places that they had in the list `before`. */
 export async function putBackStashes(
   git: Git,
-  whole: string,
-  now: string | undefined,
-  isLost: (hash: string) => boolean,
+  before: string,
+  { back, away }: { readonly back: readonly string[]; readonly away: readonly string[] },
 ): Promise<void> {
-  const lines = whole.split('\n').filter((line) => !isLost(line.split(' ')[1] ?? ''))
-  const log = lines.join('\n')
-  const tip = stashEntries(log)[0]?.hash
-  if (tip === undefined) {
-    if (now !== undefined) await moveRefs(git, 'put back', ['delete refs/stash'])
-    await rm(stashLog(git), { force: true })
-    return
-  }
-  if (now !== tip) await moveRefs(git, 'put back', [`update refs/stash ${tip}`])
-  await writeDurably(stashLog(git), Buffer.from(log, 'latin1'))
+  if (back.length + away.length === 0) return
+  const old = linesOf(before)
+  await rewriteStashes(git, (lines) => {
+    const isThere = new Set(lines.map(hashOf))
+    const known = new Set(old.map(hashOf))
+    return [
+      ...old.filter((line) => isThere.has(hashOf(line)) || back.includes(hashOf(line))),
+      ...lines.filter((line) => !known.has(hashOf(line)) && !away.includes(hashOf(line))),
+    ]
+  })
 }
 
 export async function storeStash(git: Git, commit: string, name: string): Promise<void> {
   await git.run(['stash', 'store', '--quiet', '-m', name, commit])
 }
 
-/** Only entries with exactly these names; each is looked up again by hash, because indexes shift. */
-export async function dropStashes(git: Git, isOurs: (name: string) => boolean): Promise<number> {
-  let dropped = 0
-  for (;;) {
-    const entries = stashEntries(await readStashLog(git))
-    const at = entries.findIndex((entry) => isOurs(entry.message))
-    if (at < 0) return dropped
-    await git.run(['stash', 'drop', '--quiet', `stash@{${at}}`])
-    dropped += 1
+/** Only entries with exactly these names. */
+export async function dropStashes(git: Git, isOurs: (name: string) => boolean): Promise<void> {
+  if (!stashEntries(await readStashLog(git)).some(({ message }) => isOurs(message))) return
+  await rewriteStashes(git, (lines) => lines.filter((line) => !isOurs(entryOf(line).message)))
+}
+
+/**
+ * git has no command that changes several entries at once, and one by its number may hit another that came meanwhile.
+ * The lock is the one that `git stash` itself takes: what it adds is there before, or comes after.
+ */
+async function rewriteStashes(git: Git, edit: (lines: string[]) => string[]): Promise<void> {
+  const ref = join(git.gitCommonDir, 'refs', 'stash')
+  const lock = `${ref}.lock`
+  await takeLock(git, lock)
+  try {
+    const lines = linesOf(await readStashLog(git))
+    const wanted = edit(lines)
+    const tip = wanted.at(-1)
+    if (wanted.join('\n') === lines.join('\n')) return
+    if (tip !== undefined) {
+      await writeDurably(stashLog(git), Buffer.from(`${chained(wanted).join('\n')}\n`, 'latin1'))
+      await writeFile(lock, `${hashOf(tip)}\n`, { flush: true })
+      await rename(lock, ref)
+      return
+    }
+    // None is left: git takes the lock itself, and refuses if the list has grown meanwhile.
+    await rm(lock)
+    const gone = ['update-ref', '-d', 'refs/stash', hashOf(lines.at(-1) ?? '')]
+    const { code } = await git.run(gone, { accept: [1, 128] })
+    if (code === 0) return
+    if ((await readStashLog(git)) === lines.map((line) => `${line}\n`).join('')) await git.run(gone)
+    await rewriteStashes(git, edit)
+  } finally {
+    await rm(lock, { force: true })
   }
+}
+
+/** Each line begins with the entry before it, as git writes them. */
+function chained(lines: readonly string[]): string[] {
+  return lines.map((line, at) => {
+    const zero = '0'.repeat(hashOf(line).length)
+    const before = lines[at - 1]
+    return `${before === undefined ? zero : hashOf(before)}${line.slice(line.indexOf(' '))}`
+  })
+}
+
+function linesOf(log: string): string[] {
+  return log.split('\n').filter((line) => line !== '')
+}
+
+function entryOf(line: string): StashEntry {
+  return { hash: hashOf(line), message: shown(line.split('\t').slice(1).join('\t')) }
+}
+
+function hashOf(line: string): string {
+  return line.split(' ')[1] ?? ''
 }
 
 function stashLog(git: Git): string {

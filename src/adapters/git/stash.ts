@@ -10,7 +10,7 @@ import { attemptMoves } from './attempts.ts'
 import type { StartMode } from './branch-start.ts'
 import { insistOnConversions } from './conversions.ts'
 import { shown } from './git.ts'
-import { installIndex } from './index-file.ts'
+import { installIndex, realIndex, takeFrom } from './index-file.ts'
 import { attemptTree, keepAttempt } from './keep.ts'
 import { stepOf, type Pending } from './memory.ts'
 import { mendRepository } from './mend.ts'
@@ -21,6 +21,7 @@ import { tellingReach } from './reach.ts'
 import { restoreSnapshot } from './restore.ts'
 import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room, savedBefore } from './room.ts'
 import { scanTree } from './scan.ts'
+import { settled, settleGates } from './settle.ts'
 import { loadSnapshot, mustSnapshot, type Snapshot } from './snapshot.ts'
 import { dropStashes, readStashLog, stashEntries } from './stash-list.ts'
 import { fullState, recordState, storeEntry, type FullState } from './stash-state.ts'
@@ -152,6 +153,7 @@ async function save(
   const saved = await room.operate('save', { story: storyId, message }, async () => {
     // The gates have run since, with what the attempt wrote.
     await mendRepository(room, snapshot, attempt)
+    await settleGates(room, snapshot)
     const { tree } = await attemptTree(room, snapshot)
     const commit = await commitTree(room.git, tree, [snapshot.head.commit, snapshot.commit], message)
     await room.step('save', 'checkpoint', commit)
@@ -159,6 +161,7 @@ async function save(
     return { commit, changed: tree !== snapshot.tree }
   })
   await tellAside(room, 'saved')
+  await settled(room, [], saved.commit)
   return saved
 }
 
@@ -166,14 +169,25 @@ async function save(
 async function completeSave(room: Room, storyId: string, commit: string, snapshot: Snapshot): Promise<void> {
   await moveRefs(room.git, 'checkpoint', [`update ${room.refs}/checkpoint ${commit}`])
   await installIndex(room.git, join(room.folder, snapshot.own_index))
+  const { head } = await readRefs(room.git)
+  // The user has committed meanwhile: what git put into the index then, it has again.
+  if (head.commit !== snapshot.head.commit)
+    await takeFrom(
+      room.git,
+      realIndex(room.git),
+      head.commit,
+      await changedPaths(room.git, snapshot.head.commit, head.commit),
+    )
   await dropStashes(room.git, (message) => message === entryName(room, storyId))
   await recordState(room, await fullState(room, snapshot), commit, snapshot)
 }
 
 async function restore(room: Room): Promise<{ commit: string }> {
   const snapshot = await mustSnapshot(room)
+  const { beside } = await room.memory()
   await room.operate('restore', { commit: snapshot.commit }, () => restoreSnapshot(room, snapshot))
   await tellAside(room, 'reverted')
+  await settled(room, beside, snapshot.commit)
   return { commit: snapshot.commit }
 }
 
@@ -242,6 +256,7 @@ async function redo(room: Room, pending: Pending): Promise<string> {
     case 'restore':
       await restoreSnapshot(room, await mustSnapshot(room))
       await tellAside(room, 'reverted')
+      await settled(room, (await room.memory()).beside, (await mustSnapshot(room)).commit)
       return 'the revert to the last checkpoint was completed'
     case 'finish':
       await performFinish(room, z.string().parse(pending.data['tip']), z.string().parse(pending.data['time']))

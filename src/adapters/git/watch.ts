@@ -1,6 +1,6 @@
 // Lets the git of an agent or a gate tell what it does, and nobody else's: hooks and a trace that only its environment names.
-import { mkdir, rm, writeFile } from 'node:fs/promises'
-import { readdirSync, realpathSync } from 'node:fs'
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { existsSync, readdirSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { quoted } from '../process/shell-word.ts'
 import type { Room } from './room.ts'
@@ -59,8 +59,15 @@ export async function watch(room: Room, by: Watched, n: number): Promise<Record<
 }
 
 /** The attempt is settled: the trace may hold what an agent typed, secrets too. */
-async function forgetWatches(room: Room): Promise<void> {
+export async function forgetWatches(room: Room): Promise<void> {
   await rm(watchesOf(room), { recursive: true, force: true })
+}
+
+/** The iteration whose gates were watched, if any were. */
+export async function watchedGates(room: Room): Promise<number | undefined> {
+  const names = existsSync(watchesOf(room)) ? await readdir(watchesOf(room)) : []
+  const n = names.map((name) => /^gate-(\d+)$/.exec(name)?.[1]).find((found) => found !== undefined)
+  return n === undefined ? undefined : Number(n)
 }
 
 export function watchFolder(room: Room, by: Watched, n: number): string {

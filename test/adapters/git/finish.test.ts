@@ -303,7 +303,7 @@ describe('a work tree of its own', () => {
     writeFileSync(join(repository.worktree, 'a.txt'), 'loop\n')
     writeFileSync(join(repository.worktree, 'openspec/changes/demo/tasks.md'), '- [x] one\n')
     w.write('src/b.txt', 'user\n')
-    w.git('commit', '-qam', 'the user goes on')
+    w.user('commit', '-qam', 'the user goes on')
     const main = w.git('rev-parse', 'main')
     await checkpoints.keep(1)
     await checkpoints.save('1', 'checkpoint: 1')

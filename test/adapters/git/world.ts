@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { expect } from 'vitest'
 import { branchCheckpoints } from '../../../src/adapters/git/branch.ts'
 import { gitIn, type Git } from '../../../src/adapters/git/git.ts'
 import { stashCheckpoints } from '../../../src/adapters/git/stash.ts'
@@ -30,8 +31,12 @@ export interface World {
   readonly env: NodeJS.ProcessEnv
   readonly journal: LoopEvent[]
   readonly gitPort: Git
-  /** Plain git, as the user or the agent would run it. */
+  /** Plain git: as the agent while an attempt is open (after `ensure`, until `keep`), else as the user. */
   git(...args: string[]): string
+  /** As the user beside it, whatever is open. */
+  user(...args: string[]): string
+  /** What the git of an open attempt has in its environment, see `Checkpoints.watch`. */
+  watched(): Readonly<Record<string, string>>
   write(path: string, content: string | Buffer, mode?: number): void
   read(path: string): string
   note(body: EventBody): Promise<void>
@@ -61,14 +66,39 @@ export function makeWorld(
   const gitDir = join(dir, '.git')
   const gitPort = gitIn({ worktree: dir, gitDir, gitCommonDir: gitDir }, { timeoutMs: 30_000, env })
   let ticks = 0
+  let attempt = 1
+  let watched: Readonly<Record<string, string>> = {}
+  const git = (args: string[], more: Readonly<Record<string, string>>): string =>
+    execFileSync('git', args, {
+      cwd: dir,
+      env: { ...env, ...more },
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+  /** The engine's part: an agent is watched once its checkpoint is sure. */
+  const watching = (checkpoints: Checkpoints): Checkpoints => ({
+    ...checkpoints,
+    ensure: async (storyId) => {
+      const sure = await checkpoints.ensure(storyId)
+      watched = await checkpoints.watch('agent', attempt)
+      return sure
+    },
+    keep: async (n) => {
+      expect(n).toBeLessThanOrEqual(attempt)
+      watched = {}
+      attempt = n + 1
+      return await checkpoints.keep(n)
+    },
+  })
   const world: World = {
     root,
     dir,
     env,
     journal,
     gitPort,
-    git: (...args) =>
-      execFileSync('git', args, { cwd: dir, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }),
+    git: (...args) => git(args, watched),
+    user: (...args) => git(args, {}),
+    watched: () => watched,
     write: (path, content, mode) => {
       mkdirSync(dirname(join(dir, path)), { recursive: true })
       writeFileSync(join(dir, path), content, mode === undefined ? {} : { mode })
@@ -85,15 +115,18 @@ export function makeWorld(
       return Promise.resolve()
     },
     checkpoints: (strategy = 'branch', more = {}) =>
-      (strategy === 'branch' ? branchCheckpoints : stashCheckpoints)({
-        git: gitPort,
-        change: 'demo',
-        writeAhead: (body) => world.note(body),
-        history: () => Promise.resolve(journal),
-        protectedPaths: ['.claude/loop-state.json*'],
-        clock: { now: () => Date.UTC(2026, 0, 1) + (ticks += 1) * 1000 },
-        ...more,
-      }),
+      watching(
+        (strategy === 'branch' ? branchCheckpoints : stashCheckpoints)({
+          git: gitPort,
+          change: 'demo',
+          writeAhead: (body) => world.note(body),
+          history: () => Promise.resolve(journal),
+          protectedPaths: ['.claude/loop-state.json*'],
+          clock: { now: () => Date.UTC(2026, 0, 1) + (ticks += 1) * 1000 },
+          env,
+          ...more,
+        }),
+      ),
     end: () => {
       // What a test has locked keeps only a plain user out.
       if (process.getuid?.() !== 0) execFileSync('chmod', ['-R', 'u+rwX', root])

@@ -1,0 +1,75 @@
+// The end of an attempt, beyond its files: what gates did to refs goes back, others' commits are named, the ledger goes.
+import { readLedger } from './ledger.ts'
+import { missingObjects } from './pins.ts'
+import { moveRefs, readRefs, setHead } from './refs.ts'
+import type { Room } from './room.ts'
+import type { Snapshot } from './snapshot.ts'
+import { planStashes, putBackStashes, readStashLog } from './stash-list.ts'
+import { forgetWatches, watchedGates } from './watch.ts'
+import { besideTold, madeTold, planRefs, shortRef } from './whose-refs.ts'
+
+/** Before a save or a revert; what the agent did was settled when the attempt was kept. */
+export async function settleGates(room: Room, snapshot: Snapshot): Promise<void> {
+  const { git } = room
+  const n = await watchedGates(room)
+  if (n === undefined) return
+  const [now, log, all] = await Promise.all([readRefs(git), readStashLog(git), readLedger(room, n)])
+  const isGate = ({ by }: { readonly by: string }): boolean => by === 'gate'
+  const ledger = {
+    ...all,
+    writes: all.writes.filter(isGate),
+    commands: all.commands.filter(isGate),
+    switches: all.switches.filter(isGate),
+  }
+  if (ledger.writes.length + ledger.commands.length === 0) return
+  const { own } = planRefs(room, snapshot, now.all, ledger)
+  const stashes = planStashes(snapshot.stash_log, log, ledger)
+  const gone = await missingObjects(git, [
+    ...[...own.moved, ...own.deleted].map(({ from }) => from),
+    ...stashes.dropped,
+  ])
+  // The loop's own branch goes where the checkpoint goes.
+  const isOurs = ({ name, from }: { name: string; from: string }): boolean =>
+    name !== `refs/heads/ralph/${room.change}` && !gone.has(from)
+  const moved = own.moved.filter(isOurs)
+  const deleted = own.deleted.filter(isOurs)
+  const aside = (name: string): string => `${room.refs}/moved/${n}-gates/${name.replace(/^refs\//, '')}`
+  await moveRefs(git, `gates of attempt ${n}`, [
+    ...[...moved, ...own.created].map(({ name, to }) => `update ${aside(name)} ${to}`),
+    ...stashes.made.map(({ hash }) => `update ${aside(`stash/${hash.slice(0, 12)}`)} ${hash}`),
+  ])
+  if (own.created.some(({ name }) => name === now.head.ref))
+    await setHead(git, snapshot.head, 'after the gates')
+  await moveRefs(
+    git,
+    'put away',
+    own.created.map(({ name, to }) => `delete ${name} ${to}`),
+  )
+  await moveRefs(git, 'put back', [
+    ...moved.map(({ name, from, to }) => `update ${name} ${from} ${to}`),
+    ...deleted.map(({ name, from }) => `create ${name} ${from}`),
+  ])
+  const back = stashes.dropped.filter((hash) => !gone.has(hash))
+  await putBackStashes(git, snapshot.stash_log, { back, away: stashes.made.map(({ hash }) => hash) })
+  const lines = [
+    ...moved.map(({ name }) => `a gate moved ${shortRef(name)}; it is back, its version is ${aside(name)}`),
+    ...deleted.map(({ name }) => `a gate deleted ${shortRef(name)}; it is back`),
+    ...madeTold('a gate', own.created, aside),
+    ...stashes.made.map(
+      ({ hash, message }) => `a gate stashed work (${message}); it is kept: git stash apply ${hash}`,
+    ),
+    ...(back.length > 0 ? ['a gate dropped stash entries; they are back'] : []),
+  ]
+  for (const message of lines) await room.note({ type: 'warning', code: 'gate_git', message })
+}
+
+/** After it: commits of others that are no part of the checkpoint are named, and nothing is watched any longer. */
+export async function settled(
+  room: Room,
+  beside: readonly { readonly hash: string; readonly n: number }[],
+  checkpoint: string,
+): Promise<void> {
+  for (const message of await besideTold(room, beside, checkpoint))
+    await room.note({ type: 'warning', code: 'beside', message })
+  await forgetWatches(room)
+}

@@ -1,0 +1,127 @@
+// Refs after an attempt, sorted by whose change it is: the agent's and the gates' go back, everybody else's stay as they are.
+import { leftBeside, ownerOfRef, type Ledger } from '../../core/ownership.ts'
+import { shellWord } from '../process/shell-word.ts'
+import { named, type Git } from './git.ts'
+import { compareRefs, type RefChanges, type Refs } from './refs.ts'
+import type { Room } from './room.ts'
+import type { Snapshot } from './snapshot.ts'
+import { isAncestor } from './tree.ts'
+
+export interface RefPlan {
+  /** The agent's, a gate's, and the loop's own branch whoever moved it; `from` is where each goes back to. */
+  readonly own: RefChanges
+  /** Of people and programs beside the loop; without those of other loops, which are nobody's business here. */
+  readonly others: RefChanges
+  /** Commits that others left on the branch the loop stands on. */
+  readonly beside: readonly string[]
+}
+
+export function planRefs(room: Room, snapshot: Snapshot, now: Refs['all'], ledger: Ledger): RefPlan {
+  const changes = compareRefs(snapshot.refs, now)
+  const branch = `refs/heads/ralph/${room.change}`
+  const claimed = (name: string): { isOwn: boolean; isOthers: boolean; found: string } => {
+    const before = snapshot.refs[name] ?? ''
+    const { owner, found } = ownerOfRef(room.change, { name, before, now: now[name] ?? '' }, ledger)
+    const isOwn = name === branch || owner === 'agent' || owner === 'gate'
+    // Of the branch that the loop stands on a revert has to say more.
+    const isOthers = !isOwn && owner !== 'other_loop' && name !== snapshot.head.ref
+    return { isOwn, isOthers, found: name === branch ? before : found }
+  }
+  const { ref } = snapshot.head
+  return {
+    own: {
+      moved: changes.moved
+        .filter(({ name }) => claimed(name).isOwn)
+        .map((each) => ({ ...each, from: claimed(each.name).found })),
+      deleted: changes.deleted
+        .filter(({ name }) => claimed(name).isOwn)
+        .map(({ name }) => ({ name, from: claimed(name).found })),
+      created: changes.created.filter(({ name }) => claimed(name).isOwn),
+    },
+    others: {
+      moved: changes.moved.filter(({ name }) => claimed(name).isOthers),
+      deleted: changes.deleted.filter(({ name }) => claimed(name).isOthers),
+      created: changes.created.filter(({ name }) => claimed(name).isOthers),
+    },
+    beside:
+      ref === ''
+        ? []
+        : leftBeside({ name: ref, before: snapshot.refs[ref] ?? '', now: now[ref] ?? '' }, ledger),
+  }
+}
+
+/** What nothing else holds once others have moved or deleted their refs. */
+export async function earlierValues(
+  git: Git,
+  { moved, deleted }: RefChanges,
+): Promise<{ name: string; from: string }[]> {
+  const left = await Promise.all(
+    moved.map(async (each) => ((await isAncestor(git, each.from, each.to)) ? [] : [each])),
+  )
+  return [...left.flat(), ...deleted]
+}
+
+/** One line for all of them, without blame. */
+export function othersTold({ moved, deleted, created }: RefChanges, before: string): string[] {
+  const words = [
+    ...moved.map(({ name }) => `${shortRef(name)} moved`),
+    ...deleted.map(({ name }) => `${shortRef(name)} was deleted`),
+    ...created.map(({ name }) => `${shortRef(name)} is new`),
+  ]
+  if (words.length === 0) return []
+  const where = moved.length + deleted.length === 0 ? '' : `; what they were is under ${before}`
+  return [`changed beside the loop, not by the agent: ${few(words)}; it stays${where}`]
+}
+
+/** With the command that brings each back. */
+export function madeTold(
+  who: string,
+  created: RefChanges['created'],
+  aside: (name: string) => string,
+): string[] {
+  if (created.length > most) {
+    const names = few(created.map(({ name }) => shortRef(name)))
+    return [`${who} made ${names}; they are put away under ${aside('')}`]
+  }
+  return created.map(({ name }) => {
+    const [, kind = '', ...rest] = name.split('/')
+    const verb = kind === 'heads' ? 'branch' : kind === 'tags' ? 'tag' : 'update-ref'
+    const own = verb === 'update-ref' ? name : rest.join('/')
+    const command = ['git', verb, own, aside(name)].map(shellWord).join(' ')
+    return `${who} made ${shortRef(name)}; it is put away, and comes back with: ${command}`
+  })
+}
+
+export function shortRef(name: string): string {
+  return name.replace(/^refs\/(heads\/)?/, '').replace(/[\udc80-\udcff]/gu, '\ufffd')
+}
+
+const most = 5
+
+function few(words: readonly string[]): string {
+  const more = words.length > most ? `, and ${words.length - most} more` : ''
+  return `${words.slice(0, most).join(', ')}${more}`
+}
+
+/** On a revert, and on a checkpoint that has not got them: each commit by name, with what holds it. */
+export async function besideTold(
+  room: Room,
+  beside: readonly { readonly hash: string; readonly n: number }[],
+  checkpoint: string,
+): Promise<string[]> {
+  const lines = await Promise.all(
+    beside.map(async ({ hash, n }) => {
+      if (await isAncestor(room.git, hash, checkpoint)) return []
+      const subject = named(await room.git.line(['log', '-1', '--format=%s', hash]))
+      const short = hash.slice(0, 12)
+      return [
+        `your commit ${short} (${subject}), made while the agent ran, is no longer on the branch; it is kept as ${besideRef(room, n, hash)}: git cherry-pick ${short} brings it back`,
+      ]
+    }),
+  )
+  return lines.flat()
+}
+
+export function besideRef(room: Room, n: number, hash: string): string {
+  return `${room.refs}/moved/${n}/beside/${hash.slice(0, 12)}`
+}

@@ -1,0 +1,238 @@
+// Branches, tags, stashes and HEAD: what the agent did goes back, what the user or another loop did beside it stays.
+import { execFileSync } from 'node:child_process'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { eventsOf, goodAgent, ralph, scratch, tasksOf } from './harness.ts'
+import type { Finished, Scratch } from './harness.ts'
+
+/** In the user's own checkout and with nothing of the agent's environment: what a person types beside the loop. */
+function beside(at: Scratch, script: string): string {
+  const path = at.script(`beside-${script.length}.sh`, `#!/bin/sh\ncd "${at.repo}"\n${script}\n`)
+  const kept = ['PATH', 'HOME', 'GIT_CONFIG_NOSYSTEM'].map((name) => `${name}="$${name}"`).join(' ')
+  return `env -i ${kept} sh -e "${path}"`
+}
+
+/** What was said about git. */
+function told(end: Finished): string[] {
+  return eventsOf(end).flatMap((event) =>
+    event.type === 'warning' && ['agent_git', 'beside', 'gate_git'].includes(event.code)
+      ? [event.message]
+      : [],
+  )
+}
+
+const failed = 'echo "<promise>FAILED: no</promise>"'
+const once = (first: string, then = goodAgent): string =>
+  `if [ "$RALPH_ITERATION" = 1 ]; then ${first}; else ${then}; fi`
+
+describe("O12, M4: the user's own refs", () => {
+  test.each([['--worktree'], ['--no-tui']])(
+    'made, moved, deleted and fetched beside the loop (%s) stay as they were left, and nobody is blamed',
+    async (mode) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      at.git('branch', 'old')
+      at.git('branch', 'moved')
+      at.git('clone', '-q', '--bare', '.', '../away')
+      at.git('tag', 'v1')
+      execFileSync('git', ['tag', 'v9'], { cwd: join(at.root, 'away'), env: at.env })
+      const old = at.git('rev-parse', 'old')
+      const user = beside(
+        at,
+        `git branch -qD old; git tag -d v1 >/dev/null; git branch mine; git fetch -q --tags ../away
+        git update-ref refs/heads/moved $(git commit-tree -m moved HEAD^{tree})`,
+      )
+      const agent = once(`${user}; ${failed}`)
+      const end = await ralph(at, ['loop', 'demo', mode, '--agent-command', agent, '--json'])
+      expect(end.code).toBe(0)
+      const left = at.git('for-each-ref', '--format=%(refname:short)', 'refs/heads', 'refs/tags')
+      expect(left.split('\n').filter((name) => !name.startsWith('ralph'))).toEqual([
+        'main',
+        'mine',
+        'moved',
+        'v9',
+      ])
+      expect(at.git('log', '-1', '--format=%s', 'moved')).toBe('moved')
+      const lines = told(end)
+      expect(lines).toEqual([
+        expect.stringMatching(
+          /^changed beside the loop, not by the agent: moved moved, old was deleted, tags\/v1 was deleted, mine is new, tags\/v9 is new; it stays/,
+        ),
+      ])
+      // What they were is not lost to a `git gc`.
+      expect(at.git('rev-parse', 'refs/ralph/demo/moved/1/before/heads/old')).toBe(old)
+    },
+  )
+
+  test('section 6.4: what another loop does to its own branch is not undone, and not even told', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.git('branch', 'ralph/b')
+    const agent = once(`${beside(at, 'git branch -qD ralph/b; git branch ralph/c')}; ${failed}`)
+    const end = await ralph(at, ['loop', 'demo', '--worktree', '--agent-command', agent, '--json'])
+    expect([end.code, told(end)]).toEqual([0, []])
+    expect(at.git('branch', '--format=%(refname:short)', '--list', 'ralph/b', 'ralph/c')).toBe('ralph/c')
+  })
+
+  test('a commit of the user’s on the loop’s branch stays in the history after COMPLETE', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const user = beside(at, 'echo mine > mine.txt; git add mine.txt; git commit -qm "my own"')
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', `${user}; ${goodAgent}`, '--json'])
+    expect([end.code, told(end)]).toEqual([0, []])
+    expect(at.git('log', '--format=%s', 'ralph/demo')).toContain('my own')
+  })
+
+  test.each([['branch'], ['stash']])(
+    'a commit of the user’s during a failed attempt (%s) is named with what holds it',
+    async (checkpoint) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      const user = beside(at, 'echo mine > mine.txt; git add mine.txt; git commit -qm "my own"')
+      const agent = once(`git commit -q --allow-empty -m agent; ${user}; ${failed}`)
+      const args = ['loop', 'demo', '--checkpoint', checkpoint, '--agent-command', agent, '--json']
+      const end = await ralph(at, args)
+      expect(end.code).toBe(0)
+      const [line = ''] = told(end).filter((message) => message.includes('your commit'))
+      const [, hash = '', ref = ''] =
+        /^your commit (\w+) \(my own\), .* is kept as (\S+): git cherry-pick \1/.exec(line) ?? []
+      expect(at.git('rev-parse', ref)).toBe(at.git('rev-parse', hash))
+      expect(told(end)).toEqual([line])
+    },
+  )
+})
+
+describe('O13, G3: the same by the agent', () => {
+  const doings = `git branch -qD old; git tag -d v1 >/dev/null; git tag v2; git branch -q -m moved renamed
+    git checkout -q -b feature/x; echo x > x.txt; git add x.txt; git commit -qm x; git branch -f other HEAD`
+
+  test.each([
+    ['COMPLETE', goodAgent],
+    ['FAILED', failed],
+  ])('goes back after %s, is kept and told with the command that brings it back', async (_, word) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    for (const name of ['old', 'moved', 'other']) at.git('branch', name)
+    at.git('tag', 'v1')
+    const before = at.git('for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads', 'refs/tags')
+    const agent = `${once(doings, 'true')}; ${once(word)}`
+    const end = await ralph(at, [
+      'loop',
+      'demo',
+      '--agent-command',
+      agent,
+      '--on-complete',
+      'cleanup',
+      '--json',
+    ])
+    expect(end.code).toBe(0)
+    expect(at.git('for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads', 'refs/tags')).toBe(
+      before,
+    )
+    const lines = told(end)
+    for (const name of ['old', 'tags/v1', 'moved'])
+      expect(lines).toContain(`the agent deleted ${name}; it is back`)
+    expect(lines).toContainEqual(expect.stringMatching(/^the agent moved other; it is back/))
+    const made = lines.flatMap(
+      (line) => /^the agent made (\S+); .* comes back with: (.*)$/.exec(line)?.slice(1) ?? [],
+    )
+    expect(made.filter((word) => !word.startsWith('git '))).toEqual(['feature/x', 'renamed', 'tags/v2'])
+    for (const command of made.filter((word) => word.startsWith('git ')))
+      at.git(...command.split(' ').slice(1))
+    expect(at.git('log', '-1', '--format=%s', 'feature/x')).toBe('x')
+  })
+
+  test('a gate that tags and moves branches: they go back and it is named', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.git('branch', 'other')
+    const gate = 'git tag gated; git update-ref refs/heads/other $(git commit-tree -m gate HEAD^{tree})'
+    const before = at.git('rev-parse', 'other')
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--verify', gate, '--json'])
+    expect([end.code, at.git('tag'), at.git('rev-parse', 'other')]).toEqual([0, '', before])
+    expect(told(end)).toEqual([
+      'a gate moved other; it is back, its version is refs/ralph/demo/moved/1-gates/heads/other',
+      expect.stringMatching(/^a gate made tags\/gated; .* comes back with: git tag gated /),
+    ])
+  })
+
+  test('L: a work tree that the agent made goes with its branch if nothing in it is uncommitted, else it is named', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = once(
+      `git worktree add -q ../clean -b clean; git worktree add -q ../dirty -b dirty; echo x > ../dirty/x; ${failed}`,
+    )
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--json'])
+    expect(end.code).toBe(0)
+    expect([existsSync(join(at.root, 'clean')), existsSync(join(at.root, 'dirty'))]).toEqual([false, true])
+    expect(at.git('branch', '--format=%(refname:short)')).toBe('dirty\nmain\nralph/demo')
+    const line = told(end).find((message) => message.includes('so it stays')) ?? ''
+    const [, command = ''] = /This removes it: (.*)$/.exec(line) ?? []
+    execFileSync('sh', ['-c', command], { cwd: at.repo, env: at.env })
+    expect(at.git('worktree', 'list').split('\n')).toHaveLength(1)
+  })
+})
+
+describe('stashes', () => {
+  test.each([['branch'], ['stash']])(
+    'O12, M5: the user’s `git stash` and `git stash drop` beside the loop (%s) stay as they are',
+    async (checkpoint) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      at.write('README.md', '# for the stash\n')
+      at.git('stash', 'push', '-q', '-m', 'dropped later')
+      const user = beside(
+        at,
+        `git stash drop -q "$(git stash list --format='%gd %gs' | sed -n 's/ .*dropped later$//p')"
+        echo mine > README.md; git stash push -q -m mine`,
+      )
+      const agent = once(`${user}; ${failed}`)
+      const args = ['loop', 'demo', '--checkpoint', checkpoint, '--agent-command', agent, '--json']
+      const end = await ralph(at, args)
+      expect(end.code).toBe(0)
+      expect(at.git('stash', 'list', '--format=%gs')).toMatch(/^On \S+: mine$/)
+      expect(
+        told(end).filter((line) => line.includes('agent stashed') || line.includes('agent dropped')),
+      ).toEqual([])
+    },
+  )
+
+  test.each([['branch'], ['stash']])(
+    'O13, G4: the agent’s own (%s) are put away, and what it dropped comes back',
+    async (checkpoint) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      at.write('README.md', '# for the stash\n')
+      at.git('stash', 'push', '-q', '-m', 'the user')
+      const list = at.git('stash', 'list', '--format=%H %gs')
+      const agent = once(`git stash clear; echo x > README.md; git stash push -q -m agent; ${failed}`)
+      const args = ['loop', 'demo', '--checkpoint', checkpoint, '--agent-command', agent, '--json']
+      const end = await ralph(at, [...args, '--on-complete', 'cleanup'])
+      expect([end.code, at.git('stash', 'list', '--format=%H %gs')]).toEqual([0, list])
+      expect(told(end)).toContain('the agent dropped stash entries; they are back')
+    },
+  )
+
+  test('L: stash mode with `git reflog expire --all` by the agent or by the user goes on', async () => {
+    for (const by of [(_: Scratch, script: string) => script, beside]) {
+      const at = scratch({ tasks: tasksOf(2) })
+      const agent = once(`${by(at, 'git reflog expire --expire=now --all')}; ${failed}`)
+      const args = ['loop', 'demo', '--checkpoint', 'stash', '--agent-command', agent, '--json']
+      const end = await ralph(at, args)
+      expect([end.code, end.stderr.match(/error/i)]).toEqual([0, null])
+    }
+  })
+})
+
+test('section 6.6, O17: a branch, a tag and a stash whose names are not UTF-8 break neither revert nor resume', async () => {
+  const at = scratch({ tasks: tasksOf(2) })
+  const bytes = (script: string): void => {
+    writeFileSync(join(at.root, 'bytes.sh'), Buffer.from(script, 'latin1'))
+    execFileSync('sh', ['-e', join(at.root, 'bytes.sh')], { cwd: at.repo, env: at.env })
+  }
+  bytes(
+    'git branch caf\xe9; echo x > README.md; git stash push -q -m "gar\xe7on"; git checkout -q -b "\xfcber"',
+  )
+  const before = at.git('for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads').length
+  const doings = "git branch -D $(printf 'caf\\351') >/dev/null; git branch $(printf 'na\\357f')"
+  const agent = once(`${doings}; ${failed}`, failed)
+  const args = ['loop', 'demo', '--agent-command', agent, '--max-retries', '1', '--json']
+  expect((await ralph(at, args)).code).toBe(3)
+  const end = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent, '--on-complete', 'cleanup'])
+  expect([end.code, end.stderr.match(/error/i)]).toEqual([0, null])
+  expect(at.git('for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads')).toHaveLength(before)
+  const head = execFileSync('git', ['symbolic-ref', 'HEAD'], { cwd: at.repo, env: at.env }).toString('latin1')
+  expect(head).toBe('refs/heads/\xfcber\n')
+})
