@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { findProgram } from '../../src/adapters/agents/installed.ts'
 import { pointedAt, realAgent, type RealAgent } from '../model-stub/real-agents.ts'
-import type { Script, Step } from '../model-stub/script.ts'
+import { steps, type Script, type Step } from '../model-stub/script.ts'
 import { modelServer, type ModelServer } from '../model-stub/server.ts'
 import { eventsOf, ralph, scratch, start, tasksOf } from './harness.ts'
 import type { Finished, Scratch } from './harness.ts'
@@ -68,6 +68,27 @@ for (const row of rows) {
         expect([at.read('story-1.txt'), at.read('story-2.txt')]).toEqual(['made', 'made'])
         expect(existsSync(join(at.repo, 'mess.txt'))).toBe(false)
         expect(at.state().total_tokens).toBe(row.tokens)
+      })
+
+      test('O13: its git works, and what it does to refs is known and goes back', async () => {
+        const at = scratch(oneStory)
+        at.git('branch', 'old')
+        const refs = at.git('for-each-ref', 'refs/heads')
+        const doings =
+          'git branch -qD old; git tag made; git commit -q --allow-empty -m agent && git stash list && echo x > works.txt'
+        const server = await serve(
+          steps({ do: 'shell', command: doings }, { do: 'say', text: 'Done.\n<promise>COMPLETE</promise>' }),
+        )
+        const end = await real(row, at, server, ['--on-complete', 'cleanup'])
+        expect(end.code).toBe(0)
+        expect(at.read('works.txt')).toBe('x\n')
+        expect([at.git('for-each-ref', 'refs/heads'), at.git('tag')]).toEqual([refs, ''])
+        expect(eventsOf(end).flatMap((event) => (event.type === 'warning' ? [event.message] : []))).toEqual(
+          expect.arrayContaining([
+            'the agent deleted old; it is back',
+            expect.stringMatching(/^the agent made tags\/made; /),
+          ]),
+        )
       })
 
       test('R4, R5: TERM in the middle of a tool: recorded once, nothing alive, exit 143, the tree clean; a resume goes on', async () => {

@@ -90,7 +90,7 @@ describe("O12, M4: the user's own refs", () => {
       const args = ['loop', 'demo', '--checkpoint', checkpoint, '--agent-command', agent, '--json']
       const end = await ralph(at, args)
       expect(end.code).toBe(0)
-      const [line = ''] = told(end).filter((message) => message.includes('your commit'))
+      const line = told(end).find((message) => message.includes('your commit')) ?? ''
       const [, hash = '', ref = ''] =
         /^your commit (\w+) \(my own\), .* is kept as (\S+): git cherry-pick \1/.exec(line) ?? []
       expect(at.git('rev-parse', ref)).toBe(at.git('rev-parse', hash))

@@ -168,12 +168,16 @@ async function prepare(
   const checkpoints = openCheckpoints(dir, journal, strategy, env)
   for (const step of prelude) {
     if (step === 'agent') {
+      const watched = { ...env, ...(await checkpoints.watch('agent', 1)) }
+      const agent = (...args: string[]): void => {
+        execFileSync('git', args, { cwd: dir, env: watched })
+      }
       world.write('src/b.txt', 'agent\n')
-      world.git('commit', '-qam', 'agent')
-      world.git('branch', '-f', 'other', 'HEAD')
-      world.git('checkout', '-q', '-b', 'mine')
+      agent('commit', '-qam', 'agent')
+      agent('branch', '-f', 'other', 'HEAD')
+      agent('checkout', '-q', '-b', 'mine')
       world.write('new.txt', 'n')
-      world.git('rm', '-qf', 'run.sh')
+      agent('rm', '-qf', 'run.sh')
     } else if (step === 'elsewhere') {
       world.git(
         'update-ref',

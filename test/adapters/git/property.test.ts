@@ -91,9 +91,25 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
 /** Users keep out of what preflight refuses; the rest is the same as an agent's. */
 const userSteps = fc.array(step, { maxLength: 6 })
-const agentSteps = fc.array(step, { minLength: 1, maxLength: 8 })
 
-it(`G1-G4, G15, G16, G19, G21, G27: a failed attempt leaves no trace (seed ${seed}, ${numRuns} runs)`, async () => {
+/** What the user types beside the agent, to refs that only the user changes. */
+const beside = fc.record({
+  do: fc.constant('beside' as const),
+  args: fc.constantFrom(
+    ['branch', '-f', 'mine', 'HEAD'],
+    ['branch', '-D', 'mine'],
+    ['branch', 'mine-too', 'main'],
+    ['tag', '-f', 'mine', 'HEAD~1'],
+    ['tag', '-d', 'mine'],
+    ['pack-refs', '--all'],
+  ),
+})
+const agentSteps = fc.array(fc.oneof({ weight: 4, arbitrary: step }, { weight: 1, arbitrary: beside }), {
+  minLength: 1,
+  maxLength: 8,
+})
+
+it(`G1-G4, G15, G16, G19, G21, G27, O12, O13: a failed attempt leaves no trace, and what the user did beside it stays (seed ${seed}, ${numRuns} runs)`, async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom('branch' as const, 'stash' as const),
@@ -118,15 +134,26 @@ it(`G1-G4, G15, G16, G19, G21, G27: a failed attempt leaves no trace (seed ${see
           const before = picture(w)
           expect(before.files).toEqual(own.files)
           for (const one of agent) perform(w, one)
+          const mine = refLines(picture(w)).filter(isMine)
+          const withMine = (one: Picture): Picture => {
+            const others = refLines(one).filter((line) => !isMine(line))
+            return {
+              ...one,
+              refs: [...others, ...mine]
+                .sort(byName)
+                .map((line) => `${line}\n`)
+                .join(''),
+            }
+          }
           const kept = await checkpoints.keep(1)
           await checkpoints.restore()
           const after = picture(w)
-          same(w, after, before, own)
+          same(w, after, withMine(before), own)
           expect(w.git('cat-file', '-t', kept.ref).trim()).toBe('commit')
           await checkpoints.ensure('1')
           await checkpoints.finish('cleanup')
           const end = picture(w)
-          same(w, end, own, own)
+          same(w, end, withMine(own), own)
         } finally {
           w.end()
         }
@@ -136,8 +163,24 @@ it(`G1-G4, G15, G16, G19, G21, G27: a failed attempt leaves no trace (seed ${see
   )
 }, 1_800_000)
 
+function refLines({ refs }: Picture): string[] {
+  return refs.split('\n').filter((line) => line !== '')
+}
+
+function isMine(line: string): boolean {
+  return /\/mine(-too)?$/.test(line)
+}
+
+/** As git lists them. */
+function byName(one: string, other: string): number {
+  const [a = '', b = ''] = [one, other].map((line) => line.split(' ')[1] ?? '')
+  return a < b ? -1 : 1
+}
+
 function base(w: World): void {
   w.git('branch', 'other')
+  w.git('branch', 'mine')
+  w.git('tag', 'mine')
   w.git('tag', 'v1')
   w.write('a.txt', 'stashed\n')
   w.git('stash', 'push', '-q', '-m', 'the user')
@@ -170,11 +213,12 @@ function same(w: World, seen: Picture, expected: Picture, own: Picture): void {
   expect(relevant(seen)).toEqual(relevant(expected))
 }
 
-function perform(w: World, one: Step): void {
+function perform(w: World, one: Step | { readonly do: 'beside'; readonly args: readonly string[] }): void {
   try {
     const full = join(w.dir, 'path' in one ? one.path : '')
     if (one.do === 'write') w.write(one.path, one.content)
     else if (one.do === 'git') w.git(...one.args)
+    else if (one.do === 'beside') w.user(...one.args)
     else if (one.do === 'remove') rmSync(full, { recursive: true })
     else if (one.do === 'chmod') chmodSync(full, lstatSync(full).mode ^ 0o111)
     else if (one.do === 'folder') mkdirSync(full, { recursive: true })
