@@ -13,6 +13,7 @@ export interface SettingsFile {
   readonly values: ReadonlyMap<OptionKey, unknown>
 }
 
+const maxChars = 64 * 1024
 const fileNames = ['ralph.yaml', 'ralph.yml', 'ralph.json']
 
 /** The settings file of a folder; none there is no error, two are. */
@@ -49,6 +50,12 @@ async function readIfThere(path: string): Promise<string | undefined> {
 }
 
 function document({ path, text }: { path: string; text: string }): Record<string, unknown> {
+  // Far above any settings; a YAML of megabytes keeps its parser busy for hours.
+  if (text.length > maxChars)
+    throw configError(
+      `${path} is too large for settings (${text.length} characters)`,
+      'keep only settings in it',
+    )
   let parsed: unknown
   try {
     // JSON is YAML 1.2, but its own parser says better what is wrong with it.

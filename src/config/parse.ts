@@ -104,5 +104,10 @@ function suggestion(spec: OptionSpec, raw: unknown): string | undefined {
 function quote(raw: unknown): string {
   if (raw === null || raw === undefined) return 'nothing'
   if (typeof raw === 'number') return String(raw)
-  return JSON.stringify(raw).slice(0, 80)
+  try {
+    return JSON.stringify(raw).slice(0, 80)
+  } catch {
+    // YAML can say what JSON cannot: a list that holds itself, or a nesting deeper than the stack.
+    return 'that'
+  }
 }

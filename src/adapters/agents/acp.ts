@@ -2,7 +2,7 @@
 import type { AgentEnding } from '../../core/event.ts'
 import { shell } from './command.ts'
 import { endingOfError, endingOfStatus, isUnpaid } from './failure.ts'
-import { at, countAt, listAt, parseJson, shortInput, textAt } from './json.ts'
+import { at, countAt, jsonOf, listAt, parseJson, shortInput, textAt } from './json.ts'
 import { providerKeys } from './keys.ts'
 import type { AgentFact, AgentKind, AgentRun, Listener } from './kind.ts'
 import { resetTime } from './reset-time.ts'
@@ -51,7 +51,8 @@ function acpListener(run: AgentRun): Listener {
     return kind === 'tool_call' || kind === 'tool_call_update' ? tools.tell(change) : []
   }
   const asked = (message: unknown): readonly AgentFact[] => {
-    if (at(message, 'id') === undefined) return []
+    // A notification, or nothing that could be answered.
+    if (!['string', 'number'].includes(typeof at(message, 'id'))) return []
     const tool = tools.tell(at(message, 'params', 'toolCall'), true)
     return [...tool, { type: 'say', text: answer(message) }]
   }
@@ -168,7 +169,7 @@ function refusedModel(model: string, error: unknown): AgentFact {
 /** Each agent puts the class of an error elsewhere: an HTTP status as code, a word in `data`, or only the message. */
 function failure(error: unknown, nowMs: number): AgentFact {
   const message = messageOf(error)
-  const data = JSON.stringify(at(error, 'data') ?? '')
+  const data = jsonOf(at(error, 'data') ?? '')
   const code = countAt(error, 'code')
   // -32000 is the protocol's own "authentication required".
   const byCode: AgentEnding =

@@ -52,9 +52,19 @@ export function shortInput(input: unknown): string {
   ]
   const field = telling.map((name) => at(input, name)).find((value) => value !== undefined && value !== '')
   const chosen = field ?? input ?? ''
-  const text = typeof chosen === 'string' ? chosen : JSON.stringify(chosen)
+  const text = typeof chosen === 'string' ? chosen : jsonOf(chosen)
   const line = text.replaceAll(/\s+/g, ' ').trim()
   return line.length > inputLimit ? `${line.slice(0, inputLimit - 1)}…` : line
+}
+
+/** What can be parsed cannot always be written: that goes by the stack, and an input may be nested deeper. */
+export function jsonOf(value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    if (error instanceof RangeError) return '…'
+    throw error
+  }
 }
 
 const openBrace = 0x7b

@@ -53,6 +53,16 @@ export async function openStateFile(
   }
 }
 
+/** What can be parsed cannot always be written: that goes by the stack, and a foreign field may be nested deeper. */
+function canBeWritten(state: StateFile): boolean {
+  try {
+    return JSON.stringify(state) !== ''
+  } catch (error) {
+    if (error instanceof RangeError) return false
+    throw error
+  }
+}
+
 async function openFolders(folders: readonly string[]): Promise<void> {
   for (const folder of folders) await chmod(folder, ((await stat(folder)).mode & 0o7777) | 0o700)
 }
@@ -85,7 +95,7 @@ async function takeOver(
     })
   }
   const state = await parseState(text)
-  if (state === undefined) {
+  if (state === undefined || !canBeWritten(state)) {
     const backup = `${path}.backup-${Date.now()}`
     await rename(path, backup)
     return { foreign: {}, note: `${path} was not a state file of ralph's; it is kept as ${backup}` }

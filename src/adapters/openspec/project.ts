@@ -34,6 +34,7 @@ const schemaSchema = z.looseObject({
 })
 
 const defaultSchema = 'spec-driven'
+const maxBytes = 128 * 1024
 
 export async function readProject(root: string): Promise<ProjectFacts> {
   const notes: string[] = []
@@ -83,8 +84,13 @@ async function readYaml<T extends z.ZodType>(
 ): Promise<z.infer<T> | undefined> {
   const bytes = await readIfThere(path)
   if (bytes === undefined) return undefined
+  // OpenSpec itself takes 50 KB of context; a YAML of megabytes keeps its parser busy for hours.
+  if (bytes.length > maxBytes) {
+    notes.push(`${path} is too large (${bytes.length} bytes); the built-in rules are used`)
+    return undefined
+  }
   try {
-    const parsed = schema.safeParse(parse(bytes.toString('utf8')))
+    const parsed = schema.safeParse(parse(bytes.toString('utf8'), { logLevel: 'error' }))
     if (parsed.success) return parsed.data
     notes.push(`${path} has an unexpected shape; the built-in rules are used`)
   } catch (error) {
