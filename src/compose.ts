@@ -19,7 +19,7 @@ export function createApp(io: Io): App {
   /** The room is loaded while git looks for the repository. */
   const into = <Room>(room: () => Promise<Room>): Promise<[Room, Site]> => Promise.all([room(), site()])
 
-  const load = async (flags: Parameters<App['settings']>[0]): Promise<LoadedConfig> => {
+  const load: App['settings'] = async (flags, isResumed = false) => {
     const projectFolder = await site().then(
       (found) => found.git.worktree,
       (error: unknown) => {
@@ -28,12 +28,27 @@ export function createApp(io: Io): App {
       },
     )
     const { loadConfig } = await import('./config/load.ts')
-    return loadConfig({ flags, env: io.env, ...(projectFolder !== undefined && { projectFolder }) })
+    return loadConfig({
+      flags,
+      env: io.env,
+      isResumed,
+      ...(projectFolder !== undefined && { projectFolder }),
+    })
+  }
+
+  /** For those who only look: also what no start would use. */
+  const looked = async (): Promise<LoadedConfig> => {
+    const loaded = await load({})
+    if (loaded.files.project === undefined) return loaded
+    const { unagreed } = await import('./compose/config-trust.ts')
+    const doubtful = await unagreed((await site()).git.gitCommonDir, loaded.files)
+    const told = doubtful.map((what) => `${what}: a start needs --accept-config`)
+    return { ...loaded, warnings: [...loaded.warnings, ...told] }
   }
 
   return {
     settings: load,
-    config: () => load({}),
+    config: looked,
     list: () => into(plans).then(([room, at]) => room.listAll(at)),
     show: (change) => into(plans).then(([room, at]) => room.showOne(at, change)),
     prompt: async ({ change, storyId }) =>
@@ -42,12 +57,11 @@ export function createApp(io: Io): App {
     loop: async (request) => (await import('./compose/loop.ts')).runLoop(await site(), request, 'loop'),
     resume: async ({ feedback, ...request }) =>
       (await import('./compose/loop.ts')).runLoop(await site(), request, 'resume', feedback),
-    plan: async ({ change, settings }) =>
-      (await import('./compose/dry-run.ts')).dryRun(await site(), change, settings.config),
+    plan: async (request) => (await import('./compose/dry-run.ts')).dryRun(await site(), request),
     stop: ({ change, force }) =>
       into(() => import('./compose/stop.ts')).then(([room, at]) => room.stopLoop(at, change, force)),
     done: (change) => into(control).then(([room, at]) => room.sayDone(at, change)),
-    finish: ({ change, choice }) => into(control).then(([room, at]) => room.finishRun(at, change, choice)),
+    finish: (request) => into(control).then(([room, at]) => room.finishOrAccept(at, request)),
     clean: async ({ change, attempts: all }) => (await control()).cleanRun(await site(), change, all),
     status: (change) => into(reports).then(([room, at]) => room.statusOf(at, change)),
     history: (change) => into(reports).then(([room, at]) => room.historyOf(at, change)),
@@ -58,7 +72,7 @@ export function createApp(io: Io): App {
     restore: ({ change, n, to }) => into(attempts).then(([room, at]) => room.restoreTo(at, change, n, to)),
     why: (change) => into(reports).then(([room, at]) => room.whyOf(at, change)),
     doctor: async () =>
-      (await import('./compose/doctor.ts')).diagnose(folderOf(io), io.env, attended, () => load({})),
+      (await import('./compose/doctor.ts')).diagnose(folderOf(io), io.env, attended, looked),
     usage: async (request) => (await import('./compose/usage.ts')).usageReport(await site(), request),
     report: async ({ change, format }) =>
       (await import('./compose/usage.ts')).runReportAs(

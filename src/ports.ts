@@ -9,6 +9,8 @@ import type { UsageFigures } from './core/usage.ts'
 export interface SpecJudgement {
   /** One sentence for each thing put back: a foreign tick, a reworded task, an edited proposal, a move into archive/. */
   readonly putBack: readonly string[]
+  /** One sentence for each file of tasks that has lines which were not there before: they stay. */
+  readonly added?: readonly string[]
   /** Non-empty when the plan itself was deleted, emptied or made unreadable; it has been restored. */
   readonly lost: string
   /** Runnable tasks of the story that were open before the attempt and that the agent was asked to do: ticked by it / still open. */
@@ -29,7 +31,7 @@ export interface PromptRequest {
 }
 
 /** After each gate: restores what the gate had no business changing, and says what it was. Added lines stay, ticks do not. */
-export type HeldPlan = (gate: string) => Promise<Pick<SpecJudgement, 'putBack' | 'lost'>>
+export type HeldPlan = (gate: string) => Promise<Pick<SpecJudgement, 'putBack' | 'added' | 'lost'>>
 
 export interface SpecSource {
   /** The plan as it is on disk now. A read error, an empty file or a file without boxes throws; it is never "no tasks". */

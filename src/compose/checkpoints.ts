@@ -1,11 +1,14 @@
 // Chooses the checkpoint strategy and gives it what it needs.
 import { statSync } from 'node:fs'
+import { takeOver } from '../adapters/git/aside.ts'
 import { branchCheckpoints } from '../adapters/git/branch.ts'
 import type { Repository } from '../adapters/git/git.ts'
+import { checkpointFolder } from '../adapters/git/room.ts'
 import { stashCheckpoints } from '../adapters/git/stash.ts'
 import { RalphError } from '../core/error.ts'
 import type { LoopEvent } from '../core/event.ts'
 import type { Checkpoints, WriteAhead } from '../ports.ts'
+import { watchConfig } from './config-watch.ts'
 import type { Site } from './site.ts'
 
 /** Never part of a checkpoint, never cleaned, never rolled back. */
@@ -19,11 +22,12 @@ export interface CheckpointWish {
   /** The user's own checkout, when the loop runs in a work tree of its own. */
   readonly home?: Repository
   readonly brought?: readonly string[]
+  readonly gates: readonly string[]
 }
 
 export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
   const make = wish.strategy === 'stash' ? stashCheckpoints : branchCheckpoints
-  const checkpoints = make({
+  const plain = make({
     git: site.git,
     change: wish.change,
     writeAhead: wish.writeAhead,
@@ -34,6 +38,12 @@ export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
     ...(wish.home !== undefined && { home: wish.home }),
     ...(wish.brought !== undefined && { brought: wish.brought }),
   })
+  const checkpoints = watchConfig(site, plain, {
+    change: wish.change,
+    gates: wish.gates,
+    home: (wish.home ?? site.git).worktree,
+    tell: wish.writeAhead,
+  })
   const there = (): void => refuseGone(site)
   return {
     ...checkpoints,
@@ -42,6 +52,13 @@ export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
     save: async (storyId, message) => (there(), checkpoints.save(storyId, message)),
     restore: async () => (there(), checkpoints.restore()),
   }
+}
+
+/** By the user's word: what complete attempts had changed of git's settings, hooks and info/ takes effect now. */
+export async function acceptGitSettings({ git }: Site, change: string): Promise<string[]> {
+  const folder = checkpointFolder(git.gitCommonDir, change)
+  const taken = await takeOver({ git, change, folder })
+  return taken.length === 0 ? [] : [`taken over: ${taken.join(', ')}`]
 }
 
 /** A work tree that was deleted under the loop is not made again, not even its private folder. */

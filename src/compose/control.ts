@@ -3,12 +3,16 @@ import { cleanAttempts } from '../adapters/git/attempts.ts'
 import { wayOut } from '../adapters/git/lost-record.ts'
 import { openStateFile } from '../adapters/files/state-file.ts'
 import { stateFile } from '../adapters/files/paths.ts'
+import { readSettingsFile } from '../config/files.ts'
+import { userFolder } from '../config/load.ts'
 import { RalphError } from '../core/error.ts'
 import { createLoop } from '../engine/run.ts'
 import type { Loop, Ports } from '../engine/run.ts'
-import type { Said } from '../ui/app.ts'
+import type { App, Said } from '../ui/app.ts'
 import { recoverDead } from './recovery.ts'
+import { acceptGitSettings } from './checkpoints.ts'
 import { chooseRun } from './choose.ts'
+import { agree, unagreed } from './config-trust.ts'
 import { acquireLocks } from './session.ts'
 import { isRunning, knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -38,6 +42,32 @@ export async function sayDone(site: Site, change: string | undefined): Promise<S
     message: `${run.change} is done, by your word.`,
     next: `ralph finish ${run.change} --cleanup (or --keep)`,
     data: { change_id: run.change, status: 'done' },
+  }
+}
+
+/** The choice, the user's word on what agents changed of config files and git's settings, or both. */
+export async function finishOrAccept(
+  site: Site,
+  { change, choice, acceptsConfig }: Parameters<App['finish']>[0],
+): Promise<Said> {
+  const finished = choice === undefined ? undefined : await finishRun(site, change, choice)
+  if (!acceptsConfig && finished !== undefined) return finished
+  const run = await ended(site, change)
+  const files = {
+    project: await readSettingsFile(site.git.worktree),
+    user: await readSettingsFile(userFolder(site.env)),
+  }
+  const doubtful = await unagreed(site.git.gitCommonDir, files)
+  await agree(site.git.gitCommonDir, files)
+  const taken = [
+    ...doubtful.map((what) => what.replace(/, and you have not agreed to that$/, ': agreed')),
+    ...(await acceptGitSettings(site, run.change)),
+  ]
+  const message = taken.length === 0 ? `There was nothing to agree to for ${run.change}.` : taken.join('\n')
+  return {
+    ...finished,
+    message: finished === undefined ? message : `${finished.message}\n${message}`,
+    data: { ...finished?.data, change_id: run.change, accepted: taken },
   }
 }
 

@@ -1,15 +1,20 @@
 // `--dry-run`: the preflight, the plan and the prompts; spawns and changes nothing.
 import { fileJournal } from '../adapters/files/journal.ts'
-import type { Config } from '../config/options.ts'
 import { planRead } from '../engine/record.ts'
-import type { DryRun } from '../ui/app.ts'
+import type { App, DryRun } from '../ui/app.ts'
 import { checkpointsFor } from './checkpoints.ts'
+import { refuseUnagreed } from './config-trust.ts'
 import { openChange } from './plan.ts'
 import { loopSettings } from './settings.ts'
 import { pathsOf } from './site.ts'
 import type { Site } from './site.ts'
 
-export async function dryRun(site: Site, name: string | undefined, config: Config): Promise<DryRun> {
+export async function dryRun(
+  site: Site,
+  { change: name, settings: loaded, acceptsConfig }: Parameters<App['plan']>[0],
+): Promise<DryRun> {
+  const { config, files } = loaded
+  if (!acceptsConfig) await refuseUnagreed(site.git.gitCommonDir, files, 'ralph loop')
   const change = await openChange(site, name, config, { validate: true })
   const settings = await loopSettings(config, site.env, {
     doneCriteria: change.doneCriteria,
@@ -21,6 +26,7 @@ export async function dryRun(site: Site, name: string | undefined, config: Confi
   const checkpoints = checkpointsFor(site, {
     change: change.name,
     strategy: settings.checkpoint,
+    gates: settings.gates,
     writeAhead: () => Promise.reject(new TypeError('a dry run writes nothing')),
     history: () => journal.read(),
   })

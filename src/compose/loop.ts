@@ -11,6 +11,7 @@ import { diskReserve } from '../adapters/files/reserve.ts'
 import { archiveAttempts } from '../adapters/git/attempts.ts'
 import { shellGates } from '../adapters/process/gates.ts'
 import { measureUsage } from '../adapters/usage/measure.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { EventBody, Settings } from '../core/event.ts'
@@ -19,15 +20,16 @@ import { storyStatus } from '../core/story.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
 import { watchBudget } from './budget-watch.ts'
-import { checkpointsFor } from './checkpoints.ts'
+import { acceptGitSettings, checkpointsFor } from './checkpoints.ts'
+import { agree, refuseUnagreed } from './config-trust.ts'
 import { finishedAway, modeOf, onlyUnfinished, resumedFolder } from './mode.ts'
 import { notifications } from './notify.ts'
 import { changeFolder, openChange } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
 import { recoverDead } from './recovery.ts'
-import { keepFlags, resumedConfig, unsetEnv } from './run-flags.ts'
+import { keepSettings, resumedSettings, startedSettings } from './run-settings.ts'
 import { acquireLocks, refuseRunning, runSession, sweepLocks } from './session.ts'
-import { keepBudget, loopSettings } from './settings.ts'
+import { loopSettings } from './settings.ts'
 import { knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { finishRun } from './control.ts'
@@ -54,11 +56,23 @@ export async function runLoop(
   if (archived !== undefined) return alreadyDone(here, archived, asked)
   const { name, folder } =
     wish === 'resume' ? await resumedFolder(here, wanted) : await changeFolder(here, wanted)
+  const common = here.git.gitCommonDir
+  const refuse = async ({ files }: LoadedConfig): Promise<void> => {
+    const command = `ralph loop ${name}${asked.fresh ? ' --fresh' : ''}`
+    if (wish === 'loop' && !request.acceptsConfig) await refuseUnagreed(common, files, command)
+  }
+  await refuse(request.settings)
   refuseRunning(here, name, asked.worktree === undefined)
   const recovered = await recoverDead(here, await knownRun(here, name))
+  // The agent of a dead loop may have written the file that was read; the repair has put it back, or knows whose it is.
+  const loaded = recovered === '' ? request.settings : await request.settings.again()
+  if (recovered !== '') await refuse(loaded)
   const run = await knownRun(here, name)
-  const config = wish === 'resume' ? await resumedConfig(run, request.settings) : asked
   const mode = await modeOf(run, wish, asked, here, feedback)
+  const { config, kept, warnings } =
+    wish === 'resume'
+      ? await resumedSettings(run, loaded, common, request.acceptsConfig)
+      : startedSettings(loaded)
   if (mode === 'done already') return alreadyDone(here, run, config)
   const entered = await enterWorktree(here, run, config, folder, mode)
   const { site, home, brought } = entered
@@ -68,8 +82,7 @@ export async function runLoop(
   let tell: (body: EventBody) => Promise<void> = () => Promise.reject(new TypeError('no engine is bound'))
   const prepare = async (): Promise<Prepared> => {
     const change = await openChange(site, name, config, { validate: true })
-    const budget = mode === 'resume' ? run.state.settings : undefined
-    const settings = await loopSettings(keepBudget(config, budget), site.env, {
+    const settings = await loopSettings(config, site.env, {
       doneCriteria: change.doneCriteria,
       title: change.title,
       isTerminal: home.isTerminal && !config.json,
@@ -82,6 +95,7 @@ export async function runLoop(
     const checkpoints = checkpointsFor(site, {
       change: change.name,
       strategy: settings.checkpoint,
+      gates: settings.gates,
       writeAhead: (body) => tell(body),
       history: () => journal.read(),
       ...(site !== home && { home: home.git, brought }),
@@ -92,13 +106,14 @@ export async function runLoop(
     await entered.leave()
     throw error
   })
-  const unset = mode === 'resume' ? await unsetEnv(run, config) : ''
   const runId = randomUUID()
   const release = await acquireLocks(site, change.name, runId)
   try {
     await reserve.fill()
     if (mode !== 'resume') await archiveRun(site, run)
-    await keepFlags(run, request.settings, mode === 'resume')
+    await keepSettings(run, kept)
+    if (mode !== 'resume' || request.acceptsConfig) await agree(common, loaded.files)
+    const taken = request.acceptsConfig ? await acceptGitSettings(here, change.name) : []
     const from =
       mode === 'resume'
         ? { state: run.state, seq: run.events.at(-1)?.seq ?? 0 }
@@ -159,7 +174,8 @@ export async function runLoop(
       warnings: [
         recovered,
         ...entered.notes,
-        unset,
+        ...warnings,
+        ...taken,
         ...change.warnings,
         ...preflight.warnings,
         mode === 'resume' ? '' : unarchived(change, config),

@@ -41,19 +41,6 @@ export async function loopSettings(
   }
 }
 
-/**
- * A resumed run keeps its limits until others are named: a bare `ralph resume` must not spend without one.
- * Naming one replaces both, so that a run can go on with an agent whose cost nobody knows.
- */
-export function keepBudget(config: Config, earlier: Settings | undefined): Config {
-  if (config.max_tokens !== undefined || config.max_cost !== undefined) return config
-  return {
-    ...config,
-    ...(earlier?.max_tokens !== undefined && { max_tokens: earlier.max_tokens }),
-    ...(earlier?.max_cost_usd !== undefined && { max_cost: earlier.max_cost_usd }),
-  }
-}
-
 /** Of the named ones those that can run, in their order; else the first that is installed. */
 function chooseAgents(config: Config, env: NodeJS.ProcessEnv): string[] {
   const named = config.agent

@@ -51,6 +51,7 @@ export async function standingPorts(site: Site, run: KnownRun): Promise<Standing
   const checkpoints = checkpointsFor(site, {
     change: run.change,
     strategy: settings?.checkpoint ?? 'branch',
+    gates: settings?.gates ?? [],
     writeAhead: (body) => tell(body),
     history: () => journal.read(),
     ...(state.home !== '' && { home: (await openSite(state.home, site.env)).git, brought: state.brought }),

@@ -1,44 +1,82 @@
 // Reads ralph.yaml or ralph.json: data only, nothing in it is ever executed while reading.
-import { readFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import { RalphError } from '../core/error.ts'
 import { nearest } from '../core/nearest.ts'
 import { optionKeys } from './options.ts'
 import type { OptionKey } from './options.ts'
+import { parseSetting } from './parse.ts'
 
 export interface SettingsFile {
+  /** Where it lies, or would lie. */
   readonly path: string
-  /** As written, under the canonical key. */
+  /** Hash of the names and bytes of all there is in its folder: what the settings of this level come from. Empty where there is none. */
+  readonly sha: string
+  /** Checked, under the canonical key. */
   readonly values: ReadonlyMap<OptionKey, unknown>
+  /** Why it cannot be used; then it has no values. */
+  readonly problem?: RalphError
 }
 
 const maxChars = 64 * 1024
 const fileNames = ['ralph.yaml', 'ralph.yml', 'ralph.json']
+/** A settings file of more than a megabyte is none. */
+const mostBytes = 1_000_000
 
-/** The settings file of a folder; none there is no error, two are. */
-export async function readSettingsFile(folder: string): Promise<SettingsFile | undefined> {
+/** The settings file of a folder; none there is no problem, two are. */
+export async function readSettingsFile(folder: string): Promise<SettingsFile> {
+  const hash = createHash('sha256')
   const found: { path: string; text: string }[] = []
+  let problem: RalphError | undefined
   for (const name of fileNames) {
     const path = join(folder, name)
-    const text = await readIfThere(path)
-    if (text !== undefined) found.push({ path, text })
+    try {
+      const bytes = await readIfThere(path)
+      if (bytes === undefined) continue
+      hash.update(`${name}\0${bytes.length}\0`).update(bytes)
+      found.push({ path, text: bytes.toString('utf8') })
+    } catch (error) {
+      if (!(error instanceof RalphError)) throw error
+      problem ??= error
+      hash.update(`${name}\0${error.message}\0`)
+      found.push({ path, text: '' })
+    }
   }
   const [file, second] = found
-  if (file === undefined) return undefined
+  if (file === undefined)
+    return { path: join(folder, fileNames[0] ?? ''), sha: '', values: new Map<OptionKey, unknown>() }
+  const read = { path: file.path, sha: hash.digest('hex') }
+  const useless = (why: RalphError): SettingsFile => ({ ...read, values: new Map(), problem: why })
+  if (problem !== undefined) return useless(problem)
   if (second !== undefined) {
-    throw configError(
-      `both ${file.path} and ${second.path} are there, and only one can count`,
-      'remove one of them',
+    return useless(
+      configError(
+        `both ${file.path} and ${second.path} are there, and only one can count`,
+        'remove one of them',
+      ),
     )
   }
-  return { path: file.path, values: settings(document(file), file.path) }
+  try {
+    return { ...read, values: settings(document(file), file.path) }
+  } catch (error) {
+    if (error instanceof RalphError) return useless(error)
+    throw error
+  }
 }
 
-async function readIfThere(path: string): Promise<string | undefined> {
+async function readIfThere(path: string): Promise<Buffer | undefined> {
   try {
-    return await readFile(path, 'utf8')
+    const stats = await stat(path)
+    // A pipe in its place would be waited for, for ever.
+    if (stats.isFile() && stats.size <= mostBytes) return await readFile(path)
+    throw configError(
+      `cannot read ${path} (it is ${stats.isFile() ? 'larger than a megabyte' : 'no file'})`,
+      'move it away, or write settings into a file of that name',
+    )
   } catch (error) {
+    if (error instanceof RalphError) throw error
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
     throw new RalphError('config', `cannot read ${path} (${String(code ?? error)})`, {
@@ -88,7 +126,7 @@ function settings(written: Record<string, unknown>, path: string): ReadonlyMap<O
       )
     }
     if (values.has(key)) throw configError(`${key} stands twice in ${path}`, 'remove one of the two lines')
-    values.set(key, value)
+    values.set(key, parseSetting(key, value, `${key} in ${path}`))
   }
   return values
 }

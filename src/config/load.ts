@@ -22,8 +22,12 @@ export interface SettingEntry {
 export interface LoadedConfig {
   readonly config: Config
   readonly entries: readonly SettingEntry[]
+  /** The two files as they are now; a project's is absent outside a repository. */
+  readonly files: { readonly project?: SettingsFile; readonly user: SettingsFile }
   /** Misspelt variables: to be said, not refused. */
   readonly warnings: readonly string[]
+  /** The same with the files as they are then: a repair may have put them back. */
+  readonly again: () => Promise<LoadedConfig>
 }
 
 /** As written on the command line: texts, lists of texts, or true. */
@@ -34,21 +38,31 @@ export interface ConfigSources {
   readonly env: NodeJS.ProcessEnv
   /** The repository's root; absent outside one. */
   readonly projectFolder?: string
+  /** A run that goes on has its settings already: a file that cannot be used now is told, not refused. */
+  readonly isResumed?: boolean
 }
 
 export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> {
   const project =
     sources.projectFolder === undefined ? undefined : await readSettingsFile(sources.projectFolder)
   const user = await readSettingsFile(userFolder(sources.env))
+  const problem = project?.problem ?? user.problem
+  if (problem !== undefined && sources.isResumed !== true) throw problem
   const entries = optionKeys.map((key) => settle(key, sources, project, user))
   const config = Object.fromEntries(
     entries.filter((entry) => 'value' in entry).map((entry) => [entry.key, entry.value]),
   )
   // Each value has passed the schema of its own key
-  return { config: config as unknown as Config, entries, warnings: misspeltVariables(sources.env) }
+  return {
+    config: config as unknown as Config,
+    entries,
+    files: { ...(project !== undefined && { project }), user },
+    warnings: misspeltVariables(sources.env),
+    again: () => loadConfig(sources),
+  }
 }
 
-function userFolder(env: NodeJS.ProcessEnv): string {
+export function userFolder(env: NodeJS.ProcessEnv): string {
   const base = env['XDG_CONFIG_HOME'] || join(env['HOME'] || homedir(), '.config')
   return join(base, 'ralph')
 }
@@ -58,24 +72,29 @@ function settle(
   key: OptionKey,
   { flags, env }: ConfigSources,
   project: SettingsFile | undefined,
-  user: SettingsFile | undefined,
+  user: SettingsFile,
 ): SettingEntry {
   const found: SettingEntry[] = []
-  const take = (origin: OriginKind, where: string, raw: unknown, name = where): void => {
-    found.push({ key, origin, where, value: parseSetting(key, raw, name) })
+  const take = (origin: OriginKind, where: string, raw: unknown): void => {
+    found.push({ key, origin, where, value: parseSetting(key, raw, where) })
   }
   const variable = variableOf(key)
   if (flags[key] !== undefined) take('flag', flagOf(key), flags[key])
   if (env[variable] !== undefined && env[variable] !== '' && !isLoopsOwn(variable, env)) {
     take('variable', variable, env[variable])
   }
-  if (project?.values.has(key))
-    take('project', project.path, project.values.get(key), `${key} in ${project.path}`)
-  if (user?.values.has(key)) take('user', user.path, user.values.get(key), `${key} in ${user.path}`)
-  return found[0] ?? byDefault(key)
+  return found[0] ?? fromFiles(key, { ...(project && { project }), user })
 }
 
-function byDefault(key: OptionKey): SettingEntry {
+/** What the files alone say, and the default below them. */
+export function fromFiles(key: OptionKey, { project, user }: LoadedConfig['files']): SettingEntry {
+  if (project?.values.has(key))
+    return { key, origin: 'project', where: project.path, value: project.values.get(key) }
+  if (user.values.has(key)) return { key, origin: 'user', where: user.path, value: user.values.get(key) }
+  return byDefault(key)
+}
+
+export function byDefault(key: OptionKey): SettingEntry {
   const spec = specOf(key)
   const where = spec.defaultText ?? 'built in'
   return { key, origin: 'default', where, ...(spec.default !== undefined && { value: spec.default }) }

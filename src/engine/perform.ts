@@ -105,6 +105,7 @@ async function keepAttempt(command: Of<'keep_attempt'>, context: Context): Promi
 
 async function tellJudged(judged: Awaited<ReturnType<HeldPlan>>, { tell }: Context): Promise<void> {
   for (const message of judged.putBack) await tell({ type: 'warning', code: 'put_back', message })
+  for (const message of judged.added ?? []) await tell({ type: 'warning', code: 'plan_added', message })
   if (judged.lost !== '') await tell({ type: 'warning', code: 'plan_lost', message: judged.lost })
 }
 

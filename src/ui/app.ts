@@ -10,8 +10,8 @@ import type { Human } from '../ports.ts'
  * What the user can fix is thrown as RalphError. Fields are snake_case where they are printed as JSON (contract 9).
  */
 export interface App {
-  /** Settles flags, variables and files; throws `config` before anything is touched. */
-  settings(flags: RawFlags): Promise<LoadedConfig>
+  /** Settles flags, variables and files; throws `config` before anything is touched. For a resume a file that cannot be used is no error. */
+  settings(flags: RawFlags, forResume?: boolean): Promise<LoadedConfig>
   /** As `settings`, for `ralph config`: all entries. */
   config(): Promise<Pick<LoadedConfig, 'entries' | 'warnings'>>
 
@@ -26,11 +26,16 @@ export interface App {
   loop(request: LoopRequest): Promise<LoopEnd>
   resume(request: LoopRequest & { readonly feedback: string | undefined }): Promise<LoopEnd>
   /** `--dry-run`: preflight, plan and prompts; spawns and changes nothing. */
-  plan(request: Pick<LoopRequest, 'change' | 'settings'>): Promise<DryRun>
+  plan(request: Pick<LoopRequest, 'change' | 'settings' | 'acceptsConfig'>): Promise<DryRun>
 
   stop(request: { readonly change: string | undefined; readonly force: boolean }): Promise<Said>
   done(change: string | undefined): Promise<Said>
-  finish(request: { readonly change: string | undefined; readonly choice: 'cleanup' | 'keep' }): Promise<Said>
+  /** Without a choice: only --accept-config. */
+  finish(request: {
+    readonly change: string | undefined
+    readonly choice: 'cleanup' | 'keep' | undefined
+    readonly acceptsConfig: boolean
+  }): Promise<Said>
   clean(request: { readonly change: string | undefined; readonly attempts: boolean }): Promise<Said>
 
   /** Without a name: every loop of the repository, all work trees, the latest first. */
@@ -59,6 +64,8 @@ export interface App {
 export interface LoopRequest {
   readonly change: string | undefined
   readonly settings: LoadedConfig
+  /** `--accept-config`: what agents changed of the config files and of git's settings is the user's from now on. */
+  readonly acceptsConfig: boolean
   /** Every event, private ones too, in order. Must not throw. */
   readonly tell: (event: LoopEvent) => void
   readonly human: Human

@@ -28,14 +28,16 @@ describe('a resume without the --agent-env of its run', () => {
     expect(half.stderr).toMatch(/not set any more: SECRET_B\./)
   })
 
-  test('U5: what the settings still set is not missed, and nothing was kept for a run that had none', async () => {
+  test('U5, H4: what the settings set by now is not missed once it is agreed to', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const failing = ['--agent-command', 'echo "<promise>FAILED: no</promise>"', '--max-retries', '0']
     expect((await ralph(at, ['loop', 'demo', ...failing, '--agent-env', 'SECRET_A=x'])).code).toBe(3)
     at.write('ralph.yaml', 'agent_env:\n  SECRET_A: y\n')
     const resumed = await ralph(at, ['resume', 'demo', ...failing])
-    expect(resumed.code).toBe(3)
-    expect(resumed.stderr).not.toContain('not set any more')
+    expect(resumed.stderr).toMatch(/agent_env: not set -> SECRET_A[^]*not set any more: SECRET_A/)
+    const agreed = await ralph(at, ['resume', 'demo', ...failing, '--accept-config'])
+    expect(agreed.code).toBe(3)
+    expect(agreed.stderr).not.toContain('not set any more')
   })
 })
 

@@ -188,14 +188,16 @@ describe('the past', () => {
     expect(ran.out).toBe('14:03:22 iteration 2 retry\n  rule: attempts < 4\n  from: attempt=2, limit=none\n')
   })
 
-  it('P5: logs are raw in a pipe; on a terminal an escape split over two chunks does no harm', async () => {
+  it('P5: logs do no harm on a terminal or in a pipe, not even by an escape split over two chunks; --raw has every byte', async () => {
     const bytes = [Buffer.from([0xff, 0x1b]), Buffer.from('[2Jhello\nlast')]
     const logs: App['logs'] = ({ write }) => {
       bytes.forEach((chunk) => write(chunk))
       return Promise.resolve()
     }
     expect((await ralph(['logs'], { answers: { logs }, terminal: true })).out).toBe('\uFFFDhello\nlast\n')
-    expect((await ralph(['logs'], { answers: { logs } })).out).toBe('\uFFFD\u001B[2Jhello\nlast')
+    expect((await ralph(['logs'], { answers: { logs } })).out).toBe('\uFFFDhello\nlast\n')
+    const raw = await ralph(['logs', '--raw'], { answers: { logs } })
+    expect(raw.out).toBe('\uFFFD\u001B[2Jhello\nlast')
     const json = await ralph(['logs', '--json'], { answers: { logs } })
     expect(
       json.out
@@ -266,7 +268,7 @@ describe('setup', () => {
       stopped: true,
     })
     expect((await ralph(['finish', '--cleanup'], answers)).calls).toEqual([
-      { name: 'finish', request: { change: undefined, choice: 'cleanup' } },
+      { name: 'finish', request: { change: undefined, choice: 'cleanup', acceptsConfig: false } },
     ])
   })
 

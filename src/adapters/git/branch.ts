@@ -7,6 +7,7 @@ import { finishBranch, redoFinish } from './branch-finish.ts'
 import { preflightBranch, redoStart, startBranch } from './branch-start.ts'
 import { insistOnConversions } from './conversions.ts'
 import { shown } from './git.ts'
+import { tellObeyed } from './guarded.ts'
 import { copyIndex, installIndex, realIndex } from './index-file.ts'
 import { attemptTree, keepAttempt } from './keep.ts'
 import { stepOf } from './memory.ts'
@@ -47,10 +48,12 @@ export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
 }
 
 async function ensure(room: Room, storyId: string, mayRepair: boolean): Promise<{ commit: string }> {
-  const { checkpoint } = await room.memory()
+  const { checkpoint, openAttempt: unsettled } = await room.memory()
   if (checkpoint === undefined) throw nothingToResume(room.change)
   const earlier = await loadSnapshot(room)
-  if (earlier !== undefined) await insistOnConversions(room, earlier)
+  // Before git looks: it would obey what that attempt has left.
+  if (unsettled !== undefined) await mendRepository(room, await mustSnapshot(room), unsettled)
+  else if (earlier !== undefined) await insistOnConversions(room, earlier)
   const sight = await look(room)
   const branch = branchRef(room)
   const dirty = isDirty(room, sight, earlier)
@@ -147,6 +150,7 @@ async function save(
   })
   await tellAside(room, 'saved')
   await settled(room, beside, saved.commit)
+  await tellObeyed(room, snapshot, attempt)
   return saved
 }
 

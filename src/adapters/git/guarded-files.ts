@@ -46,6 +46,28 @@ export function findGuarded(git: Git, hooksPath: string): Guarded {
   return found
 }
 
+/** Files of the work tree that the user's git runs or reads as settings: they are the work's own, and are only told. By path, with their hashes. */
+export function findObeyed(git: Git, hooksPath: string, included: readonly string[]): Record<string, string> {
+  const { worktree, gitCommonDir: common } = git
+  const found: Record<string, string> = {}
+  const walk = (path: string): void => {
+    const place = onDisk(worktree, path)
+    const stats = statsOf(place)
+    if (stats?.isDirectory() === true)
+      for (const child of readdirSync(place, { encoding: 'latin1' })) walk(`${path}/${child}`)
+    else if (stats !== undefined) found[path] = guardedAt(place, 'config').sha
+  }
+  const roots = [
+    ...(hooksPath === '' ? [] : [resolve(worktree, hooksPath)]),
+    ...included.map((path) => resolve(common, path)),
+  ]
+  for (const root of roots) {
+    const path = inside(worktree, root)
+    if (path !== '' && inside(common, root) === '' && root !== common) walk(path)
+  }
+  return found
+}
+
 /** And of each submodule's repository below `modules/`. */
 function ofRepository(common: string, folder: string): string[] {
   const own = ['config', 'config.worktree', 'hooks', 'info'].map((name) => `${folder}${name}`)

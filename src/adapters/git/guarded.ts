@@ -9,6 +9,7 @@ import {
   contentAt,
   dropDeadLocks,
   findGuarded,
+  findObeyed,
   guardedAt,
   hashOf,
   isSameFile,
@@ -67,6 +68,16 @@ export async function putBackGuarded(room: Room, snapshot: Snapshot, n: number):
     else await putBackFile(room, snapshot, name, n)
   }
   return lost
+}
+
+/** After a checkpoint: hooks and included settings in the work tree, ignored ones too, that are not what they were. */
+export async function tellObeyed(room: Room, snapshot: Snapshot, n: number): Promise<void> {
+  const { obeyed: before, hooks_path: hooksPath, included } = snapshot
+  const now = findObeyed(room.git, hooksPath, included)
+  const changed = Object.keys({ ...before, ...now }).filter((path) => before[path] !== now[path])
+  if (changed.length === 0) return
+  const message = `iteration ${n} changed what git runs: ${changed.slice(0, 5).map(named).join(', ')}${changed.length > 5 ? ` and ${changed.length - 5} more` : ''}`
+  await room.note({ type: 'warning', code: 'hooks_changed', message })
 }
 
 async function putBackFile(room: Room, snapshot: Snapshot, name: string, n: number): Promise<void> {

@@ -9,12 +9,14 @@ export interface Settings {
   readonly fileMode: boolean
   /** `core.hooksPath` as the user's git sees it, empty where it is not set. */
   readonly hooksPath: string
+  /** `include.path`, all of them. */
+  readonly included: readonly string[]
   readonly conversions: Conversions
 }
 
 export async function readSettings(git: Git): Promise<Settings> {
-  const core = 'core\\.(excludesfile|filemode|hookspath)'
-  const asked = ['config', '-z', '--get-regexp', `^(${core}|${conversionKeys})$`]
+  const own = 'core\\.(excludesfile|filemode|hookspath)|include\\.path'
+  const asked = ['config', '-z', '--get-regexp', `^(${own}|${conversionKeys})$`]
   const { out } = await git.run(asked, { accept: [1] })
   const entries = out.split('\0').filter((entry) => entry !== '')
   const pairs = entries.map((entry): [string, string] => {
@@ -27,6 +29,7 @@ export async function readSettings(git: Git): Promise<Settings> {
     excludesFile: last('core.excludesfile') ?? '',
     // The last one is ralph's own, for its own commands.
     hooksPath: pairs.filter(([name]) => name === 'core.hookspath').at(-2)?.[1] ?? '',
+    included: pairs.filter(([name]) => name === 'include.path').map(([, value]) => value),
     conversions: pairs.filter(([key]) => isConversion.test(key)),
     fileMode: !/^(false|no|off|0)$/i.test(last('core.filemode') ?? ''),
   }

@@ -8,7 +8,7 @@ import { exactBytesSchema, rememberBytes } from './exact-bytes.ts'
 import { lstatNow, writeDurably } from './files.ts'
 import type { Git } from './git.ts'
 import { forgetOthers, rememberGuarded } from './guarded.ts'
-import { guardedFileSchema } from './guarded-files.ts'
+import { findObeyed, guardedFileSchema } from './guarded-files.ts'
 import { copyIndex, realIndex } from './index-file.ts'
 import { wayOut } from './lost-record.ts'
 import { readFolderModes, readModes } from './modes.ts'
@@ -35,6 +35,9 @@ const snapshotSchema = z.object({
   guarded: z.record(z.string(), guardedFileSchema).optional(),
   /** The setting `core.hooksPath`. */
   hooks_path: z.string().default(''),
+  /** In the work tree, what the user's git runs or reads as settings; see `findObeyed`. */
+  included: z.array(z.string()).default([]),
+  obeyed: z.record(z.string(), z.string()).default({}),
   /** The setting `core.excludesFile`. */
   excludes_file: z.string().default(''),
   ignored: z.array(z.string()),
@@ -104,6 +107,8 @@ export async function saveSnapshot(
     stash_log: sight.stashLog,
     guarded,
     hooks_path: sight.settings.hooksPath,
+    included: [...sight.settings.included],
+    obeyed: findObeyed(room.git, sight.settings.hooksPath, sight.settings.included),
     excludes_file: sight.settings.excludesFile,
     ignored: [...new Set([...sight.scan.ignored, ...keptOut])],
     empty: [...sight.empty],

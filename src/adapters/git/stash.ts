@@ -10,6 +10,7 @@ import { attemptMoves } from './attempts.ts'
 import type { StartMode } from './branch-start.ts'
 import { insistOnConversions } from './conversions.ts'
 import { shown } from './git.ts'
+import { tellObeyed } from './guarded.ts'
 import { installIndex, realIndex, takeFrom } from './index-file.ts'
 import { attemptTree, keepAttempt } from './keep.ts'
 import { stepOf, type Pending } from './memory.ts'
@@ -83,10 +84,12 @@ async function start(room: Room, mode: StartMode): Promise<{ commit: string }> {
 }
 
 async function ensure(room: Room, storyId: string): Promise<{ commit: string }> {
-  const { checkpoint } = await room.memory()
+  const { checkpoint, openAttempt: unsettled } = await room.memory()
   const snapshot = await loadSnapshot(room)
   if (checkpoint === undefined || snapshot === undefined) throw nothingToResume(room.change)
-  await insistOnConversions(room, snapshot)
+  // Before git looks: it would obey what that attempt has left.
+  if (unsettled !== undefined) await mendRepository(room, snapshot, unsettled)
+  else await insistOnConversions(room, snapshot)
   const now = await fullState(room, snapshot)
   const isSame = now.tree === snapshot.tree && now.sight.refs.head.commit === snapshot.head.commit
   if (!isSame && (await room.reread()).openAttempt !== undefined) {
@@ -162,6 +165,7 @@ async function save(
   })
   await tellAside(room, 'saved')
   await settled(room, [], saved.commit)
+  await tellObeyed(room, snapshot, attempt)
   return saved
 }
 

@@ -48,8 +48,8 @@ export async function holdPlan(
   const guarded = await copyPlan(places, tracked)
   return async (gate) => {
     const who = `the gate \`${gate}\``
-    const { putBack, lost } = await judgeChange(places, pattern, { guarded, storyId: '', who })
-    return { putBack: putBack.map((sentence) => `${who}: ${sentence}`), lost }
+    const { putBack, added, lost } = await judgeChange(places, pattern, { guarded, storyId: '', who })
+    return { putBack: putBack.map((sentence) => `${who}: ${sentence}`), ...(added && { added }), lost }
   }
 }
 
@@ -81,8 +81,9 @@ async function judgeChange(
   )
   for (const each of tracked) await writeJudged(guardDir, each, lost === '' ? judgement : undefined)
   putBack.push(...judgement.putBack, ...(await restorePlan(places, pattern, guarded)))
+  const added = lost === '' ? tracked.flatMap((each) => addedSentence(each, judgement, who)) : []
   const { ticked, stillOpen, notAsked } = judgement
-  return { putBack, lost, ticked, stillOpen, notAsked }
+  return { putBack, ...(added.length > 0 && { added }), lost, ticked, stillOpen, notAsked }
 }
 
 async function undoMove(guardDir: string, guarded: Guarded, changeDir: string): Promise<string[]> {
@@ -132,6 +133,18 @@ async function writeJudged(
   if (stats?.isFile() === true) await chmod(real, entry.mode)
   if (stats !== undefined) await setAside(guardDir, real)
   await writeWhole(real, bytes, entry.mode)
+}
+
+/** They may be notes or new tasks, and every later prompt reads them. */
+function addedSentence({ file, after }: TrackedNow, { merged }: TasksJudgement, who: string): string[] {
+  const lines = splitLines(after ?? new Uint8Array())
+  const added = (merged.get(file) ?? []).filter(({ from }) => from === 'after')
+  const sizes = added.map(({ line }) => lines[line - 1]?.length ?? 0).filter((size) => size > 0)
+  if (sizes.length === 0) return []
+  const bytes = sizes.reduce((sum, size) => sum + size + 1, 0)
+  return [
+    `${who} added ${sizes.length} ${sizes.length === 1 ? 'line' : 'lines'} to ${file} (${bytes} bytes); they stay`,
+  ]
 }
 
 function mergedBytes({ file, before, after }: TrackedNow, judgement: TasksJudgement): Uint8Array {

@@ -8,6 +8,12 @@ import { optionGroups } from '../../config/option.ts'
 import type { OptionKey } from '../../config/options.ts'
 import type { OptionSpec } from '../../config/option.ts'
 
+/** A flag and nothing else: in a file or a variable it would be an agent's word. */
+export const acceptConfig = [
+  '--accept-config',
+  'use ralph.yaml, git settings and hooks as an agent changed them',
+] as const
+
 /** Returns the reader for the command's action. */
 export function addLoopOptions(
   command: CommandUnknownOpts,

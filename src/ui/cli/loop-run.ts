@@ -18,10 +18,11 @@ export async function startLoop(
   context: Context,
   change: string | undefined,
   flags: RawFlags,
+  acceptsConfig: boolean,
 ): Promise<void> {
   const { app, settings } = await prepare(context, flags)
   if (settings.config.dry_run) {
-    const plan = await app.plan({ change, settings })
+    const plan = await app.plan({ change, settings, acceptsConfig })
     await respond(context, settings.config.json, plan, async (paint) => {
       const { dryRunText } = await import('../print/dry-run.ts')
       return dryRunText(plan, paint)
@@ -30,7 +31,7 @@ export async function startLoop(
   }
   const attended = !settings.config.json && isTerminal(context.io.stdin) && isTerminal(context.io.stdout)
   const start = (name: string | undefined): Promise<void> =>
-    perform(context, settings, (request) => app.loop({ ...request, change: name }))
+    perform(context, settings, (request) => app.loop({ ...request, change: name, acceptsConfig }))
   try {
     await start(change)
   } catch (error) {
@@ -46,16 +47,23 @@ export async function resumeLoop(
   context: Context,
   change: string | undefined,
   flags: RawFlags,
-  feedback: string | undefined,
+  { feedback, acceptsConfig }: { feedback: string | undefined; acceptsConfig: boolean },
 ): Promise<void> {
-  const { app, settings } = await prepare(context, flags)
-  await perform(context, settings, (request) => app.resume({ ...request, change, feedback }))
+  const { app, settings } = await prepare(context, flags, true)
+  await perform(context, settings, (request) => app.resume({ ...request, change, feedback, acceptsConfig }))
 }
 
-async function prepare(context: Context, flags: RawFlags): Promise<{ app: App; settings: LoadedConfig }> {
+async function prepare(
+  context: Context,
+  flags: RawFlags,
+  forResume = false,
+): Promise<{ app: App; settings: LoadedConfig }> {
   const app = await context.app()
   const { passThrough } = context
-  const settings = await app.settings({ ...flags, ...(passThrough && { agent_args: passThrough }) })
+  const settings = await app.settings(
+    { ...flags, ...(passThrough && { agent_args: passThrough }) },
+    forResume,
+  )
   for (const warning of settings.warnings) context.io.stderr.write(`warning: ${oneLine(warning)}\n`)
   return { app, settings }
 }
@@ -63,7 +71,7 @@ async function prepare(context: Context, flags: RawFlags): Promise<{ app: App; s
 async function perform(
   context: Context,
   settings: LoadedConfig,
-  work: (request: Omit<LoopRequest, 'change'>) => Promise<LoopEnd>,
+  work: (request: Omit<LoopRequest, 'change' | 'acceptsConfig'>) => Promise<LoopEnd>,
 ): Promise<void> {
   const printer = printerFor(context, settings.config)
   const human = humanAt({ ...context.io, isQuiet: settings.config.json, before: () => printer.pause() })

@@ -1,7 +1,7 @@
 // `ralph loop`: runs the loop and shows it.
 import type { Command } from '@commander-js/extra-typings'
 import type { Context } from './context.ts'
-import { addLoopOptions } from './loop-options.ts'
+import { acceptConfig, addLoopOptions } from './loop-options.ts'
 
 export function addLoop(program: Command, context: Context): void {
   const command = program
@@ -14,9 +14,10 @@ export function addLoop(program: Command, context: Context): void {
       'after',
       '\nExample:\n  $ ralph loop add-login --agent claude --verify "npm test" --max-retries 2',
     )
+    .option(...acceptConfig)
   const flags = addLoopOptions(command)
   command.action(async (change) => {
     const { startLoop } = await import('./loop-run.ts')
-    await startLoop(context, change, flags())
+    await startLoop(context, change, flags(), command.getOptionValue('acceptConfig') === true)
   })
 }

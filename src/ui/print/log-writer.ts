@@ -1,7 +1,6 @@
-// Writes a transcript: raw into a pipe, harmless on a terminal, as JSON lines for programs.
+// Writes a transcript: harmless wherever it ends up, as JSON lines for programs, or raw by request.
 import { StringDecoder } from 'node:string_decoder'
 import type { Output } from '../io.ts'
-import { isTerminal } from '../io.ts'
 import { clean } from './text.ts'
 
 export interface LogWriter {
@@ -10,9 +9,9 @@ export interface LogWriter {
   readonly end: () => void
 }
 
-export function logWriter(stdout: Output, json: boolean): LogWriter {
-  if (!json && !isTerminal(stdout))
-    return { write: (bytes) => void stdout.write(bytes), end: () => undefined }
+/** Also into a pipe: what `head` or `less -R` passes on reaches a terminal all the same. */
+export function logWriter(stdout: Output, { json, raw }: { json: boolean; raw: boolean }): LogWriter {
+  if (raw) return { write: (bytes) => void stdout.write(bytes), end: () => undefined }
   const decoder = new StringDecoder('utf8')
   let rest = ''
   const line = (text: string): void => {

@@ -5,7 +5,7 @@ import { paintFor } from '../io.ts'
 import { describe } from './describe.ts'
 import type { Line } from './describe.ts'
 import type { Printer } from './printer.ts'
-import { summary } from './summary.ts'
+import { lastingWarnings, summary } from './summary.ts'
 import type { Ending, Started } from './summary.ts'
 
 export function plainPrinter(io: Pick<Io, 'stdout' | 'stderr' | 'env'>): Printer {
@@ -28,12 +28,14 @@ export function createLines(
   let finished: Ending['finished']
   let lastFailed: number | undefined
   let begun = false
+  const lasting = new Set<string>()
   return (event) => {
     if (event.type === 'loop.started') started = event
     if (event.type === 'checkpoint.saved' || (event.type === 'loop.started' && event.resumed)) begun = true
     // A start that failed half-way has changed something, unless it was undone.
     if (event.type === 'git.began' && event.op === 'start') begun = true
     if (event.type === 'git.step' && event.op === 'start' && event.step === 'undone') begun = false
+    if (event.type === 'warning' && lastingWarnings.has(event.code)) lasting.add(event.message)
     if (event.type === 'loop.finished') finished = { ok: event.ok, message: event.message }
     if (event.type === 'iteration.ended') {
       const { verdict, n, attempt_ref: ref } = event.iteration
@@ -43,6 +45,7 @@ export function createLines(
       const ending = {
         complete: event,
         begun,
+        lasting: [...lasting],
         ...(started && { started }),
         ...(finished && { finished }),
         ...(lastFailed !== undefined && { lastFailed }),

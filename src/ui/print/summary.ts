@@ -18,7 +18,17 @@ export interface Ending {
   readonly finished?: { readonly ok: boolean; readonly message: string }
   /** Iteration of the last attempt that was not kept. */
   readonly lastFailed?: number
+  /** Warnings that must not scroll away, in their order. */
+  readonly lasting?: readonly string[]
 }
+
+/** What the user has to decide or to know once the loop is over; a line for each stands in the summary, too. */
+export const lastingWarnings: ReadonlySet<string> = new Set([
+  'config_changed',
+  'gate_changed',
+  'git_settings',
+  'hooks_changed',
+])
 
 export function summary(ending: Ending, paint: Paint): readonly string[] {
   const { complete } = ending
@@ -37,6 +47,7 @@ export function summary(ending: Ending, paint: Paint): readonly string[] {
     `  ${counts} ${paint.dim(`(${figures.join(', ')})`)}`,
     ...(lost === '' ? [] : [`  ${paint.dim(lost)}`]),
     ...whereLine(ending).map((line) => `  ${line}`),
+    ...(ending.lasting ?? []).map((line) => `  ${paint.yellow('note:')} ${oneLine(line)}`),
     ...nextCommands(ending).map(([command, why]) => `  next: ${paint.bold(command)}  ${paint.dim(why)}`),
   ]
 }

@@ -1,0 +1,134 @@
+// Which contents of the config files the user has agreed to: what changed while an agent ran is used by no later start until then.
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdir, readFile, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import writeFileAtomic from 'write-file-atomic'
+import * as z from 'zod'
+import { settingChanges } from '../config/changes.ts'
+import type { KeptValues } from '../config/changes.ts'
+import type { SettingsFile } from '../config/files.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import { RalphError } from '../core/error.ts'
+
+export type Level = 'project' | 'user'
+
+/** A settings file as it was; of `agent_env` only hashes, for its values may be secret. */
+export const keptFileSchema = z.object({
+  path: z.string(),
+  sha: z.string(),
+  salt: z.string(),
+  values: z.record(z.string(), z.unknown()),
+})
+export type KeptFile = z.infer<typeof keptFileSchema>
+
+const changeSchema = z.object({ change: z.string(), n: z.number() })
+/** The iteration during which a file came to be as it is. */
+export type FileChange = z.infer<typeof changeSchema>
+
+export function keptFile({ path, sha, values }: SettingsFile, salt: string = randomUUID()): KeptFile {
+  return { path, sha, salt, values: keptValues(Object.fromEntries(values), salt) }
+}
+
+/** What differs now, key by key. */
+export function changesSince(before: KeptFile, now: SettingsFile): readonly string[] {
+  if (now.problem !== undefined) return before.sha === now.sha ? [] : [now.problem.message]
+  return settingChanges(before.values, keptFile(now, before.salt).values)
+}
+
+function keptValues(values: KeptValues, salt: string): KeptValues {
+  const { agent_env: env } = values
+  if (typeof env !== 'object' || env === null) return values
+  return { ...values, agent_env: hiddenEnv(env as Readonly<Record<string, string>>, salt) }
+}
+
+/** Says whether a value is the same as before, and nothing else. */
+export function hiddenEnv(env: Readonly<Record<string, string>>, salt: string): Record<string, string> {
+  const hidden = (name: string, value: string): string =>
+    createHash('sha256').update(`${salt}\0${name}\0${value}`).digest('hex')
+  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, hidden(name, value)]))
+}
+
+/** Durable: the file was changed to this while the iteration ran, and nobody has agreed. */
+export async function distrust(common: string, level: Level, sha: string, by: FileChange): Promise<void> {
+  await write(recordOf(common, level, sha), by)
+}
+
+/** Undefined where it is the user's own. */
+export async function changedBy(common: string, level: Level, sha: string): Promise<FileChange | undefined> {
+  return await read(recordOf(common, level, sha), changeSchema)
+}
+
+/** The user starts with these, or has said --accept-config: from now on they are the user's. */
+export async function agree(common: string, files: LoadedConfig['files']): Promise<void> {
+  for (const [level, file] of levels(files)) {
+    await rm(recordOf(common, level, file.sha), { force: true })
+    const last = await lastAgreed(common, level)
+    if (last?.sha !== file.sha) await write(agreedOf(common, level), keptFile(file))
+  }
+}
+
+/** What the user started with last. */
+async function lastAgreed(common: string, level: Level): Promise<KeptFile | undefined> {
+  return await read(agreedOf(common, level), keptFileSchema)
+}
+
+/** Before anything is touched. */
+export async function refuseUnagreed(
+  common: string,
+  files: LoadedConfig['files'],
+  command: string,
+): Promise<void> {
+  const [first] = await unagreed(common, files)
+  if (first === undefined) return
+  throw new RalphError('config', `${first}.`, {
+    hint: `Nothing was touched. If it is what you want: ${command} --accept-config. If not, bring yours back (git diff shows what it was) or edit it: a version of your own needs no flag.`,
+    exitCode: 2,
+  })
+}
+
+/** One clause for each file that no start would use. */
+export async function unagreed(common: string, files: LoadedConfig['files']): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const [level, file] of levels(files)) {
+    const by = await changedBy(common, level, file.sha)
+    if (by === undefined) continue
+    const last = await lastAgreed(common, level)
+    const changes = last === undefined ? [] : changesSince(last, file)
+    const what = changes.length === 0 ? '' : ` (${changes.join('; ')})`
+    found.push(
+      `${nameOf(level, file)} was ${file.sha === '' ? 'removed' : 'changed'} while iteration ${by.n} of ${by.change} ran${what}, and you have not agreed to that`,
+    )
+  }
+  return found
+}
+
+/** The project's own by its bare name. */
+export function nameOf(level: Level, { path }: SettingsFile): string {
+  return level === 'project' ? basename(path) : path
+}
+
+export function levels(files: LoadedConfig['files']): readonly (readonly [Level, SettingsFile])[] {
+  return [...(files.project === undefined ? [] : [['project', files.project] as const]), ['user', files.user]]
+}
+
+function recordOf(common: string, level: Level, sha: string): string {
+  return join(common, 'ralph', 'trust', `${level}-${sha === '' ? 'none' : sha}.json`)
+}
+
+function agreedOf(common: string, level: Level): string {
+  return join(common, 'ralph', 'trust', `${level}-agreed.json`)
+}
+
+async function write(file: string, value: unknown): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  await writeFileAtomic(file, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 })
+}
+
+async function read<T>(file: string, schema: z.ZodType<T>): Promise<T | undefined> {
+  try {
+    return schema.parse(JSON.parse(await readFile(file, 'utf8')))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,82 @@
+// The files of the work tree that a gate's command runs, as far as its words tell, and a hash of each.
+import { createHash } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { join, normalize } from 'node:path'
+
+/** By a name for people, ``check.sh (gate `./check.sh`)``; what is not there has no entry. */
+export function gateFiles(worktree: string, gates: readonly string[]): Record<string, string> {
+  const found: Record<string, string> = {}
+  for (const gate of gates) {
+    for (const [what, content] of runBy(worktree, gate, 2))
+      found[`${what} (gate \`${gate}\`)`] = createHash('sha256').update(content).digest('hex')
+  }
+  return found
+}
+
+type Run = readonly [what: string, content: Uint8Array | string]
+
+/** A script may call another script: as far down as `depth`. */
+function runBy(worktree: string, command: string, depth: number): Run[] {
+  const words = command.split(/[\s;&|<>()"'`$={}]+/).filter((word) => word !== '')
+  const named = words.flatMap((word): Run[] => {
+    const path = normalize(word)
+    const content = path.startsWith('..') || path.startsWith('/') ? undefined : fileAt(join(worktree, path))
+    return content === undefined ? [] : [[path, content]]
+  })
+  const recipes = words.flatMap((word, at): Run[] => {
+    if (word === 'make' || word === 'gmake') return firstOf(worktree, ['GNUmakefile', 'makefile', 'Makefile'])
+    if (word === 'just') return firstOf(worktree, ['justfile', 'Justfile', '.justfile'])
+    return /^(npm|pnpm|yarn|bun)$/.test(word) ? scripts(worktree, words.slice(at + 1), depth) : []
+  })
+  return [...named, ...recipes]
+}
+
+/** `npm test`, `npm run build`, `yarn lint`: the entry of package.json, with what npm runs before and after it. */
+function scripts(worktree: string, words: readonly string[], depth: number): Run[] {
+  const name = words.find((word) => !word.startsWith('-') && !/^(run|run-script)$/.test(word))
+  const entries = scriptsOf(worktree)
+  const wanted = name === 't' ? 'test' : name
+  if (wanted === undefined || entries[wanted] === undefined || depth === 0) return []
+  return [`pre${wanted}`, wanted, `post${wanted}`].flatMap((script) => {
+    const body = entries[script]
+    if (body === undefined) return []
+    return [[`package.json: ${script}`, body] as const, ...runBy(worktree, body, depth - 1)]
+  })
+}
+
+function scriptsOf(worktree: string): Record<string, string> {
+  try {
+    const parsed = JSON.parse(fileAt(join(worktree, 'package.json'))?.toString('utf8') ?? '{}') as unknown
+    const { scripts: found } = parsed as { scripts?: unknown }
+    if (typeof found !== 'object' || found === null) return {}
+    return Object.fromEntries(
+      Object.entries(found).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+    )
+  } catch (error) {
+    if (error instanceof SyntaxError) return {}
+    throw error
+  }
+}
+
+function firstOf(worktree: string, names: readonly string[]): Run[] {
+  for (const name of names) {
+    const content = fileAt(join(worktree, name))
+    if (content !== undefined) return [[name, content]]
+  }
+  return []
+}
+
+const mostBytes = 10e6
+
+/** Undefined where there is no plain file that can be read: a gate may name anything. */
+function fileAt(path: string): Buffer | undefined {
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false })
+    return stats?.isFile() === true && stats.size <= mostBytes ? readFileSync(path) : undefined
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    if (code === 'EACCES' || code === 'ENOTDIR' || code === 'ENAMETOOLONG' || code === 'ELOOP')
+      return undefined
+    throw error
+  }
+}
