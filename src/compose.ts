@@ -10,8 +10,10 @@ import { isTerminal } from './ui/io.ts'
 /** Each room is loaded when a command first needs it: `ralph status` must not pay for the agents. */
 export function createApp(io: Io): App {
   const attended = isTerminal(io.stdout) && isTerminal(io.stdin)
+  const warn = (message: string): void => void io.stderr.write(`warning: ${message}\n`)
   let opened: Promise<Site> | undefined
-  const site = (): Promise<Site> => (opened ??= openSite(folderOf(io), io.env, { isTerminal: attended }))
+  const site = (): Promise<Site> =>
+    (opened ??= openSite(folderOf(io), io.env, { isTerminal: attended, warn }))
   const reports = () => import('./compose/reports.ts')
   const control = () => import('./compose/control.ts')
   const plans = () => import('./compose/changes.ts')

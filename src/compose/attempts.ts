@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { readJournal } from '../adapters/files/journal.ts'
 import { diffAttempt, listAttempts, listEarlier, restoreAttempt } from '../adapters/git/attempts.ts'
 import { RalphError } from '../core/error.ts'
-import type { IterationRecord, LoopEvent } from '../core/event.ts'
+import type { IterationRecord } from '../core/event.ts'
 import { replay } from '../core/loop.ts'
 import { initialState } from '../core/state.ts'
 import type { AttemptList, Said } from '../ui/app.ts'
@@ -29,9 +29,8 @@ async function earlierOf(site: Site, run: KnownRun): Promise<AttemptList['earlie
   const records = new Map(
     await Promise.all(
       names.map(async (name) => {
-        const events = await readJournal(join(run.paths.archive, name, 'journal.ndjson')).catch(
-          noneIfUnreadable,
-        )
+        // Of a damaged one, or another version's, what can be read; its refs are there all the same.
+        const { events } = await readJournal(join(run.paths.archive, name, 'journal.ndjson'))
         return [name, replay(initialState(run.change), events).iterations] as const
       }),
     ),
@@ -40,12 +39,6 @@ async function earlierOf(site: Site, run: KnownRun): Promise<AttemptList['earlie
     const record = records.get(ref.run)?.find((iteration) => iteration.n === ref.n)
     return { ...(record !== undefined && summary(record)), ...ref }
   })
-}
-
-/** A journal of another version tells nothing; its refs are there all the same. */
-function noneIfUnreadable(error: unknown): readonly LoopEvent[] {
-  if (error instanceof RalphError && error.code === 'journal_unreadable') return []
-  throw error
 }
 
 function summary({ n, story_id, attempt, verdict, reason }: IterationRecord) {

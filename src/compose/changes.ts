@@ -6,6 +6,7 @@ import { RalphError } from '../core/error.ts'
 import { storyStatus } from '../core/story.ts'
 import type { ChangeDetail, ChangeList } from '../ui/app.ts'
 import { must } from './choose.ts'
+import { damagedStatus } from './damage.ts'
 import { findRootOf } from './root.ts'
 import { isDead, knownRun, pathsOf } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -30,6 +31,10 @@ async function statusOf(
 ): Promise<{ status: ChangeList['changes'][number]['status']; unknown: string }> {
   try {
     const run = await knownRun(site, name)
+    if (run.damage !== '') {
+      const { status, problem } = await damagedStatus(site, run)
+      return { status, unknown: problem ?? '' }
+    }
     const seen = run.state.phase === 'idle' ? ('' as const) : run.state.status
     // Only looking: the truth about a dead loop without putting it in order.
     return { status: isDead(run) ? 'stopped' : seen, unknown: '' }

@@ -1,7 +1,7 @@
 // Which run a command means when no change is named: the one that runs, the one of this work tree, or the latest.
 import { RalphError } from '../core/error.ts'
 import { nearest } from '../core/nearest.ts'
-import { isRunning, knownRun, knownRuns } from './site.ts'
+import { isKnown, isRunning, knownRun, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export async function chooseRun(
@@ -11,7 +11,7 @@ export async function chooseRun(
 ): Promise<KnownRun | undefined> {
   if (change !== undefined) {
     const run = isSafeName(change) ? await knownRun(site, change) : undefined
-    if (run !== undefined && run.state.phase !== 'idle') return run
+    if (run !== undefined && isKnown(run)) return run
     const planned = await plannedNames(site)
     if (planned.includes(change)) return undefined
     const names = [...new Set([...(await knownRuns(site)).map((known) => known.change), ...planned])]
@@ -40,7 +40,10 @@ export async function chooseRun(
 
 export async function must(site: Site, change: string | undefined): Promise<KnownRun> {
   const run = await chooseRun(site, change, 'any')
-  if (run !== undefined) return run
+  if (run !== undefined) {
+    if (run.damage !== '') site.warn(`${run.damage} Shown is what stood before that line.`)
+    return run
+  }
   throw new RalphError(
     'change_not_found',
     change === undefined

@@ -13,6 +13,7 @@ import { recoverDead } from './recovery.ts'
 import { acceptGitSettings } from './checkpoints.ts'
 import { chooseRun } from './choose.ts'
 import { agree, unagreed } from './config-trust.ts'
+import { damagedRun } from './damage.ts'
 import { acquireLocks } from './session.ts'
 import { isRunning, knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -135,6 +136,7 @@ async function ended(site: Site, change: string | undefined): Promise<KnownRun> 
       },
     )
   }
+  if (run.damage !== '') throw await damagedRun(site, run)
   await recoverDead(site, run)
   return knownRun(site, run.change)
 }

@@ -81,6 +81,11 @@ async function repository(cwd: string, env: NodeJS.ProcessEnv): Promise<Check[]>
     refuseReadOnly(site.git)
     const checks = [ok('repository', site.git.worktree)]
     for (const run of await knownRuns(site)) {
+      if (run.damage !== '') {
+        const fix = `ralph resume ${run.change} says how to get everything back; ralph loop ${run.change} --fresh starts anew`
+        checks.push({ name: `loop ${run.change}`, verdict: 'problem', detail: run.damage, fix })
+        continue
+      }
       const detail = await recoverDead(site, run)
       if (detail !== '')
         checks.push({

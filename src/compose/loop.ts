@@ -30,7 +30,8 @@ import { recoverDead } from './recovery.ts'
 import { keepSettings, resumedSettings, startedSettings } from './run-settings.ts'
 import { acquireLocks, refuseRunning, runSession, sweepLocks } from './session.ts'
 import { loopSettings } from './settings.ts'
-import { knownRun } from './site.ts'
+import { endUnknown } from './damage.ts'
+import { isKnown, knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { finishRun } from './control.ts'
 import { unarchived, wrapUpOf } from './wrap-up.ts'
@@ -78,8 +79,16 @@ export async function runLoop(
   const { site, home, brought } = entered
   if (mode === 'resume') await standOnBranch(site, run)
   const reserve = diskReserve(reserveFile(site.git.gitDir))
-  const journal = fileJournal(run.paths.journal, reserve.spend)
+  const journal = fileJournal(run.paths.journal, {
+    spend: reserve.spend,
+    onChanged: (message) => hear(message),
+  })
   let tell: (body: EventBody) => Promise<void> = () => Promise.reject(new TypeError('no engine is bound'))
+  let hear = (message: string): void => {
+    tell({ type: 'warning', code: 'journal', message }).catch(() => undefined)
+  }
+  // An unread journal is no history; it is archived before the first line of the new one.
+  let isUnread = run.damage !== ''
   const prepare = async (): Promise<Prepared> => {
     const change = await openChange(site, name, config, { validate: true })
     const settings = await loopSettings(config, site.env, {
@@ -97,7 +106,7 @@ export async function runLoop(
       strategy: settings.checkpoint,
       gates: settings.gates,
       writeAhead: (body) => tell(body),
-      history: () => journal.read(),
+      history: () => (isUnread ? Promise.resolve([]) : journal.read()),
       ...(site !== home && { home: home.git, brought }),
     })
     return { change, settings, checkpoints, preflight: await checkpoints.preflight(mode) }
@@ -110,7 +119,13 @@ export async function runLoop(
   const release = await acquireLocks(site, change.name, runId)
   try {
     await reserve.fill()
+    if (isUnread) {
+      const ended = await endUnknown(run)
+      if (ended.length > 0)
+        site.warn(`the agent of the earlier run was still running and has been ended (${ended.join(', ')})`)
+    }
     if (mode !== 'resume') await archiveRun(site, run)
+    isUnread = false
     await keepSettings(run, kept)
     if (mode !== 'resume' || request.acceptsConfig) await agree(common, loaded.files)
     const taken = request.acceptsConfig ? await acceptGitSettings(here, change.name) : []
@@ -196,6 +211,7 @@ export async function runLoop(
     return { exitCode }
   } finally {
     await reserve.close()
+    hear = site.warn
     await journal.close()
     await release()
   }
@@ -248,8 +264,9 @@ function refuseUnknownStories(change: OpenedChange, wanted: readonly string[]): 
 
 /** The earlier run moves into the archive, whole; the learnings stay. */
 async function archiveRun(site: Site, run: KnownRun): Promise<void> {
-  if (run.state.phase === 'idle') return
-  const time = freeName(run.paths.archive, run.state.startedAt.replaceAll(':', ''))
+  if (!isKnown(run)) return
+  const began = run.state.startedAt || site.clock.stamp()
+  const time = freeName(run.paths.archive, began.replaceAll(':', ''))
   const to = join(run.paths.archive, time)
   await mkdir(to, { recursive: true, mode: 0o700 })
   await archiveAttempts(site.git, run.change, time)

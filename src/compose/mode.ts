@@ -7,6 +7,7 @@ import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import { storyStatus } from '../core/story.ts'
 import { parseTasks } from '../core/tasks.ts'
+import { damagedRun } from './damage.ts'
 import { changeFolder } from './plan.ts'
 import { isRunning, knownRun, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -23,7 +24,8 @@ export async function onlyUnfinished(site: Site): Promise<string | undefined> {
 export async function finishedAway(site: Site, change: string | undefined): Promise<KnownRun | undefined> {
   if (change === undefined) return undefined
   const run = (await knownRuns(site)).find((each) => each.change === change)
-  if (run === undefined || run.state.status !== 'done' || isRunning(run)) return undefined
+  if (run === undefined || run.damage !== '' || run.state.status !== 'done' || isRunning(run))
+    return undefined
   const isThere = await changeFolder(site, change).then(
     () => true,
     (error: unknown) => {
@@ -43,6 +45,10 @@ export async function modeOf(
 ): Promise<Mode | 'done already'> {
   const { state, change } = run
   const hasRun = state.phase !== 'idle'
+  if (run.damage !== '') {
+    if (wish === 'loop' && config.fresh) return 'fresh'
+    throw await damagedRun(site, run)
+  }
   if (wish === 'resume') {
     if (!hasRun) {
       const hint = (await wayOut(site.git, change)) || `Start one: ralph loop ${change}`

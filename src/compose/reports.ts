@@ -7,14 +7,20 @@ import { RalphError } from '../core/error.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
 import { decisionsOf } from '../core/why.ts'
 import type { Decisions, History, StatusReport } from '../ui/app.ts'
-import { must } from './choose.ts'
+import { chooseRun, must } from './choose.ts'
 import { isDead, isRunning, knownRun, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export async function statusOf(site: Site, change: string | undefined): Promise<readonly StatusReport[]> {
-  const runs = change === undefined ? await knownRuns(site) : [await must(site, change)]
+  const runs = await runsToShow(site, change)
+  if (runs.length === 0) {
+    const lost = await (await import('./damage.ts')).lostStatus(site, change)
+    if (lost !== undefined) return [lost]
+    if (change !== undefined) await must(site, change)
+  }
   return Promise.all(
     runs.map(async (run) => {
+      if (run.damage !== '') return (await import('./damage.ts')).damagedStatus(site, run)
       // A loop that has ended is only looked at, whatever a later command has to put in order first.
       const now = isDead(run) ? await recovered(site, run) : run
       const state = toStateFile(now.state)
@@ -25,6 +31,12 @@ export async function statusOf(site: Site, change: string | undefined): Promise<
       return { ...(file?.change_id === now.change ? file : state), alive: true }
     }),
   )
+}
+
+async function runsToShow(site: Site, change: string | undefined): Promise<readonly KnownRun[]> {
+  if (change === undefined) return knownRuns(site)
+  const run = await chooseRun(site, change, 'any')
+  return run === undefined ? [] : [run]
 }
 
 /** Loaded only for a loop that died: it brings the engine and every adapter with it. */

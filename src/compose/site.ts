@@ -26,6 +26,8 @@ export interface Site {
   readonly clock: Clock
   /** Whether somebody sits there who can answer. */
   readonly isTerminal: boolean
+  /** What a report must not keep to itself. */
+  readonly warn: (message: string) => void
 }
 
 /** One command may take this long unless `--command-timeout` says otherwise. */
@@ -34,7 +36,7 @@ const commandTimeoutMs = 60_000
 export async function openSite(
   cwd: string,
   env: NodeJS.ProcessEnv,
-  options: { readonly timeoutMs?: number; readonly isTerminal?: boolean } = {},
+  options: Partial<Pick<Site, 'isTerminal' | 'warn'>> & { readonly timeoutMs?: number } = {},
 ): Promise<Site> {
   const settings = { timeoutMs: options.timeoutMs ?? commandTimeoutMs, env }
   const repository = await findRepository(cwd, settings)
@@ -45,6 +47,7 @@ export async function openSite(
     identity: { pid: process.pid, started: processIdentity(process.pid), bootId: bootId(), isAlive },
     clock: systemClock,
     isTerminal: options.isTerminal ?? false,
+    warn: options.warn ?? (() => undefined),
   }
 }
 
@@ -59,15 +62,17 @@ export interface KnownRun {
   readonly events: readonly LoopEvent[]
   readonly state: LoopState
   readonly lock: LockState
+  /** Why the journal could not be read to its end: `state` and `events` are those before. Empty where it could. */
+  readonly damage: string
 }
 
 export async function knownRun(site: Site, change: string): Promise<KnownRun> {
   const paths = pathsOf(site, change)
-  const events = await readJournal(paths.journal).catch((error: unknown) => {
+  const { events, damage } = await readJournal(paths.journal).catch((error: unknown) => {
     throw unreadable(error, paths.journal)
   })
   const lock = inspectLock(paths.lock, site.identity)
-  return { change, paths, events, state: replay(initialState(change), events), lock }
+  return { change, paths, events, state: replay(initialState(change), events), lock, damage }
 }
 
 /** Who may not read the journal cannot know the run; everything in it stays as it is. */
@@ -85,9 +90,11 @@ function unreadable(error: unknown, path: string): unknown {
 export async function knownRuns(site: Site): Promise<readonly KnownRun[]> {
   const names = await readdir(changesDir(site.git.gitCommonDir)).catch(() => [])
   const runs = await Promise.all(names.map((name) => knownRun(site, name)))
-  return runs
-    .filter((run) => run.state.phase !== 'idle')
-    .sort((a, b) => b.state.updatedAt.localeCompare(a.state.updatedAt))
+  return runs.filter(isKnown).sort((a, b) => b.state.updatedAt.localeCompare(a.state.updatedAt))
+}
+
+export function isKnown({ state, damage }: KnownRun): boolean {
+  return state.phase !== 'idle' || damage !== ''
 }
 
 export function isRunning(run: KnownRun): boolean {
@@ -96,13 +103,14 @@ export function isRunning(run: KnownRun): boolean {
 
 /** A loop that has not ended, and whose process is surely gone. */
 export function isDead(run: KnownRun): boolean {
-  return run.state.phase !== 'idle' && run.state.phase !== 'ended' && !isRunning(run)
+  // Of a damaged journal nobody knows the end.
+  return run.damage === '' && run.state.phase !== 'idle' && run.state.phase !== 'ended' && !isRunning(run)
 }
 
 /** A half-done `ralph finish` of an ended loop counts too: its `git.began` has no `git.ended`. So does an iteration that an error cut off. */
 export function needsRecovery(run: KnownRun): boolean {
   if (isDead(run)) return true
-  if (run.state.phase !== 'ended' || isRunning(run)) return false
+  if (run.damage !== '' || run.state.phase !== 'ended' || isRunning(run)) return false
   if (run.state.unsettled !== undefined) return true
   let open = false
   for (const event of run.events) {

@@ -13,6 +13,7 @@ const patienceMs = 30_000
 export async function stopLoop(site: Site, change: string | undefined, force: boolean): Promise<Said> {
   const run = await chooseRun(site, change, 'running')
   if (run === undefined || !isRunning(run)) {
+    if (run !== undefined && run.damage !== '') return await stopUnknown(run)
     const detail = run === undefined ? '' : await recovered(site, run)
     if (run?.lock.held === 'dead') await (await import('./session.ts')).sweepLocks(site, run)
     return {
@@ -50,6 +51,19 @@ export async function stopLoop(site: Site, change: string | undefined, force: bo
     message: `Stopped: ${run.change} (pid ${pid})${detail === '' ? '' : `; ${detail}`}.`,
     next: `ralph resume ${run.change}`,
     data: { stopped: true, change_id: run.change, pid },
+  }
+}
+
+/** Where the journal cannot be read the lock still tells whose the orphans are. */
+async function stopUnknown(run: KnownRun): Promise<Said> {
+  const { endUnknown } = await import('./damage.ts')
+  const ended = await endUnknown(run)
+  const left =
+    ended.length === 0 ? '' : ` Its agent was still running and has been ended (${ended.join(', ')}).`
+  return {
+    message: `No loop of ${run.change} is running.${left} ${run.damage}`,
+    next: `ralph resume ${run.change} says how to get everything back; ralph loop ${run.change} --fresh starts anew`,
+    data: { stopped: false, change_id: run.change, ended_pids: [...ended], problem: run.damage },
   }
 }
 

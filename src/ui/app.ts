@@ -140,7 +140,11 @@ export interface DryRun {
 }
 
 /** `alive`: the loop's process is there now, whatever the file says. */
-export type StatusReport = StateFile & { readonly alive: boolean }
+export type StatusReport = StateFile & {
+  /** Why this may not be all: a journal that cannot be read to its end. */
+  readonly problem?: string
+  readonly alive: boolean
+}
 
 export interface History {
   readonly change_id: string

@@ -210,3 +210,166 @@ describe('section 6.5, O16: every command that writes takes the locks', () => {
     expect(at.read('attempt.txt')).toBe('a\n')
   })
 })
+
+describe('H3, O9: a journal that is not what ralph wrote', () => {
+  const journalOf = (at: Scratch): string => gitDir(at, 'ralph/changes/demo/journal.ndjson')
+  const foreign = '{"v":1,"type":"x"}\\n'
+
+  /** The commands after these words, up to the end of the sentence. */
+  function commands(said: string, after: string): string {
+    const found = new RegExp(`${after}[^:]*: (git .*?)\\.(?:\\s|$)`).exec(said.replaceAll(/\s+/g, ' '))?.[1]
+    if (found === undefined) throw new Error(`no commands in: ${said}`)
+    return found
+  }
+
+  test.each([
+    ['appends a line to it', `printf '${foreign}' >> .git/ralph/changes/demo/journal.ndjson`],
+    ['truncates it', ': > .git/ralph/changes/demo/journal.ndjson'],
+    ['removes it', 'rm .git/ralph/changes/demo/journal.ndjson'],
+  ])('H3: an agent %s: the loop goes by its memory, says so, and cleans up as asked', async (_, deed) => {
+    const at = withWork(scratch({ tasks: tasksOf(2) }))
+    const agent = `${deed}; ${goodAgent}`
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--on-complete', 'cleanup'])
+    expect(end).toMatchObject({ code: 0 })
+    expect(end.stderr).toContain('another program has changed the journal')
+    expect(at.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
+    expect([at.read('untracked.txt'), at.read('story-2.txt')]).toEqual(['untracked', 'work of 2\n'])
+    expect(at.git('branch', '--list', 'ralph/*')).toBe('')
+    const status = await ralph(at, ['status', 'demo', '--json'])
+    expect(JSON.parse(status.stdout)).toMatchObject({ status: 'done', current_iteration: 2 })
+    expect(status.stdout).not.toContain('problem')
+  })
+
+  test.each([
+    ['unknown', '{"v":1,"type":"x"}\n'],
+    ['damaged', '{"v":1,"seq":9,"ti\n'],
+  ])('H3: a line in the journal of a dead loop that is %s is no dead end', async (_, line) => {
+    const at = withWork(scratch({ tasks: tasksOf(2) }))
+    const loop = start(at, ['loop', 'demo', '--agent-command', `${waiting} & wait`, '--json'])
+    await loop.seen((out) => out.includes('"text":"waiting'))
+    loop.child.kill('SIGKILL')
+    await loop.ended
+    const whole = readFileSync(journalOf(at), 'utf8')
+    writeFileSync(journalOf(at), whole + line)
+    const number = whole.split('\n').length
+
+    const status = await ralph(at, ['status', 'demo'])
+    expect(status).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`Line ${number} of the journal`) as string,
+    })
+    expect(status.stdout).toContain('ralph loop demo --fresh')
+    for (const command of [
+      ['history', 'demo'],
+      ['attempts', 'demo'],
+      ['why', 'demo'],
+      ['report', 'demo'],
+      ['logs', 'demo'],
+    ]) {
+      const end = await ralph(at, command)
+      expect(end, command.join(' ')).toMatchObject({
+        code: 0,
+        stderr: expect.stringContaining(`Line ${number} of the journal`) as string,
+      })
+    }
+    const list = JSON.parse((await ralph(at, ['list', '--json'])).stdout) as {
+      changes: { status: string; problem: string }[]
+    }
+    expect(list.changes).toMatchObject([
+      { status: 'stopped', problem: expect.stringContaining(`Line ${number}`) as string },
+    ])
+    const doctor = await ralph(at, ['doctor'])
+    expect(doctor.stdout).toContain(`Line ${number} of the journal`)
+    expect(readFileSync(journalOf(at), 'utf8')).toBe(whole + line)
+
+    const stopped = await ralph(at, ['stop', 'demo', '--json'])
+    expect(stopped.code).toBe(0)
+    expect((JSON.parse(stopped.stdout) as { ended_pids: number[] }).ended_pids.length).toBeGreaterThan(0)
+
+    const before = seen(at)
+    let said = ''
+    for (const command of [
+      ['resume', 'demo'],
+      ['finish', 'demo', '--cleanup'],
+      ['loop', 'demo', '--agent', 'demo'],
+    ]) {
+      const end = await ralph(at, command)
+      expect(end.code, command.join(' ')).toBe(1)
+      said = end.stderr
+      expect(said).toContain(`Line ${number} of the journal`)
+      commands(said, 'All of it')
+    }
+    expect(seen(at)).toEqual(before)
+
+    const fresh = await ralph(at, [
+      'loop',
+      'demo',
+      '--fresh',
+      '--agent-command',
+      goodAgent,
+      '--on-complete',
+      'cleanup',
+    ])
+    expect(fresh).toMatchObject({ code: 0 })
+    expect(at.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
+    expect([at.read('untracked.txt'), at.read('README.md')]).toEqual(['untracked', '# edited\n'])
+    const archive = gitDir(at, 'ralph/changes/demo/archive')
+    const archived = readdirSync(archive).map((name) =>
+      readFileSync(join(archive, name, 'journal.ndjson'), 'utf8'),
+    )
+    expect(archived).toEqual([whole + line])
+    expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain('problem')
+  })
+
+  test('H3: the rescue commands work as they are typed', async () => {
+    const at = withWork(scratch({ tasks: tasksOf(2) }))
+    const once = `${goodAgent}; [ $RALPH_STORY = 1 ] || { echo waiting; sleep 600; }`
+    const loop = start(at, ['loop', 'demo', '--agent-command', once, '--json'])
+    await loop.seen((out) => out.includes('"n":2') && out.includes('waiting'))
+    loop.child.kill('SIGKILL')
+    await loop.ended
+    writeFileSync(journalOf(at), `nonsense\n${readFileSync(journalOf(at), 'utf8')}`)
+    await ralph(at, ['stop', 'demo'])
+    const end = await ralph(at, ['resume', 'demo'])
+    expect(end.code).toBe(1)
+    execFileSync('sh', ['-c', commands(end.stderr, 'All of it')], {
+      cwd: at.repo,
+      env: at.env,
+      stdio: 'ignore',
+    })
+    expect(at.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
+    expect([at.read('untracked.txt'), at.read('story-1.txt')]).toEqual(['untracked', 'work of 1\n'])
+  })
+
+  test('section 6.7: a done run stays done where a line in the middle is damaged, and status writes nothing', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    expect((await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])).code).toBe(0)
+    const lines = readFileSync(journalOf(at), 'utf8').split('\n')
+    lines[10] = lines[10]?.slice(0, 20) ?? ''
+    writeFileSync(journalOf(at), lines.join('\n'))
+    const before = [readFileSync(journalOf(at), 'utf8'), at.read('.claude/loop-state.json')]
+    const status = await ralph(at, ['status', 'demo', '--json'])
+    expect(JSON.parse(status.stdout)).toMatchObject({
+      status: 'done',
+      problem: expect.stringContaining('Line 11 of the journal') as string,
+    })
+    await ralph(at, ['doctor'])
+    expect([readFileSync(journalOf(at), 'utf8'), at.read('.claude/loop-state.json')]).toEqual(before)
+  })
+
+  test('L: after a truncated journal status tells what the state file knows', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    writeFileSync(journalOf(at), '')
+    for (const command of [['status', 'demo'], ['status']]) {
+      const status = await ralph(at, command)
+      expect(status.code).toBe(0)
+      expect(status.stdout).toMatch(/^demo {2}done\n.*is empty or gone/)
+    }
+    const finish = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect(finish).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('git merge --squash ralph/demo') as string,
+    })
+  })
+})

@@ -89,15 +89,11 @@ describe('fuzz: the journal', () => {
     await fc.assert(
       fc.asyncProperty(input, async (bytes) => {
         writeFileSync(path, bytes)
-        try {
-          const events = await readJournal(path)
-          const replayed = replay(initialState('demo'), events)
-          next(replayed)
-          expect(JSON.stringify(toStateFile(replayed)).length).toBeGreaterThan(0)
-        } catch (error) {
-          if (!(error instanceof RalphError)) throw error
-          expect(error.message).toContain(path)
-        }
+        const { events, damage } = await readJournal(path)
+        if (damage !== '') expect(damage).toMatch(new RegExp(`^Line \\d+ of the journal ${path} `))
+        const replayed = replay(initialState('demo'), events)
+        next(replayed)
+        expect(JSON.stringify(toStateFile(replayed)).length).toBeGreaterThan(0)
         expect(isUnspoilt()).toBe(true)
         expect(readFileSync(path).equals(bytes)).toBe(true)
       }),
@@ -108,8 +104,7 @@ describe('fuzz: the journal', () => {
   test('a line of 50 MB', async () => {
     const path = join(folder, 'long.ndjson')
     writeFileSync(path, Buffer.concat([journal, Buffer.alloc(50 * 1024 * 1024, 'x')]))
-    const read = await readJournal(path).catch((error: unknown) => error)
-    expect(Array.isArray(read) || read instanceof RalphError).toBe(true)
+    expect((await readJournal(path)).events.length).toBeGreaterThan(0)
   })
 })
 

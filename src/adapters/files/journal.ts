@@ -1,5 +1,6 @@
 // The journal: one JSON line per event, durable before the next command runs, readable after any crash.
-import { mkdir, open, readFile } from 'node:fs/promises'
+import type { BigIntStats } from 'node:fs'
+import { link, mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { LoopEvent } from '../../core/event.ts'
@@ -9,54 +10,48 @@ import type { Journal } from '../../ports.ts'
 
 const talk: ReadonlySet<string> = new Set(['agent.message', 'agent.tool'])
 
-/** `spend` makes room on a full disk and says whether it did; see reserve.ts. */
+export interface JournalOptions {
+  /** Makes room on a full disk and says whether it did; see reserve.ts. */
+  readonly spend?: (error: unknown) => boolean
+  /** Told once for each time that somebody else has changed the file under the writer. */
+  readonly onChanged?: (message: string) => void
+}
+
+/**
+ * From its first append on the writer goes by what it has read and written itself, not by the file: an agent can write to that.
+ * A file that is not as it was left is kept beside, and written anew.
+ */
 export function fileJournal(
   path: string,
-  spend: (error: unknown) => boolean = () => false,
+  { spend = () => false, onChanged = () => undefined }: JournalOptions = {},
 ): Journal & { close(): Promise<void> } {
-  let handle: FileHandle | undefined
-  let waiting: string[] = []
+  let own: OwnFile | undefined
+  let waiting: LoopEvent[] = []
   let flushing: Promise<void> | undefined
 
-  const openForAppend = async (): Promise<FileHandle> => {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    const file = await open(path, 'a', 0o600)
-    try {
-      // A crash may have torn the last line; a newline keeps the next record whole.
-      if (!(await endsWithNewline(path))) await file.appendFile('\n')
-      return file
-    } catch (error) {
-      await file.close()
-      throw error
-    }
+  const write = async (events: readonly LoopEvent[]): Promise<void> => {
+    own ??= await openOwn(path)
+    await look(own)
+    await own.append(events)
   }
-  const write = async (lines: string): Promise<void> => {
-    const file = (handle ??= await openForAppend())
-    const { size } = await file.stat()
-    try {
-      await file.appendFile(lines)
-      await file.datasync()
-    } catch (error) {
-      // Half a line would spoil the one after it. Where even this fails, opening it anew closes the line.
-      handle = undefined
-      await file.truncate(size).catch(() => undefined)
-      await file.close().catch(() => undefined)
-      throw error
-    }
+  const look = async (file: OwnFile): Promise<void> => {
+    const what = await file.mend()
+    if (what !== '')
+      onChanged(`another program has changed the journal ${path} while ralph wrote it; ${what}`)
   }
   // Group commit: what is appended while a sync runs goes out with the next one.
   const flush = async (): Promise<void> => {
-    const lines = waiting
+    const events = waiting
     waiting = []
     flushing = undefined
     try {
-      await write(lines.join('')).catch((error: unknown) => {
+      await write(events).catch((error: unknown) => {
         if (!spend(error)) throw error
-        return write(lines.join(''))
+        return write(events)
       })
     } catch (error) {
       // Tried again with the next one: a journal may end too early, but has no gap.
-      waiting.unshift(...lines)
+      waiting.unshift(...events)
       throw error
     }
   }
@@ -65,53 +60,168 @@ export function fileJournal(
   return {
     append(event) {
       if (talk.has(event.type)) return Promise.resolve()
-      waiting.push(`${JSON.stringify(event)}\n`)
+      waiting.push(event)
       if (flushing === undefined) {
         flushing = last.then(flush)
         last = flushing.catch(() => undefined)
       }
       return flushing
     },
-    read: () => readJournal(path),
+    async read() {
+      const { events, damage } = own === undefined ? await readJournal(path) : await own.read()
+      if (damage !== '') throw unreadable(damage)
+      return events
+    },
     async close() {
       await last
-      await handle?.close()
+      if (own === undefined) return
+      try {
+        await look(own)
+      } catch (error) {
+        onChanged(`the journal ${path} cannot be looked after any more: ${(error as Error).message}`)
+      }
+      await own.close()
     },
   }
 }
 
-async function endsWithNewline(path: string): Promise<boolean> {
-  const file = await open(path, 'r')
-  try {
-    const { size } = await file.stat()
-    if (size === 0) return true
-    const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1)
-    return buffer[0] === 0x0a
-  } finally {
-    await file.close()
+/** The file as this process has read and written it. */
+interface OwnFile {
+  append(events: readonly LoopEvent[]): Promise<void>
+  read(): Promise<JournalText>
+  /** Says what became of a file that is not as it was left; empty where it is. */
+  mend(): Promise<string>
+  close(): Promise<void>
+}
+
+async function openOwn(path: string): Promise<OwnFile> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  let file: FileHandle | undefined = await open(path, 'a', 0o600)
+  const base = await closedTail(path, file)
+  const written: LoopEvent[] = []
+  let before: JournalText | undefined
+  let mark = markOf(await file.stat({ bigint: true }))
+  const opened = async (): Promise<FileHandle> => (file ??= await open(path, 'a', 0o600))
+  return {
+    async append(events) {
+      const handle = await opened()
+      const { size } = await handle.stat()
+      try {
+        await handle.appendFile(linesOf(events))
+        await handle.datasync()
+      } catch (error) {
+        // Half a line would spoil the one after it.
+        await handle.truncate(size).catch(() => undefined)
+        mark = await handle.stat({ bigint: true }).then(markOf, () => mark)
+        file = undefined
+        await handle.close().catch(() => undefined)
+        throw error
+      }
+      mark = markOf(await handle.stat({ bigint: true }))
+      written.push(...events)
+    },
+    async read() {
+      before ??= await parseJournal(path, base.toString('utf8'))
+      return { events: [...before.events, ...written], damage: before.damage }
+    },
+    async mend() {
+      const now = await stat(path, { bigint: true }).catch(noneIfMissing)
+      // Without its folder all of ralph's data was removed: a journal alone would only pretend that a run is there.
+      if (now === undefined && (await stat(dirname(path)).catch(noneIfMissing)) === undefined) return ''
+      if (now !== undefined && markOf(now) === mark) return ''
+      const whole = Buffer.concat([base, Buffer.from(linesOf(written))])
+      if (now?.isFile() === true && whole.equals(await readFile(path))) {
+        // Touched, or copied by a backup.
+        await file?.close()
+        file = undefined
+        mark = markOf(now)
+        return ''
+      }
+      const draft = `${path}.${process.pid}.tmp`
+      await writeFile(draft, whole, { mode: 0o600, flush: true })
+      const aside = now === undefined ? '' : await keptBeside(path)
+      await rename(draft, path)
+      await file?.close()
+      file = undefined
+      mark = markOf(await (await opened()).stat({ bigint: true }))
+      return `it is written anew${aside === '' ? '' : `, and what was found there is kept as ${aside}`}`
+    },
+    async close() {
+      await file?.close()
+    },
   }
 }
 
-/** A torn line can only be one that a crash cut off: the last, or one that a later start closed with a newline. */
-export async function readJournal(path: string): Promise<readonly LoopEvent[]> {
-  let text: string
+function linesOf(events: readonly LoopEvent[]): string {
+  return events.map((event) => `${JSON.stringify(event)}\n`).join('')
+}
+
+function markOf({ ino, size, mtimeNs }: BigIntStats): string {
+  return [ino, size, mtimeNs].join(' ')
+}
+
+function noneIfMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}
+
+/** Linked, not moved: there is a journal at any time. */
+async function keptBeside(path: string): Promise<string> {
+  for (let n = 1; ; n += 1) {
+    const aside = `${path}.changed-${n}`
+    try {
+      await link(path, aside)
+      return aside
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+  }
+}
+
+/** A crash may have torn the last line: it was never confirmed to anybody, and would be taken for damage once another follows. */
+async function closedTail(path: string, file: FileHandle): Promise<Buffer> {
+  const { size } = await file.stat()
+  const bytes = size === 0 ? Buffer.alloc(0) : await readFile(path)
+  const end = bytes.lastIndexOf(0x0a) + 1
+  if (end === bytes.length) return bytes
+  if (toJson(bytes.subarray(end).toString('utf8')) === undefined) {
+    await file.truncate(end)
+    return bytes.subarray(0, end)
+  }
+  await file.appendFile('\n')
+  return Buffer.concat([bytes, Buffer.from('\n')])
+}
+
+export interface JournalText {
+  readonly events: readonly LoopEvent[]
+  /** Which line is the first that cannot be read, and why; the events are those before it. Empty where all could. */
+  readonly damage: string
+}
+
+export async function readJournal(path: string): Promise<JournalText> {
   try {
-    text = await readFile(path, 'utf8')
+    return await parseJournal(path, await readFile(path, 'utf8'))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { events: [], damage: '' }
     throw error
   }
+}
+
+/** Only the last line may be torn, and only if it has no end: a crash cut it off. */
+async function parseJournal(path: string, text: string): Promise<JournalText> {
   const events: LoopEvent[] = []
   const lines = text.split('\n')
   for (const [index, line] of lines.entries()) {
     if (line === '') continue
     const value = toJson(line)
-    if (value === undefined) continue
     const event = isSurelyEvent(value) ? value : await judged(value)
-    if (event === undefined) throw unreadable(path, index + 1)
-    events.push(event)
+    if (event !== undefined) events.push(event)
+    else if (index < lines.length - 1) {
+      const what =
+        value === undefined ? 'is damaged (it is no JSON)' : 'is no event that this version of ralph knows'
+      return { events, damage: `Line ${index + 1} of the journal ${path} ${what}.` }
+    }
   }
-  return events
+  return { events, damage: '' }
 }
 
 /** The schemas are loaded only for what the quick look did not know. */
@@ -130,13 +240,9 @@ function toJson(line: string): unknown {
   }
 }
 
-function unreadable(path: string, line: number): RalphError {
-  return new RalphError(
-    'journal_unreadable',
-    `Line ${line} of the journal ${path} is not an event of this version.`,
-    {
-      hint: 'Nothing was touched. It may have been written by a newer ralph: update, or start over with --fresh (the journal is archived, not deleted).',
-      exitCode: 1,
-    },
-  )
+function unreadable(damage: string): RalphError {
+  return new RalphError('journal_unreadable', damage, {
+    hint: 'Nothing was touched. It may have been written by a newer ralph: update, or start over with --fresh (the journal is archived, not deleted).',
+    exitCode: 1,
+  })
 }

@@ -2,14 +2,19 @@
 import type { Git } from './git.ts'
 
 /** What to type, for a hint; empty where there is no such branch. */
-export async function wayOut(git: Git, change: string): Promise<string> {
+export async function wayOut(
+  git: Git,
+  change: string,
+  why = 'The record of that run (.git/ralph) is gone.',
+): Promise<string> {
   const lost = await lostRun(git, change)
   if (lost === undefined) return ''
   const { branch, home, isThere } = lost
   // What the agent left in the tree would be in the way of a switch.
   const leave = isThere ? `git add -A; git commit -m "left over"; git switch ${home} && ` : ''
   return [
-    `The record of that run (.git/ralph) is gone, its work is on ${branch}.`,
+    why,
+    `Its work is on ${branch}.`,
     `All of it, uncommitted, on ${home}: ${leave}git merge --squash ${branch} && git reset.`,
     lost.before === '' ? '' : beforeLoop(lost.before, leave),
     `Then start anew on ${home}: ralph loop ${change} --fresh archives the branch under refs/ralph/${change}/archive.`,

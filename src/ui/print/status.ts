@@ -20,6 +20,7 @@ export function statusText(reports: readonly StatusReport[], view: StatusView): 
 function oneStatus(report: StatusReport, { paint, nowMs }: StatusView): string {
   const done = report.stories.filter((story) => story.status === 'done').length
   const facts: (readonly [string, string])[] = [
+    ...(report.problem === undefined ? [] : [['problem', oneLine(report.problem)] as const]),
     ['stories', `${String(done)}/${String(report.stories.length)} done`],
     ...nowFacts(report, nowMs),
     ['iterations', `${String(report.current_iteration)}/${String(report.max_iterations)}`],
@@ -92,6 +93,8 @@ function nextCommand(report: StatusReport): string {
   const change = oneLine(report.change_id)
   if (report.alive && report.waiting_for === 'human') return 'answer the question on its terminal'
   if (report.alive) return `ralph logs ${change} -f`
+  if (report.problem !== undefined)
+    return `ralph resume ${change} says how to get everything back; ralph loop ${change} --fresh starts anew`
   if (report.status === 'done') {
     return report.choice === 'cleanup'
       ? `git diff: the work is on ${oneLine(report.original_branch)}, uncommitted`

@@ -34,7 +34,7 @@ describe('journal', () => {
     await journal.append(event(1, { type: 'agent.message', n: 1, text: 'hello' }))
     await journal.append(event(2))
     await journal.close()
-    expect((await readJournal(path)).map((each) => each.seq)).toEqual([2])
+    expect((await readJournal(path)).events.map((each) => each.seq)).toEqual([2])
   })
 
   test('a torn last line is dropped, and the next append starts a line of its own', async () => {
@@ -42,23 +42,64 @@ describe('journal', () => {
     await first.append(event(1))
     await first.close()
     await appendFile(path, '{"v":1,"seq":2,"ti')
-    expect((await readJournal(path)).map((each) => each.seq)).toEqual([1])
+    expect((await readJournal(path)).events.map((each) => each.seq)).toEqual([1])
     const second = fileJournal(path)
     await second.append(event(3))
     await second.close()
-    expect((await readJournal(path)).map((each) => each.seq)).toEqual([1, 3])
+    expect((await readJournal(path)).events.map((each) => each.seq)).toEqual([1, 3])
   })
 
-  test('a whole line that is no event of this version is an error that names the line, never skipped', async () => {
+  test('O9: a torn last line leaves no damage behind once another line follows', async () => {
+    const first = fileJournal(path)
+    await first.append(event(1))
+    await first.close()
+    await appendFile(path, '{"v":1,"seq":2,"ti')
+    const second = fileJournal(path)
+    await second.append(event(3))
+    await second.close()
+    expect(await readJournal(path)).toEqual({ events: [event(1), event(3)], damage: '' })
+  })
+
+  test.each([
+    ['of a newer version', '{"v":2,"seq":2,"type":"from.the.future"}', 'is no event that this version'],
+    ['of no known type', '{"v":1,"type":"x"}', 'is no event that this version'],
+    ['that is damaged', '{"v":1,"seq":2,"ti\u0000\u0000', 'is damaged'],
+  ])('O9, section 6.7: a line %s is said, with its number, and never skipped', async (_, line, why) => {
     const journal = fileJournal(path)
     await journal.append(event(1))
     await journal.close()
-    await appendFile(path, '{"v":2,"seq":2,"type":"from.the.future"}\n')
-    await expect(readJournal(path)).rejects.toThrow(/Line 2/)
+    await appendFile(path, `${line}\n${JSON.stringify(event(3))}\n`)
+    const { events, damage } = await readJournal(path)
+    expect(events).toEqual([event(1)])
+    expect(damage).toContain(`Line 2 of the journal ${path} ${why}`)
+    await expect(fileJournal(path).read()).rejects.toMatchObject({ code: 'journal_unreadable' })
   })
 
+  test.each<[string, (path: string) => Promise<void>]>([
+    ['appends a line', (file) => appendFile(file, '{"v":1,"type":"x"}\n')],
+    ['truncates it', (file) => writeFile(file, '')],
+    ['writes over it', (file) => writeFile(file, 'nonsense\n')],
+    ['removes it', (file) => rm(file)],
+  ])(
+    'H3: where another program %s, the writer goes by its own memory, says so, and writes it anew',
+    async (_, change) => {
+      const said: string[] = []
+      const journal = fileJournal(path, { onChanged: (message) => said.push(message) })
+      await journal.append(event(1))
+      await change(path)
+      expect(await journal.read()).toEqual([event(1)])
+      await journal.append(event(2))
+      expect(await journal.read()).toEqual([event(1), event(2)])
+      await change(path)
+      await journal.close()
+      expect(await readJournal(path)).toEqual({ events: [event(1), event(2)], damage: '' })
+      expect(said).toHaveLength(2)
+      expect(said[0]).toContain('another program has changed the journal')
+    },
+  )
+
   test('no file means no events', async () => {
-    expect(await readJournal(join(folder, 'none'))).toEqual([])
+    expect(await readJournal(join(folder, 'none'))).toEqual({ events: [], damage: '' })
   })
 
   test('R14: an append that cannot be written rejects, and so does the next one', async () => {
@@ -82,20 +123,21 @@ describe('journal', () => {
       await rm(path)
       await journal.append(event(3))
       await journal.close()
-      expect((await readJournal(path)).map((each) => each.seq)).toEqual([1, 2, 3])
+      expect((await readJournal(path)).events.map((each) => each.seq)).toEqual([1, 2, 3])
     })
 
     test('R14: room that is given back takes the line after all', async () => {
       const errors: unknown[] = []
-      const journal = fileJournal(path, (error) => {
+      const spend = (error: unknown): boolean => {
         errors.push(error)
         rmSync(path)
         return true
-      })
+      }
+      const journal = fileJournal(path, { spend })
       await journal.append(event(1))
       await journal.close()
       expect(errors).toEqual([expect.objectContaining({ code: 'ENOSPC' })])
-      expect((await readJournal(path)).map((each) => each.seq)).toEqual([1])
+      expect((await readJournal(path)).events.map((each) => each.seq)).toEqual([1])
     })
   })
 
@@ -111,6 +153,6 @@ describe('journal', () => {
     await rm(ballast)
     await journal.append(event(3))
     await journal.close()
-    expect((await readJournal(path)).map((each) => each.seq)).toEqual([1, 2, 3])
+    expect((await readJournal(path)).events.map((each) => each.seq)).toEqual([1, 2, 3])
   })
 })
