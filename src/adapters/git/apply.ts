@@ -1,7 +1,8 @@
 // Carries a difference of two trees into a work tree that may hold other changes: all of it, or nothing.
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import { lstatIfThere, parentOf } from './files.ts'
+import { lstatIfThere, lstatNow, onDisk, parentOf } from './files.ts'
 import { named, type Git } from './git.ts'
 import { openAbove, putBackOpened } from './open.ts'
 import { removePath } from './remove.ts'
@@ -38,7 +39,11 @@ export async function refuseOverwrite(
     [...scan.changed, ...scan.deleted, ...scan.untracked, ...scan.staged].filter((path) => !isExpected(path)),
   )
   const inTheWay: string[] = []
-  for (const { path, isAdded } of changes) {
+  const filled = changes.filter(({ path, isLeft }) => isLeft && isFilled(git, path)).map(({ path }) => path)
+  for (const path of filled) dirty.add(path)
+  for (const { path, isAdded, isDeleted } of changes) {
+    // One that is gone from the tree stays in its folder, as with `git checkout`.
+    if (isDeleted && filled.includes(path)) continue
     const isThere = isAdded && !isExpected(path) && (await lstatIfThere(git.worktree, path)) !== undefined
     if (
       isThere ||
@@ -70,24 +75,40 @@ export async function applyTrees(
     git.worktree,
     changes.map(({ path }) => path),
   )
-  for (const { path, isDeleted } of changes) if (isDeleted) await removePath(git.worktree, path)
+  for (const { path, isDeleted, isLeft } of changes)
+    if (isDeleted && !(isLeft && isFilled(git, path))) await removePath(git.worktree, path)
   const input = joined(changes.filter(({ isDeleted }) => !isDeleted).map(({ path }) => path))
   if (input.length > 0)
     await git.run(['checkout-index', '--force', '--quiet', '-z', '--stdin'], { index, input })
   putBackOpened(opened)
 }
 
-async function differences(
-  git: Git,
-  from: string,
-  to: string,
-): Promise<{ path: string; isAdded: boolean; isDeleted: boolean }[]> {
-  const fields = await git.list(['diff-tree', '-r', '-z', '--no-renames', '--name-status', from, to])
+interface Difference {
+  readonly path: string
+  readonly isAdded: boolean
+  readonly isDeleted: boolean
+  /** A submodule in `from`, and none in `to`. */
+  readonly isLeft: boolean
+}
+
+async function differences(git: Git, from: string, to: string): Promise<Difference[]> {
+  const fields = await git.list(['diff-tree', '-r', '-z', '--no-renames', '--raw', from, to])
   const pairs = Array.from(
     { length: fields.length / 2 },
     (_, at) => [fields[at * 2] ?? '', fields[at * 2 + 1] ?? ''] as const,
   )
-  return pairs.map(([state, path]) => ({ path, isAdded: state === 'A', isDeleted: state === 'D' }))
+  return pairs.map(([entry, path]) => ({
+    path,
+    isAdded: entry.endsWith('A'),
+    isDeleted: entry.endsWith('D'),
+    isLeft: entry.startsWith(':160000') && entry.slice(8, 14) !== '160000',
+  }))
+}
+
+/** What lies in it is not in `from`. */
+function isFilled(git: Git, path: string): boolean {
+  const folder = onDisk(git.worktree, path)
+  return lstatNow(git.worktree, path)?.isDirectory() === true && readdirSync(folder).length > 0
 }
 
 function above(path: string): string[] {

@@ -3,11 +3,15 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import { applyTrees, refuseOverwrite } from './apply.ts'
+import { applyTrees, refuseOverwrite, uncommitted } from './apply.ts'
 import { textOf } from './bytes.ts'
-import type { Git } from './git.ts'
+import { shown, type Git } from './git.ts'
+import { copyIndex, realIndex } from './index-file.ts'
 import { moveRefs, readRefs } from './refs.ts'
 import { checkpointFolder } from './room.ts'
+import { scanTree } from './scan.ts'
+import { checkedOut, nameInside } from './submodule.ts'
+import { changedPaths, writeTree } from './tree.ts'
 
 export interface AttemptRef {
   readonly n: number
@@ -51,19 +55,34 @@ export async function listEarlier(git: Git, change: string): Promise<EarlierAtte
 
 /** The bytes of a patch that `git apply` takes, binary files too. */
 export async function diffAttempt(git: Git, change: string, n: number): Promise<Buffer> {
-  const { base, commit } = await findAttempt(git, change, n)
-  const { out } = await git.run([
-    'diff',
-    '--binary',
-    '--full-index',
-    '--no-ext-diff',
-    '--no-textconv',
-    '--no-color',
-    '-M',
-    base,
-    commit,
+  const own = await findAttempt(git, change, n)
+  const inside = await attemptsInside(git, change, n)
+  const patches = await Promise.all([
+    patch(git, own, []),
+    ...inside.map(({ path, git: inner, attempt }) =>
+      patch(inner, attempt, [`--src-prefix=a/${shown(path)}/`, `--dst-prefix=b/${shown(path)}/`]),
+    ),
   ])
-  return Buffer.from(out, 'latin1')
+  return Buffer.from(patches.join(''), 'latin1')
+}
+
+async function patch(git: Git, { base, commit }: AttemptRef, more: readonly string[]): Promise<string> {
+  const plain = ['--binary', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color', '-M']
+  return (await git.run(['diff', ...plain, ...more, base, commit])).out
+}
+
+/** Of the same number, in the submodules that it changed. */
+async function attemptsInside(
+  git: Git,
+  change: string,
+  n: number,
+): Promise<{ path: string; git: Git; attempt: AttemptRef }[]> {
+  const submodules = await checkedOut(git)
+  const found = submodules.map(async ({ path, git: inner }) => {
+    const attempt = (await listAttempts(inner, nameInside(change))).find((one) => one.n === n)
+    return attempt === undefined ? [] : [{ path, git: inner, attempt }]
+  })
+  return (await Promise.all(found)).flat()
 }
 
 /**
@@ -77,8 +96,12 @@ export async function restoreAttempt(
   options: { readonly protectedPaths: readonly string[]; readonly to?: string },
 ): Promise<string> {
   const { base, commit } = await findAttempt(git, change, n)
+  const inside = await attemptsInside(git, change, n)
   if (options.to !== undefined) {
+    await refuseFull(options.to)
     await writeInto(git, options.to, commit)
+    for (const { path, git: inner, attempt } of inside)
+      await writeInto(inner, join(options.to, shown(path)), attempt.commit)
     return options.to
   }
   const folder = checkpointFolder(git.gitCommonDir, change)
@@ -88,8 +111,29 @@ export async function restoreAttempt(
   const to = await git.line(['rev-parse', `${commit}^{tree}`])
   const hint = `Nothing was touched. Commit or move your changes first, or look at the attempt elsewhere: \`ralph restore ${n} --to DIR\`.`
   await refuseOverwrite(git, from, to, () => false, hint)
+  for (const { git: inner, attempt } of inside) await refuseChanged(inner, folder, attempt, hint)
   await applyTrees(git, folder, from, to, options.protectedPaths)
+  for (const { git: inner, attempt } of inside)
+    await applyTrees(inner, folder, attempt.base, attempt.commit, [])
   return git.worktree
+}
+
+/** The user's own work lies there uncommitted, as it did when the attempt began: only what differs since is in the way. */
+async function refuseChanged(
+  git: Git,
+  folder: string,
+  { base, commit }: AttemptRef,
+  hint: string,
+): Promise<void> {
+  const index = join(folder, 'restore-index')
+  await copyIndex(realIndex(git), index)
+  const { tree } = await writeTree(git, index, await scanTree(git), () => false)
+  const [attempted, since] = await Promise.all([
+    changedPaths(git, base, commit),
+    changedPaths(git, base, tree),
+  ])
+  const inTheWay = attempted.filter((path) => since.includes(path))
+  if (inTheWay.length > 0) throw uncommitted(git, inTheWay, hint)
 }
 
 /** Iterations of the next run count from 1 again: the attempts of this one make room. */
@@ -110,6 +154,11 @@ export async function attemptMoves(git: Git, change: string, time: string): Prom
 
 /** Only on request: with its ref goes the only promise that git keeps an attempt. */
 export async function cleanAttempts(git: Git, change: string): Promise<number> {
+  for (const { git: inner } of await checkedOut(git)) await deleteAttempts(inner, nameInside(change))
+  return await deleteAttempts(git, change)
+}
+
+async function deleteAttempts(git: Git, change: string): Promise<number> {
   const folders = ['attempts', 'moved', 'earlier'].map((name) => `refs/ralph/${change}/${name}`)
   const lines = (await git.line(['for-each-ref', '--format=%(refname) %(objectname)', ...folders])).split(
     '\n',
@@ -134,7 +183,7 @@ async function findAttempt(git: Git, change: string, n: number): Promise<Attempt
   })
 }
 
-async function writeInto(git: Git, to: string, commit: string): Promise<void> {
+async function refuseFull(to: string): Promise<void> {
   await mkdir(to, { recursive: true })
   if ((await readdir(to)).length > 0) {
     throw new RalphError('usage', `${to} is not empty`, {
@@ -142,6 +191,9 @@ async function writeInto(git: Git, to: string, commit: string): Promise<void> {
       exitCode: 2,
     })
   }
+}
+
+async function writeInto(git: Git, to: string, commit: string): Promise<void> {
   // Not in ralph's own folder: this is allowed while a loop runs, which may sweep there.
   const folder = await mkdtemp(join(tmpdir(), 'ralph-restore-'))
   try {

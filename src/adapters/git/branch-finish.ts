@@ -6,6 +6,7 @@ import { RalphError } from '../../core/error.ts'
 import type { FinishReport } from '../../ports.ts'
 import { applyTrees, mergeTrees, refuseOverwrite } from './apply.ts'
 import { planCarry } from './carry.ts'
+import { carryInside, releaseSubmodules, toldInside } from './finish-submodules.ts'
 import { named, shown, type Git } from './git.ts'
 import { copyIndex, installIndex, takeFrom } from './index-file.ts'
 import { carriedSchema, type Memory, type Origin, type Pending } from './memory.ts'
@@ -13,6 +14,7 @@ import { storedOrigin } from './origin.ts'
 import { unpin } from './pins.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
 import { timeName, type Room } from './room.ts'
+import { loadSnapshot } from './snapshot.ts'
 import { changedPaths, emptyTree } from './tree.ts'
 
 const planSchema = z.object({
@@ -57,6 +59,8 @@ export async function finishBranch(room: Room, choice: 'cleanup' | 'keep' | 'lat
     userPaths: startPaths.filter((path) => !touched.has(path)).map(shown),
     loopPaths: loopPaths.map(shown),
   }
+  const snapshot = await loadSnapshot(room)
+  const inside = await toldInside(room, snapshot)
   if (choice !== 'cleanup') {
     const where =
       room.home !== undefined
@@ -64,18 +68,28 @@ export async function finishBranch(room: Room, choice: 'cleanup' | 'keep' | 'lat
         : refs.head.ref === `refs/heads/${branch}`
           ? 'you are on it'
           : `\`git switch ${branch}\` takes you there`
-    const message = `the work is on ${branch} (${where}); \`ralph finish ${room.change} --cleanup\` brings it back to ${nameOf(origin)}`
+    const message = [
+      `the work is on ${branch} (${where})`,
+      `\`ralph finish ${room.change} --cleanup\` brings it back to ${nameOf(origin)}`,
+      ...inside,
+    ].join('; ')
     return { message, ...report }
   }
   const { plan, left } =
     room.home === undefined
       ? { plan: await planHere(room, origin, refs, tip, loopPaths), left: [] }
       : await planHome(room, origin, { initial, tip, earlier: carried })
+  const carriedInside = await carryInside(
+    room,
+    loopPaths.filter((path) => snapshot?.gitlinks.includes(path)),
+  )
   await room.operate('finish', { ...plan }, () => perform(room, plan))
   const message = [
     `${carried === undefined ? 'everything' : 'the rest'} is on ${nameOf(origin)}, uncommitted`,
     `the commits of ${branch} are archived as ${room.refs}/archive/${plan.time}`,
     ...(left.length === 0 ? [] : [`as you left it since the cleanup before: ${left.map(named).join(', ')}`]),
+    ...inside,
+    ...carriedInside,
   ].join('; ')
   return { message, ...report }
 }
@@ -121,6 +135,7 @@ async function perform(room: Room, plan: Plan): Promise<void> {
   if (plan.index === 'none') await installIndex(git, undefined)
   await moveRefs(git, 'cleanup', [`delete ${branch}`, `delete ${room.refs}/checkpoint`])
   await unpin(room)
+  await releaseSubmodules(room, await loadSnapshot(room), plan.time)
   for (const file of ['snapshot.json', 'origin.json']) await rm(join(room.folder, file), { force: true })
 }
 

@@ -29,6 +29,7 @@ import {
   snapshotIndex,
   type Sight,
 } from './snapshot.ts'
+import { isInsideSame, isSameInside, lookInside, outwaitInside } from './submodules.ts'
 import { commitTree, isAncestor, writeTree } from './tree.ts'
 import { watch } from './watch.ts'
 
@@ -56,14 +57,15 @@ async function ensure(room: Room, storyId: string, mayRepair: boolean): Promise<
   else if (earlier !== undefined) await insistOnConversions(room, earlier)
   const sight = await look(room)
   const branch = branchRef(room)
-  const dirty = isDirty(room, sight, earlier)
+  const inside = await lookInside(room, earlier?.gitlinks ?? [], earlier)
+  const dirty = isDirty(room, sight, earlier) || !isInsideSame(inside, earlier)
   if (sight.refs.head.ref === branch && sight.refs.head.commit === checkpoint && !dirty) {
     const index = await snapshotIndex(room, checkpoint)
     const tree =
       earlier?.commit === checkpoint
         ? earlier.tree
         : await room.git.line(['rev-parse', `${checkpoint}^{tree}`])
-    await saveSnapshot(room, sight, { commit: checkpoint, tree, index, ownIndex: '', earlier })
+    await saveSnapshot(room, sight, { commit: checkpoint, tree, index, ownIndex: '', earlier, inside })
     return { commit: checkpoint }
   }
   if (!mayRepair) {
@@ -146,7 +148,8 @@ async function save(
     const { tree } = await attemptTree(room, snapshot)
     const commit = await commitTree(room.git, tree, [keptHead ?? snapshot.commit], message)
     await becomeCheckpoint(room, 'save', commit, tree, join(room.folder, 'attempt-index'))
-    return { commit, changed: tree !== snapshot.tree }
+    const changed = tree !== snapshot.tree || !isSameInside(snapshot, await mustSnapshot(room))
+    return { commit, changed }
   })
   await tellAside(room, 'saved')
   await settled(room, beside, saved.commit)
@@ -192,6 +195,7 @@ async function completeCheckpoint(room: Room, commit: string, tree: string): Pro
 
 async function recover(room: Room): Promise<string> {
   await outwaitLocks(room, patienceMs)
+  await outwaitInside(room, await loadSnapshot(room), patienceMs)
   const { pending, beside } = await room.reread()
   if (pending === undefined) return ''
   const ended = async (what: string): Promise<string> => {

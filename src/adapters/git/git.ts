@@ -41,6 +41,8 @@ export interface Git extends Repository {
   list(args: readonly string[], options?: GitOptions): Promise<string[]>
   /** The same git in another work tree. */
   at(other: Repository): Git
+  /** The same git in another repository: nothing has been insisted on there. */
+  into(other: Repository): Git
   /** From now on these count, here and in every other work tree, whatever the files of settings say. */
   insist(settings: readonly (readonly [key: string, value: string])[]): void
 }
@@ -86,6 +88,7 @@ function gitWith(repository: Repository, settings: GitSettings, insisted: { env:
   return {
     ...repository,
     at: (other) => gitWith(other, settings, insisted),
+    into: (other) => gitIn(other, settings),
     insist: (pairs) => {
       // Not as `-c`, which cannot name a key with a `=` in it.
       const named = pairs.flatMap(([key, value], at) => [

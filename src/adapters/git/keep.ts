@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import type { KeptAttempt } from '../../ports.ts'
 import { named, type Git } from './git.ts'
+import { mendGitDirs } from './git-dirs.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { copyIndex } from './index-file.ts'
 import { mendRepository } from './mend.ts'
@@ -17,6 +18,7 @@ import type { Snapshot } from './snapshot.ts'
 import { planStashes, putBackStashes, readStashLog, type StashPlan } from './stash-list.ts'
 import { outwaitLocks } from './stale-locks.ts'
 import { madeTrees, removeTrees, treeTold } from './made-trees.ts'
+import { keepSubmodules } from './keep-submodules.ts'
 import { commitTree, isAncestor, joined, writeTree } from './tree.ts'
 import { besideRef, earlierValues, madeTold, othersTold, planRefs, shortRef } from './whose-refs.ts'
 
@@ -24,7 +26,9 @@ import { besideRef, earlierValues, madeTold, othersTold, planRefs, shortRef } fr
 export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Promise<KeptAttempt> {
   const { git } = room
   const ref = `${room.refs}/attempts/${n}`
+  await mendGitDirs(room, snapshot)
   const mended = await mendRepository(room, snapshot, n)
+  const inside = await keepSubmodules(room, n, snapshot)
   const locks = await outwaitLocks(room, 3000)
   const [now, log, earlier, stashed, ledger] = await Promise.all([
     readRefs(git),
@@ -131,6 +135,7 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
   const warnings = [
     ...told(room, { ...changes, created: away }, stashes, halfDone, aside),
     ...trees.map((tree) => treeTold(tree, standing.includes(tree))),
+    ...inside.warnings,
     ...mended,
     ...lost,
     ...stale,
@@ -145,7 +150,7 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
     ref,
     commit,
     commits,
-    changed: seen !== snapshot.tree,
+    changed: seen !== snapshot.tree || inside.isChanged,
     historyRewritten: isRewritten,
     warnings,
     notes,
@@ -172,7 +177,7 @@ export async function attemptTree(
 }
 
 /** For the attempt alone: whether a checkpoint takes them is up to the ignore rules that it takes. */
-async function withHidden(
+export async function withHidden(
   room: Room,
   snapshot: Snapshot,
   tree: string,

@@ -5,13 +5,15 @@ import { basename, join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { RalphError } from '../../core/error.ts'
 import { isWritable } from '../process/temp.ts'
-import { lstatIfThere } from './files.ts'
+import { lstatIfThere, lstatNow } from './files.ts'
 import { named, shown, type Git, type Repository } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
 import { refuseLocked } from './locked.ts'
 import { operationsInProgress } from './operations.ts'
 import type { Refs } from './refs.ts'
-import { exempt, type Scan } from './scan.ts'
+import { exempt, scanTree, type Scan } from './scan.ts'
+import { refuseLockFiles } from './stale-locks.ts'
+import { submoduleAt } from './submodule.ts'
 import { joined } from './tree.ts'
 
 export async function refuseName(git: Git, change: string): Promise<void> {
@@ -45,7 +47,40 @@ export async function refuseState(git: Git, scan: Scan): Promise<void> {
     throw refusal(`${what} in ${git.worktree}`, 'Finish it or abort it first (`git status` says how).')
   }
   await refuseLocked(git, scan)
-  await refuseFlaggedEdits(git)
+  const entries = await git.list(['ls-files', '-s', '-v', '-z'])
+  await refuseFlaggedEdits(git, entries)
+  const gitlinks = entries.filter((entry) => entry.slice(2).startsWith('160000')).map(pathOf)
+  for (const path of gitlinks) {
+    const repository = fitSubmodule(git, path)
+    if (repository === undefined) continue
+    const inner = git.into(repository)
+    await refuseLockFiles(inner, '')
+    await refuseState(inner, await scanTree(inner))
+  }
+}
+
+/** Undefined where it is not checked out. */
+function fitSubmodule(git: Git, path: string): Repository | undefined {
+  if (lstatNow(git.worktree, `${path}/.git`) === undefined) return undefined
+  if (Buffer.from(shown(path)).toString('latin1') !== path)
+    throw unfit(git, path, 'its name is not UTF-8', 'Rename it')
+  const submodule = submoduleAt(git, path)
+  if (submodule === undefined)
+    throw unfit(
+      git,
+      path,
+      'its git directory is missing or lies elsewhere',
+      'See `git submodule absorbgitdirs` and `git submodule update --init`',
+    )
+  refuseReadOnly(submodule.repository)
+  return submodule.repository
+}
+
+function unfit(git: Git, path: string, why: string, remedy: string): RalphError {
+  return refusal(
+    `the submodule ${named(path)} of ${git.worktree} cannot be saved and restored: ${why}`,
+    `${remedy}, or run with --worktree (submodules stay empty there).`,
+  )
 }
 
 /** A ref is a file: `ralph` and `ralph/<change>`, or `ralph/<change>` and `ralph/<change>/x`, cannot both be there. */
@@ -100,16 +135,7 @@ function listed(what: string, paths: readonly string[], most = 20): string[] {
   return [`${what}: ${paths.slice(0, most).join(', ')}${more}`]
 }
 
-async function refuseFlaggedEdits(git: Git): Promise<void> {
-  const entries = await git.list(['ls-files', '-s', '-v', '-z'])
-  const gitlinks = entries.filter((entry) => entry.slice(2).startsWith('160000'))
-  const filled = gitlinks.map(pathOf).filter((path) => existsSync(join(git.worktree, shown(path), '.git')))
-  if (filled.length > 0) {
-    throw refusal(
-      `submodules with files in them cannot be saved and restored: ${filled.map(named).join(', ')}`,
-      'Run with --worktree (submodules stay empty there), or `git submodule deinit` them first.',
-    )
-  }
+async function refuseFlaggedEdits(git: Git, entries: readonly string[]): Promise<void> {
   const skipped = new Set(entries.filter((entry) => /^[Ss]/.test(entry)).map(pathOf))
   const flagged = entries.filter((entry) => /^[Sa-z]/.test(entry)).map(pathOf)
   if (flagged.length === 0) return

@@ -1,5 +1,6 @@
 // Back to exactly the snapshot: refs, HEAD, half-done operations, files, index; in this order, each step repeatable.
 import { join } from 'node:path'
+import { mendGitDirs, removeNewGitDirs } from './git-dirs.ts'
 import { installIndex } from './index-file.ts'
 import { mendRepository } from './mend.ts'
 import { endOperations } from './operations.ts'
@@ -8,9 +9,11 @@ import { revertTree } from './revert.ts'
 import { timeName, type Room } from './room.ts'
 import { settleGates } from './settle.ts'
 import type { Snapshot } from './snapshot.ts'
+import { restoreSubmodules } from './submodules.ts'
 
 export async function restoreSnapshot(room: Room, snapshot: Snapshot): Promise<void> {
   const { git } = room
+  await mendGitDirs(room, snapshot)
   const { attempt = 0 } = await room.memory()
   await mendRepository(room, snapshot, attempt)
   await settleGates(room, snapshot)
@@ -31,6 +34,9 @@ export async function restoreSnapshot(room: Room, snapshot: Snapshot): Promise<v
   await moveRefs(git, 'restore', back)
   await endOperations(git.gitDir)
   await revertTree(room, snapshot)
+  await mendGitDirs(room, snapshot)
+  await removeNewGitDirs(room, snapshot)
+  await restoreSubmodules(room, snapshot)
   await installIndex(git, indexFile(room, snapshot))
 }
 

@@ -4,8 +4,9 @@ import { mkdir, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { putBackBytes } from './exact-bytes.ts'
-import { lstatIfThere, onDisk } from './files.ts'
+import { lstatIfThere, lstatNow, onDisk } from './files.ts'
 import { named, shown } from './git.ts'
+import { gatherGitDir } from './git-dirs.ts'
 import { hiddenByAgent, holdsExempt } from './hidden.ts'
 import { scanOpened } from './locked.ts'
 import { openFolders, putBackFolderModes, putBackModes } from './modes.ts'
@@ -21,6 +22,10 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
   const { git } = room
   const index = join(room.folder, snapshot.index)
   const isExempt = exempt(room.protectedPaths, snapshot.ignored)
+  // Git makes the folder of a submodule, but never moves what stands in it: that comes after.
+  const submodules = new Set((snapshot.submodules ?? []).map(({ path }) => path))
+  const isInside = (path: string): boolean =>
+    submodules.has(path) && lstatNow(git.worktree, path)?.isDirectory() === true
   const folders = await treeFolders(git, snapshot.tree)
   const names = [...folders.map(({ path }) => path), ...bareNames(snapshot.empty)]
   openFolders(git, names)
@@ -38,7 +43,7 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
       ...scan.untracked.filter((path) => !isExempt(path)),
       ...hidden.filter((path) => !(path.endsWith('/') && holdsExempt(room, snapshot, path))),
     ]
-    const wrong = [...scan.changed, ...scan.deleted].filter((path) => !isExempt(path))
+    const wrong = [...scan.changed, ...scan.deleted].filter((path) => !isExempt(path) && !isInside(path))
     left = [...extra, ...wrong]
     if (round > 0) await settleEmptyFolders(room, snapshot, empty)
     if (left.length === 0 && round > 0) {
@@ -48,13 +53,14 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
       return
     }
     for (const path of extra) {
-      if (path.endsWith('/') && existsSync(onDisk(git.worktree, `${path}.git`)))
+      if (path.endsWith('/') && existsSync(onDisk(git.worktree, `${path}.git`))) {
+        await gatherGitDir(room, snapshot, path.slice(0, -1))
         await moveAway(
           git.worktree,
           path,
           join(room.folder, 'nested', `${timeName(room)}-${round}`, leaf(path)),
         )
-      else await removePath(git.worktree, path)
+      } else await removePath(git.worktree, path)
     }
     if (wrong.length > 0) {
       openAbove(git.worktree, wrong)
@@ -76,11 +82,14 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
 
 async function removeNested(room: Room, snapshot: Snapshot, folders: readonly TreeFolder[]): Promise<void> {
   const { worktree } = room.git
-  const known = new Set(snapshot.nested)
+  const submodules = (snapshot.submodules ?? []).map(({ path }) => `${path}/`)
+  // Of submodules only what is checked out now counts: `nested` may be older.
+  const known = new Set([...snapshot.nested.filter((path) => !path.endsWith('/')), ...submodules])
   for (const folder of nestedRepositories(room.git, folders)) {
     if (known.has(folder)) continue
     const to = join(room.folder, 'nested', timeName(room), leaf(folder))
     if (folder.endsWith('/')) {
+      await gatherGitDir(room, snapshot, folder.slice(0, -1))
       await moveAway(worktree, folder, to)
       await mkdir(onDisk(worktree, folder), { recursive: true })
     } else {

@@ -28,6 +28,8 @@ export interface Room extends CheckpointDeps {
   readonly folder: string
   /** `refs/ralph/<change>` */
   readonly refs: string
+  /** Of a submodule: that of the repository around it, whose snapshot and journal are its own, too. */
+  readonly outer?: Room
   memory(): Promise<Memory>
   /** The same, with what the engine has written meanwhile (an iteration that began, retries used up). */
   reread(): Promise<Memory>

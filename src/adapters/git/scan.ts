@@ -18,7 +18,8 @@ export interface Scan {
 }
 
 export async function scanTree(git: Git, options: { index?: string; ignored?: boolean } = {}): Promise<Scan> {
-  const flags = ['--porcelain=v1', '-z', '--untracked-files=all', '--no-renames', '--ignore-submodules=none']
+  // What is uncommitted in a submodule is looked at there; here it counts where its HEAD is.
+  const flags = ['--porcelain=v1', '-z', '--untracked-files=all', '--no-renames', '--ignore-submodules=dirty']
   const ignored = options.ignored === true ? ['--ignored=matching'] : []
   const { out, said } = await git.run(['status', ...flags, ...ignored], {
     ...(options.index !== undefined && { index: options.index }),

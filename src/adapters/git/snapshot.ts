@@ -9,6 +9,7 @@ import { lstatNow, writeDurably } from './files.ts'
 import type { Git } from './git.ts'
 import { forgetOthers, rememberGuarded } from './guarded.ts'
 import { findObeyed, guardedFileSchema } from './guarded-files.ts'
+import { mirrorGitDirs } from './git-dirs.ts'
 import { copyIndex, realIndex } from './index-file.ts'
 import { wayOut } from './lost-record.ts'
 import { readFolderModes, readModes } from './modes.ts'
@@ -18,7 +19,19 @@ import { readIfThere } from './repository.ts'
 import type { Room } from './room.ts'
 import { exempt, type Scan } from './scan.ts'
 import type { Settings } from './settings.ts'
+import { roomOf } from './submodule.ts'
+import { captureSubmodules, type Inside } from './submodules.ts'
 import { changedPaths } from './tree.ts'
+
+const submoduleSchema = z.object({
+  /** From the root of the repository that holds it. */
+  path: z.string(),
+  /** Bytes of its `.git` file; null where that is the git directory itself. */
+  link: z.string().nullable(),
+  get snapshot() {
+    return snapshotSchema
+  },
+})
 
 const snapshotSchema = z.object({
   /** Holds the whole tree: tracked and untracked, not ignored. */
@@ -57,8 +70,21 @@ const snapshotSchema = z.object({
   global_settings: z.string().default(''),
   /** Of the folders of `tree` and the empty ones; see `readFolderModes`. */
   folder_modes: z.record(z.string(), z.number()).optional(),
+  /** Tree of what is staged; of submodules only. */
+  staged: z.string().optional(),
+  /** Every submodule that `tree` names, checked out or not. */
+  gitlinks: z.array(z.string()).default([]),
+  /** Those that are checked out. */
+  get submodules() {
+    return z.array(submoduleSchema).optional()
+  },
+  /** Settings `submodule.*` of the repository, where one is checked out. */
+  submodule_settings: z.array(z.string()).optional(),
+  /** Git directories of submodules, from the repository's own; see git-dirs.ts. */
+  git_dirs: z.array(z.string()).optional(),
 })
 export type Snapshot = z.infer<typeof snapshotSchema>
+export type Submodule = z.infer<typeof submoduleSchema>
 
 /** What was seen of the work tree when the snapshot was taken. */
 export interface Sight {
@@ -69,19 +95,27 @@ export interface Sight {
   readonly settings: Settings
 }
 
-export async function saveSnapshot(
-  room: Room,
-  sight: Sight,
-  what: {
-    commit: string
-    tree: string
-    index: string
-    ownIndex: string
-    earlier: Snapshot | undefined
-    /** Paths that became part of the checkpoint just now. */
-    fresh?: readonly string[]
-  },
-): Promise<Snapshot> {
+interface SnapshotParts {
+  readonly commit: string
+  readonly tree: string
+  readonly index: string
+  readonly ownIndex: string
+  readonly earlier: Snapshot | undefined
+  /** Paths that became part of the checkpoint just now. */
+  readonly fresh?: readonly string[]
+  /** What was seen of the submodules, if they were looked into already. */
+  readonly inside?: readonly Inside[]
+}
+
+export async function saveSnapshot(room: Room, sight: Sight, what: SnapshotParts): Promise<Snapshot> {
+  const snapshot = await composeSnapshot(room, sight, what)
+  await writeSnapshot(room, snapshot, what.earlier)
+  await sweep(room, snapshot)
+  return snapshot
+}
+
+/** Of one repository and, in it, of its submodules; nothing is written but objects, refs of ralph's own and private copies of indexes. */
+export async function composeSnapshot(room: Room, sight: Sight, what: SnapshotParts): Promise<Snapshot> {
   const wasKeptOut = exempt([], what.earlier?.ignored ?? [])
   const keptOut = sight.scan.untracked.filter((path) => path.endsWith('/') || wasKeptOut(path))
   const [guarded, pins, folders] = await Promise.all([
@@ -97,7 +131,7 @@ export async function saveSnapshot(
   ])
   // Those of the start, for as long as the run goes on.
   const conversions = earlier?.conversions ?? sight.settings.conversions.map(([key, value]) => [key, value])
-  const snapshot: Snapshot = {
+  return {
     commit: what.commit,
     tree: what.tree,
     head: sight.refs.head,
@@ -120,14 +154,23 @@ export async function saveSnapshot(
     global_settings: earlier?.global_settings ?? globalSettings(room),
     folder_modes: readFolderModes(room.git, [...folders.map(({ path }) => path), ...bareNames(sight.empty)]),
     nested: what.earlier?.tree === what.tree ? what.earlier.nested : nestedRepositories(room.git, folders),
+    ...(await captureSubmodules(room, gitlinksOf(folders), what.earlier, what.inside)),
   }
-  await writeDurably(join(room.folder, 'snapshot.json'), JSON.stringify(snapshot))
+}
+
+async function writeSnapshot(room: Room, snapshot: Snapshot, earlier: Snapshot | undefined): Promise<void> {
+  const git_dirs = await mirrorGitDirs(room, snapshot, earlier)
+  await writeDurably(join(room.folder, 'snapshot.json'), JSON.stringify({ ...snapshot, git_dirs }))
+}
+
+/** What only the snapshot before had use for. */
+async function sweep(room: Room, snapshot: Snapshot): Promise<void> {
   const used = new Set([snapshot.index, snapshot.own_index])
   for (const file of await readdir(room.folder)) {
     if (file.startsWith('index-') && !used.has(file)) await rm(join(room.folder, file), { force: true })
   }
-  await forgetOthers(room, guarded)
-  return snapshot
+  if (snapshot.guarded !== undefined) await forgetOthers(room, snapshot.guarded)
+  for (const submodule of snapshot.submodules ?? []) await sweep(roomOf(room, submodule), submodule.snapshot)
 }
 
 async function modesFor(
@@ -178,9 +221,10 @@ export async function advanceSnapshot(room: Room, head: Head, tree: string, refs
     ...folders.map(({ path }) => path),
     ...bareNames(earlier.empty),
   ])
-  const surroundings = { index, own_index: '', refs: all, own, modes, bytes, folder_modes }
+  const inside = await captureSubmodules(room, gitlinksOf(folders), earlier)
+  const surroundings = { index, own_index: '', refs: all, own, modes, bytes, folder_modes, ...inside }
   const snapshot: Snapshot = { ...earlier, commit: head.commit, tree, head, ...surroundings }
-  await writeDurably(join(room.folder, 'snapshot.json'), JSON.stringify(snapshot))
+  await writeSnapshot(room, snapshot, earlier)
 }
 
 export async function loadSnapshot(room: Room): Promise<Snapshot | undefined> {
@@ -220,6 +264,10 @@ export async function treeFolders(git: Git, tree: string): Promise<TreeFolder[]>
     path: entry.slice(entry.indexOf('\t') + 1),
     isSubmodule: entry.startsWith('160000'),
   }))
+}
+
+export function gitlinksOf(folders: readonly TreeFolder[]): string[] {
+  return folders.filter(({ isSubmodule }) => isSubmodule).map(({ path }) => path)
 }
 
 /** `git status` is blind to a `.git` in a folder that has tracked files, and to files in an empty submodule (`sub/`). */

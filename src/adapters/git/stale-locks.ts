@@ -119,7 +119,8 @@ function ageOf(lock: string): number | undefined {
 }
 
 /** By the clock of the disk, as the locks' own times are: the last checkpoint, or the start if there was none yet. */
-function lastCheckpoint({ folder }: Room): number | undefined {
+function lastCheckpoint({ folder, outer }: Room): number | undefined {
+  if (outer !== undefined) return lastCheckpoint(outer)
   const written = ['snapshot.json', 'origin.json'].map(
     (name) => statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs,
   )

@@ -7,6 +7,7 @@ import { exempt, scanEmptyFolders } from './scan.ts'
 import { look } from './sight.ts'
 import { saveSnapshot, type Sight, type Snapshot } from './snapshot.ts'
 import { storeStash } from './stash-list.ts'
+import type { Inside } from './submodules.ts'
 import { commitTree, writeTree } from './tree.ts'
 
 export interface FullState {
@@ -34,11 +35,29 @@ export async function recordState(
   state: FullState,
   commit: string,
   earlier: Snapshot | undefined,
+  inside?: readonly Inside[],
 ): Promise<void> {
+  const indexes = await storeIndexes(room, commit)
+  await saveSnapshot(room, state.sight, {
+    commit,
+    tree: state.tree,
+    ...indexes,
+    earlier,
+    ...(inside && { inside }),
+  })
+}
+
+/** Of the state that was seen last, under names of their own. */
+export async function storeIndexes(room: Room, commit: string): Promise<{ index: string; ownIndex: string }> {
   const names = { index: `index-${commit}-full`, ownIndex: `index-${commit}-own` }
   await copyIndex(full(room), join(room.folder, names.index))
-  await copyIndex(own(room), join(room.folder, names.ownIndex))
-  await saveSnapshot(room, state.sight, { commit, tree: state.tree, ...names, earlier })
+  const isThere = await copyIndex(own(room), join(room.folder, names.ownIndex))
+  return isThere ? names : { ...names, ownIndex: 'none' }
+}
+
+/** The tree of what is staged. */
+export async function stagedTree(room: Room): Promise<string> {
+  return await room.git.line(['write-tree'], { index: own(room) })
 }
 
 /** The shape of `git stash push -u`, so that plain `git stash apply --index` brings it back without ralph. */
@@ -47,12 +66,7 @@ export async function storeEntry(room: Room, state: FullState, name: string): Pr
   const { head } = state.sight.refs
   const tracked = join(room.folder, 'tracked-index')
   await copyFile(own(room), tracked)
-  const staged = await commitTree(
-    git,
-    await git.line(['write-tree'], { index: own(room) }),
-    [head.commit],
-    `index of ${name}`,
-  )
+  const staged = await commitTree(git, await stagedTree(room), [head.commit], `index of ${name}`)
   const { tree } = await writeTree(git, tracked, { ...state.sight.scan, untracked: [] }, state.isExempt)
   const isPlain = (path: string): boolean => !path.endsWith('/') && !state.isExempt(path)
   const untracked = state.sight.scan.untracked.filter(isPlain)

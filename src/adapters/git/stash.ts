@@ -11,6 +11,7 @@ import type { StartMode } from './branch-start.ts'
 import { insistOnConversions } from './conversions.ts'
 import { shown } from './git.ts'
 import { tellObeyed } from './guarded.ts'
+import { releaseSubmodules, toldInside } from './finish-submodules.ts'
 import { installIndex, realIndex, takeFrom } from './index-file.ts'
 import { attemptTree, keepAttempt } from './keep.ts'
 import { stepOf, type Pending } from './memory.ts'
@@ -26,6 +27,7 @@ import { settled, settleGates } from './settle.ts'
 import { loadSnapshot, mustSnapshot, type Snapshot } from './snapshot.ts'
 import { dropStashes, readStashLog, stashEntries } from './stash-list.ts'
 import { fullState, recordState, storeEntry, type FullState } from './stash-state.ts'
+import { isInsideSame, isSameInside, lookInside, outwaitInside } from './submodules.ts'
 import { changedPaths, commitTree } from './tree.ts'
 import { watch } from './watch.ts'
 
@@ -91,7 +93,11 @@ async function ensure(room: Room, storyId: string): Promise<{ commit: string }> 
   if (unsettled !== undefined) await mendRepository(room, snapshot, unsettled)
   else await insistOnConversions(room, snapshot)
   const now = await fullState(room, snapshot)
-  const isSame = now.tree === snapshot.tree && now.sight.refs.head.commit === snapshot.head.commit
+  const inside = await lookInside(room, snapshot.gitlinks, snapshot)
+  const isSame =
+    now.tree === snapshot.tree &&
+    now.sight.refs.head.commit === snapshot.head.commit &&
+    isInsideSame(inside, snapshot)
   if (!isSame && (await room.reread()).openAttempt !== undefined) {
     const { openAttempt = 0 } = await room.memory()
     await keep(room, openAttempt)
@@ -100,7 +106,7 @@ async function ensure(room: Room, storyId: string): Promise<{ commit: string }> 
   }
   const entries = stashEntries(await readStashLog(room.git))
   if (isSame && entries.some(({ message }) => message === entryName(room, storyId))) {
-    await recordState(room, now, snapshot.commit, snapshot)
+    await recordState(room, now, snapshot.commit, snapshot, inside)
     return { commit: snapshot.commit }
   }
   const commit = await room.operate('take', { story: storyId }, () => retake(room, storyId, true, now))
@@ -161,7 +167,8 @@ async function save(
     const commit = await commitTree(room.git, tree, [snapshot.head.commit, snapshot.commit], message)
     await room.step('save', 'checkpoint', commit)
     await completeSave(room, storyId, commit, snapshot)
-    return { commit, changed: tree !== snapshot.tree }
+    const changed = tree !== snapshot.tree || !isSameInside(snapshot, await mustSnapshot(room))
+    return { commit, changed }
   })
   await tellAside(room, 'saved')
   await settled(room, [], saved.commit)
@@ -214,11 +221,17 @@ async function finish(room: Room, choice: 'cleanup' | 'keep' | 'later'): Promise
     userPaths: startPaths.filter((path) => !touched.has(path)).map(shown),
     loopPaths: loopPaths.map(shown),
   }
+  const inside = await toldInside(room, await loadSnapshot(room))
   if (choice !== 'later') {
     const plan = { tip: checkpoint, time: timeName(room) }
     await room.operate('finish', plan, () => performFinish(room, plan.tip, plan.time))
   }
-  return { message: 'the work is in the work tree, uncommitted; nothing was committed for it', ...report }
+  const message = [
+    'the work is in the work tree, uncommitted',
+    'nothing was committed for it',
+    ...inside,
+  ].join('; ')
+  return { message, ...report }
 }
 
 async function performFinish(room: Room, tip: string, time: string): Promise<void> {
@@ -228,10 +241,12 @@ async function performFinish(room: Room, tip: string, time: string): Promise<voi
   await dropStashes(room.git, (message) => message.startsWith(entryName(room, '')) && !stay.has(message))
   await moveRefs(room.git, 'finish', [`delete ${room.refs}/checkpoint`])
   await unpin(room)
+  await releaseSubmodules(room, await loadSnapshot(room), time)
 }
 
 async function recover(room: Room): Promise<string> {
   await outwaitLocks(room, patienceMs)
+  await outwaitInside(room, await loadSnapshot(room), patienceMs)
   const { pending } = await room.reread()
   if (pending === undefined) return ''
   const what = await redo(room, pending)

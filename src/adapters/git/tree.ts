@@ -22,11 +22,14 @@ export async function writeTree(
   const special = scan.changed.filter((path) => isSpecial(git, path))
   const deleted = [...scan.deleted, ...special].filter(isOurs)
   const others = scan.untracked.filter(isOurs)
-  const nested = others.filter((path) => path.endsWith('/'))
+  const repositories = others.filter((path) => path.endsWith('/'))
+  const added = await addedSubmodules(git, repositories)
+  const nested = repositories.filter((path) => !added.includes(path.slice(0, -1)))
   const inside = await Promise.all(nested.map((folder) => filesOf(git, folder)))
   const present = [
     ...scan.changed.filter((path) => isOurs(path) && !special.includes(path)),
     ...others.filter((path) => !path.endsWith('/')),
+    ...added,
     ...inside.flat(),
   ]
   try {
@@ -85,9 +88,35 @@ function isSpecial(git: Git, path: string): boolean {
   return stat !== undefined && !stat.isFile() && !stat.isSymbolicLink() && !stat.isDirectory()
 }
 
+/** Repositories that .gitmodules names, with a commit to point to: without the slash at their end. */
+async function addedSubmodules(git: Git, repositories: readonly string[]): Promise<string[]> {
+  if (repositories.length === 0 || lstatNow(git.worktree, '.gitmodules')?.isFile() !== true) return []
+  const asked = ['config', '-z', '--file', '.gitmodules', '--get-regexp', '^submodule\\..*\\.path$']
+  // 128: it is no list of settings any more.
+  const paths = (await git.list(asked, { accept: [1, 128] })).map((entry) =>
+    entry.slice(entry.indexOf('\n') + 1),
+  )
+  const known = new Set(paths)
+  const added: string[] = []
+  for (const path of repositories.map((folder) => folder.slice(0, -1)).filter((each) => known.has(each))) {
+    const head = ['--work-tree=.', 'rev-parse', '--verify', '--quiet', 'HEAD']
+    const { code } = await git.run(head, { inside: insideOf(git, path), accept: [1, 128] })
+    if (code === 0) added.push(path)
+  }
+  return added
+}
+
+function insideOf(git: Git, path: string): string {
+  return onDisk(git.worktree, path).toString('utf8')
+}
+
 async function filesOf(git: Git, folder: string): Promise<string[]> {
-  const files = await git.list(['ls-files', '--cached', '--others', '--exclude-standard', '-z'], {
-    inside: onDisk(git.worktree, folder).toString('utf8'),
-  })
+  // Here, whatever its settings say: one that was moved may still name another place.
+  const files = await git.list(
+    ['--work-tree=.', 'ls-files', '--cached', '--others', '--exclude-standard', '-z'],
+    {
+      inside: insideOf(git, folder),
+    },
+  )
   return [...new Set(files)].filter((file) => !file.endsWith('/')).map((file) => `${folder}${file}`)
 }

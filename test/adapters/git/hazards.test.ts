@@ -88,10 +88,32 @@ describe('refusals before anything is touched', () => {
       w.git('update-index', '--skip-worktree', 'a.txt')
       w.write('a.txt', 'mine\n')
     },
-    'G19: a submodule with files in it': (w) => {
+    'G19, G20: a cherry-pick in progress in a submodule': (w) => {
       w.git('init', '-q', 'sub')
       w.git('-C', 'sub', 'commit', '-q', '--allow-empty', '-m', 'x')
       w.git('add', 'sub')
+      w.git('-C', 'sub', 'update-ref', 'CHERRY_PICK_HEAD', 'HEAD')
+    },
+    'G19: a submodule whose git directory is missing': (w) => {
+      w.git('init', '-q', 'sub')
+      w.git('-C', 'sub', 'commit', '-q', '--allow-empty', '-m', 'x')
+      w.git('add', 'sub')
+      rmSync(join(w.dir, 'sub/.git'), { recursive: true })
+      w.write('sub/.git', 'gitdir: ../.git/modules/nowhere\n')
+    },
+    'G19: a submodule whose git directory lies elsewhere': (w) => {
+      w.git('init', '-q', '--separate-git-dir', '../elsewhere', 'sub')
+      w.git('-C', 'sub', 'commit', '-q', '--allow-empty', '-m', 'x')
+      w.git('add', 'sub')
+    },
+    'G19, G22: an edit hidden by assume-unchanged in a submodule': (w) => {
+      w.git('init', '-q', 'sub')
+      w.write('sub/x', 'x\n')
+      w.git('-C', 'sub', 'add', 'x')
+      w.git('-C', 'sub', 'commit', '-q', '-m', 'x')
+      w.git('add', 'sub')
+      w.git('-C', 'sub', 'update-index', '--assume-unchanged', 'x')
+      w.write('sub/x', 'mine\n')
     },
     'G23: a branch called ralph': (w) => w.git('branch', 'ralph'),
     'G23: a branch below the one to be made': (w) => w.git('branch', 'ralph/demo/x'),

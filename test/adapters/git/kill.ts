@@ -16,12 +16,27 @@ import { join } from 'node:path'
 import { buildSync } from 'esbuild'
 import { afterAll, describe, expect, it } from 'vitest'
 import { killable, openCheckpoints, type Killable } from './kill-driver.ts'
-import { filesOf, makeWorld, type Strategy } from './world.ts'
+import { filesOf, makeWorld, type Strategy, type World } from './world.ts'
 
 /** What has happened before the operation that is killed. */
 type Prelude = readonly (Killable | 'agent' | 'elsewhere')[]
 
-export function testKills(strategy: Strategy, preludes: readonly (readonly [Killable, Prelude])[]): void {
+interface More {
+  /** What the user has besides. */
+  readonly setUp: (world: World) => void
+  /** What the agent does besides. */
+  readonly agent: (world: World) => void
+  /** Submodules that are looked at, too. */
+  readonly inside: readonly string[]
+  /** Not each git command but every so many of them. */
+  readonly every: number
+}
+
+export function testKills(
+  strategy: Strategy,
+  preludes: readonly (readonly [Killable, Prelude])[],
+  more: More = { setUp: () => undefined, agent: () => undefined, inside: [], every: 1 },
+): void {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'ralph-kill-')))
   afterAll(() => rmSync(root, { recursive: true, force: true }))
   const driver = join(root, 'driver.mjs')
@@ -39,7 +54,7 @@ export function testKills(strategy: Strategy, preludes: readonly (readonly [Kill
       '%s, killed between any two git commands, is finished or undone (after %s)',
       async (operation, prelude) => {
         const template = join(root, `template-${operation}-${prelude.length}`)
-        const { env, name } = await prepare(template, strategy, prelude)
+        const { env, name } = await prepare(template, strategy, prelude, more)
         const copy = (to: string): { dir: string; journal: string } => {
           rmSync(to, { recursive: true, force: true })
           execFileSync('cp', ['-a', template, to])
@@ -63,13 +78,13 @@ export function testKills(strategy: Strategy, preludes: readonly (readonly [Kill
             .map((n) => readFileSync(join(count, n), 'utf8'))
         }
         const whole = copy(join(root, 'whole'))
-        const before = view(whole.dir, env)
+        const before = view(whole.dir, env, more.inside)
         const commands = run(whole, 0, 'never')
-        const after = view(whole.dir, env)
+        const after = view(whole.dir, env, more.inside)
         rmSync(join(root, 'whole'), { recursive: true })
         expect(commands.length).toBeGreaterThan(3)
 
-        for (let at = 1; at <= commands.length; at += 1) {
+        for (let at = 1; at <= commands.length; at += more.every) {
           // What only reads, or only adds objects that nothing points to, leaves the same state before and after.
           const command = commands[at - 1] ?? ''
           const isFirst = commands.findIndex((each) => wordOf(each) === wordOf(command)) === at - 1
@@ -82,10 +97,10 @@ export function testKills(strategy: Strategy, preludes: readonly (readonly [Kill
             await checkpoints.recover()
             expect(await checkpoints.recover(), where).toBe('')
             if (!isDone(place.journal, operation)) {
-              expect(visible(view(place.dir, env)), where).toEqual(visible(before))
+              expect(visible(view(place.dir, env, more.inside)), where).toEqual(visible(before))
               await killable[operation](checkpoints)
             }
-            expect(view(place.dir, env), where).toEqual(after)
+            expect(view(place.dir, env, more.inside), where).toEqual(after)
           }
         }
       },
@@ -153,6 +168,7 @@ async function prepare(
   to: string,
   strategy: Strategy,
   prelude: Prelude,
+  more: More,
 ): Promise<{ env: NodeJS.ProcessEnv; name: string }> {
   const world = makeWorld()
   const { env, dir } = world
@@ -163,6 +179,7 @@ async function prepare(
   world.write('untracked.txt', 'u')
   world.write('.env', 'S')
   mkdirSync(join(dir, 'empty'))
+  more.setUp(world)
   const journal = join(world.root, 'journal')
   writeFileSync(journal, '')
   const checkpoints = openCheckpoints(dir, journal, strategy, env)
@@ -178,6 +195,7 @@ async function prepare(
       agent('checkout', '-q', '-b', 'mine')
       world.write('new.txt', 'n')
       agent('rm', '-qf', 'run.sh')
+      more.agent(world)
     } else if (step === 'elsewhere') {
       world.git(
         'update-ref',
@@ -204,7 +222,7 @@ async function movedTree(git: ReturnType<typeof makeWorld>['gitPort']): Promise<
 }
 
 /** Everything that has to be equal; commits by their trees, because their times differ. */
-function view(dir: string, env: NodeJS.ProcessEnv): Record<string, unknown> {
+function view(dir: string, env: NodeJS.ProcessEnv, inside: readonly string[] = []): Record<string, unknown> {
   const git = (...args: string[]): string =>
     spawnSync('git', args, { cwd: dir, env, encoding: 'utf8' }).stdout
   return {
@@ -220,6 +238,20 @@ function view(dir: string, env: NodeJS.ProcessEnv): Record<string, unknown> {
     index: git('ls-files', '-s', '-v'),
     status: git('status', '--porcelain', '-uall'),
     log: git('log', '--format=%T %s'),
+    inside: inside.map((path) => ({
+      head: git('-C', path, 'rev-parse', '--symbolic-full-name', 'HEAD'),
+      refs: git('-C', path, 'for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads', 'refs/tags'),
+      attempts: git(
+        '-C',
+        path,
+        'for-each-ref',
+        '--format=%(refname) %(tree)',
+        'refs/ralph/demo/superproject/attempts',
+      ),
+      index: git('-C', path, 'ls-files', '-s', '-v'),
+      stashes: git('-C', path, 'stash', 'list', '--format=%H %gs'),
+      status: git('-C', path, 'status', '--porcelain', '-uall'),
+    })),
   }
 }
 

@@ -1,0 +1,106 @@
+// Keeps what an attempt left in the submodules, in each one's own repository, under the number of the attempt.
+import { readdirSync } from 'node:fs'
+import { lstatNow } from './files.ts'
+import { named } from './git.ts'
+import { attemptTree, withHidden } from './keep.ts'
+import { mendRepository } from './mend.ts'
+import { putBackOpened } from './open.ts'
+import { endOperations, operationsInProgress } from './operations.ts'
+import { moveRefs, readRefs } from './refs.ts'
+import type { Room } from './room.ts'
+import type { Snapshot, Submodule } from './snapshot.ts'
+import { outwaitLocks } from './stale-locks.ts'
+import { roomOf, submoduleAt, writeLink } from './submodule.ts'
+import { commitTree, joined } from './tree.ts'
+
+export interface KeptInside {
+  readonly isChanged: boolean
+  readonly warnings: readonly string[]
+}
+
+/** Under the number of the attempt, in each that differs from the checkpoint. Idempotent. */
+export async function keepSubmodules(
+  room: Room,
+  n: number,
+  { submodules = [] }: Snapshot,
+  prefix = '',
+): Promise<KeptInside> {
+  const warnings: string[] = []
+  let isChanged = false
+  for (const submodule of submodules) {
+    const kept = await keepInside(room, n, submodule, prefix)
+    isChanged ||= kept.isChanged
+    warnings.push(...kept.warnings)
+  }
+  return { isChanged, warnings }
+}
+
+async function keepInside(
+  room: Room,
+  n: number,
+  { path, link, snapshot }: Submodule,
+  prefix: string,
+): Promise<KeptInside> {
+  const name = `${prefix}${path}`
+  if (lstatNow(room.git.worktree, path)?.isDirectory() !== true)
+    return { isChanged: true, warnings: [`the agent removed the submodule ${named(name)}`] }
+  const inner = roomOf(room, { path, link })
+  const { git } = inner
+  const isCut = await mendLink(room, inner, path, link)
+  const mended = await mendRepository(inner, snapshot, n)
+  const locks = await outwaitLocks(inner, 3000)
+  const within = await keepSubmodules(inner, n, snapshot, `${name}/`)
+  const halfDone = operationsInProgress(git.gitDir)
+  const { tree: seen, ignored, opened } = await attemptTree(inner, snapshot)
+  const { tree } = await withHidden(inner, snapshot, seen, ignored)
+  putBackOpened(opened)
+  await endHalfDone(inner)
+  const { head } = await readRefs(git)
+  const ref = `${inner.refs}/attempts/${n}`
+  const isSame =
+    tree === snapshot.tree && head.commit === snapshot.head.commit && head.ref === snapshot.head.ref
+  if (!isSame) {
+    const before = await git.line(['rev-parse', '--verify', '--quiet', `${ref}^{tree}`, ref], { accept: [1] })
+    const [beforeTree, earlier = ''] = before.split('\n')
+    if (beforeTree !== tree) {
+      const parents = earlier === '' ? [head.commit, snapshot.commit] : [earlier]
+      const commit = await commitTree(git, tree, parents, `attempt ${n}\n\nRalph-Base: ${snapshot.commit}`)
+      await moveRefs(git, `attempt ${n}`, [`update ${ref} ${commit}`])
+    }
+  }
+  return {
+    isChanged: !isSame || within.isChanged,
+    warnings: [
+      ...(isSame ? [] : [`the attempt changed the submodule ${named(name)}; it is kept there as ${ref}`]),
+      ...(isCut ? [`the agent cut the submodule ${named(name)} off from its repository; it is back`] : []),
+      ...mended.map((text) => `${text} (submodule ${named(name)})`),
+      ...locks.map(
+        (lock) =>
+          `a git command of the agent was killed and left ${lock} in the submodule ${named(name)}; it was moved away`,
+      ),
+      ...halfDone.map(
+        (what) => `the agent left a ${what} half done in the submodule ${named(name)}; it was ended`,
+      ),
+      ...within.warnings,
+    ],
+  }
+}
+
+/** One that is empty was put away; one with files in it and no way to its repository is an accident. */
+async function mendLink(room: Room, { git }: Room, path: string, link: string | null): Promise<boolean> {
+  if (submoduleAt(room.git, path) !== undefined || readdirSync(git.worktree).length === 0) return false
+  await writeLink(git, link)
+  return true
+}
+
+/** As for the repository around it: a conflict is settled by what stands in the file. */
+async function endHalfDone({ git }: Room): Promise<void> {
+  await endOperations(git.gitDir)
+  const unmerged = (await git.list(['ls-files', '--unmerged', '-z'])).map((entry) =>
+    entry.slice(entry.indexOf('\t') + 1),
+  )
+  if (unmerged.length > 0)
+    await git.run(['update-index', '--add', '--remove', '-z', '--stdin'], {
+      input: joined([...new Set(unmerged)]),
+    })
+}

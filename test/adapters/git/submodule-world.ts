@@ -1,0 +1,88 @@
+// A repository with submodules in every state that a user may leave them in, and a picture of all that could be lost in them.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { filesOf, picture, type World } from './world.ts'
+
+export const odd = 'libs/odd näme\nwith a line'
+/** Old style: its git directory is in the work tree. */
+export const plain = 'old'
+/** On a branch, with one inside it. */
+export const branched = 'sub'
+export const nested = 'sub/inner'
+export const all = [branched, nested, odd, plain]
+
+/** Lays the libraries beside the work tree; `git submodule` copies from them. */
+export function addSubmodules(w: World): void {
+  const libs = join(dirname(w.dir), 'libs')
+  const at = (dir: string, ...args: string[]): string =>
+    execFileSync('git', ['-c', 'protocol.file.allow=always', ...args], {
+      cwd: dir,
+      env: w.env,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+  for (const name of ['inner', 'outer']) {
+    mkdirSync(join(libs, name), { recursive: true })
+    at(join(libs, name), 'init', '-q', '-b', 'main')
+    for (const file of ['one.txt', 'two.txt', 'three.txt'])
+      writeFileSync(join(libs, name, file), `${file} of ${name}\n`)
+    writeFileSync(join(libs, name, '.gitignore'), '*.log\n')
+    at(join(libs, name), 'add', '-A')
+    at(join(libs, name), 'commit', '-qm', 'first')
+  }
+  at(join(libs, 'outer'), 'submodule', '--quiet', 'add', join(libs, 'inner'), 'inner')
+  at(join(libs, 'outer'), 'commit', '-qm', 'with one inside')
+  at(w.dir, 'submodule', '--quiet', 'add', join(libs, 'outer'), branched)
+  at(w.dir, 'submodule', '--quiet', 'update', '--init', '--recursive')
+  at(w.dir, 'submodule', '--quiet', 'add', '--name', 'odd', join(libs, 'inner'), odd)
+  at(w.dir, 'clone', '-q', join(libs, 'inner'), plain)
+  at(w.dir, 'submodule', '--quiet', 'add', join(libs, 'inner'), plain)
+  at(w.dir, 'commit', '-qm', 'submodules')
+  at(join(w.dir, odd), 'checkout', '-q', '--detach')
+  at(join(w.dir, branched), 'checkout', '-q', '-b', 'feature')
+  at(join(w.dir, branched), 'branch', 'spare')
+  for (const path of all) dirty(w, path)
+}
+
+/** Staged, partly staged, unstaged, deleted, untracked, ignored, an empty folder, a private file, a stash entry. */
+function dirty(w: World, path: string): void {
+  const file = (name: string): string => `${path}/${name}`
+  w.write(file('one.txt'), 'stashed\n')
+  w.git('-C', path, 'stash', 'push', '-q', '-m', 'of the user')
+  w.write(file('one.txt'), 'staged\n')
+  w.git('-C', path, 'add', 'one.txt')
+  w.write(file('one.txt'), 'staged, then edited\n')
+  w.write(file('two.txt'), 'edited\n')
+  w.write(file('mine/new file.txt'), 'untracked\n')
+  w.write(file('secret'), 'private\n', 0o600)
+  w.write(file('build.log'), 'ignored\n')
+  mkdirSync(join(w.dir, path, 'empty'))
+}
+
+/** Everything that has to be as it was: of the superproject and of each submodule. */
+export function wholePicture(w: World): ReturnType<typeof picture> & { inside: unknown; settings: string } {
+  const inside = Object.fromEntries(all.map((path) => [path, one(w, path)]))
+  const settings = w.git('config', '--local', '--list').split('\n').sort().join('\n')
+  return { ...picture(w), files: filesIn(w), inside, settings }
+}
+
+export function filesIn(w: World): Record<string, string> {
+  return filesOf(w.dir, ['.git', ...all.map((path) => `${path}/.git`)])
+}
+
+function one(w: World, path: string): unknown {
+  if (!existsSync(join(w.dir, path, '.git'))) return 'not checked out'
+  const git = (...args: string[]): string => w.git('-C', path, ...args)
+  const gitDir = git('rev-parse', '--absolute-git-dir').trimEnd()
+  return {
+    link: statSync(join(w.dir, path, '.git')).isFile() ? w.read(`${path}/.git`) : 'folder',
+    head: readFileSync(join(gitDir, 'HEAD'), 'utf8'),
+    refs: git('for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads', 'refs/tags', 'refs/notes'),
+    index: git('ls-files', '-s', '-v', '-z'),
+    stashes: git('stash', 'list', '--format=%H %gs'),
+    status: git('status', '--porcelain', '-z', '-uall'),
+    config: readFileSync(join(gitDir, 'config'), 'utf8'),
+    private: statSync(join(w.dir, path, 'secret'), { throwIfNoEntry: false })?.mode,
+  }
+}

@@ -1,0 +1,196 @@
+// O19, G19: whole loops in a repository whose submodules hold the user's work.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { ralph, scratch, start, tasksOf, type Scratch } from './harness.ts'
+
+/** `sub` on a branch and `sub/inner` detached; in both something staged, edited, untracked and ignored. */
+function withSubmodules(tasks = tasksOf(1)): Scratch {
+  const at = scratch({ tasks })
+  const git = (cwd: string, ...args: string[]): void => {
+    const own = [
+      '-c',
+      'protocol.file.allow=always',
+      '-c',
+      'user.name=User',
+      '-c',
+      'user.email=u@example.invalid',
+    ]
+    execFileSync('git', [...own, ...args], { cwd, env: at.env, stdio: 'ignore' })
+  }
+  for (const name of ['inner', 'outer']) {
+    const lib = join(at.root, name)
+    mkdirSync(lib)
+    git(lib, 'init', '-q', '-b', 'main')
+    for (const file of ['one.txt', 'two.txt']) writeFileSync(join(lib, file), `${file}\n`)
+    writeFileSync(join(lib, '.gitignore'), '*.log\n')
+    if (name === 'outer') git(lib, 'submodule', 'add', join(at.root, 'inner'), 'inner')
+    git(lib, 'add', '-A')
+    git(lib, 'commit', '-qm', 'first')
+  }
+  git(at.repo, 'submodule', 'add', join(at.root, 'outer'), 'sub')
+  git(at.repo, 'submodule', 'update', '--init', '--recursive')
+  git(at.repo, 'commit', '-qm', 'a submodule')
+  git(join(at.repo, 'sub'), 'checkout', '-q', '-b', 'mine')
+  for (const path of ['sub', 'sub/inner']) {
+    at.write(`${path}/one.txt`, 'staged\n')
+    at.git('-C', path, 'add', 'one.txt')
+    at.write(`${path}/one.txt`, 'staged and edited\n')
+    at.write(`${path}/new.txt`, 'untracked\n')
+    at.write(`${path}/build.log`, 'ignored\n')
+  }
+  return at
+}
+
+/** All of the user's in the submodules. */
+function inside(at: Scratch): unknown {
+  return ['sub', 'sub/inner'].map((path) => ({
+    head: at.git('-C', path, 'rev-parse', '--symbolic-full-name', 'HEAD', 'HEAD^{commit}'),
+    branches: at.git('-C', path, 'for-each-ref', '--format=%(refname) %(objectname)', 'refs/heads'),
+    index: at.git('-C', path, 'ls-files', '-s'),
+    status: at.git('-C', path, 'status', '--porcelain', '-uall'),
+    files: ['one.txt', 'two.txt', 'new.txt', 'build.log'].map((file) => at.read(`${path}/${file}`)),
+  }))
+}
+
+const identity =
+  'GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@example.invalid GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@example.invalid'
+
+/** The first attempt wrecks the submodules and fails; the second works in them. */
+const failsThenWorks = `
+if [ "$RALPH_ATTEMPT" = 1 ]; then
+  git -C sub reset -q --hard && git -C sub clean -fdq && git submodule --quiet deinit -f sub && rm -rf .git/modules
+  echo "<promise>FAILED: no</promise>"
+else
+  echo agent > sub/agent.txt
+  git -C sub add agent.txt
+  ${identity} git -C sub commit -q -m "of the agent" -- agent.txt
+  echo edited by the agent > sub/two.txt
+  echo "<promise>COMPLETE</promise>"
+fi`
+
+test.each(['branch', 'stash'])(
+  "O19: fails, is reverted, completes, is cleaned up: the user's work inside is as it was, with the agent's (%s)",
+  async (checkpoint) => {
+    const at = withSubmodules()
+    const was = at.git('-C', 'sub', 'rev-parse', 'HEAD')
+    const done = await ralph(at, [
+      'loop',
+      'demo',
+      '--checkpoint',
+      checkpoint,
+      '--agent-command',
+      failsThenWorks,
+      '--on-complete',
+      'cleanup',
+    ])
+    expect(done.code).toBe(0)
+    expect(done.stdout).toContain('uncommitted work is in the submodules sub, sub/inner')
+    expect(at.git('branch', '--show-current')).toBe('main')
+    expect(at.git('-C', 'sub', 'branch', '--show-current')).toBe('mine')
+    expect(at.git('-C', 'sub', 'log', '--format=%s', `${was}..`)).toBe('of the agent')
+    expect(at.git('-C', 'sub', 'status', '--porcelain', '-uall')).toBe(
+      ' M inner\nMM one.txt\n M two.txt\n?? new.txt',
+    )
+    for (const path of ['sub', 'sub/inner']) {
+      expect(at.read(`${path}/one.txt`)).toBe('staged and edited\n')
+      expect(at.git('-C', path, 'show', ':one.txt')).toBe('staged')
+      expect(at.read(`${path}/new.txt`)).toBe('untracked\n')
+    }
+    expect(at.read('sub/two.txt')).toBe('edited by the agent\n')
+    expect(at.git('diff', '--ignore-submodules=dirty', '--name-only')).toContain('sub')
+    expect(at.git('-C', 'sub', 'for-each-ref', '--format=%(refname)', 'refs/ralph')).not.toMatch(
+      /pins|checkpoint$/m,
+    )
+  },
+)
+
+test('O19: ralph diff and ralph restore have what an attempt did inside; keep says what is uncommitted there', async () => {
+  const at = withSubmodules()
+  const before = inside(at)
+  const agent =
+    'echo agent > sub/inner/two.txt; echo "new of the agent" > sub/agent.txt; echo "<promise>FAILED: no</promise>"'
+  const stuck = await ralph(at, [
+    'loop',
+    'demo',
+    '--agent-command',
+    agent,
+    '--max-retries',
+    '0',
+    '--on-complete',
+    'keep',
+  ])
+  expect(stuck.code).toBe(3)
+  expect(stuck.stdout).toContain('uncommitted work is in the submodules sub, sub/inner')
+  expect(inside(at)).toEqual(before)
+  const { stdout } = await ralph(at, ['diff', '1'])
+  expect(stdout).toContain('+++ b/sub/inner/two.txt\n')
+  expect(stdout).toContain('+++ b/sub/agent.txt\n')
+  expect(stdout).not.toContain('new.txt')
+  expect((await ralph(at, ['restore', '1', '--to', '../look'])).code).toBe(0)
+  expect(existsSync(join(at.root, 'look/sub/inner/two.txt'))).toBe(true)
+  expect((await ralph(at, ['restore', '1'])).code).toBe(0)
+  expect(at.read('sub/inner/two.txt')).toBe('agent\n')
+  expect(at.read('sub/inner/one.txt')).toBe('staged and edited\n')
+})
+
+test('O19: kill -9 in the middle of an attempt, then resume: the submodules are as before it, and the loop goes on', async () => {
+  const at = withSubmodules()
+  const before = inside(at)
+  const wrecks = 'rm -rf sub .git/modules; echo wrecked; exec tail -f /dev/null'
+  const loop = start(at, ['loop', 'demo', '--agent-command', wrecks, '--json'])
+  await loop.seen((out) => out.includes('"text":"wrecked'))
+  loop.child.kill('SIGKILL')
+  await loop.ended
+  const agent = 'echo x > x.txt; echo "<promise>COMPLETE</promise>"'
+  const resumed = await ralph(at, ['resume', 'demo', '--agent-command', agent, '--on-complete', 'cleanup'])
+  expect(resumed.code).toBe(0)
+  // What is ignored nobody has saved.
+  for (const path of ['sub', 'sub/inner']) at.write(`${path}/build.log`, 'ignored\n')
+  expect(inside(at)).toEqual(before)
+  expect(at.read('x.txt')).toBe('x\n')
+})
+
+test("O19: --worktree: submodules stay empty; what an agent commits in one it fills is in the user's at cleanup", async () => {
+  const at = withSubmodules()
+  const before = inside(at)
+  const agent = `git -c protocol.file.allow=always submodule --quiet update --init sub || exit
+echo agent > sub/agent.txt; git -C sub add agent.txt; ${identity} git -C sub commit -q -m "of the agent"
+echo "<promise>COMPLETE</promise>"`
+  const done = await ralph(at, [
+    'loop',
+    'demo',
+    '--worktree',
+    '--agent-command',
+    agent,
+    '--on-complete',
+    'cleanup',
+  ])
+  expect(done.code).toBe(0)
+  expect(inside(at)).toEqual(before)
+  const commit = /git -C sub checkout ([0-9a-f]{12})/.exec(done.stdout)?.[1] ?? ''
+  expect(at.git('-C', 'sub', 'log', '-1', '--format=%s', commit)).toBe('of the agent')
+})
+
+test('O19: the original branch moved and took the submodule away: its folder stays, nothing in it is touched', async () => {
+  const at = withSubmodules()
+  const before = inside(at)
+  const agent = 'echo x > x.txt; echo "<promise>COMPLETE</promise>"'
+  expect((await ralph(at, ['loop', 'demo', '--agent-command', agent, '--on-complete', 'keep'])).code).toBe(0)
+  const index = { ...at.env, GIT_INDEX_FILE: join(at.root, 'other-index') }
+  const git = (...args: string[]): string =>
+    execFileSync('git', args, { cwd: at.repo, env: index, encoding: 'utf8' }).trim()
+  git('read-tree', 'main')
+  git('update-index', '--force-remove', 'sub')
+  git(
+    'update-ref',
+    'refs/heads/main',
+    git('commit-tree', '-p', 'main', '-m', 'without it', git('write-tree')),
+  )
+  rmSync(join(at.root, 'other-index'))
+  const finished = await ralph(at, ['finish', 'demo', '--cleanup'])
+  expect(finished.code).toBe(0)
+  expect(inside(at)).toEqual(before)
+  expect(at.read('x.txt')).toBe('x\n')
+})
