@@ -1,4 +1,4 @@
-// Measures a checkpoint and a revert against the cheapest plain git that does the same: `npx tsx bench/checkpoint.ts [files] [rounds]`.
+// Measures a checkpoint and a revert against the cheapest plain git that does the same: `npx tsx bench/checkpoint.ts [files] [rounds] [submodules]`.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,6 +9,7 @@ import type { LoopEvent } from '../src/core/event.ts'
 
 const files = Number(process.argv[2] ?? 10_000)
 const rounds = Number(process.argv[3] ?? 11)
+const submodules = Number(process.argv[4] ?? 0)
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'ralph-bench-')))
 const env: NodeJS.ProcessEnv = { PATH: process.env['PATH'], HOME: root, GIT_CONFIG_NOSYSTEM: '1' }
 
@@ -60,8 +61,24 @@ function plain(): Competitor {
   }
 }
 
+/** A hundred files each, one of them edited. */
+function addSubmodules(dir: string): void {
+  const library = join(root, 'library')
+  mkdirSync(library)
+  for (let n = 0; n < 100; n += 1) writeFileSync(join(library, `f${n}.txt`), `file ${n}\n`)
+  git(library, 'init', '-q', '-b', 'main')
+  git(library, 'add', '-A')
+  git(library, '-c', 'user.name=bench', '-c', 'user.email=bench@localhost', 'commit', '-q', '-m', 'first')
+  for (let n = 0; n < submodules; n += 1) {
+    git(dir, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', library, `sub${n}`)
+    writeFileSync(join(dir, `sub${n}`, 'f0.txt'), 'of the user\n')
+  }
+  git(dir, 'commit', '-q', '-m', 'submodules')
+}
+
 async function ours(): Promise<Competitor & { ensure(): Promise<void>; keep(n: number): Promise<void> }> {
   const dir = makeRepository('ours')
+  if (submodules > 0) addSubmodules(dir)
   const journal: LoopEvent[] = []
   const gitDir = join(dir, '.git')
   const checkpoints = branchCheckpoints({

@@ -178,7 +178,11 @@ async function putBackRefs(room: Room, snapshot: Snapshot): Promise<void> {
 }
 
 /** Before a recovery: what a killed git has locked in them is free again. */
-export async function outwaitInside(room: Room, snapshot: Snapshot | undefined, waitMs: number): Promise<void> {
+export async function outwaitInside(
+  room: Room,
+  snapshot: Snapshot | undefined,
+  waitMs: number,
+): Promise<void> {
   for (const submodule of snapshot?.submodules ?? []) {
     const inner = roomOf(room, submodule)
     await outwaitLocks(inner, waitMs)
