@@ -174,7 +174,10 @@ async function putBackRefs(room: Room, snapshot: Snapshot): Promise<void> {
       .map(({ name, from, to }) => `update ${name} ${from} ${to}`),
     ...deleted.filter(({ from }) => !gone.has(from)).map(({ name, from }) => `create ${name} ${from}`),
   ])
-  await putBackStashes(git, snapshot.stash_log, { back: dropped.filter((hash) => !gone.has(hash)), away: fresh })
+  await putBackStashes(git, snapshot.stash_log, {
+    back: dropped.filter((hash) => !gone.has(hash)),
+    away: fresh,
+  })
 }
 
 /** Before a recovery: what a killed git has locked in them is free again. */
