@@ -216,6 +216,21 @@ describe('stashes', () => {
   })
 })
 
+test('O12, O13: after a kill -9 the recovery still knows who did what', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  for (const name of ['old', 'mine']) at.git('branch', name)
+  const refs = at.git('for-each-ref', 'refs/heads/main', 'refs/heads/old')
+  const agent = `git branch -qD old; git tag made; git branch -f main HEAD; ${beside(at, 'git branch -qD mine')}; kill -9 $PPID`
+  expect((await ralph(at, ['loop', 'demo', '--agent-command', agent, '--json'])).signal).toBe('SIGKILL')
+  const end = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+  expect(end.code).toBe(0)
+  expect(at.git('for-each-ref', 'refs/heads/main', 'refs/heads/old')).toBe(refs)
+  expect([at.git('tag'), at.git('branch', '--list', 'mine')]).toEqual(['', ''])
+  const journal = at.read('.git/ralph/changes/demo/journal.ndjson')
+  expect(journal).toContain('the agent deleted old; it is back')
+  expect(journal).toContain('changed beside the loop, not by the agent: mine was deleted')
+})
+
 test('section 6.6, O17: a branch, a tag and a stash whose names are not UTF-8 break neither revert nor resume', async () => {
   const at = scratch({ tasks: tasksOf(2) })
   const bytes = (script: string): void => {

@@ -61,8 +61,9 @@ export async function putBackStashes(
   })
 }
 
+/** Not `--quiet`: that hides a lock, which is waited for, and named if it stays. */
 export async function storeStash(git: Git, commit: string, name: string): Promise<void> {
-  await git.run(['stash', 'store', '--quiet', '-m', name, commit])
+  await git.run(['stash', 'store', '-m', name, commit])
 }
 
 /** Only entries with exactly these names. */

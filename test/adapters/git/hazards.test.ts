@@ -443,6 +443,19 @@ describe('the stash strategy', () => {
     expect(w.git('stash', 'list', '--format=%H %s')).toBe(own)
   })
 
+  it('L: a stash list that somebody else has locked (`git reflog expire --all`) is waited for, then named', async () => {
+    const w = world()
+    const checkpoints = w.checkpoints('stash')
+    await checkpoints.start('start')
+    const lock = join(w.dir, '.git/refs/stash.lock')
+    writeFileSync(lock, '')
+    await expect(checkpoints.ensure('1')).rejects.toThrow(lock)
+    rmSync(lock)
+    await checkpoints.recover()
+    await checkpoints.ensure('1')
+    expect(w.git('stash', 'list', '--format=%gs')).toBe('ralph:demo:1\n')
+  }, 30_000)
+
   it('S002-D3: with the retries used up the entry stays for inspection', async () => {
     const w = world()
     const checkpoints = w.checkpoints('stash')

@@ -1,0 +1,97 @@
+// Whose ref, whose stash: by what the agent's own git told, and by nothing else.
+import { describe, expect, it } from 'vitest'
+import {
+  dropperOfStashes,
+  leftBeside,
+  ownerOfRef,
+  ownerOfStash,
+  type Ledger,
+} from '../../src/core/ownership.ts'
+
+const name = 'refs/heads/x'
+
+/** `from>to` writes of the agent to `refs/heads/x`; commands as one would type them. */
+function ledger(writes: readonly string[], commands: readonly string[] = [], ref = name): Ledger {
+  return {
+    writes: writes.map((write) => {
+      const [from = '', to = ''] = write.split('>')
+      return { by: 'agent', ref, from, to }
+    }),
+    switches: [],
+    commands: commands.map((command) => ({ by: 'agent', argv: command.split(' '), worktree: '/w' })),
+    trees: [],
+  }
+}
+
+describe('ownerOfRef', () => {
+  it.each([
+    ['O12: nobody told of it', 'A', 'B', [], [], 'user', 'B'],
+    ['O13: moved by the agent', 'A', 'B', ['A>B'], [], 'agent', 'A'],
+    ['O13: moved twice, and back along both', 'A', 'C', ['A>B', 'B>C'], [], 'agent', 'A'],
+    ['O12: moved by the user, then by the agent: back to the user’s', 'A', 'C', ['B>C'], [], 'agent', 'B'],
+    [
+      'O12: moved by the user in between: back to the user’s last',
+      'A',
+      'D',
+      ['A>B', 'C>D'],
+      [],
+      'agent',
+      'C',
+    ],
+    ['O12: moved by the agent, then by the user', 'A', 'C', ['A>B'], [], 'user', 'C'],
+    ['O13: deleted by the agent', 'A', '', ['A>'], [], 'agent', 'A'],
+    ['O12: deleted by the user', 'A', '', [], [], 'user', ''],
+    ['O12: moved by the user, then deleted by the agent', 'A', '', ['B>'], [], 'agent', 'B'],
+    ['O13: made by the agent', '', 'A', ['>A'], [], 'agent', ''],
+    ['O13: made by renaming another', '', 'A', [], ['branch -m y x'], 'agent', ''],
+    ['O13: made by copying the current one', '', 'A', [], ['branch --copy x'], 'agent', ''],
+    ['O12: another was renamed', '', 'A', [], ['branch -m x y'], 'user', 'A'],
+    ['O12: a commit with that word', '', 'A', [], ['commit -m x'], 'user', 'A'],
+  ])('%s', (_, before, now, writes, commands, owner, found) => {
+    const claim = ownerOfRef('demo', { name, before, now }, ledger(writes, commands))
+    expect({ owner: claim.owner, found: claim.found }).toEqual({ owner, found })
+    expect(claim.evidence).not.toBe('')
+  })
+
+  it('section 6.4: a branch of another loop is its own, unless the agent wrote it; that of this loop is not', () => {
+    const ref = (branch: string): { name: string; before: string; now: string } => ({
+      name: `refs/heads/ralph/${branch}`,
+      before: 'A',
+      now: 'B',
+    })
+    expect(ownerOfRef('demo', ref('other'), ledger([])).owner).toBe('other_loop')
+    expect(ownerOfRef('demo', ref('other'), ledger(['A>B'], [], 'refs/heads/ralph/other')).owner).toBe(
+      'agent',
+    )
+    expect(ownerOfRef('demo', ref('demo'), ledger([])).owner).toBe('user')
+  })
+})
+
+it.each([
+  ['a commit on top of the agent’s', 'C', ['A>B'], ['C']],
+  ['a commit under the agent’s', 'C', ['B>C'], ['B']],
+  ['both', 'D', ['B>C'], ['B', 'D']],
+  ['none', 'C', ['A>B', 'B>C'], []],
+])('O12: what others left on a branch: %s', (_, now, writes, tips) => {
+  expect(leftBeside({ name, before: 'A', now }, ledger(writes))).toEqual(tips)
+})
+
+describe('stashes', () => {
+  it('M5: an entry is the agent’s only if its git wrote it', () => {
+    const own = ledger(['>S'], [], 'refs/stash')
+    expect([ownerOfStash('S', own), ownerOfStash('T', own)]).toEqual(['agent', 'user'])
+  })
+
+  it.each([
+    ['stash drop', 'agent'],
+    ['stash pop -q', 'agent'],
+    ['stash clear', 'agent'],
+    ['reflog expire --expire=now --all', 'agent'],
+    ['reflog delete stash@{0}', 'agent'],
+    // What `git gc` does.
+    ['reflog expire --all', 'user'],
+    ['stash list', 'user'],
+  ])('O12, O13: entries that are gone after `git %s` were dropped by the %s', (command, owner) => {
+    expect(dropperOfStashes(ledger([], [command]))).toBe(owner)
+  })
+})
