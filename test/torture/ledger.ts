@@ -11,6 +11,8 @@ export interface Token {
   readonly where: 'tree' | 'index' | 'ignored'
   /** When it was written, in words. */
   readonly moment: string
+  /** Of a user's: written beside an agent or a gate, in the loop's own tree. */
+  readonly isBeside?: boolean
   /** Of an agent's: which spawn wrote it. */
   readonly spawn?: number
   /** The user has deleted or replaced it themselves. */

@@ -11,7 +11,7 @@ import type { Act, AttemptPlan, Event, Plan } from './plan.ts'
 import { playUser } from './user.ts'
 import { buildWorld, change, tokensIn, type World } from './world.ts'
 
-const program = process.env['RALPH_PROGRAM'] ?? resolve(import.meta.dirname, '../../dist/main.js')
+const ralph = process.env['RALPH_PROGRAM'] ?? resolve(import.meta.dirname, '../../dist/main.js')
 
 /** One ralph command and what came of it. */
 interface Said {
@@ -41,7 +41,8 @@ export interface Played {
 const longestMs = 90_000
 const mostCommands = 16
 
-export async function playRound(plan: Plan): Promise<Played> {
+/** `program` stands in for ralph: see the test of the oracle itself. */
+export async function playRound(plan: Plan, program = ralph): Promise<Played> {
   const world = buildWorld(plan)
   const { ledger } = world
   const story: string[] = []
@@ -299,6 +300,9 @@ function advice(world: World, end: Said, looked: Said, story: string[]): string[
       if (!end.text.includes(world.folder(place)) && place === 'loop') continue
       world.tryGit(['add', '-A'], place)
       world.tryGit(['commit', '-qm', 'by the user, as told'], place)
+      const branch = world.tryGit(['symbolic-ref', '-q', 'HEAD'], place)
+      if (world.ledger.refs.has(branch))
+        world.ledger.refs.set(branch, world.tryGit(['rev-parse', 'HEAD'], place))
     }
   }
   if (isRefused)

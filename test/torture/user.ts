@@ -105,13 +105,18 @@ const deeds: Readonly<Record<UserDeed, (doing: Doing) => string>> = {
   },
 }
 
+function loopPlace(world: World): Place {
+  return world.plan.mode === 'worktree' ? 'loop' : 'checkout'
+}
+
 function folderOf({ world, place }: Doing): string {
   return world.folder(place)
 }
 
 function append(doing: Doing, path: string): string {
   const { world, place, moment } = doing
-  const token = world.ledger.mint('user', { path, place, where: 'tree', moment })
+  const isBeside = place === loopPlace(world) && !moment.startsWith('after')
+  const token = world.ledger.mint('user', { path, place, where: 'tree', moment, isBeside })
   appendLine(folderOf(doing), path, token)
   return `${token} in ${path}`
 }

@@ -32,7 +32,7 @@ describe('plain lines', () => {
       '14:03:22     Edit src/a.ts',
       '14:03:22   gate: npm test',
       '14:03:22   gate failed with exit 1: npm test (3.2 s): not ok 2 - login',
-      '14:03:22   restored 1a2b3c4',
+      '14:03:22   restored 1a2b3c4 (what was undone: ralph diff 1)',
       '14:03:22   gate failed: npm test (+1 line) (1m 01s, 12.3k tokens, $0.25)',
       '14:03:22   waiting for claude (limit) until 15:00:00; ralph stop works meanwhile',
       '14:03:22   saved 1a2b3c4 checkpoint: 1',

@@ -68,7 +68,9 @@ const sayings: Sayings = {
     const same = event.changed ? '' : paint.dim(' (nothing changed)')
     return `  saved ${paint.cyan(shortHash(event.commit))} ${oneLine(event.message)}${same}`
   },
-  'checkpoint.reverted': (event, paint) => `  restored ${paint.cyan(shortHash(event.commit))}`,
+  // What is undone may be the user's own: edits made beside an agent cannot be told from its own.
+  'checkpoint.reverted': (event, paint) =>
+    `  restored ${paint.cyan(shortHash(event.commit))} ${paint.dim(`(what was undone: ralph diff ${String(event.n)})`)}`,
   'iteration.ended': (event, paint) => `  ${iterationLine(event.iteration, paint)}`,
   waiting: (event, paint) =>
     paint.yellow(
