@@ -118,6 +118,10 @@ const deeds: Readonly<Record<AgentDeed, (world: World, spawn: Spawn) => string>>
     const token = append(world, spawn, `nested-${spawn.index}/file.txt`)
     return `git init -q nested-${spawn.index}; ${token}`
   },
+  submodule: (world, spawn) =>
+    spawn.index % 2 === 0
+      ? append(world, spawn, 'sub/lib.txt')
+      : `${append(world, spawn, `sub/made ${spawn.index}.txt`)}; git -C sub add -A && git -C sub commit -qm "by the agent"`,
   'half-merge': (world) => {
     world.ledger.agentRefs.add('refs/heads/side')
     return 'git branch -q -D side; git checkout -q -b side HEAD~1 && echo "$RALPH_ITERATION" > clash.txt && git add clash.txt && git commit -qm side; git checkout -q - && echo other > clash.txt && git add clash.txt && git commit -qm other; git merge -q side'

@@ -57,8 +57,8 @@ function see(world: World): Sight {
   const all = world.tryGit(['for-each-ref', '--format=%(objectname)']).split('\n')
   const [kept, anywhere] = [
     // Whoever commits in the loop's tree commits on its branch.
-    committedTokens(world, [...own, world.tryGit(['rev-parse', 'HEAD']), branch], stashes),
-    committedTokens(world, all, stashes),
+    committedTokens(world, [...own, world.tryGit(['rev-parse', 'HEAD']), branch, ...stashes]),
+    new Set([...committedTokens(world, [...all, ...stashes]), ...inSubmodule(world)]),
   ]
   return {
     result: world.plan.mode === 'worktree' && world.plan.choice === 'keep' ? loop : checkout,
@@ -74,22 +74,45 @@ function see(world: World): Sight {
 
 const grepPattern = 'tok-[ua][0-9]+-[0-9]+x'
 
-/** Blob by blob: `git grep` passes over symbolic links. */
-function committedTokens(world: World, tips: readonly string[], extra: readonly string[] = []): Set<string> {
-  const exists = extra.filter(
-    (name) => world.tryGit(['rev-parse', '-q', '--verify', `${name}^{object}`]) !== '',
+/** Blob by blob: `git grep` passes over symbolic links. `walk`: of their whole history, not of these commits alone. */
+function committedTokens(
+  world: World,
+  names: readonly string[],
+  walk = true,
+  folder = world.repo,
+): Set<string> {
+  const at = (args: readonly string[]): string => world.tryGit(['-C', folder, ...args])
+  const starts = [...new Set(names)].filter(
+    (name) =>
+      name === '--all' || (name !== '' && at(['rev-parse', '-q', '--verify', `${name}^{object}`]) !== ''),
   )
-  const starts = [...new Set([...tips, ...exists].filter((tip) => tip !== ''))]
   if (starts.length === 0) return new Set()
-  const objects = world.tryGit(['rev-list', '--objects', '--no-object-names', ...starts])
+  const objects = at([
+    'rev-list',
+    '--objects',
+    '--no-object-names',
+    ...(walk ? [] : ['--no-walk']),
+    ...starts,
+  ])
   const text = execFileSync('git', ['cat-file', '--batch', '--buffer'], {
-    cwd: world.repo,
+    cwd: folder,
     env: world.env,
     input: `${objects}\n`,
     encoding: 'latin1',
     maxBuffer: 2 ** 28,
   })
   return new Set(text.match(tokenPattern))
+}
+
+function inSubmodule(world: World): Set<string> {
+  const folder = join(world.repo, 'sub')
+  return existsSync(folder) ? committedTokens(world, ['--all'], true, folder) : new Set()
+}
+
+/** In what a ref holds, or in one of the parts of a stash. */
+function holds(world: World, ref: string, token: Token): boolean {
+  const folder = token.path.startsWith('sub/') ? join(world.repo, 'sub') : world.repo
+  return committedTokens(world, [ref, `${ref}^2`, `${ref}^3`], false, folder).has(token.id)
 }
 
 // --- lost ---------------------------------------------------------------------------------------------------------
@@ -133,14 +156,14 @@ function bringsBack(world: World, token: Token, words: string): boolean {
       lines.flatMap((line) =>
         [
           ...line.matchAll(
-            /`?((?:git (?:restore|checkout|show|stash apply|cherry-pick)|ralph restore) [^`;\n]*)/g,
+            /`?((?:git (?:-C \S+ )?(?:restore|checkout|show|stash apply|cherry-pick)|ralph restore) [^`;\n]*)/g,
           ),
         ].map(([, command]) => command?.trim() ?? ''),
       ),
     ),
   ]
   const refs = [...new Set(lines.flatMap((line) => line.match(/refs\/ralph\/[\w./-]*[\w-]/g) ?? []))]
-  if (refs.some((ref) => committedTokens(world, [], [ref]).has(token.id))) return true
+  if (refs.some((ref) => holds(world, ref, token))) return true
   return commands.some((command) => {
     const copy = mkdtempSync(join(tmpdir(), 'ralph-torture-copy-'))
     try {
@@ -166,7 +189,7 @@ function isUndoneWithAttempt(world: World, token: Token, words: string): boolean
     `refs/ralph/${change}/earlier`,
   ])
   const refs = kept.split('\n').filter((ref) => numbers.has(ref.split('/').at(-1)))
-  return refs.some((ref) => committedTokens(world, [], [ref]).has(token.id))
+  return refs.some((ref) => holds(world, ref, token))
 }
 
 function lostRefs(world: World, words: string, fault: Tell): void {

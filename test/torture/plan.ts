@@ -1,7 +1,8 @@
 // One round, decided before it is played: a pure function of the seed and the round's number. No clock has a say in it.
 import { diceOf, type Dice } from './dice.ts'
 
-export const modes = ['branch', 'stash', 'worktree', 'detached', 'unborn'] as const
+/** `submodules`: branch mode, with one that is checked out and has work of the user's in it. */
+export const modes = ['branch', 'stash', 'worktree', 'detached', 'unborn', 'submodules'] as const
 export type Mode = (typeof modes)[number]
 
 /** What lies in the repository before the loop, beside the committed files. */
@@ -64,6 +65,7 @@ export type AgentDeed =
   | 'stale-lock'
   | 'nested'
   | 'half-merge'
+  | 'submodule'
 
 /** How an attempt ends. A lie says COMPLETE where the work is not done, which only a gate can see. */
 type Ending = 'complete' | 'failed' | 'none' | 'crash' | 'suicide' | 'lie'
@@ -148,10 +150,14 @@ export interface Plan {
 
 export function planRound(seed: number, round: number, only?: Mode): Plan {
   const dice = diceOf(seed, round)
-  const drawn = dice.weighted({ branch: 5, stash: 3, worktree: 4, detached: 2, unborn: 1 } satisfies Record<
-    Mode,
-    number
-  >)
+  const drawn = dice.weighted({
+    branch: 5,
+    stash: 3,
+    worktree: 4,
+    detached: 2,
+    unborn: 1,
+    submodules: 2,
+  } satisfies Record<Mode, number>)
   const mode = only ?? drawn
   const stories = dice.int(2, 3)
   const has = belongings.filter(
@@ -164,7 +170,7 @@ export function planRound(seed: number, round: number, only?: Mode): Plan {
     mode,
     stories,
     has,
-    attempts: Array.from({ length: stories }, () => attemptsOf(dice, gate)),
+    attempts: Array.from({ length: stories }, () => attemptsOf(dice, mode, gate)),
     gate,
     choice: dice.weighted({ cleanup: 5, keep: 2, later: 3 }),
     events: eventsOf(dice, mode, gate),
@@ -193,18 +199,18 @@ const needsCommit = new Set<Belonging>([
   'remote',
 ])
 
-function attemptsOf(dice: Dice, gate: boolean): AttemptPlan[] {
+function attemptsOf(dice: Dice, mode: Mode, gate: boolean): AttemptPlan[] {
   const failing = dice.weighted({ '0': 6, '1': 4, '2': 1 })
   return Array.from({ length: Number(failing) + 1 }, (_, index) => {
     const isLast = index === Number(failing)
     const ending = isLast
       ? 'complete'
       : dice.weighted({ failed: 4, none: 2, crash: 2, suicide: 1, lie: gate ? 2 : 0, complete: 0 })
-    return { before: deedsOf(dice, 'before'), after: deedsOf(dice, 'after'), ending }
+    return { before: deedsOf(dice, mode, 'before'), after: deedsOf(dice, mode, 'after'), ending }
   })
 }
 
-function deedsOf(dice: Dice, when: 'before' | 'after'): AgentDeed[] {
+function deedsOf(dice: Dice, mode: Mode, when: 'before' | 'after'): AgentDeed[] {
   const count = Number(dice.weighted({ '0': 5, '1': 4, '2': 2 }))
   return Array.from({ length: count }, () =>
     dice.weighted({
@@ -236,6 +242,7 @@ function deedsOf(dice: Dice, when: 'before' | 'after'): AgentDeed[] {
       'stale-lock': 1,
       nested: 1,
       'half-merge': when === 'after' ? 1 : 0,
+      submodule: mode === 'submodules' ? 8 : 0,
     } satisfies Record<AgentDeed, number>),
   )
 }

@@ -191,12 +191,29 @@ function settle(world: World): void {
     for (const thing of plan.has) have[thing](world)
     return
   }
+  if (plan.mode === 'submodules') addSubmodule(world)
   git(['add', '-A'])
   git(['commit', '-qm', 'start'])
   git(['commit', '-q', '--allow-empty', '-m', 'second'])
   for (const token of ledger.tokens) token.isCommitted = true
   for (const thing of plan.has) have[thing](world)
+  if (plan.mode === 'submodules') {
+    appendLine(repo, 'sub/lib.txt', own(world, 'sub/lib.txt'))
+    put(repo, 'sub/mine.txt', `${own(world, 'sub/mine.txt')}\n`)
+  }
   if (plan.mode === 'detached') git(['checkout', '-q', '--detach'])
+}
+
+function addSubmodule({ root, git }: World): void {
+  const inner = join(root, 'inner')
+  git(['init', '-q', '-b', 'main', inner])
+  put(inner, 'lib.txt', 'lib\n')
+  const named = ['-c', 'user.name=Other', '-c', 'user.email=other@example.invalid']
+  git(['-C', inner, 'add', '-A'])
+  git(['-C', inner, ...named, 'commit', '-qm', 'inner'])
+  git(['-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', inner, 'sub'])
+  git(['-C', 'sub', 'config', 'user.name', 'User'])
+  git(['-C', 'sub', 'config', 'user.email', 'user@example.invalid'])
 }
 
 function tasks(stories: number): string {
