@@ -1,4 +1,5 @@
 // What the reporting commands show, read off the journals: they compute, and never write a run's files.
+import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stateFile } from '../adapters/files/paths.ts'
@@ -25,11 +26,24 @@ export async function statusOf(site: Site, change: string | undefined): Promise<
       const now = isDead(run) ? await recovered(site, run) : run
       const state = toStateFile(now.state)
       if (isDead(now)) return { ...state, status: 'stopped', alive: false }
-      if (!isRunning(now)) return { ...state, alive: false }
+      if (!isRunning(now)) return { ...state, alive: false, ...(await goneTree(site, now)) }
       // The talk of the agent is not in the journal: only the file of a living loop knows its last sign.
       const file = await readStateFile(stateFile(now.state.worktree))
       return { ...(file?.change_id === now.change ? file : state), alive: true }
     }),
+  )
+}
+
+/** A work tree that was removed: what the state file would say next cannot be done. */
+async function goneTree(site: Site, run: KnownRun): Promise<Pick<StatusReport, 'problem'>> {
+  if (run.state.home === '' || existsSync(run.state.worktree)) return {}
+  const { siteOf } = await import('./standing-ports.ts')
+  return siteOf(site, run).then(
+    () => ({}),
+    (error: unknown) => {
+      if (error instanceof RalphError) return { problem: error.message }
+      throw error
+    },
   )
 }
 

@@ -8,7 +8,7 @@ import { sweepOwn } from '../adapters/git/stale-locks.ts'
 import { excludeFromGit } from '../adapters/git/repository.ts'
 import { killNow } from '../adapters/process/reap.ts'
 import { isFull } from '../core/disk.ts'
-import { RalphError } from '../core/error.ts'
+import { again, RalphError } from '../core/error.ts'
 import type { EventBody, LoopEvent } from '../core/event.ts'
 import type { LoopState } from '../core/state.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
@@ -122,7 +122,7 @@ function endedAllTheSame(state: LoopState, error: unknown): LoopState {
 function stateFileError(error: unknown, worktree: string): RalphError {
   const message = error instanceof Error ? error.message : String(error)
   return new RalphError('disk', `The state file in ${worktree} cannot be written: ${message}`, {
-    hint: 'The journal and the checkpoints are safe in the git directory. Mend it (`.claude` must be a folder, writable, with room on the disk), then: ralph resume',
+    hint: `The journal and the checkpoints are safe in the git directory. Mend it (.claude must be a folder, writable, with room on the disk), then ${again}.`,
     exitCode: 1,
     cause: error,
   })

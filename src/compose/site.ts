@@ -1,6 +1,8 @@
 // Where a command stands: the repository, its private data, this process, and the loops that are known there.
+import { statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
+import { shellWord } from '../adapters/process/shell-word.ts'
 import { bootId, isAlive, processIdentity } from '../adapters/process/table.ts'
 import { inspectLock } from '../adapters/files/lock.ts'
 import type { Identity, LockState } from '../adapters/files/lock.ts'
@@ -11,7 +13,7 @@ import { findRepository } from '../adapters/git/repository.ts'
 import { gitIn } from '../adapters/git/git.ts'
 import type { Git } from '../adapters/git/git.ts'
 import { systemClock } from '../adapters/clock.ts'
-import { RalphError } from '../core/error.ts'
+import { again, RalphError } from '../core/error.ts'
 import { replay } from '../core/loop.ts'
 import { initialState } from '../core/state.ts'
 import type { LoopState } from '../core/state.ts'
@@ -40,6 +42,7 @@ export async function openSite(
 ): Promise<Site> {
   const settings = { timeoutMs: options.timeoutMs ?? commandTimeoutMs, env }
   const repository = await findRepository(cwd, settings)
+  refuseNoFolder(repository.gitCommonDir)
   return {
     cwd,
     env,
@@ -49,6 +52,16 @@ export async function openSite(
     isTerminal: options.isTerminal ?? false,
     warn: options.warn ?? (() => undefined),
   }
+}
+
+function refuseNoFolder(gitCommonDir: string): void {
+  const folder = join(gitCommonDir, 'ralph')
+  const stats = statSync(folder, { throwIfNoEntry: false })
+  if (stats === undefined || stats.isDirectory()) return
+  throw new RalphError('repository_state', `${folder} is no folder, and ralph keeps its own data there.`, {
+    hint: `Nothing was touched. Move it away: mv ${shellWord(folder)} ${shellWord(`${folder}.old`)}; then ${again}.`,
+    exitCode: 2,
+  })
 }
 
 export function pathsOf(site: Site, change: string): RunPaths {

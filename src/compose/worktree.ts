@@ -85,7 +85,7 @@ async function bringUpToDate(
       'repository_state',
       `The work tree ${repository.worktree} holds uncommitted changes.`,
       {
-        hint: 'Commit or remove them there, name another folder (--worktree DIR), or go on with its run: ralph resume',
+        hint: 'Commit or remove them there, or name another folder (--worktree DIR).',
         exitCode: 2,
       },
     )

@@ -17,7 +17,9 @@ export function errorBody(error: unknown, state: LoopState, isRecorded: boolean)
     type: 'error',
     code: 'internal',
     message: `ralph failed: ${message}`,
-    hint: 'Nothing is lost: the attempts and the checkpoint are in git. Go on with: ralph resume',
+    hint: isRecorded
+      ? `Nothing is lost: the attempts and the checkpoint are in git. Go on with: ralph resume ${state.changeId}`
+      : `Nothing was begun. Start again with: ralph loop ${state.changeId}`,
     exit_code: 1,
   }
 }

@@ -373,3 +373,74 @@ describe('H3, O9: a journal that is not what ralph wrote', () => {
     })
   })
 })
+
+describe('L: advice that works where it is given', () => {
+  test('L: a required filter that is missing at the start: nothing changed, and what it says to type works', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('.gitattributes', '*.bin filter=lfs\n')
+    at.write('a.bin', 'x')
+    at.git('config', 'filter.lfs.clean', 'no-such-program')
+    at.git('config', 'filter.lfs.required', 'true')
+    const before = seen(at)
+    const loop = ['loop', 'demo', '--agent-command', goodAgent]
+    const end = await ralph(at, loop)
+    expect(end.code).not.toBe(0)
+    expect(seen(at)).toMatchObject({ ...(before as object), exclude: expect.any(String) as string })
+    const advice = /type: (ralph \w+ demo)/.exec(end.stderr)?.[1]
+    at.git('config', '--unset', 'filter.lfs.required')
+    const again = advice === undefined ? loop : [...advice.split(' ').slice(1), '--agent-command', goodAgent]
+    expect((await ralph(at, again)).code).toBe(0)
+  })
+
+  test.each(['loop demo --agent demo', 'status', 'resume demo', 'list', 'doctor'])(
+    'L: .git/ralph is a file: `ralph %s` says so, and what to type',
+    async (command) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      writeFileSync(gitDir(at, 'ralph'), 'mine')
+      const end = await ralph(at, command.split(' '))
+      expect(end.stderr + end.stdout).toMatch(/is no folder, and ralph keeps its own data there[^]*mv /)
+      expect(end.stderr).not.toContain('bug')
+      expect(readFileSync(gitDir(at, 'ralph'), 'utf8')).toBe('mine')
+    },
+  )
+
+  test('L: refs/ralph/demo is a ref: exit 2, and what it says to type works', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.git('update-ref', 'refs/ralph/demo', 'HEAD')
+    const loop = ['loop', 'demo', '--agent-command', goodAgent]
+    const end = await ralph(at, loop)
+    expect(end).toMatchObject({ code: 2, stderr: expect.stringContaining('Nothing was touched') as string })
+    const advice = /`(git update-ref .*?)`/.exec(end.stderr)?.[1] ?? ''
+    execFileSync('sh', ['-c', advice], { cwd: at.repo, env: at.env })
+    expect((await ralph(at, loop)).code).toBe(0)
+  })
+
+  test('L: a name of 240 letters is refused for its length', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const end = await ralph(at, ['loop', 'a'.repeat(240), '--agent', 'demo'])
+    expect(end).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('at most 200 bytes, and it has 240') as string,
+    })
+  })
+
+  test('L: the work tree of a stopped run was removed: status does not advise what cannot be', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const once = `[ $RALPH_STORY = 1 ] || exit 1; ${goodAgent}`
+    const flags = ['--worktree', '--max-retries', '0']
+    expect((await ralph(at, ['loop', 'demo', '--agent-command', once, ...flags])).code).toBe(3)
+    rmSync(`${at.repo}-ralph-demo`, { recursive: true })
+    const status = await ralph(at, ['status', 'demo'])
+    expect(status.stdout).toContain('The work tree of demo is gone')
+    expect(status.stdout).not.toMatch(/next +ralph resume demo$/m)
+    const resumed = await ralph(at, ['resume', 'demo'])
+    expect(resumed).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('git worktree prune') as string,
+    })
+    at.git('worktree', 'prune')
+    expect(
+      (await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent, '--worktree'])).code,
+    ).toBe(0)
+  })
+})

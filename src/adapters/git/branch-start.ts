@@ -35,7 +35,7 @@ export async function preflightBranch(room: Room, mode: StartMode): Promise<Pref
     return { worktree: git.worktree, originalBranch: nameOf(memory.origin), branch, warnings: [] }
   }
   const origin = await originOf(room, refs, mode)
-  await refuseState(git, scan)
+  await refuseState(git, scan, change)
   const isLost = mode === 'fresh' && (await knownOrigin(room)) === undefined
   const earlier = isLost ? await putAway(git, change) : ''
   const warnings = [...(earlier === '' ? [] : [earlier]), ...(await doubtful(git, scan, room.protectedPaths))]

@@ -39,7 +39,8 @@ export function refuseReadOnly({ gitDir, gitCommonDir }: Repository): void {
   })
 }
 
-export async function refuseState(git: Git, scan: Scan): Promise<void> {
+export async function refuseState(git: Git, scan: Scan, change: string): Promise<void> {
+  await refuseTakenRefs(git, change)
   const halfDone = operationsInProgress(git.gitDir)
   if (halfDone.length > 0 || scan.unmerged.length > 0) {
     const what =
@@ -81,6 +82,17 @@ function unfit(git: Git, path: string, why: string, remedy: string): RalphError 
     `the submodule ${named(path)} of ${git.worktree} cannot be saved and restored: ${why}`,
     `${remedy}, or run with --worktree (submodules stay empty there).`,
   )
+}
+
+/** Where ralph keeps attempts and checkpoints there can be no ref of that very name. */
+async function refuseTakenRefs(git: Git, change: string): Promise<void> {
+  for (const name of ['refs/ralph', `refs/ralph/${change}`]) {
+    if ((await git.run(['show-ref', '--verify', '--quiet', name], { accept: [1] })).code !== 0) continue
+    throw refusal(
+      `there is a ref called ${name}, where ralph keeps its attempts and checkpoints`,
+      `Give it another name: \`git update-ref refs/old-ralph ${name} && git update-ref -d ${name}\`.`,
+    )
+  }
 }
 
 /** A ref is a file: `ralph` and `ralph/<change>`, or `ralph/<change>` and `ralph/<change>/x`, cannot both be there. */

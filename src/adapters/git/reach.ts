@@ -1,7 +1,7 @@
 // What belongs to another user, or refuses its owner, is told as such: where it is, what helps, and what is safe meanwhile.
 import { accessSync, constants, lstatSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { RalphError } from '../../core/error.ts'
+import { again, RalphError } from '../../core/error.ts'
 import type { Checkpoints } from '../../ports.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { named } from './git.ts'
@@ -61,7 +61,7 @@ async function outOfReach(room: Room, path: string, cause: unknown): Promise<Ral
         : `Make it yours (sudo chown -R "$USER" ${shellName}) or remove it (sudo rm -rf ${shellName})`
   const what = owner === undefined ? 'refuses access' : `belongs to another user (${owner})`
   return new RalphError('checkpoint_failed', `${named(latin1(place))} ${what}, and ralph has to get at it`, {
-    hint: `${remedy}, then: ralph resume ${room.change}. ${await safety(room)}`,
+    hint: `${remedy}, then ${again}. ${await safety(room)}`,
     exitCode: 1,
     cause,
   })

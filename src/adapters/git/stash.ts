@@ -65,7 +65,7 @@ async function preflight(room: Room, mode: StartMode): Promise<PreflightReport> 
       exitCode: 2,
     })
   }
-  await refuseState(git, scan)
+  await refuseState(git, scan, change)
   return { ...report, warnings: await doubtful(git, scan, room.protectedPaths) }
 }
 

@@ -91,13 +91,19 @@ async function refuseClosed(root: string, name: string): Promise<string> {
   return name
 }
 
+const mostBytes = 200
+
 /** A change's name becomes a branch, a ref and a folder: what git or the file system would refuse is refused here. */
 export function refuseBadName(name: string): void {
+  const bytes = Buffer.byteLength(name)
+  if (bytes > mostBytes) {
+    throw new RalphError('bad_name', `"${name.slice(0, 40)}…" is too long for the name of a change`, {
+      hint: `It becomes a git branch, a ref and a folder: at most ${mostBytes} bytes, and it has ${bytes}. Rename the change folder.`,
+      exitCode: 2,
+    })
+  }
   const isBad =
-    name === '' ||
-    name === '@' ||
-    /[\u0000-\u0020\u007f~^:?*[\\/]|\.\.|@\{|^[-.]|\.$|\.lock$/.test(name) ||
-    Buffer.byteLength(name) > 200
+    name === '' || name === '@' || /[\u0000-\u0020\u007f~^:?*[\\/]|\.\.|@\{|^[-.]|\.$|\.lock$/.test(name)
   if (!isBad && name !== 'archive') return
   throw new RalphError('bad_name', `${JSON.stringify(name)} cannot be the name of a change`, {
     hint: 'It becomes a git branch (ralph/<change>): no blanks, slashes, dots in a row, or any of ~ ^ : ? * [ \\, and no dash in front.',
