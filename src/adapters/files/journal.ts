@@ -125,7 +125,14 @@ async function openOwn(path: string): Promise<OwnFile> {
       return { events: [...before.events, ...written], damage: before.damage }
     },
     async mend() {
-      const now = await stat(path, { bigint: true }).catch(noneIfMissing)
+      let now: BigIntStats | undefined
+      try {
+        now = await stat(path, { bigint: true }).catch(noneIfMissing)
+      } catch (error) {
+        // An agent that closed the folders: the handle is still open, and the next look tells.
+        if ((error as NodeJS.ErrnoException).code === 'EACCES') return ''
+        throw error
+      }
       // Without its folder all of ralph's data was removed: a journal alone would only pretend that a run is there.
       if (now === undefined && (await stat(dirname(path)).catch(noneIfMissing)) === undefined) return ''
       if (now !== undefined && markOf(now) === mark) return ''

@@ -56,7 +56,7 @@ export async function refuseState(git: Git, scan: Scan, change: string): Promise
     if (repository === undefined) continue
     const inner = git.into(repository)
     await refuseLockFiles(inner, '')
-    await refuseState(inner, await scanTree(inner))
+    await refuseState(inner, await scanTree(inner), change)
   }
 }
 
