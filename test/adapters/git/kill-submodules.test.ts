@@ -21,7 +21,7 @@ testKills(
     ['start', []],
     ['restore', ['start', 'ensure', 'agent', 'keep']],
   ],
-  { ...more, every: 7 },
+  { ...more, every: 25 },
 )
 testKills(
   'stash',
@@ -29,5 +29,5 @@ testKills(
     ['keep', ['start', 'ensure', 'agent']],
     ['save', ['start', 'ensure', 'agent', 'keep']],
   ],
-  { ...more, every: 7 },
+  { ...more, every: 25 },
 )

@@ -226,7 +226,7 @@ function view(dir: string, env: NodeJS.ProcessEnv, inside: readonly string[] = [
   const git = (...args: string[]): string =>
     spawnSync('git', args, { cwd: dir, env, encoding: 'utf8' }).stdout
   return {
-    files: filesOf(dir),
+    files: filesOf(dir, ['.git', ...inside.map((path) => `${path}/.git`)]),
     head: readFileSync(join(dir, '.git', 'HEAD'), 'utf8'),
     // Pins are named by the hashes of commits.
     refs: git('for-each-ref', '--format=%(refname) %(tree) %(contents:subject)')
