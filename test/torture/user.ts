@@ -53,6 +53,10 @@ const deeds: Readonly<Record<UserDeed, (doing: Doing) => string>> = {
     if (said === '') return 'refused'
     const head = world.tryGit(['rev-parse', 'HEAD'], place)
     for (const token of world.ledger.liveOf(place)) if (mine.includes(token.path)) token.isCommitted = true
+    // What was staged of them only is replaced by what lies in the tree.
+    for (const token of world.ledger.tokens)
+      if (token.where === 'index' && token.place === place && mine.includes(token.path))
+        token.isRetired = true
     return `${head} (${mine.join(', ')})`
   },
   stash: ({ world, place }) => {
