@@ -64,6 +64,36 @@ export async function setAside(room: Room, snapshot: Snapshot, n: number, change
   await writeAside(folder, { ...aside, files })
 }
 
+/**
+ * Whether ralph itself made this change beside the attempt: another loop that put its own agent's version back, or the user's word that took one over.
+ * It is no work of the attempt, and must not be undone.
+ */
+export async function isRalphsOwn(
+  room: Room,
+  name: string,
+  change: SettingChange | FileChange,
+): Promise<boolean> {
+  const changes = await readdir(join(asideFolder(room), '..')).catch(() => [])
+  const known = (await Promise.all(changes.map((other) => asides({ ...room, change: other })))).flat()
+  const same = (one: unknown, other: unknown): boolean =>
+    JSON.stringify(one ?? null) === JSON.stringify(other ?? null)
+  return known.some(({ aside: { settings, files, outcome } }) => {
+    const earlier =
+      'key' in change
+        ? settings.find((one) => one.name === name && one.key === change.key)
+        : files.find((one) => one.name === name)
+    if (earlier === undefined) return false
+    return outcome === 'taken over'
+      ? same(earlier.now, change.now)
+      : same(earlier.now, change.before) && same(earlier.before, change.now)
+  })
+}
+
+interface FileChange {
+  readonly before: GuardedFile | undefined
+  readonly now: GuardedFile | undefined
+}
+
 /** Once for each attempt: shortly where it was reverted, or where the same was told before; else what it was and how to take it over. */
 export async function tellAside(room: Room, outcome: 'saved' | 'reverted'): Promise<void> {
   const all = await asides(room)

@@ -2,7 +2,7 @@
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { settleGitSettings } from '../../core/ownership.ts'
-import { setAside } from './aside.ts'
+import { isRalphsOwn, setAside } from './aside.ts'
 import { listSettings, withValues } from './config-file.ts'
 import { onDisk, writeDurably } from './files.ts'
 import {
@@ -20,6 +20,7 @@ import {
   type Guarded,
 } from './guarded-files.ts'
 import { named } from './git.ts'
+import { statsOf } from './open.ts'
 import { readIfThere } from './repository.ts'
 import type { Room } from './room.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -84,6 +85,8 @@ async function putBackFile(room: Room, snapshot: Snapshot, name: string, n: numb
   const before = snapshot.guarded?.[name]
   const place = onDisk(room.git.gitCommonDir, name)
   const content = before === undefined ? undefined : await storedContent(room, before.sha)
+  const now = statsOf(place) === undefined ? undefined : guardedAt(place, name)
+  if (await isRalphsOwn(room, name, { before, now })) return
   await setAside(room, snapshot, n, { file: name, before })
   if (before === undefined) await rm(place, { recursive: true, force: true })
   else await writeGuarded(room, place, before, content)
@@ -103,7 +106,10 @@ async function putBackSettings(room: Room, snapshot: Snapshot, name: string, n: 
       await putBackFile(room, snapshot, name, n)
       return
     }
-    const { undone, stays } = settleGitSettings(earlier, settings)
+    const settledKeys = settleGitSettings(earlier, settings)
+    const own = await Promise.all(settledKeys.undone.map((change) => isRalphsOwn(room, name, change)))
+    const undone = settledKeys.undone.filter((_, at) => own[at] === false)
+    const stays = settledKeys.stays || own.includes(true)
     if (undone.length > 0) await setAside(room, snapshot, n, { settings: name, changes: undone })
     const back = undone.map(({ key, before: values }) => ({ key, values }))
     const settled = undone.length === 0 ? bytes : stays ? await withValues(room, bytes, back) : old

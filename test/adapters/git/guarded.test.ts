@@ -15,6 +15,7 @@ import {
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { takeOver } from '../../../src/adapters/git/aside.ts'
+import type { LoopEvent } from '../../../src/core/event.ts'
 import { checkpointFolder } from '../../../src/adapters/git/room.ts'
 import { makeWorld, type Strategy, type World } from './world.ts'
 
@@ -311,6 +312,55 @@ describe('taking over what a complete attempt had changed', () => {
     await accept(w)
     expect(w.git('config', 'alias.a')).toBe('b\n')
   })
+})
+
+describe('another loop in the same repository', () => {
+  it('O12, M3: what it put back of its own agent is not brought again by a loop whose attempt began in between', async () => {
+    const w = prepared()
+    const first = w.checkpoints()
+    await first.start('start')
+    await first.ensure('1')
+    const before = obeyed(w)
+    w.git('config', 'alias.bad', '!x')
+    w.write('.git/hooks/post-merge', 'bad', 0o755)
+    const second = await beside(w)
+    await first.keep(1)
+    expect(obeyed(w)).toEqual(before)
+    await second.keep(1)
+    await second.restore()
+    expect(obeyed(w)).toEqual(before)
+  })
+
+  it('O12, M3: what the user takes over for one loop is not undone by the other', async () => {
+    const w = prepared()
+    const first = w.checkpoints()
+    await first.start('start')
+    await first.ensure('1')
+    w.git('config', 'alias.good', 'status')
+    w.write('work.md', 'w')
+    await first.keep(1)
+    await first.save('1', 'checkpoint: 1')
+    const second = await beside(w)
+    await accept(w)
+    await second.keep(1)
+    await second.restore()
+    expect(w.git('config', 'alias.good')).toBe('status\n')
+  })
+
+  async function beside(w: World): Promise<ReturnType<World['checkpoints']>> {
+    const journal: LoopEvent[] = []
+    const second = w.checkpoints('stash', {
+      change: 'other',
+      writeAhead: (body) => {
+        journal.push({ v: 1, seq: journal.length, time: '', change_id: 'other', ...body })
+        return Promise.resolve()
+      },
+      history: () => Promise.resolve(journal),
+    })
+    await second.start('start')
+    await second.ensure('1')
+    return second
+  }
 })
 
 it('M1, O15: a filter that a complete attempt installs changes nothing of the user’s on a later revert', async () => {
