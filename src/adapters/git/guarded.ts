@@ -1,7 +1,7 @@
 // Settings, hooks and info/ of the git directory: remembered before an attempt, and put back after it, before git obeys them.
 import { mkdir, readdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import { settleGitSettings } from '../../core/ownership.ts'
+import { dirname, join, resolve } from 'node:path'
+import { settleGitSettings, type SettingChange } from '../../core/ownership.ts'
 import { isRalphsOwn, setAside } from './aside.ts'
 import { listSettings, withValues } from './config-file.ts'
 import { onDisk, writeDurably } from './files.ts'
@@ -19,7 +19,7 @@ import {
   writeGuarded,
   type Guarded,
 } from './guarded-files.ts'
-import { named } from './git.ts'
+import { named, type Git } from './git.ts'
 import { statsOf } from './open.ts'
 import { readIfThere } from './repository.ts'
 import type { Room } from './room.ts'
@@ -59,7 +59,10 @@ export async function putBackGuarded(room: Room, snapshot: Snapshot, n: number):
   // What was not there goes first: a link in the place of a folder must not lead a write elsewhere.
   const names = [...Object.keys(now).filter((name) => before[name] === undefined), ...Object.keys(before)]
   for (const name of names) {
-    if (isSameFile(before[name], now[name])) continue
+    // A submodule that the attempt added is its work, and has no settings of before.
+    const inModule = /^(modules\/.*?)\/(config|config\.worktree|(hooks|info)\/.*)$/.exec(name)?.[1]
+    const isNewModule = inModule !== undefined && before[`${inModule}/config`] === undefined
+    if (isNewModule || isSameFile(before[name], now[name])) continue
     const { sha = '' } = before[name] ?? {}
     if (sha !== '' && (await storedContent(room, sha)) === undefined)
       lost.push(
@@ -107,7 +110,11 @@ async function putBackSettings(room: Room, snapshot: Snapshot, name: string, n: 
       return
     }
     const settledKeys = settleGitSettings(earlier, settings)
-    const own = await Promise.all(settledKeys.undone.map((change) => isRalphsOwn(room, name, change)))
+    const own = await Promise.all(
+      settledKeys.undone.map(
+        async (change) => followsModule(room.git, name, change) || (await isRalphsOwn(room, name, change)),
+      ),
+    )
     const undone = settledKeys.undone.filter((_, at) => own[at] === false)
     const stays = settledKeys.stays || own.includes(true)
     if (undone.length > 0) await setAside(room, snapshot, n, { settings: name, changes: undone })
@@ -120,6 +127,13 @@ async function putBackSettings(room: Room, snapshot: Snapshot, name: string, n: 
   } finally {
     await unlock()
   }
+}
+
+/** `git mv` of a submodule: its setting goes where the folder went. A revert puts it back with the rest of the submodule. */
+function followsModule({ gitCommonDir, worktree }: Git, name: string, { key, now }: SettingChange): boolean {
+  const [place] = now
+  if (key !== 'core.worktree' || !name.startsWith('modules/') || typeof place !== 'string') return false
+  return resolve(gitCommonDir, dirname(name), place).startsWith(`${worktree}/`)
 }
 
 /** Only what is what it was: the agent can reach the private files, too. */

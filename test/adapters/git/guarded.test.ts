@@ -363,6 +363,27 @@ describe('another loop in the same repository', () => {
   }
 })
 
+it('O19, M3: a submodule that the attempt adds or moves works for the gates, and a hook in one that was there is put back', async () => {
+  const w = prepared()
+  const add = (path: string): string =>
+    w.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', join(w.root, 'lib'), path)
+  execFileSync('cp', ['-a', w.dir, join(w.root, 'lib')])
+  add('there')
+  w.git('commit', '-qm', 'a submodule')
+  const checkpoints = w.checkpoints()
+  await checkpoints.start('start')
+  await checkpoints.ensure('1')
+  add('added')
+  w.git('mv', 'there', 'moved')
+  w.write('.git/modules/there/hooks/post-checkout', 'bad', 0o755)
+  w.git('-C', 'moved', 'config', 'core.fsmonitor', 'bad')
+  await checkpoints.keep(1)
+  expect(existsSync(inGit(w, 'modules/there/hooks/post-checkout'))).toBe(false)
+  expect(w.git('config', '--file', '.git/modules/there/config', '--list')).not.toContain('fsmonitor')
+  for (const path of ['added', 'moved']) expect(w.git('-C', path, 'status', '--porcelain')).toBe('')
+  expect(w.git('config', '--file', '.git/modules/added/config', 'core.worktree')).toBe('../../../added\n')
+})
+
 it('M1, O15: a filter that a complete attempt installs changes nothing of the user’s on a later revert', async () => {
   const w = prepared()
   const notebook = 'code\nOUTPUT\n'
