@@ -44,8 +44,11 @@ export interface SpecSource {
   judge(storyId: string): Promise<SpecJudgement>
   /** Before the gates: remembers the plan as it is then, the agent's ticks included, until the loop goes on. */
   hold(): Promise<HeldPlan>
-  /** Restores the change folder to the guarded bytes, whether git holds it or not. Idempotent; survives a crash of ralph. */
-  putBack(): Promise<void>
+  /**
+   * Restores the change folder to the guarded bytes, whether git holds it or not. Idempotent; survives a crash of ralph. In a repair
+   * what the user has edited since the loop died stays, but for the boxes that were open then: a sentence for each file.
+   */
+  putBack(): Promise<readonly string[]>
   /** Ticks every open runnable task of the story, changing only the character between the brackets. Ambiguous: throws, never guesses. */
   tick(storyId: string): Promise<number>
 }
@@ -106,7 +109,9 @@ export interface Checkpoints {
   keep(n: number): Promise<KeptAttempt>
   /** The tree as it is becomes the next checkpoint (on `ralph/<change>`, wherever the agent left HEAD). */
   save(storyId: string, message: string): Promise<{ readonly commit: string; readonly changed: boolean }>
-  /** Back to exactly the checkpoint: HEAD, index, tracked, untracked, modes, half-done operations. Ignored files untouched. */
+  /** In a repair: whether nothing in the tree has changed since the loop died, and nothing still might have. */
+  isAsLeft(): Promise<boolean>
+  /** Back to exactly the checkpoint, but in a repair without what the user has changed since the loop died: HEAD, index, tracked, untracked, modes, half-done operations. Ignored files untouched. */
   restore(): Promise<{ readonly commit: string }>
   /** `later` touches nothing. A conflict with a moved original branch throws `finish_conflict` and touches nothing. */
   finish(choice: 'cleanup' | 'keep' | 'later'): Promise<FinishReport>

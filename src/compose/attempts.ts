@@ -9,8 +9,8 @@ import { initialState } from '../core/state.ts'
 import type { AttemptList, Said } from '../ui/app.ts'
 import { hiddenPaths } from './checkpoints.ts'
 import { must } from './choose.ts'
-import { acquireLocks } from './session.ts'
-import { needsRecovery } from './site.ts'
+import { holdRun } from './hold.ts'
+import { needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export async function attemptsOf(site: Site, change: string | undefined): Promise<AttemptList> {
@@ -75,19 +75,24 @@ async function inThisTree(
   work: () => Promise<string>,
 ): Promise<string> {
   const aside = `Bring the attempt into a folder instead: ralph restore ${n} --to DIR`
-  if (needsRecovery(run)) {
-    throw new RalphError('repository_state', `The loop of ${run.change} died, and is not in order yet.`, {
-      hint: `Nothing was touched. First: ralph resume ${run.change}, or ralph finish ${run.change} --keep. ${aside}`,
-      exitCode: 2,
-    })
-  }
-  const release = await acquireLocks(site, run.change, run.state.runId).catch((error: unknown) => {
-    if (!(error instanceof RalphError) || error.code !== 'locked') throw error
-    throw new RalphError('locked', error.message, { hint: aside, exitCode: 7, cause: error })
-  })
+  const held = await holdRun(site, run.change, { purpose: 'repair' }).catch(refused(aside))
   try {
+    if (needsRepair(held.run)) {
+      throw new RalphError('repository_state', `The loop of ${run.change} died, and is not in order yet.`, {
+        hint: `Nothing was touched. First: ralph resume ${run.change}, or ralph finish ${run.change} --keep. ${aside}`,
+        exitCode: 2,
+      })
+    }
+    await held.enter(site).catch(refused(aside))
     return await work()
   } finally {
-    await release()
+    await held.release()
+  }
+}
+
+function refused(hint: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof RalphError) || error.code !== 'locked') throw error
+    throw new RalphError('locked', error.message, { hint, exitCode: 7, cause: error })
   }
 }

@@ -7,6 +7,7 @@ import { checkpointFolder } from '../adapters/git/room.ts'
 import { stashCheckpoints } from '../adapters/git/stash.ts'
 import { RalphError } from '../core/error.ts'
 import type { LoopEvent } from '../core/event.ts'
+import type { Absence } from '../core/ownership.ts'
 import type { Checkpoints, WriteAhead } from '../ports.ts'
 import { watchConfig } from './config-watch.ts'
 import type { Site } from './site.ts'
@@ -19,6 +20,8 @@ export interface CheckpointWish {
   readonly strategy: 'branch' | 'stash'
   readonly writeAhead: WriteAhead
   readonly history: () => Promise<readonly LoopEvent[]>
+  /** For a repair. */
+  readonly absence?: () => Absence | undefined
   /** The user's own checkout, when the loop runs in a work tree of its own. */
   readonly home?: Repository
   readonly brought?: readonly string[]
@@ -35,6 +38,7 @@ export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
     protectedPaths: hiddenPaths,
     clock: site.clock,
     env: site.env,
+    ...(wish.absence !== undefined && { absence: wish.absence }),
     ...(wish.home !== undefined && { home: wish.home }),
     ...(wish.brought !== undefined && { brought: wish.brought }),
   })

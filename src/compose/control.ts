@@ -1,49 +1,44 @@
 // done, finish, clean: each is carried out or refused with the reason; none is ever lost.
 import { cleanAttempts } from '../adapters/git/attempts.ts'
 import { wayOut } from '../adapters/git/lost-record.ts'
-import { openStateFile } from '../adapters/files/state-file.ts'
-import { stateFile } from '../adapters/files/paths.ts'
 import { readSettingsFile } from '../config/files.ts'
 import { userFolder } from '../config/load.ts'
 import { RalphError } from '../core/error.ts'
-import { createLoop } from '../engine/run.ts'
-import type { Loop, Ports } from '../engine/run.ts'
 import type { App, Said } from '../ui/app.ts'
-import { recoverDead } from './recovery.ts'
 import { acceptGitSettings } from './checkpoints.ts'
 import { chooseRun } from './choose.ts'
 import { agree, unagreed } from './config-trust.ts'
 import { damagedRun } from './damage.ts'
-import { acquireLocks } from './session.ts'
-import { isRunning, knownRun } from './site.ts'
-import type { KnownRun, Site } from './site.ts'
-import { keepStateFile } from './state-keeper.ts'
-import { siteOf, standingPorts } from './standing-ports.ts'
+import { holdRun } from './hold.ts'
+import type { HeldRun } from './hold.ts'
+import { enterTree, repairRun, toStderr, withEngine } from './recovery.ts'
+import { isRunning, needsRepair } from './site.ts'
+import type { Site } from './site.ts'
+import { siteOf } from './standing-ports.ts'
 
 export async function sayDone(site: Site, change: string | undefined): Promise<Said> {
-  const run = await ended(site, change)
-  if (run.state.settings?.done_criteria !== 'manual') {
-    throw new RalphError(
-      'usage',
-      `${run.change} is done when its tasks are ticked; only a loop with --done manual waits for a human's word.`,
-      {
-        hint: `Where it stands: ralph status ${run.change}`,
-        exitCode: 2,
-      },
-    )
-  }
-  if (run.state.status === 'done') {
-    return { message: `${run.change} is done already.`, data: { change_id: run.change, status: 'done' } }
-  }
-  await withEngine(site, run, async (loop) => {
-    await loop.tell({ type: 'human.done' })
-    await loop.run()
+  return withRun(site, change, async (held) => {
+    const { change: name, state } = held.run
+    if (state.settings?.done_criteria !== 'manual') {
+      throw new RalphError(
+        'usage',
+        `${name} is done when its tasks are ticked; only a loop with --done manual waits for a human's word.`,
+        { hint: `Where it stands: ralph status ${name}`, exitCode: 2 },
+      )
+    }
+    const there = await inOrder(site, held)
+    const data = { change_id: name, status: 'done' }
+    if (held.run.state.status === 'done') return { message: `${name} is done already.`, data }
+    await withEngine(there, held.run, async (loop) => {
+      await loop.tell({ type: 'human.done' })
+      await loop.run()
+    })
+    return {
+      message: `${name} is done, by your word.`,
+      next: `ralph finish ${name} --cleanup (or --keep)`,
+      data,
+    }
   })
-  return {
-    message: `${run.change} is done, by your word.`,
-    next: `ralph finish ${run.change} --cleanup (or --keep)`,
-    data: { change_id: run.change, status: 'done' },
-  }
 }
 
 /** The choice, the user's word on what agents changed of config files and git's settings, or both. */
@@ -51,34 +46,35 @@ export async function finishOrAccept(
   site: Site,
   { change, choice, acceptsConfig }: Parameters<App['finish']>[0],
 ): Promise<Said> {
-  const finished = choice === undefined ? undefined : await finishRun(site, change, choice)
-  if (!acceptsConfig && finished !== undefined) return finished
-  const run = await ended(site, change)
-  const files = {
-    project: await readSettingsFile(site.git.worktree),
-    user: await readSettingsFile(userFolder(site.env)),
-  }
-  const doubtful = await unagreed(site.git.gitCommonDir, files)
-  await agree(site.git.gitCommonDir, files)
-  const taken = [
-    ...doubtful.map((what) => what.replace(/, and you have not agreed to that$/, ': agreed')),
-    ...(await acceptGitSettings(site, run.change)),
-  ]
-  const message = taken.length === 0 ? `There was nothing to agree to for ${run.change}.` : taken.join('\n')
-  return {
-    ...finished,
-    message: finished === undefined ? message : `${finished.message}\n${message}`,
-    data: { ...finished?.data, change_id: run.change, accepted: taken },
-  }
+  return withRun(site, change, async (held) => {
+    const finished = choice === undefined ? undefined : await finishHeld(site, held, choice)
+    if (!acceptsConfig && finished !== undefined) return finished
+    await inOrder(site, held)
+    const { run } = held
+    const files = {
+      project: await readSettingsFile(site.git.worktree),
+      user: await readSettingsFile(userFolder(site.env)),
+    }
+    const doubtful = await unagreed(site.git.gitCommonDir, files)
+    await agree(site.git.gitCommonDir, files)
+    const taken = [
+      ...doubtful.map((what) => what.replace(/, and you have not agreed to that$/, ': agreed')),
+      ...(await acceptGitSettings(site, run.change)),
+    ]
+    const message = taken.length === 0 ? `There was nothing to agree to for ${run.change}.` : taken.join('\n')
+    return {
+      ...finished,
+      message: finished === undefined ? message : `${finished.message}\n${message}`,
+      data: { ...finished?.data, change_id: run.change, accepted: taken },
+    }
+  })
 }
 
-export async function finishRun(
-  site: Site,
-  change: string | undefined,
-  choice: 'cleanup' | 'keep',
-): Promise<Said> {
-  const run = await ended(site, change)
-  const report = await withEngine(site, run, async (loop, ports) => {
+export async function finishHeld(site: Site, held: HeldRun, choice: 'cleanup' | 'keep'): Promise<Said> {
+  const there = await inOrder(site, held)
+  const { run } = held
+  const report = await withEngine(there, run, async (loop, ports) => {
+    held.beat()
     const finished = await ports.checkpoints.finish(choice)
     await loop.tell({ type: 'loop.finished', choice, ok: true, message: finished.message })
     return finished
@@ -94,27 +90,45 @@ export async function finishRun(
 }
 
 export async function cleanRun(site: Site, change: string | undefined, attempts: boolean): Promise<Said> {
-  const run = await ended(site, change)
-  if (!attempts) {
-    throw new RalphError('usage', 'Say what to clean.', {
-      hint: `ralph clean ${run.change} --attempts`,
-      exitCode: 2,
-    })
-  }
-  const release = await acquireLocks(site, run.change, run.state.runId)
-  try {
+  return withRun(site, change, async (held) => {
+    const { run } = held
+    if (!attempts) {
+      throw new RalphError('usage', 'Say what to clean.', {
+        hint: `ralph clean ${run.change} --attempts`,
+        exitCode: 2,
+      })
+    }
+    if (needsRepair(run)) {
+      throw new RalphError(
+        'unfinished_run',
+        `The work tree of ${run.change} has yet to be put in order, and its attempts may hold what nothing else does.`,
+        { hint: `First: ralph resume ${run.change} or ralph finish ${run.change} --keep`, exitCode: 2 },
+      )
+    }
+    await enterTree(site, held)
     const count = await cleanAttempts(site.git, run.change)
     return {
       message: `${count} attempts of ${run.change} are gone.`,
       data: { change_id: run.change, attempts: count },
     }
-  } finally {
-    await release()
-  }
+  })
 }
 
-/** The run, brought in order if it had died; refused while it is running. */
-async function ended(site: Site, change: string | undefined): Promise<KnownRun> {
+/** The run in hand, its work tree too, and whatever a dead loop left there put in order. */
+async function inOrder(site: Site, held: HeldRun): Promise<Site> {
+  const detail = await repairRun(site, held, toStderr)
+  if (detail !== '') toStderr(detail)
+  const there = await siteOf(site, held.run)
+  await held.enter(there)
+  return there
+}
+
+/** The run that is meant, its lock taken; refused while its loop is running. */
+async function withRun<T>(
+  site: Site,
+  change: string | undefined,
+  work: (held: HeldRun) => Promise<T>,
+): Promise<T> {
   const run = await chooseRun(site, change, 'any')
   if (run === undefined) {
     throw new RalphError(
@@ -137,33 +151,10 @@ async function ended(site: Site, change: string | undefined): Promise<KnownRun> 
     )
   }
   if (run.damage !== '') throw await damagedRun(site, run)
-  await recoverDead(site, run)
-  return knownRun(site, run.change)
-}
-
-async function withEngine<T>(
-  site: Site,
-  run: KnownRun,
-  work: (loop: Loop, ports: Ports) => Promise<T>,
-): Promise<T> {
-  const there = await siteOf(site, run)
-  const release = await acquireLocks(there, run.change, run.state.runId)
-  const { ports, bind, close } = await standingPorts(there, run)
-  const { writer } = await openStateFile(stateFile(there.git.worktree), run.paths.archive, run.change)
-  let fault: unknown
-  const keeper = keepStateFile(writer, site.clock, (error) => {
-    fault = error
-  })
+  const held = await holdRun(site, run.change, { purpose: 'repair' })
   try {
-    const loop = createLoop(ports, { state: run.state, seq: run.events.at(-1)?.seq ?? 0 }, [keeper.read])
-    bind(loop.tell)
-    const result = await work(loop, ports)
-    await keeper.settle()
-    if (fault !== undefined) throw fault
-    return result
+    return await work(held)
   } finally {
-    keeper.stop()
-    await close()
-    await release()
+    await held.release()
   }
 }

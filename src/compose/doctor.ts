@@ -1,14 +1,16 @@
 // `ralph doctor`: what works here, what does not, and how to fix it.
 import { billing, findProgram, installedAgents } from '../adapters/agents/installed.ts'
 import { refuseReadOnly } from '../adapters/git/preflight.ts'
+import { systemClock } from '../adapters/clock.ts'
 import { findCli } from '../adapters/openspec/cli.ts'
 import { exec } from '../adapters/process/exec.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Diagnosis } from '../ui/app.ts'
-import { recoverDead } from './recovery.ts'
-import { isRunning, knownRuns, openSite } from './site.ts'
+import { deathOf, recordIfDead } from './recovery.ts'
+import { isRunning, knownRuns, needsRepair, openSite } from './site.ts'
+import type { KnownRun } from './site.ts'
 
 type Check = Diagnosis['checks'][number]
 
@@ -73,34 +75,43 @@ async function gitVersion(cwd: string, env: NodeJS.ProcessEnv): Promise<Check> {
     : { name: 'git', verdict: 'problem', detail: `${detail} is too old`, fix: 'Install git 2.38 or newer.' }
 }
 
-/** A dead loop is put in order here too: this is the command one types when something looks wrong. */
+/** This is the command one types when something looks wrong: it says so, and leaves it as it is. */
 async function repository(cwd: string, env: NodeJS.ProcessEnv): Promise<Check[]> {
   try {
     const site = await openSite(cwd, env)
     // What `ralph loop` would refuse is a problem here too.
     refuseReadOnly(site.git)
     const checks = [ok('repository', site.git.worktree)]
-    for (const run of await knownRuns(site)) {
-      if (run.damage !== '') {
-        const fix = `ralph resume ${run.change} says how to get everything back; ralph loop ${run.change} --fresh starts anew`
-        checks.push({ name: `loop ${run.change}`, verdict: 'problem', detail: run.damage, fix })
-        continue
-      }
-      const detail = await recoverDead(site, run)
-      if (detail !== '')
-        checks.push({
-          name: `loop ${run.change}`,
-          verdict: 'warning',
-          detail,
-          fix: `ralph resume ${run.change}`,
-        })
-      else checks.push(ok(`loop ${run.change}`, isRunning(run) ? 'running' : run.state.status))
-    }
+    for (const run of await knownRuns(site)) checks.push(loopCheck(await recordIfDead(site, run)))
     return checks
   } catch (error) {
     if (!(error instanceof RalphError)) throw error
     return [{ name: 'repository', verdict: 'problem', detail: error.message, fix: error.hint }]
   }
+}
+
+function loopCheck(run: KnownRun): Check {
+  const { change, state } = run
+  const name = `loop ${change}`
+  if (run.damage !== '') {
+    const way = `ralph resume ${change} says how to get everything back; ralph loop ${change} --fresh starts anew`
+    return { name, verdict: 'problem', detail: run.damage, fix: way }
+  }
+  const fix = `ralph resume ${change} or ralph finish ${change} --cleanup`
+  const death = deathOf(run)
+  if (death !== undefined) {
+    const { orphans, diedMs } = death
+    const minutes = Math.max(0, Math.floor((systemClock.now() - diedMs) / 60_000))
+    const died = `died ${minutes === 1 ? '1 minute' : `${minutes} minutes`} ago: ralph was killed`
+    if (orphans.length === 0) return { name, verdict: 'warning', detail: died, fix }
+    const detail = `${died}; an agent still runs, pid ${orphans.join(', ')}`
+    return { name, verdict: 'warning', detail, fix: `ralph stop ${change}; then ${fix}` }
+  }
+  if (needsRepair(run)) {
+    const detail = `${state.status}, and its work tree has yet to be put in order`
+    return { name, verdict: 'warning', detail, fix }
+  }
+  return ok(name, isRunning(run) ? 'running' : state.status)
 }
 
 async function openspec(cwd: string, env: NodeJS.ProcessEnv): Promise<Check> {

@@ -1,14 +1,12 @@
 // `ralph loop` and `ralph resume`: everything that has to be settled before the first event, in the order of contract 4.
 import { randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { mkdir, rename, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createAgents } from '../adapters/agents/agents.ts'
 import { billing } from '../adapters/agents/installed.ts'
 import { fileJournal } from '../adapters/files/journal.ts'
 import { reserveFile } from '../adapters/files/paths.ts'
 import { diskReserve } from '../adapters/files/reserve.ts'
-import { archiveAttempts } from '../adapters/git/attempts.ts'
+import { refuseReadOnly } from '../adapters/git/preflight.ts'
 import { shellGates } from '../adapters/process/gates.ts'
 import { measureUsage } from '../adapters/usage/measure.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -19,21 +17,23 @@ import { initialState } from '../core/state.ts'
 import { storyStatus } from '../core/story.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
+import { archiveRun } from './archive.ts'
 import { watchBudget } from './budget-watch.ts'
 import { acceptGitSettings, checkpointsFor } from './checkpoints.ts'
 import { agree, refuseUnagreed } from './config-trust.ts'
+import { holdRun, refuseRunning } from './hold.ts'
+import type { HeldRun } from './hold.ts'
 import { finishedAway, modeOf, onlyUnfinished, resumedFolder } from './mode.ts'
 import { notifications } from './notify.ts'
 import { changeFolder, openChange } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
-import { recoverDead } from './recovery.ts'
+import { enterTree, repairRun, toStderr } from './recovery.ts'
 import { keepSettings, resumedSettings, startedSettings } from './run-settings.ts'
-import { acquireLocks, refuseRunning, runSession, sweepLocks } from './session.ts'
+import { runSession } from './session.ts'
 import { loopSettings } from './settings.ts'
 import { endUnknown } from './damage.ts'
-import { isKnown, knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
-import { finishRun } from './control.ts'
+import { finishHeld } from './control.ts'
 import { unarchived, wrapUpOf } from './wrap-up.ts'
 import { standOnBranch } from './stand.ts'
 import { enterWorktree } from './worktree.ts'
@@ -51,33 +51,66 @@ export async function runLoop(
   wish: 'loop' | 'resume',
   feedback?: string,
 ): Promise<LoopEnd> {
-  const asked = request.settings.config
+  const { config } = request.settings
   const wanted = request.change ?? (wish === 'resume' ? await onlyUnfinished(here) : undefined)
   const archived = wish === 'resume' ? await finishedAway(here, wanted) : undefined
-  if (archived !== undefined) return alreadyDone(here, archived, asked)
-  const { name, folder } =
-    wish === 'resume' ? await resumedFolder(here, wanted) : await changeFolder(here, wanted)
+  // Only the name is of use after the lock: what else is known by now may be somebody else's past.
+  const { name } =
+    archived !== undefined
+      ? { name: archived.change }
+      : wish === 'resume'
+        ? await resumedFolder(here, wanted)
+        : await changeFolder(here, wanted)
+  refuseRunning(here, name, config.worktree === undefined)
+  refuseReadOnly(here.git)
+  const runId = randomUUID()
+  const held = await holdRun(here, name, { purpose: 'loop', runId })
+  try {
+    if (archived !== undefined) return await alreadyDone(here, held, config, '')
+    return await runHeld(here, held, { ...request, wish, runId, ...(feedback !== undefined && { feedback }) })
+  } finally {
+    await held.release()
+  }
+}
+
+async function runHeld(
+  here: Site,
+  held: HeldRun,
+  request: LoopRequest & {
+    readonly wish: 'loop' | 'resume'
+    readonly runId: string
+    readonly feedback?: string
+  },
+): Promise<LoopEnd> {
+  const { wish, runId, feedback } = request
+  const asked = request.settings.config
+  const name = held.run.change
+  const { folder } = wish === 'resume' ? await resumedFolder(here, name) : await changeFolder(here, name)
   const common = here.git.gitCommonDir
   const refuse = async ({ files }: LoadedConfig): Promise<void> => {
     const command = `ralph loop ${name}${asked.fresh ? ' --fresh' : ''}`
     if (wish === 'loop' && !request.acceptsConfig) await refuseUnagreed(common, files, command)
   }
+  // Before anything is put in order: a loop that is refused has touched nothing.
   await refuse(request.settings)
-  refuseRunning(here, name, asked.worktree === undefined)
-  const recovered = await recoverDead(here, await knownRun(here, name))
+  if (wish === 'loop') await modeOf(held.run, wish, asked, here, feedback)
+  const named: string[] = []
+  const recovered = await repairRun(here, held, (message) => {
+    toStderr(message)
+    if (asked.json) named.push(message)
+  })
   // The agent of a dead loop may have written the file that was read; the repair has put it back, or knows whose it is.
   const loaded = recovered === '' ? request.settings : await request.settings.again()
   if (recovered !== '') await refuse(loaded)
-  const run = await knownRun(here, name)
+  const { run } = held
   const mode = await modeOf(run, wish, asked, here, feedback)
   const { config, kept, warnings } =
     wish === 'resume'
       ? await resumedSettings(run, loaded, common, request.acceptsConfig)
       : startedSettings(loaded)
-  if (mode === 'done already') return alreadyDone(here, run, config)
+  if (mode === 'done already') return alreadyDone(here, held, config, recovered)
   const entered = await enterWorktree(here, run, config, folder, mode)
   const { site, home, brought } = entered
-  if (mode === 'resume') await standOnBranch(site, run)
   const reserve = diskReserve(reserveFile(site.git.gitDir))
   const journal = fileJournal(run.paths.journal, {
     spend: reserve.spend,
@@ -90,6 +123,8 @@ export async function runLoop(
   // An unread journal is no history; it is archived before the first line of the new one.
   let isUnread = run.damage !== ''
   const prepare = async (): Promise<Prepared> => {
+    await held.enter(site)
+    if (mode === 'resume') await standOnBranch(site, run)
     const change = await openChange(site, name, config, { validate: true })
     const settings = await loopSettings(config, site.env, {
       doneCriteria: change.doneCriteria,
@@ -115,8 +150,7 @@ export async function runLoop(
     await entered.leave()
     throw error
   })
-  const runId = randomUUID()
-  const release = await acquireLocks(site, change.name, runId)
+  held.beat()
   try {
     await reserve.fill()
     if (isUnread) {
@@ -189,6 +223,7 @@ export async function runLoop(
       warnings: [
         recovered,
         ...entered.notes,
+        ...named,
         ...warnings,
         ...taken,
         ...change.warnings,
@@ -213,7 +248,6 @@ export async function runLoop(
     await reserve.close()
     hear = site.warn
     await journal.close()
-    await release()
   }
 }
 
@@ -241,15 +275,17 @@ function bill(agent: string, env: NodeJS.ProcessEnv, config: Config): string {
 }
 
 /** "Already done: exit 0, `--on-complete` applies." */
-async function alreadyDone(site: Site, run: KnownRun, config: Config): Promise<LoopEnd> {
-  await sweepLocks(site, run)
+async function alreadyDone(site: Site, held: HeldRun, config: Config, recovered: string): Promise<LoopEnd> {
+  const { change, state } = held.run
+  // Also where nothing is left to do: a loop that was killed after its last word has left its locks.
+  await enterTree(site, held)
   const wish = config.on_complete
-  if ((wish === 'cleanup' || wish === 'keep') && run.state.choice !== 'cleanup')
-    return {
-      exitCode: 0,
-      note: `${run.change} is done already; ${(await finishRun(site, run.change, wish)).message}`,
-    }
-  return { exitCode: 0, note: `${run.change} is done already.` }
+  const said =
+    (wish === 'cleanup' || wish === 'keep') && state.choice !== 'cleanup'
+      ? (await finishHeld(site, held, wish)).message
+      : ''
+  const more = [recovered, said].filter((part) => part !== '').join('; ')
+  return { exitCode: 0, note: `${change} is done already${more === '' ? '.' : `; ${more}`}` }
 }
 
 function refuseUnknownStories(change: OpenedChange, wanted: readonly string[]): void {
@@ -260,26 +296,4 @@ function refuseUnknownStories(change: OpenedChange, wanted: readonly string[]): 
     hint: `Its stories: ${known.join(', ')}. See: ralph show ${change.name}`,
     exitCode: 2,
   })
-}
-
-/** The earlier run moves into the archive, whole; the learnings stay. */
-async function archiveRun(site: Site, run: KnownRun): Promise<void> {
-  if (!isKnown(run)) return
-  const began = run.state.startedAt || site.clock.stamp()
-  const time = freeName(run.paths.archive, began.replaceAll(':', ''))
-  const to = join(run.paths.archive, time)
-  await mkdir(to, { recursive: true, mode: 0o700 })
-  await archiveAttempts(site.git, run.change, time)
-  const stay = new Set(['archive', 'learnings.md', 'lock.json'])
-  for (const name of await readdir(run.paths.root)) {
-    if (!stay.has(name) && !name.startsWith('lock.json'))
-      await rename(join(run.paths.root, name), join(to, name))
-  }
-}
-
-/** Two short runs may begin in the same second: the second must not take the first one's place. */
-function freeName(archive: string, time: string): string {
-  let name = time
-  for (let i = 2; existsSync(join(archive, name, 'journal.ndjson')); i++) name = `${time}-${i}`
-  return name
 }

@@ -9,7 +9,7 @@ import { storyStatus } from '../core/story.ts'
 import { parseTasks } from '../core/tasks.ts'
 import { damagedRun } from './damage.ts'
 import { changeFolder } from './plan.ts'
-import { isRunning, knownRun, knownRuns } from './site.ts'
+import { isDead, isRunning, knownRun, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export type Mode = 'start' | 'fresh' | 'resume'
@@ -65,7 +65,7 @@ export async function modeOf(
   const what =
     state.status === 'done'
       ? `a finished run, kept on the branch ralph/${change}`
-      : `an unfinished run (${state.status})`
+      : `an unfinished run (${isDead(run) ? 'stopped' : state.status})`
   throw new RalphError('unfinished_run', `There is ${what} of ${change}.`, {
     hint:
       state.status === 'done'

@@ -13,6 +13,7 @@ import { openspecSource } from '../adapters/openspec/source.ts'
 import { doneCriteria } from '../adapters/openspec/tracked.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
+import type { Absence } from '../core/ownership.ts'
 import type { Plan } from '../core/story.ts'
 import type { SpecSource } from '../ports.ts'
 import { findRootOf } from './root.ts'
@@ -135,6 +136,8 @@ export interface SpecWish {
   readonly root: string
   readonly doneCriteria: 'tasks' | 'manual'
   readonly task: string
+  /** For a repair. */
+  readonly absence?: () => Absence | undefined
   readonly facts?: NonNullable<Awaited<ReturnType<typeof applyFacts>>['facts']>
 }
 
@@ -147,6 +150,7 @@ export function specFor(site: Site, wish: SpecWish): SpecSource {
     guardDir: paths.guard,
     learningsPath: paths.learnings,
     env: site.env,
+    ...(wish.absence !== undefined && { absence: wish.absence }),
     ...(wish.facts !== undefined && { facts: wish.facts }),
   }
   const source =

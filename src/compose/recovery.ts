@@ -1,47 +1,168 @@
-// Finds loops that died without a word and puts them in order before any command goes on.
-import { reapByMarker } from '../adapters/process/reap.ts'
+// Loops that died without a word: their death is recorded by commands that look, their trees are put in order by commands that may.
 import { openStateFile } from '../adapters/files/state-file.ts'
 import { stateFile } from '../adapters/files/paths.ts'
+import { lastSign } from '../adapters/files/heartbeat.ts'
+import { findAlive, reapByMarker } from '../adapters/process/reap.ts'
 import { RalphError } from '../core/error.ts'
-import { recover } from '../engine/recover.ts'
-import { acquireLocks } from './session.ts'
-import { knownRun, needsRecovery } from './site.ts'
+import { recordDeath, repair } from '../engine/recover.ts'
+import { createLoop } from '../engine/run.ts'
+import type { Loop, Ports, Reader } from '../engine/run.ts'
+import { holdRun } from './hold.ts'
+import type { HeldRun } from './hold.ts'
+import { isDead, knownRun, needsRepair, pendingStep } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { keepStateFile } from './state-keeper.ts'
+import { returnToRun } from './stand.ts'
 import { siteOf, standingPorts } from './standing-ports.ts'
 
-/** Resolves with one sentence for the user, or nothing when the loop is alive, elsewhere, or ended in order. */
-export async function recoverDead(site: Site, run: KnownRun): Promise<string> {
-  if (!needsRecovery(run)) return ''
-  const there = await placeOf(site, run)
-  if (there === undefined) return ''
-  const release = await acquireLocks(there, run.change, run.state.runId)
+/** What a look finds of a run whose loop has died and that nobody has put in order yet. */
+export interface Dead {
+  readonly diedMs: number
+  /** What still runs of it. */
+  readonly orphans: readonly number[]
+}
+
+export function deathOf(run: KnownRun): Dead | undefined {
+  const { absence, runId } = run.state
+  if (!isDead(run) && (absence === undefined || !needsRepair(run))) return undefined
+  const diedMs = absence?.diedMs ?? (lastSign(run.paths.sign) || lastSign(run.paths.journal))
+  return { diedMs, orphans: orphansOf(runId) }
+}
+
+function orphansOf(runId: string): number[] {
+  return runId === '' ? [] : findAlive({ marker: { RALPH_RUN_ID: runId } }).map(({ pid }) => pid)
+}
+
+/** For `status` and `doctor`: the journal and the state file, nothing else. What the world does not allow is left to a later command. */
+export async function recordIfDead(site: Site, run: KnownRun): Promise<KnownRun> {
+  if (!isDead(run)) return run
   try {
-    // Another command may have been faster.
-    const now = await knownRun(there, run.change)
-    if (!needsRecovery({ ...now, lock: { held: 'no' } })) return ''
-    const { ports, close, bind } = await standingPorts(there, now)
+    await inRecord(site, run, async (loop, ports, held) => {
+      const death = { lastSignMs: held.lastSignMs, orphans: orphansOf(loop.state.runId) }
+      await recordDeath(loop, ports.clock, death)
+    })
+  } catch (error) {
+    // A full disk, another user's files, a command that is at it already: a look must be possible all the same.
+    if (!isOfTheWorld(error)) throw error
+  }
+  return knownRun(site, run.change)
+}
+
+/** For `stop`: ends what outlived its loop and writes down when, since until then it may have changed the tree. */
+export async function endOrphans(site: Site, run: KnownRun): Promise<readonly number[]> {
+  if (deathOf(run) === undefined) return []
+  const { ended } = await reapByMarker(run.state.runId)
+  try {
+    await inRecord(site, run, async (loop, { clock }, held) => {
+      await recordDeath(loop, clock, { lastSignMs: held.lastSignMs, orphans: ended })
+      if (ended.length > 0) await loop.tell({ type: 'orphans.ended', now_ms: clock.now(), pids: [...ended] })
+    })
+  } catch (error) {
+    // Another command is at the run: it has its own way to record the death.
+    if (!(error instanceof RalphError) || error.code !== 'locked') throw error
+  }
+  return ended
+}
+
+async function inRecord(
+  site: Site,
+  { change }: KnownRun,
+  work: (loop: Loop, ports: Ports, held: HeldRun) => Promise<void>,
+): Promise<void> {
+  const held = await holdRun(site, change, { purpose: 'record' })
+  try {
+    const there = await enterTree(site, held)
+    if (there === undefined) return
+    await withEngine(there, held.run, (loop, ports) => work(loop, ports, held))
+  } finally {
+    await held.release()
+  }
+}
+
+/**
+ * For `resume`, `finish`, `done` and `loop --fresh`, with the run in hand. Resolves with one sentence for the user, empty when there was
+ * nothing to do; what it must say before it undoes anything goes to `warn` at once.
+ */
+export async function repairRun(site: Site, held: HeldRun, warn: (message: string) => void): Promise<string> {
+  if (!needsRepair(held.run)) return ''
+  const there = await enterTree(site, held)
+  if (there === undefined) return ''
+  const { run, lastSignMs } = held
+  const { runId } = run.state
+  const listen: Reader = (event) => {
+    if (event.type === 'warning') warn(event.message)
+  }
+  const detail = await withEngine(
+    there,
+    run,
+    (loop, ports) =>
+      repair(loop, ports, {
+        lastSignMs,
+        beat: () => held.beat(),
+        orphans: orphansOf(runId),
+        reap: async () => (await reapByMarker(runId)).ended,
+        stand: (state) => returnToRun(there, run.change, state),
+        isFinish: pendingStep(run) === 'finish',
+      }),
+    [listen],
+  )
+  await held.reread()
+  return detail
+}
+
+/** At once: what is undone next must have been named before. */
+export function toStderr(message: string): void {
+  process.stderr.write(`warning: ${message}\n`)
+}
+
+/** The engine of a run that is not running now, its state file kept in step. Call with its locks held. */
+export async function withEngine<T>(
+  there: Site,
+  run: KnownRun,
+  work: (loop: Loop, ports: Ports) => Promise<T>,
+  readers: readonly Reader[] = [],
+): Promise<T> {
+  const { ports, bind, close } = await standingPorts(there, run)
+  try {
     const { writer } = await openStateFile(stateFile(there.git.worktree), run.paths.archive, run.change)
+    let fault: { readonly error: unknown } | undefined
     const keeper = keepStateFile(writer, there.clock, (error) => {
-      throw error
+      fault = { error }
     })
     try {
-      const recovered = await recover(
-        run.change,
-        ports,
-        [keeper.read],
-        bind,
-        async (runId) => (await reapByMarker(runId)).ended,
-      )
+      const loop = createLoop(ports, { state: run.state, seq: run.events.at(-1)?.seq ?? 0 }, [
+        keeper.read,
+        ...readers,
+      ])
+      bind(loop)
+      const result = await work(loop, ports)
       await keeper.settle()
-      return recovered.detail
+      if (fault !== undefined) throw fault.error
+      return result
     } finally {
       keeper.stop()
-      await close()
     }
   } finally {
-    await release()
+    await close()
   }
+}
+
+/** Of a loop that was killed after its last word: nothing is left to do but to take its locks away. */
+export async function sweepLocks(site: Site, run: KnownRun): Promise<void> {
+  if (run.lock.held !== 'dead' || needsRepair(run)) return
+  const held = await holdRun(site, run.change, { purpose: 'record' })
+  try {
+    await enterTree(site, held)
+  } finally {
+    await held.release()
+  }
+}
+
+/** The lock of its work tree, where that is still there. */
+export async function enterTree(site: Site, held: HeldRun): Promise<Site | undefined> {
+  const there = await placeOf(site, held.run)
+  if (there !== undefined) await held.enter(there)
+  return there
 }
 
 /** A work tree that is gone cannot be put in order; commands that need it say so themselves. */
@@ -52,4 +173,11 @@ async function placeOf(site: Site, run: KnownRun): Promise<Site | undefined> {
     if (error instanceof RalphError && error.code === 'repository_state') return undefined
     throw error
   }
+}
+
+/** Not a bug: what a user can mend. */
+function isOfTheWorld(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof RalphError || 'errno' in cause) return true
+  return false
 }

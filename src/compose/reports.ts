@@ -9,7 +9,7 @@ import { toStateFile } from '../core/state-snapshot.ts'
 import { decisionsOf } from '../core/why.ts'
 import type { Decisions, History, StatusReport } from '../ui/app.ts'
 import { chooseRun, must } from './choose.ts'
-import { isDead, isRunning, knownRun, knownRuns } from './site.ts'
+import { isDead, isRunning, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export async function statusOf(site: Site, change: string | undefined): Promise<readonly StatusReport[]> {
@@ -22,16 +22,35 @@ export async function statusOf(site: Site, change: string | undefined): Promise<
   return Promise.all(
     runs.map(async (run) => {
       if (run.damage !== '') return (await import('./damage.ts')).damagedStatus(site, run)
-      // A loop that has ended is only looked at, whatever a later command has to put in order first.
-      const now = isDead(run) ? await recovered(site, run) : run
-      const state = toStateFile(now.state)
-      if (isDead(now)) return { ...state, status: 'stopped', alive: false }
-      if (!isRunning(now)) return { ...state, alive: false, ...(await goneTree(site, now)) }
-      // The talk of the agent is not in the journal: only the file of a living loop knows its last sign.
-      const file = await readStateFile(stateFile(now.state.worktree))
-      return { ...(file?.change_id === now.change ? file : state), alive: true }
+      if (isRunning(run)) {
+        // The talk of the agent is not in the journal: only the file of a living loop knows its last sign.
+        const file = await readStateFile(stateFile(run.state.worktree))
+        return { ...(file?.change_id === run.change ? file : toStateFile(run.state)), alive: true }
+      }
+      const { now, ...death } = await lookAt(site, run)
+      return {
+        ...toStateFile(now.state),
+        // Not recorded where that was not possible.
+        ...(isDead(now) && { status: 'stopped' as const }),
+        alive: false,
+        ...(await goneTree(site, now)),
+        ...death,
+      }
     }),
   )
+}
+
+/** What a death brings with it, the engine and every adapter, is loaded only for a loop that died. */
+async function lookAt(
+  site: Site,
+  run: KnownRun,
+): Promise<{ readonly now: KnownRun } & Pick<StatusReport, 'died_at' | 'orphan_pids'>> {
+  if (!isDead(run) && run.state.absence === undefined) return { now: run }
+  const { deathOf, recordIfDead } = await import('./recovery.ts')
+  const now = await recordIfDead(site, run)
+  const death = deathOf(now)
+  if (death === undefined) return { now }
+  return { now, died_at: site.clock.stamp(death.diedMs), orphan_pids: [...death.orphans] }
 }
 
 /** A work tree that was removed: what the state file would say next cannot be done. */
@@ -51,25 +70,6 @@ async function runsToShow(site: Site, change: string | undefined): Promise<reado
   if (change === undefined) return knownRuns(site)
   const run = await chooseRun(site, change, 'any')
   return run === undefined ? [] : [run]
-}
-
-/** Loaded only for a loop that died: it brings the engine and every adapter with it. */
-async function recovered(site: Site, run: KnownRun): Promise<KnownRun> {
-  const { recoverDead } = await import('./recovery.ts')
-  try {
-    await recoverDead(site, run)
-  } catch (error) {
-    // A full disk or another user's files take no repair, but a look must be possible; the next command that needs it says why.
-    if (!isOfTheWorld(error)) throw error
-  }
-  return knownRun(site, run.change)
-}
-
-/** Not a bug: what a user can mend. */
-function isOfTheWorld(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause)
-    if (cause instanceof RalphError || 'errno' in cause) return true
-  return false
 }
 
 export async function historyOf(site: Site, change: string | undefined): Promise<History> {

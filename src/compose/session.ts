@@ -1,10 +1,8 @@
 // One loop from its first event to its last, with everything that reads along: state file, printer, notifiers, signals.
 import { basename } from 'node:path'
-import { fileLock, refuseHeld } from '../adapters/files/lock.ts'
-import { worktreeLock, stateFile } from '../adapters/files/paths.ts'
+import { stateFile } from '../adapters/files/paths.ts'
 import type { Reserve } from '../adapters/files/reserve.ts'
 import { openStateFile } from '../adapters/files/state-file.ts'
-import { sweepOwn } from '../adapters/git/stale-locks.ts'
 import { excludeFromGit } from '../adapters/git/repository.ts'
 import { killNow } from '../adapters/process/reap.ts'
 import { isFull } from '../core/disk.ts'
@@ -16,8 +14,8 @@ import { LoopBug, createLoop } from '../engine/run.ts'
 import type { Ports, Reader } from '../engine/run.ts'
 import { hiddenPaths } from './checkpoints.ts'
 import { handleSignals } from './signals.ts'
-import { needsRecovery, pathsOf } from './site.ts'
-import type { KnownRun, Site } from './site.ts'
+import { pathsOf } from './site.ts'
+import type { Site } from './site.ts'
 import { keepStateFile } from './state-keeper.ts'
 
 export interface Session {
@@ -126,39 +124,4 @@ function stateFileError(error: unknown, worktree: string): RalphError {
     exitCode: 1,
     cause: error,
   })
-}
-
-/** Before anything is looked at closely: a loop that runs here or on this change is named, and nothing is written. */
-export function refuseRunning(site: Site, change: string, inThisTree: boolean): void {
-  refuseHeld(pathsOf(site, change).lock, site.identity)
-  if (inThisTree) refuseHeld(worktreeLock(site.git.gitDir), site.identity)
-}
-
-/** Of a loop that was killed after its last word: nothing is left to do but to take its locks away. */
-export async function sweepLocks(site: Site, run: KnownRun): Promise<void> {
-  if (run.lock.held !== 'dead' || needsRecovery(run)) return
-  const release = await acquireLocks(site, run.change, run.state.runId)
-  await release()
-}
-
-/** Both locks, in one order: one loop per work tree, and one per change whatever its work tree. */
-export async function acquireLocks(site: Site, change: string, runId: string): Promise<() => Promise<void>> {
-  const { worktree, gitDir } = site.git
-  const what = { change, worktree, since: site.clock.stamp(), run_id: runId }
-  const ofTree = await fileLock(worktreeLock(gitDir), what, site.identity).acquire()
-  try {
-    const ofChange = await fileLock(pathsOf(site, change).lock, what, site.identity).acquire()
-    const release = async (): Promise<void> => {
-      await ofChange.release()
-      await ofTree.release()
-    }
-    await sweepOwn(site.git, change).catch(async (error: unknown) => {
-      await release()
-      throw error
-    })
-    return release
-  } catch (error) {
-    await ofTree.release()
-    throw error
-  }
 }

@@ -110,8 +110,9 @@ export function isKnown({ state, damage }: KnownRun): boolean {
   return state.phase !== 'idle' || damage !== ''
 }
 
-export function isRunning(run: KnownRun): boolean {
-  return run.lock.held === 'alive' || run.lock.held === 'elsewhere'
+/** Its loop; a command that records a death or puts a run in order is no loop. */
+export function isRunning({ lock }: KnownRun): boolean {
+  return lock.held === 'elsewhere' || (lock.held === 'alive' && (lock.owner.purpose ?? 'loop') === 'loop')
 }
 
 /** A loop that has not ended, and whose process is surely gone. */
@@ -120,15 +121,19 @@ export function isDead(run: KnownRun): boolean {
   return run.damage === '' && run.state.phase !== 'idle' && run.state.phase !== 'ended' && !isRunning(run)
 }
 
-/** A half-done `ralph finish` of an ended loop counts too: its `git.began` has no `git.ended`. So does an iteration that an error cut off. */
-export function needsRecovery(run: KnownRun): boolean {
+/** What only a command that may repair puts in order: a dead loop, an attempt that is neither saved nor reverted, a git step half done. */
+export function needsRepair(run: KnownRun): boolean {
   if (isDead(run)) return true
   if (run.damage !== '' || run.state.phase !== 'ended' || isRunning(run)) return false
-  if (run.state.unsettled !== undefined) return true
-  let open = false
-  for (const event of run.events) {
-    if (event.type === 'git.began') open = true
-    if (event.type === 'git.ended') open = false
+  return run.state.unsettled !== undefined || pendingStep(run) !== undefined
+}
+
+/** The git operation that began and never ended. */
+export function pendingStep({ events }: KnownRun): string | undefined {
+  let open: string | undefined
+  for (const event of events) {
+    if (event.type === 'git.began') open = event.op
+    if (event.type === 'git.ended') open = undefined
   }
   return open
 }

@@ -1,30 +1,60 @@
-// Before a resume reads anything: the work tree stands on the branch of its run, so that the plan is the run's own.
+// Where a run goes on: the work tree stands on the branch of the run, so that the plan is the run's own.
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Git } from '../adapters/git/git.ts'
+import { operationTimes } from '../adapters/git/operations.ts'
 import { RalphError } from '../core/error.ts'
+import { ownerOfPath } from '../core/ownership.ts'
+import type { LoopState } from '../core/state.ts'
 import type { KnownRun, Site } from './site.ts'
 
 /**
- * Switches where nothing can be lost by it; refuses, with nothing touched, where the user has changes on another branch.
- * A run without its branch (settled by a cleanup, or killed before its first checkpoint) goes on from where the user stands.
+ * Before a resume reads anything. Switches where nothing can be lost by it; refuses, with nothing touched, where the user has changes
+ * on another branch. A run without its branch (settled by a cleanup, or killed before its first checkpoint) goes on from where the
+ * user stands.
  */
 export async function standOnBranch({ git }: Site, { change, state }: KnownRun): Promise<void> {
-  if (state.settings?.checkpoint === 'stash') return
-  const ref = `refs/heads/ralph/${change}`
+  if (state.settings?.checkpoint !== 'stash') await goTo(git, change, `ralph/${change}`)
+}
+
+/**
+ * Before a repair. A user who has left the loop's branch since the loop died, or begun a merge there, works on something else: it
+ * goes back only where nothing is uncommitted. True when it had to.
+ */
+export async function returnToRun({ git }: Site, change: string, state: LoopState): Promise<boolean> {
+  const { absence, branch } = state
+  if (absence === undefined || branch === '') return false
+  const isTheirs = (changedMs: number): boolean => ownerOfPath({ changedMs }, absence).owner === 'user'
+  const begun = operationTimes(git.gitDir).find(({ changedMs }) => isTheirs(changedMs))
+  if (begun !== undefined) {
+    throw new RalphError('repository_state', `You are in the middle of a ${begun.name} in ${git.worktree}.`, {
+      hint: `Nothing in it was touched. End it (git ${begun.name.split(' ')[0]} --continue or --abort), then type the command again.`,
+      exitCode: 2,
+    })
+  }
+  const isMoved = isTheirs(statSync(join(git.gitDir, 'HEAD')).ctimeMs)
+  return isMoved && (await goTo(git, change, branch))
+}
+
+/** `branch` may be a commit. */
+async function goTo(git: Git, change: string, branch: string): Promise<boolean> {
   const [head, tip] = await Promise.all([
     git.run(['symbolic-ref', '--quiet', 'HEAD'], { accept: [1] }),
-    git.run(['rev-parse', '--verify', '--quiet', ref], { accept: [1] }),
+    git.run(['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`], { accept: [1] }),
   ])
-  if (tip.code !== 0 || head.out.trim() === ref) return
+  if (tip.code !== 0 || head.out.trim() === `refs/heads/${branch}`) return false
   const place = head.code === 0 ? head.out.trim().replace('refs/heads/', '') : 'a detached HEAD'
   const { out } = await git.run(['status', '--porcelain', '-z'])
   if (out !== '') {
     throw new RalphError(
       'repository_state',
-      `The run of ${change} is on ralph/${change}, and there are changes on ${place}.`,
+      `The run of ${change} is on ${branch}, and there are changes on ${place}.`,
       {
-        hint: `Nothing was touched. Commit or stash them, then type: git switch ralph/${change} && ralph resume ${change}`,
+        hint: `Nothing was touched. Commit or stash them, then type: git switch ${branch} && ralph resume ${change}`,
         exitCode: 2,
       },
     )
   }
-  await git.run(['checkout', '--quiet', `ralph/${change}`])
+  await git.run(['checkout', '--quiet', branch])
+  return true
 }

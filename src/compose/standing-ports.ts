@@ -7,7 +7,8 @@ import { shellGates } from '../adapters/process/gates.ts'
 import { measureUsage } from '../adapters/usage/measure.ts'
 import { createAgents } from '../adapters/agents/agents.ts'
 import { RalphError } from '../core/error.ts'
-import type { Ports } from '../engine/run.ts'
+import type { Absence } from '../core/ownership.ts'
+import type { Loop, Ports } from '../engine/run.ts'
 import type { EventBody } from '../core/event.ts'
 import type { Human } from '../ports.ts'
 import { checkpointsFor } from './checkpoints.ts'
@@ -17,7 +18,8 @@ import type { KnownRun, Site } from './site.ts'
 
 export interface Standing {
   readonly ports: Ports
-  readonly bind: (tell: (body: EventBody) => Promise<void>) => void
+  /** Hands the engine to the adapters that write ahead, and that ask who may have changed the tree. */
+  readonly bind: (loop: Loop) => void
   readonly close: () => Promise<void>
 }
 
@@ -45,15 +47,19 @@ function rootOf(site: Site, { worktree, root }: KnownRun['state']): string {
 
 export async function standingPorts(site: Site, run: KnownRun): Promise<Standing> {
   const journal = fileJournal(run.paths.journal)
-  let tell: (body: EventBody) => Promise<void> = () => Promise.reject(new TypeError('no engine is bound'))
+  let bound: Loop | undefined
+  const tell = (body: EventBody): Promise<void> =>
+    bound?.tell(body) ?? Promise.reject(new TypeError('no engine is bound'))
+  const absence = (): Absence | undefined => bound?.state.absence
   const { state, paths } = run
   const settings = state.settings
   const checkpoints = checkpointsFor(site, {
     change: run.change,
     strategy: settings?.checkpoint ?? 'branch',
     gates: settings?.gates ?? [],
-    writeAhead: (body) => tell(body),
+    writeAhead: tell,
     history: () => journal.read(),
+    absence,
     ...(state.home !== '' && { home: (await openSite(state.home, site.env)).git, brought: state.brought }),
   })
   const spec = specFor(site, {
@@ -61,6 +67,7 @@ export async function standingPorts(site: Site, run: KnownRun): Promise<Standing
     root: rootOf(site, state),
     doneCriteria: settings?.done_criteria ?? 'tasks',
     task: settings?.task ?? '',
+    absence,
   })
   return {
     ports: {
@@ -82,8 +89,8 @@ export async function standingPorts(site: Site, run: KnownRun): Promise<Standing
       mode: 'resume',
       transcript: (n) => join(paths.transcripts, `${n}.log`),
     },
-    bind: (engineTell) => {
-      tell = engineTell
+    bind: (loop) => {
+      bound = loop
     },
     close: () => journal.close(),
   }

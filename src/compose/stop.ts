@@ -1,10 +1,9 @@
-// stop: asks the running loop to go, waits until it has gone, and says what was put in order after it.
+// stop: asks the running loop to go and waits until it has gone; ends what a dead one has left running.
 import { setTimeout as delay } from 'node:timers/promises'
-import { reapByMarker } from '../adapters/process/reap.ts'
 import { RalphError } from '../core/error.ts'
 import type { Said } from '../ui/app.ts'
 import { chooseRun } from './choose.ts'
-import { isRunning, knownRun, needsRecovery } from './site.ts'
+import { isRunning, knownRun, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 /** The loop itself promises to be gone 5 s after TERM; this leaves room for a slow disk. */
@@ -12,15 +11,8 @@ const patienceMs = 30_000
 
 export async function stopLoop(site: Site, change: string | undefined, force: boolean): Promise<Said> {
   const run = await chooseRun(site, change, 'running')
-  if (run === undefined || !isRunning(run)) {
-    if (run !== undefined && run.damage !== '') return await stopUnknown(run)
-    const detail = run === undefined ? '' : await recovered(site, run)
-    if (run?.lock.held === 'dead') await (await import('./session.ts')).sweepLocks(site, run)
-    return {
-      message: detail === '' ? 'No loop is running here.' : `No loop is running: ${detail}.`,
-      data: { stopped: false, change_id: run?.change ?? '', recovered: detail },
-    }
-  }
+  if (run !== undefined && run.damage !== '' && !isRunning(run)) return stopUnknown(run)
+  if (run === undefined || !isRunning(run)) return noLoop(site, run)
   const { lock } = run
   if (lock.held === 'elsewhere') {
     throw new RalphError('locked', `The loop of ${run.change} runs on another host: ${lock.owner.host}.`, {
@@ -45,10 +37,9 @@ export async function stopLoop(site: Site, change: string | undefined, force: bo
     }
     await delay(50)
   }
-  if (force) await reapByMarker(run.state.runId)
-  const detail = await recovered(site, await knownRun(site, run.change))
+  const left = await orphansEnded(site, await knownRun(site, run.change))
   return {
-    message: `Stopped: ${run.change} (pid ${pid})${detail === '' ? '' : `; ${detail}`}.`,
+    message: `Stopped: ${run.change} (pid ${pid})${left.length === 0 ? '' : `; its agent was still running and has been ended (${left.join(', ')})`}.`,
     next: `ralph resume ${run.change}`,
     data: { stopped: true, change_id: run.change, pid },
   }
@@ -67,9 +58,24 @@ async function stopUnknown(run: KnownRun): Promise<Said> {
   }
 }
 
+/** A dead one may have left an agent that runs on. Ending it is all that is done; the work tree is left to who goes on with it. */
+async function noLoop(site: Site, run: KnownRun | undefined): Promise<Said> {
+  const ended = run === undefined ? [] : await orphansEnded(site, run)
+  const data = { stopped: false, change_id: run?.change ?? '', ended_pids: [...ended] }
+  if (run === undefined || !needsRepair(run)) return { message: 'No loop is running here.', data }
+  const left =
+    ended.length === 0 ? '' : ` Its agent was still running and has been ended (${ended.join(', ')}).`
+  return {
+    message: `No loop is running: the one of ${run.change} had died.${left}`,
+    next: `ralph resume ${run.change} or ralph finish ${run.change} --cleanup`,
+    data,
+  }
+}
+
 /** Loaded only for a loop that died: it brings the engine and every adapter with it. */
-async function recovered(site: Site, run: KnownRun): Promise<string> {
-  if (!needsRecovery(run)) return ''
-  const { recoverDead } = await import('./recovery.ts')
-  return recoverDead(site, run)
+async function orphansEnded(site: Site, run: KnownRun): Promise<readonly number[]> {
+  if (!needsRepair(run) && run.lock.held !== 'dead') return []
+  const { endOrphans, sweepLocks } = await import('./recovery.ts')
+  await sweepLocks(site, run)
+  return endOrphans(site, run)
 }

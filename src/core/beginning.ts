@@ -34,6 +34,7 @@ export function started(state: LoopState, event: Of<'loop.started'>): LoopState 
       // Words that an interrupted or limited iteration never came to use are still the user's.
       feedback: event.feedback ?? base.feedback,
       current: undefined,
+      absence: undefined,
       commitless: 0,
       limitedUntilMs: {},
       waits: 0,

@@ -340,8 +340,18 @@ const privateBodies = [
   }),
   /** The human's word on a manual loop. */
   z.object({ type: z.literal('human.done') }),
-  /** A dead loop was found and put in order. */
-  z.object({ type: z.literal('loop.recovered'), detail: z.string() }),
+  /** A loop was found dead: its last sign of life, and what was still running of it when that was seen. */
+  z.object({
+    type: z.literal('loop.died'),
+    at_ms: z.number(),
+    now_ms: z.number(),
+    orphans: z.array(z.number().int()),
+  }),
+  /** What had outlived the loop was ended. */
+  z.object({ type: z.literal('orphans.ended'), now_ms: z.number(), pids: z.array(z.number().int()) }),
+  /** From here on ralph itself changes the tree of a loop that is dead; with the last sign of one that died while it did so. */
+  z.object({ type: z.literal('repair.began'), now_ms: z.number(), last_sign_ms: z.number() }),
+  z.object({ type: z.literal('repair.ended'), detail: z.string() }),
   /** Write-ahead of a multi-step git operation: `began` before its first step, `ended` after its last. */
   z.object({ type: z.literal('git.began'), op: z.string(), data: z.record(z.string(), z.unknown()) }),
   z.object({ type: z.literal('git.step'), op: z.string(), step: z.string() }),

@@ -1,5 +1,6 @@
 // How each event changes the state: one exhaustive switch, no effects.
 import { planRead, started } from './beginning.ts'
+import { died, keptLate, prolonged } from './death.ts'
 import type { LoopEvent } from './event.ts'
 import { outcome } from './outcome.ts'
 import type { LoopState } from './state.ts'
@@ -15,7 +16,6 @@ import {
   waitEnded,
   choiceMade,
   failed,
-  recovered,
 } from './transitions.ts'
 
 export function evolve(before: LoopState, event: LoopEvent): LoopState {
@@ -28,6 +28,9 @@ export function evolve(before: LoopState, event: LoopEvent): LoopState {
   if (before.phase === 'ended') {
     if (event.type === 'loop.finished') return event.ok ? { ...before, choice: event.choice } : before
     if (settles) return { ...before, unsettled: undefined, checkpoint: event.commit }
+    if (event.type === 'attempt.kept') return keptLate(before, event)
+    if (event.type === 'orphans.ended' || event.type === 'repair.began' || event.type === 'repair.ended')
+      return { ...before, absence: prolonged(before.absence, event) }
     if (event.type !== 'loop.started' && event.type !== 'human.done') return before
   }
   const state: LoopState = {
@@ -106,7 +109,9 @@ export function evolve(before: LoopState, event: LoopEvent): LoopState {
     case 'choice.made':
       return choiceMade(state, event.choice)
     case 'loop.finished':
-      return state.phase === 'finishing' ? enter(state, 'completing') : state
+      return state.phase === 'finishing'
+        ? enter({ ...state, choice: event.ok ? event.choice : 'later' }, 'completing')
+        : state
     case 'complete':
       return state.phase === 'completing'
         ? enter({ ...state, status: event.status, stop: undefined }, 'ended')
@@ -126,8 +131,12 @@ export function evolve(before: LoopState, event: LoopEvent): LoopState {
         },
         'completing',
       )
-    case 'loop.recovered':
-      return recovered(state)
+    case 'loop.died':
+      return died(state, event)
+    case 'orphans.ended':
+    case 'repair.began':
+    case 'repair.ended':
+      return { ...state, absence: prolonged(state.absence, event) }
     case 'gate.started':
     case 'gate.ended':
     case 'choice.needed':

@@ -1,5 +1,6 @@
 // Whose change is it? The one place that says so, for every ref, path, setting and lock, and by what evidence.
 // The rules are docs/decisions/0009-whose-change-is-it.md; checkpoints, recovery and reports ask here and never guess.
+// Long because a rule that stands elsewhere is one that nobody asks.
 
 export type Owner =
   /** There, as it is, before the loop began. */
@@ -256,3 +257,46 @@ export function ownerOfLock(lock: LockFacts): Claim {
 }
 
 const quietMs = 2000
+
+/** Who may have changed the work tree since the loop's last sign of life. */
+export interface Absence {
+  readonly diedMs: number
+  /** What outlived the loop is known to have run until then; absent when nothing did. */
+  readonly orphanUntilMs?: number
+  /** When ralph itself put things in order; the last is open (Infinity) while it does. */
+  readonly repairs: readonly { readonly fromMs: number; readonly untilMs: number }[]
+}
+
+/** What lstat says of a path that differs from the checkpoint. */
+export interface PathTimes {
+  /** Its ctime: content, mode, name or owner changed then, and nobody can set it back. Absent when it is gone. */
+  readonly changedMs?: number
+  /**
+   * The ctime of the folder that the checkpoint does not have, or that the path is gone from: a renamed folder takes its files along
+   * without touching them, and a deleted file leaves no other trace.
+   */
+  readonly folderMs?: number
+}
+
+/** A path of a dead loop's tree that is not as in its checkpoint. */
+export function ownerOfPath({ changedMs, folderMs }: PathTimes, absence: Absence): Claim {
+  const own = changedMs === undefined ? 'ralph' : atWork(changedMs, absence)
+  if (own === 'user') return { owner: 'user', evidence: 'it changed after the loop had died' }
+  if (own === 'unknown')
+    return { owner: 'unknown', evidence: 'it changed while an agent that outlived the loop was at work' }
+  const folder = folderMs === undefined ? 'ralph' : atWork(folderMs, absence)
+  if (folder === 'user' || folder === 'unknown')
+    return { owner: 'unknown', evidence: 'its folder changed after the loop had died' }
+  return own === 'ralph' && changedMs !== undefined
+    ? { owner: 'ralph', evidence: 'it changed while ralph put the tree in order' }
+    : { owner: 'agent', evidence: 'it changed while the loop lived' }
+}
+
+/** Beats come twice a second; what the system holds back, or an agent still does in its last moment, is not the user's. */
+const toleranceMs = 2000
+
+function atWork(ms: number, { diedMs, orphanUntilMs, repairs }: Absence): Owner {
+  if (ms <= diedMs + toleranceMs) return 'agent'
+  if (repairs.some(({ fromMs, untilMs }) => ms >= fromMs && ms <= untilMs + toleranceMs)) return 'ralph'
+  return orphanUntilMs !== undefined && ms <= orphanUntilMs ? 'unknown' : 'user'
+}

@@ -1,5 +1,6 @@
 // The state of one loop: everything the reducer knows, all of it derived from events.
 import type { AgentEnded, IterationRecord, LoopStatus, Settings, StorySummary, Verdict } from './event.ts'
+import type { Absence } from './ownership.ts'
 import type { UsageFigures } from './usage.ts'
 
 /** Gerunds: each names what the loop is busy with, and `loop.ts` knows the one command that goes with it. */
@@ -119,6 +120,8 @@ export interface LoopState {
    * say nothing. With a message: it had earned its checkpoint.
    */
   readonly unsettled: { readonly n: number; readonly storyId: string; readonly message?: string } | undefined
+  /** Since a loop died, or an error cut its iteration off: who may have changed its tree after that, and when. */
+  readonly absence: Absence | undefined
   readonly iterations: readonly IterationRecord[]
   readonly commitless: number
   /** Epoch ms until which an agent of the chain is not worth asking; Infinity when it cannot run. */
@@ -174,6 +177,7 @@ export function initialState(changeId: string): LoopState {
     feedback: undefined,
     current: undefined,
     unsettled: undefined,
+    absence: undefined,
     iterations: [],
     commitless: 0,
     limitedUntilMs: {},

@@ -103,7 +103,7 @@ export function kept(state: LoopState, current: Current, event: Of<'attempt.kept
       notAsked: event.not_asked,
     },
     verdict: judged.verdict,
-    reason: state.stop === 'killed' && judged.verdict === 'interrupted' ? 'ralph was killed' : judged.reason,
+    reason: judged.reason,
     tellsNext: judged.tellsNext,
   }
   const judgedState = { ...state, current: withKept }
@@ -196,7 +196,8 @@ export function iterationEnded(state: LoopState, current: Current, event: Of<'it
     waitedMs: blameless ? state.waitedMs : 0,
   }
   // An error of ralph's own, or a gate that cannot be run, has set the outcome already.
-  if (state.outcome?.stopReason === 'gate') return conclude(recorded, state.outcome)
+  if (state.outcome?.stopReason === 'gate' && state.stop !== 'killed')
+    return conclude(recorded, state.outcome)
   if (state.outcome !== undefined) return enter({ ...recorded, choice: 'later' }, 'completing')
   return follow(recorded, { record, ending, isUnpaid: current.ended?.unpaid === true })
 }
@@ -266,34 +267,4 @@ function cutShort(state: LoopState, end: Outcome, event: Of<'error'>): LoopState
 
 export function checkpointMessage(state: LoopState, n: number, storyId: string): string {
   return isManual(state) ? `checkpoint: iteration-${n}` : `checkpoint: ${storyId}`
-}
-
-/** A dead loop: whatever it was doing is brought to its nearest safe end, as if it had been stopped there. */
-export function recovered(state: LoopState): LoopState {
-  const stopped: LoopState = { ...state, stop: 'killed' }
-  const current = state.current
-  if (current === undefined) {
-    return enter(
-      { ...stopped, outcome: state.outcome ?? interruptedOutcome(stopped), choice: state.choice ?? 'later' },
-      'completing',
-    )
-  }
-  if (state.phase === 'saving' || state.phase === 'reverting' || state.phase === 'recording')
-    return enter(stopped, state.phase)
-  const ended = current.ended ?? {
-    ending: 'stopped' as const,
-    promise: { kind: 'none' as const },
-    last_words: '',
-    survivors: [],
-    now_ms: state.nowMs,
-    duration_ms: 0,
-  }
-  const interrupted: Current = {
-    ...current,
-    ended,
-    verdict: 'interrupted',
-    reason: 'ralph was killed',
-    tellsNext: false,
-  }
-  return enter({ ...stopped, current: interrupted }, current.kept === undefined ? 'keeping' : 'reverting')
 }

@@ -95,8 +95,20 @@ function decisionOf(event: LoopEvent): Decision | undefined {
       return { time, decision: `warning: ${event.message}`, rule: event.code, inputs: {} }
     case 'error':
       return { time, decision: `error: ${event.message}`, rule: event.code, inputs: { hint: event.hint } }
-    case 'loop.recovered':
-      return { time, decision: event.detail, rule: 'the next command puts a dead loop in order', inputs: {} }
+    case 'loop.died':
+      return {
+        time,
+        decision: 'the loop had died; its open iteration is recorded',
+        rule: 'its process is gone and its journal has no end',
+        inputs: { at_ms: event.at_ms, orphans: event.orphans },
+      }
+    case 'repair.ended':
+      return {
+        time,
+        decision: event.detail,
+        rule: 'resume, finish, done and loop --fresh put a dead loop in order',
+        inputs: {},
+      }
     case 'loop.finished':
       return {
         time,

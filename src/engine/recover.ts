@@ -1,66 +1,101 @@
-// Puts a dead loop in order: its half-done git step is completed or undone, its open iteration recorded, its end written.
-import { initialState } from '../core/state.ts'
+// What becomes of a dead loop: its death is recorded by whoever looks, its tree is put in order by whoever may repair.
 import type { LoopState } from '../core/state.ts'
-import { replay } from '../core/loop.ts'
-import type { Loop, Ports, Reader } from './run.ts'
-import { createLoop } from './run.ts'
+import type { Clock } from '../ports.ts'
+import type { Loop, Ports } from './run.ts'
 
-export interface Recovered {
-  readonly state: LoopState
-  /** One sentence for the user; empty when there was nothing to do. */
-  readonly detail: string
+export interface Death {
+  /** Epoch ms of its last sign of life. */
+  readonly lastSignMs: number
+  /** What is still running of it. */
+  readonly orphans: readonly number[]
+}
+
+/** Call with its locks held. The open iteration is recorded, once, and the loop has ended; neither git nor a process is touched. */
+export async function recordDeath(loop: Loop, clock: Clock, { lastSignMs, orphans }: Death): Promise<void> {
+  if (loop.state.phase === 'idle' || loop.state.phase === 'ended') return
+  const now = clock.now()
+  await loop.tell({
+    type: 'loop.died',
+    at_ms: Math.min(lastSignMs, now),
+    now_ms: now,
+    orphans: [...orphans],
+  })
+  await loop.run()
+}
+
+export interface Repair extends Death {
+  /** Ends what is left of it, and says what that was. */
+  reap(): Promise<readonly number[]>
+  /** Throws where a repair could take something from a user who has moved on since; true when it had to go back to the loop's branch. */
+  stand(state: LoopState): Promise<boolean>
+  /** Called when the last sign of life is recorded: from then on the repair gives its own. */
+  beat(): void
+  /** The git step that never ended is that of a finish. */
+  readonly isFinish: boolean
 }
 
 /**
- * Call with the dead loop's locks held. `reap` ends what is left of its agent and says which processes it ended.
- * A loop that ended well is left alone, but a half-done `ralph finish` is brought to its end all the same, and so is an
- * iteration that an error had cut off: nobody may read the boxes of its tree before.
+ * Call with the locks held. Also for a loop that ended well: a half-done `ralph finish` is brought to its end all the same, and so is
+ * an iteration that an error had cut off. Resolves with one sentence for the user.
  */
-export async function recover(
-  changeId: string,
-  ports: Ports,
-  readers: readonly Reader[],
-  /** Hands the engine's `tell` to the adapters that write ahead. */
-  bind: (tell: Loop['tell']) => void,
-  reap: (runId: string) => Promise<readonly number[]>,
-): Promise<Recovered> {
-  const events = await ports.journal.read()
-  const state = replay(initialState(changeId), events)
-  if (state.phase === 'idle') return { state, detail: '' }
-  const loop = createLoop(ports, { state, seq: events.at(-1)?.seq ?? 0 }, readers)
-  bind(loop.tell)
-  const ended = state.phase === 'ended' ? [] : await reap(state.runId)
-  const repaired = await ports.checkpoints.recover()
-  if (state.phase === 'ended') {
-    const settled = await settle(loop, ports)
-    return { state: loop.state, detail: [repaired, settled].filter((part) => part !== '').join('; ') }
-  }
+export async function repair(loop: Loop, ports: Ports, world: Repair): Promise<string> {
+  const { checkpoints, clock } = ports
+  const { phase, pid, current } = loop.state
+  await recordDeath(loop, clock, world)
+  const ended = await world.reap()
+  if (ended.length > 0) await loop.tell({ type: 'orphans.ended', now_ms: clock.now(), pids: [...ended] })
+  const isBack = await world.stand(loop.state)
+  await loop.tell({ type: 'repair.began', now_ms: clock.now(), last_sign_ms: world.lastSignMs })
+  world.beat()
+  const repaired = await checkpoints.recover()
+  if (world.isFinish)
+    await loop.tell({ type: 'loop.finished', choice: 'cleanup', ok: true, message: repaired })
+  const settled = await settle(loop, ports, isBack)
+  // The files are those of the branch as it was before the step.
+  if (isBack && repaired !== '' && settled === '' && !world.isFinish) await checkpoints.restore()
   const detail = [
-    `the loop (pid ${state.pid}) had died`,
+    phase === 'ended' ? '' : `the loop (pid ${pid}) had died`,
     ended.length > 0 ? `its agent was still running and has been ended (${ended.join(', ')})` : '',
-    state.current === undefined ? '' : `iteration ${state.current.n} was still open and is recorded now`,
+    current === undefined ? '' : `iteration ${current.n} was still open and is recorded now`,
     repaired,
+    settled,
   ]
     .filter((part) => part !== '')
     .join('; ')
-  await loop.tell({ type: 'loop.recovered', detail })
-  await loop.run()
-  // It may have died of the error itself, before it could say that it had ended.
-  const settled = await settle(loop, ports)
-  return { state: loop.state, detail: settled === '' ? detail : `${detail}; ${settled}` }
+  await loop.tell({ type: 'repair.ended', detail })
+  return detail
 }
 
-async function settle({ state, tell }: Loop, { checkpoints, spec }: Ports): Promise<string> {
-  if (state.unsettled === undefined) return ''
-  const { n, storyId, message } = state.unsettled
-  if (message !== undefined) {
+async function settle(loop: Loop, { checkpoints, spec }: Ports, isBack: boolean): Promise<string> {
+  const { unsettled, outcome } = loop.state
+  if (unsettled === undefined) return ''
+  const { n, storyId, message } = unsettled
+  // What passed its gates is saved only as it was then.
+  if (message !== undefined && !isBack && (await checkpoints.isAsLeft())) {
     const saved = await checkpoints.save(storyId, message)
-    await tell({ type: 'checkpoint.saved', n, story_id: storyId, message, ...saved })
+    await loop.tell({ type: 'checkpoint.saved', n, story_id: storyId, message, ...saved })
     return `iteration ${n} was complete when its checkpoint failed; it is saved now`
   }
-  const { ref } = await checkpoints.keep(n)
+  const kept = await checkpoints.keep(n)
+  for (const warning of kept.warnings)
+    await loop.tell({ type: 'warning', code: 'agent_git', message: warning })
+  await loop.tell({
+    type: 'attempt.kept',
+    n,
+    ref: kept.ref,
+    commit: kept.commit,
+    commits: [...kept.commits],
+    changed: kept.changed,
+    history_rewritten: kept.historyRewritten,
+    spec_lost: '',
+    ticked: 0,
+    still_open: 0,
+    not_asked: 0,
+  })
   const { commit } = await checkpoints.restore()
-  await spec.putBack()
-  await tell({ type: 'checkpoint.reverted', n, commit })
-  return `iteration ${n} was cut off by an error; what it left is kept as ${ref}, and the work tree is back at the checkpoint`
+  for (const sentence of await spec.putBack())
+    await loop.tell({ type: 'warning', code: 'put_back', message: sentence })
+  await loop.tell({ type: 'checkpoint.reverted', n, commit })
+  const what = outcome?.stopReason === 'killed' ? '' : `iteration ${n} was cut off by an error; `
+  return `${what}what it left is kept as ${kept.ref}, and the work tree is back at the checkpoint`
 }

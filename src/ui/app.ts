@@ -144,6 +144,10 @@ export type StatusReport = StateFile & {
   /** Why this may not be all: a journal that cannot be read to its end. */
   readonly problem?: string
   readonly alive: boolean
+  /** Where the loop was killed, and nobody has put its work tree in order yet. */
+  readonly died_at?: string
+  /** Processes of that loop which are still running. */
+  readonly orphan_pids?: readonly number[]
 }
 
 export interface History {

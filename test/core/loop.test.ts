@@ -4,6 +4,7 @@ import { agentEndings, bodySchema } from '../../src/core/event.ts'
 import type { EventBody, LoopEvent } from '../../src/core/event.ts'
 import { next, reduce, replay } from '../../src/core/loop.ts'
 import { initialState } from '../../src/core/state.ts'
+import { unrecorded } from '../../src/core/unrecorded.ts'
 import { stateFileSchema } from '../../src/core/state-file.ts'
 import { toStateFile } from '../../src/core/state-snapshot.ts'
 import type { Deed, World } from './world.ts'
@@ -135,16 +136,35 @@ describe('properties of the loop', () => {
     )
   })
 
-  test('a loop killed at any event is brought to a recorded end by loop.recovered', () => {
+  test('a loop killed at any event is brought to a recorded end by loop.died, without a look at its tree', () => {
     fc.assert(
       fc.property(worlds, fc.nat(), (world, cut) => {
         const run = play(world)
         const prefix = run.events.slice(0, 1 + (cut % run.events.length))
         const dead = replay(initialState('demo'), prefix)
         if (dead.phase === 'ended') return
-        const { state } = reduce(dead, event({ type: 'loop.recovered', detail: '' }))
-        expect(['keeping', 'saving', 'reverting', 'recording', 'completing']).toContain(state.phase)
-        expect(next(state)).toBeDefined()
+        const { state } = reduce(dead, event({ type: 'loop.died', at_ms: 1, now_ms: 2, orphans: [] }))
+        expect(state.phase).toBe(dead.current === undefined ? 'completing' : 'recording')
+        // What its attempt left waits for a command that may repair.
+        const isSettled = dead.current === undefined || dead.phase === 'recording'
+        expect(state.unsettled?.n).toBe(isSettled ? undefined : dead.current?.n)
+        const { current } = state
+        const recorded =
+          current === undefined
+            ? state
+            : reduce(
+                state,
+                event({
+                  type: 'iteration.ended',
+                  iteration: {
+                    ...unrecorded(current, 'now', current.reason),
+                    verdict: current.verdict ?? 'none',
+                  },
+                }),
+              ).state
+        // A choice counts only when it was carried out.
+        const choice = dead.phase === 'completing' ? dead.choice : 'later'
+        expect(next(recorded)).toMatchObject({ do: 'announce', event: { type: 'complete', choice } })
       }),
     )
   })

@@ -47,7 +47,10 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
       guard: () => Promise.resolve(did('guard')),
       judge: () => Promise.resolve({ putBack: [], lost: '', ticked: 0, stillOpen: 1 }),
       hold: () => Promise.resolve(() => Promise.resolve({ putBack: [], lost: '' })),
-      putBack: () => Promise.resolve(did('putBack')),
+      putBack: () => {
+        did('putBack')
+        return Promise.resolve([])
+      },
       tick: () => {
         done = true
         return Promise.resolve(1)
@@ -70,6 +73,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
           notes: [],
         }),
       save: () => Promise.resolve({ commit: 'c1', changed: true }),
+      isAsLeft: () => Promise.resolve(true),
       restore: () => {
         did('restore')
         return Promise.resolve({ commit: 'c0' })

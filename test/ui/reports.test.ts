@@ -27,7 +27,11 @@ describe('status', () => {
       { waiting_for: 'limit', waiting_until: '2026-02-09T15:00:00+01:00' },
       "the provider's limit to reset, until 15:00:00",
     ],
-    ['was killed', { alive: false }, 'running (its process is gone)'],
+    [
+      'was killed',
+      { ...ended, alive: false, status: 'stopped', died_at: status.started_at, orphan_pids: [4711] },
+      'ralph stop add-login; then ralph resume add-login or ralph finish add-login --cleanup',
+    ],
     [
       'is stuck',
       { ...ended, alive: false, status: 'stuck', stop_reason: 'retries' },

@@ -29,7 +29,11 @@ export interface LockOwner {
   readonly since: string
   /** What the processes of its agents carry (RALPH_RUN_ID), so that they can be ended without a journal; none in locks of 0.1. */
   readonly run_id?: string
+  readonly purpose?: Purpose
 }
+
+/** Who only writes down that a loop has died is gone in a moment: it is waited for, not refused. */
+export type Purpose = 'loop' | 'repair' | 'record'
 
 /** How the lock tells processes apart; from adapters/process. */
 export interface Identity {
@@ -116,12 +120,13 @@ function isThere(pid: number): boolean {
 /** For a command that must not even begin while somebody holds it; writes nothing. */
 export function refuseHeld(path: string, identity: Identity): void {
   const state = inspectLock(path, identity)
+  if (state.held === 'alive' && state.owner.purpose === 'record') return
   if (state.held === 'alive' || state.held === 'elsewhere') throw locked(path, state)
 }
 
 export function fileLock(
   path: string,
-  what: Pick<LockOwner, 'change' | 'worktree' | 'since' | 'run_id'>,
+  what: Pick<LockOwner, 'change' | 'worktree' | 'since' | 'run_id' | 'purpose'>,
   identity: Identity,
 ): Lock {
   const mine: LockOwner = {
@@ -230,14 +235,20 @@ function locked(
 ): RalphError {
   const { owner } = state
   const where = state.held === 'elsewhere' ? ` on host ${owner.host}` : ''
+  const who =
+    (owner.purpose ?? 'loop') === 'loop'
+      ? 'Another loop is running'
+      : 'Another ralph command is putting a loop in order'
   return new RalphError(
     'locked',
-    `Another loop is running${where}: change ${owner.change} in ${owner.worktree}, pid ${owner.pid}, since ${owner.since}.`,
+    `${who}${where}: change ${owner.change} in ${owner.worktree}, pid ${owner.pid}, since ${owner.since}.`,
     {
       hint:
         state.held === 'elsewhere'
           ? `If that machine is surely not running it any more, delete ${path}.`
-          : `Look: ralph status ${owner.change}. Stop it: ralph stop ${owner.change}.`,
+          : (owner.purpose ?? 'loop') === 'loop'
+            ? `Look: ralph status ${owner.change}. Stop it: ralph stop ${owner.change}.`
+            : 'Nothing was touched. Type the command again in a moment.',
       exitCode: 7,
     },
   )

@@ -6,6 +6,8 @@ export interface RunPaths {
   readonly root: string
   readonly journal: string
   readonly lock: string
+  /** Touched twice a second by whoever works on the run: its time is the last sign of life. */
+  readonly sign: string
   readonly learnings: string
   /** Bytes of the change folder as of the last spawn. */
   readonly guard: string
@@ -22,6 +24,7 @@ export function runPaths(gitCommonDir: string, change: string): RunPaths {
     root,
     journal: join(root, 'journal.ndjson'),
     lock: join(root, 'lock.json'),
+    sign: join(root, 'alive'),
     learnings: join(root, 'learnings.md'),
     guard: join(root, 'guard'),
     transcripts: join(root, 'transcripts'),

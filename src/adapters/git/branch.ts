@@ -15,7 +15,7 @@ import { mendRepository } from './mend.ts'
 import { endOperations } from './operations.ts'
 import { moveRefs, readRefs, setHead } from './refs.ts'
 import { tellingReach } from './reach.ts'
-import { restoreSnapshot } from './restore.ts'
+import { isAsLeft, keptAs, restoreFound, restoreSnapshot } from './restore.ts'
 import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room, savedBefore } from './room.ts'
 import { outwaitLocks, patienceMs } from './stale-locks.ts'
 import { exempt } from './scan.ts'
@@ -42,6 +42,7 @@ export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
     watch: (by, n) => watch(room, by, n),
     keep: (n) => keep(room, n),
     save: (storyId, message) => save(room, storyId, message),
+    isAsLeft: () => isAsLeft(room),
     restore: () => restore(room),
     finish: (choice) => finishBranch(room, choice),
     recover: () => recover(room),
@@ -160,7 +161,8 @@ async function save(
 async function restore(room: Room): Promise<{ commit: string }> {
   const snapshot = await mustSnapshot(room)
   const { beside } = await room.memory()
-  await room.operate('restore', { commit: snapshot.commit }, () => restoreSnapshot(room, snapshot))
+  const holder = await keptAs(room)
+  await room.operate('restore', { commit: snapshot.commit }, () => restoreSnapshot(room, snapshot, holder))
   await tellAside(room, 'reverted')
   await settled(room, beside, snapshot.commit)
   return { commit: snapshot.commit }
@@ -219,7 +221,7 @@ async function recover(room: Room): Promise<string> {
       await keepAttempt(room, Number(pending.data['n']), await mustSnapshot(room))
       return await ended(`attempt ${String(pending.data['n'])} was kept`)
     case 'restore':
-      await restoreSnapshot(room, await mustSnapshot(room))
+      await restoreFound(room, await mustSnapshot(room))
       await tellAside(room, 'reverted')
       await settled(room, beside, (await mustSnapshot(room)).commit)
       return await ended('the revert to the last checkpoint was completed')

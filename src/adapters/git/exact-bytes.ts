@@ -64,12 +64,17 @@ export async function rememberBytes(
 }
 
 /** After git has brought back what it holds. */
-export async function putBackBytes(room: Room, snapshot: Snapshot): Promise<void> {
+export async function putBackBytes(
+  room: Room,
+  snapshot: Snapshot,
+  stays: (path: string) => boolean,
+): Promise<void> {
   const { git } = room
   const bytes = snapshot.bytes
   const wrong = (): string[] =>
     Object.entries(bytes)
       .filter(([path, { id }]) => isFile(git.worktree, path) && idOf(git.worktree, path, id.length) !== id)
+      .filter(([path]) => !stays(path))
       .map(([path]) => path)
   const first = wrong()
   if (first.length === 0) return

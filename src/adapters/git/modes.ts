@@ -17,10 +17,10 @@ export function readModes(git: Git, paths: readonly string[], isAll: boolean): R
 }
 
 /** A file of `own` whose mode was not worth a note had the one that git makes: no attempt's `chmod` outlives it. */
-export function putBackModes(git: Git, { modes, own }: Snapshot): void {
+export function putBackModes(git: Git, { modes, own }: Snapshot, stays: (path: string) => boolean): void {
   for (const path of new Set([...Object.keys(modes), ...own])) {
     const stat = lstatNow(git.worktree, path)
-    if (stat?.isFile() !== true) continue
+    if (stat?.isFile() !== true || stays(path)) continue
     const wanted = modes[path] ?? ((stat.mode & 0o100) === 0 ? 0o644 : 0o755)
     if ((stat.mode & 0o777) !== wanted && isOwn(stat)) chmodSync(onDisk(git.worktree, path), wanted)
   }

@@ -1,13 +1,20 @@
 // Half-done git operations: merges, rebases, picks and bisects that stand between two commands.
 import { readdir, rm } from 'node:fs/promises'
-import { existsSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { readIfThere } from './repository.ts'
 
 /** Names of what is in progress, for a person. */
 export function operationsInProgress(gitDir: string): string[] {
-  const found = markers.filter(([file]) => existsSync(join(gitDir, file))).map(([, name]) => name)
-  return [...new Set(found)]
+  return [...new Set(operationTimes(gitDir).map(({ name }) => name))]
+}
+
+/** With the time of each: epoch ms. */
+export function operationTimes(gitDir: string): { readonly name: string; readonly changedMs: number }[] {
+  return markers.flatMap(([file, name]) => {
+    const stat = statSync(join(gitDir, file), { throwIfNoEntry: false })
+    return stat === undefined ? [] : [{ name, changedMs: stat.ctimeMs }]
+  })
 }
 
 /** Forgets them, as `--quit` does: HEAD, index and files are put right by the revert. */

@@ -29,6 +29,7 @@ export function tellingReach(room: Room, checkpoints: Checkpoints): Checkpoints 
         return checkpoints.keep(n)
       }),
     save: (storyId, message) => told(() => checkpoints.save(storyId, message)),
+    isAsLeft: () => told(() => checkpoints.isAsLeft()),
     restore: () => told(() => checkpoints.restore()),
     watch: (by, n) => told(() => checkpoints.watch(by, n)),
     finish: (choice) => told(() => checkpoints.finish(choice)),

@@ -1,5 +1,6 @@
 // Back to exactly the snapshot: refs, HEAD, half-done operations, files, index; in this order, each step repeatable.
 import { join } from 'node:path'
+import { claimTree, staying, tellClaims } from './claims.ts'
 import { mendGitDirs, removeNewGitDirs } from './git-dirs.ts'
 import { installIndex } from './index-file.ts'
 import { mendRepository } from './mend.ts'
@@ -7,13 +8,18 @@ import { endOperations } from './operations.ts'
 import { moveRefs, readRefs, setHead } from './refs.ts'
 import { revertTree } from './revert.ts'
 import { timeName, type Room } from './room.ts'
+import { attemptTree } from './keep.ts'
 import { settleGates } from './settle.ts'
-import type { Snapshot } from './snapshot.ts'
+import { mustSnapshot, type Snapshot } from './snapshot.ts'
 import { restoreSubmodules } from './submodules.ts'
+import { commitTree } from './tree.ts'
 
-export async function restoreSnapshot(room: Room, snapshot: Snapshot): Promise<void> {
+/** `holder`: the ref that has the tree as it is now. */
+export async function restoreSnapshot(room: Room, snapshot: Snapshot, holder: string): Promise<void> {
   const { git } = room
   await mendGitDirs(room, snapshot)
+  const claims = await claimTree(room, snapshot)
+  await tellClaims(room, claims, holder)
   const { attempt = 0 } = await room.memory()
   await mendRepository(room, snapshot, attempt)
   await settleGates(room, snapshot)
@@ -33,7 +39,7 @@ export async function restoreSnapshot(room: Room, snapshot: Snapshot): Promise<v
     await setHead(git, snapshot.head, 'restore')
   await moveRefs(git, 'restore', back)
   await endOperations(git.gitDir)
-  await revertTree(room, snapshot)
+  await revertTree(room, snapshot, staying(room, claims))
   await mendGitDirs(room, snapshot)
   await removeNewGitDirs(room, snapshot)
   await restoreSubmodules(room, snapshot)
@@ -43,4 +49,27 @@ export async function restoreSnapshot(room: Room, snapshot: Snapshot): Promise<v
 function indexFile(room: Room, snapshot: Snapshot): string | undefined {
   if (snapshot.own_index === 'none') return undefined
   return join(room.folder, snapshot.own_index === '' ? snapshot.index : snapshot.own_index)
+}
+
+/** A revert that a kill cut off: what was changed since is in no attempt, so it is kept apart before anything else goes. */
+export async function restoreFound(room: Room, snapshot: Snapshot): Promise<void> {
+  const holder = `${room.refs}/moved/${timeName(room)}/work-tree`
+  const { theirs, doubtful } = await claimTree(room, snapshot)
+  if (theirs.length + doubtful.length > 0) {
+    const { tree } = await attemptTree(room, snapshot)
+    const commit = await commitTree(room.git, tree, [snapshot.commit], 'found after the loop had died')
+    await moveRefs(room.git, 'repair', [`update ${holder} ${commit}`])
+  }
+  await restoreSnapshot(room, snapshot, holder)
+}
+
+/** Where the attempt is kept that is being reverted. */
+export async function keptAs(room: Room): Promise<string> {
+  const { openAttempt } = await room.memory()
+  return openAttempt === undefined ? `${room.refs}/checkpoint` : `${room.refs}/attempts/${openAttempt}`
+}
+
+export async function isAsLeft(room: Room): Promise<boolean> {
+  const { theirs, doubtful, deleted } = await claimTree(room, await mustSnapshot(room))
+  return theirs.length + doubtful.length + deleted.length === 0
 }

@@ -17,11 +17,19 @@ import { exempt, scanEmptyFolders } from './scan.ts'
 import { bareNames, nestedRepositories, treeFolders, type Snapshot, type TreeFolder } from './snapshot.ts'
 import { joined } from './tree.ts'
 
-/** Idempotent. Each round may bring to light what an edited .gitignore hid in the round before. */
-export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> {
+/**
+ * Idempotent. Each round may bring to light what an edited .gitignore hid in the round before. In a repair `stays` is what the user
+ * has changed since the loop died.
+ */
+export async function revertTree(
+  room: Room,
+  snapshot: Snapshot,
+  stays: (path: string) => boolean,
+): Promise<void> {
   const { git } = room
   const index = join(room.folder, snapshot.index)
-  const isExempt = exempt(room.protectedPaths, snapshot.ignored)
+  const isNeverTouched = exempt(room.protectedPaths, snapshot.ignored)
+  const isExempt = (path: string): boolean => isNeverTouched(path) || stays(path)
   // Git makes the folder of a submodule, but never moves what stands in it: that comes after.
   const submodules = new Set((snapshot.submodules ?? []).map(({ path }) => path))
   const isInside = (path: string): boolean =>
@@ -30,7 +38,7 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
   const names = [...folders.map(({ path }) => path), ...bareNames(snapshot.empty)]
   openFolders(git, names)
   // Before git looks: a repository that goes away under it makes it fail.
-  await removeNested(room, snapshot, folders)
+  await removeNested(room, snapshot, folders, stays)
   let left: string[] = []
   for (let round = 0; round < 5; round += 1) {
     const [scan, empty] = await Promise.all([
@@ -41,14 +49,19 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
     const hidden = round > 0 ? await hiddenByAgent(room, snapshot, scan.ignored) : []
     const extra = [
       ...scan.untracked.filter((path) => !isExempt(path)),
-      ...hidden.filter((path) => !(path.endsWith('/') && holdsExempt(room, snapshot, path))),
+      ...hidden.filter((path) => !stays(path) && !(path.endsWith('/') && holdsExempt(room, snapshot, path))),
     ]
     const wrong = [...scan.changed, ...scan.deleted].filter((path) => !isExempt(path) && !isInside(path))
     left = [...extra, ...wrong]
-    if (round > 0) await settleEmptyFolders(room, snapshot, empty)
+    if (round > 0)
+      await settleEmptyFolders(
+        room,
+        snapshot,
+        empty.filter((folder) => !stays(folder)),
+      )
     if (left.length === 0 && round > 0) {
-      await putBackBytes(room, snapshot)
-      putBackModes(git, snapshot)
+      await putBackBytes(room, snapshot, stays)
+      putBackModes(git, snapshot, stays)
       putBackFolderModes(git, snapshot, names)
       return
     }
@@ -80,13 +93,18 @@ export async function revertTree(room: Room, snapshot: Snapshot): Promise<void> 
   )
 }
 
-async function removeNested(room: Room, snapshot: Snapshot, folders: readonly TreeFolder[]): Promise<void> {
+async function removeNested(
+  room: Room,
+  snapshot: Snapshot,
+  folders: readonly TreeFolder[],
+  stays: (path: string) => boolean,
+): Promise<void> {
   const { worktree } = room.git
   const submodules = (snapshot.submodules ?? []).map(({ path }) => `${path}/`)
   // Of submodules only what is checked out now counts: `nested` may be older.
   const known = new Set([...snapshot.nested.filter((path) => !path.endsWith('/')), ...submodules])
   for (const folder of nestedRepositories(room.git, folders)) {
-    if (known.has(folder)) continue
+    if (known.has(folder) || stays(`${folder.replace(/\/$/, '')}/.git`)) continue
     const to = join(room.folder, 'nested', timeName(room), leaf(folder))
     if (folder.endsWith('/')) {
       await gatherGitDir(room, snapshot, folder.slice(0, -1))

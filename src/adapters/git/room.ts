@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { EventBody, LoopEvent } from '../../core/event.ts'
+import type { Absence } from '../../core/ownership.ts'
 import type { Clock, WriteAhead } from '../../ports.ts'
 import type { Git, Repository } from './git.ts'
 import { blank, remember, type Memory } from './memory.ts'
@@ -17,6 +18,8 @@ export interface CheckpointDeps {
   readonly clock: Pick<Clock, 'now'>
   /** The user's environment, ralph's own if absent: its settings for git go on counting in an agent's. */
   readonly env?: NodeJS.ProcessEnv
+  /** In a repair: who may have changed the tree since the loop died. */
+  readonly absence?: () => Absence | undefined
   /** The user's own checkout, when the loop runs in a work tree of its own. */
   readonly home?: Repository
   /** Work-tree-relative folders that were copied from there because git did not hold them. */

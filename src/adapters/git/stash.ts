@@ -20,7 +20,7 @@ import { unpin } from './pins.ts'
 import { doubtful, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
 import { moveRefs, readRefs } from './refs.ts'
 import { tellingReach } from './reach.ts'
-import { restoreSnapshot } from './restore.ts'
+import { isAsLeft, keptAs, restoreFound, restoreSnapshot } from './restore.ts'
 import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room, savedBefore } from './room.ts'
 import { scanTree } from './scan.ts'
 import { settled, settleGates } from './settle.ts'
@@ -40,6 +40,7 @@ export function stashCheckpoints(deps: CheckpointDeps): Checkpoints {
     watch: (by, n) => watch(room, by, n),
     keep: (n) => keep(room, n),
     save: (storyId, message) => save(room, storyId, message),
+    isAsLeft: () => isAsLeft(room),
     restore: () => restore(room),
     finish: (choice) => finish(room, choice),
     recover: () => recover(room),
@@ -196,7 +197,8 @@ async function completeSave(room: Room, storyId: string, commit: string, snapsho
 async function restore(room: Room): Promise<{ commit: string }> {
   const snapshot = await mustSnapshot(room)
   const { beside } = await room.memory()
-  await room.operate('restore', { commit: snapshot.commit }, () => restoreSnapshot(room, snapshot))
+  const holder = await keptAs(room)
+  await room.operate('restore', { commit: snapshot.commit }, () => restoreSnapshot(room, snapshot, holder))
   await tellAside(room, 'reverted')
   await settled(room, beside, snapshot.commit)
   return { commit: snapshot.commit }
@@ -273,7 +275,7 @@ async function redo(room: Room, pending: Pending): Promise<string> {
       await keepAttempt(room, z.number().parse(pending.data['n']), await mustSnapshot(room))
       return `attempt ${z.number().parse(pending.data['n'])} was kept`
     case 'restore':
-      await restoreSnapshot(room, await mustSnapshot(room))
+      await restoreFound(room, await mustSnapshot(room))
       await tellAside(room, 'reverted')
       await settled(room, (await room.memory()).beside, (await mustSnapshot(room)).commit)
       return 'the revert to the last checkpoint was completed'

@@ -132,7 +132,7 @@ export async function restoreSubmodules(room: Room, outer: Snapshot): Promise<vo
     await writeLink(inner.git, link)
     await mendRepository(inner, snapshot, attempt)
     await putBackRefs(inner, snapshot)
-    await restoreSnapshot(inner, snapshot)
+    await restoreSnapshot(inner, snapshot, `${inner.refs}/attempts/${attempt}`)
   }
   await putBackSettings(room, outer)
 }

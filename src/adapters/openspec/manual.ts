@@ -7,7 +7,7 @@ import { promptContext } from './context.ts'
 import { readGuard, takeGuard } from './guard.ts'
 import { holdPlan, judgeAgent } from './judge.ts'
 import { taskPattern } from './project.ts'
-import { restoreAll } from './restore.ts'
+import { restoreAll, stays } from './restore.ts'
 import type { SourceDeps } from './source.ts'
 import { readTracked, trackedFiles, type TrackedFile } from './tracked.ts'
 
@@ -34,7 +34,8 @@ export function manualSource(deps: SourceDeps & { readonly task: string }): Spec
     hold: async () => holdPlan(places, await pattern(), await files()),
     putBack: async () => {
       const guarded = await readGuard(places)
-      if (guarded !== undefined) await restoreAll(deps.guardDir, guarded, changeDir)
+      if (guarded !== undefined) await restoreAll(deps.guardDir, guarded, changeDir, stays(deps.absence?.()))
+      return []
     },
     tick: () => Promise.resolve(0),
   }

@@ -12,18 +12,34 @@ import {
   rm,
   symlink,
 } from 'node:fs/promises'
+import { lstatSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { ownerOfPath, type Absence } from '../../core/ownership.ts'
 import { lstatIfThere, isTemporary, writeWhole } from './files.ts'
 import { archivedNames, readBlob, type Guarded, type GuardedTree } from './guard.ts'
 import { hashOf, type TreeEntry } from './tree.ts'
 
-/** Everything back to the guarded bytes, extra files gone. Idempotent: a second run finds nothing to do. */
-export async function restoreAll(guardDir: string, guarded: Guarded, changeDir: string): Promise<void> {
+/** In a repair: what the user has changed since the loop died. */
+export function stays(absence: Absence | undefined): (path: string) => boolean {
+  return (path) => {
+    const stat = absence && lstatSync(path, { throwIfNoEntry: false })
+    return !!stat && ownerOfPath({ changedMs: stat.ctimeMs }, absence).owner === 'user'
+  }
+}
+
+/** Everything back to the guarded bytes, extra files gone, but for what stays. Idempotent: a second run finds nothing to do. */
+export async function restoreAll(
+  guardDir: string,
+  guarded: Guarded,
+  changeDir: string,
+  isTheirs: (path: string) => boolean,
+): Promise<void> {
   const wasMoved = await takeOutOfArchive(guardDir, guarded, changeDir)
   await restoreLinks(guardDir, guarded)
   for (const tree of guarded.trees) {
-    await restoreTree(guardDir, tree)
-    await removeExtras(guardDir, tree, () => true)
+    const isWanted = (path: string): boolean => !isTheirs(join(tree.base, path))
+    await restoreTree(guardDir, tree, isWanted)
+    await removeExtras(guardDir, tree, isWanted)
   }
   if (wasMoved !== '' && guarded.specs !== undefined) {
     await restoreTree(guardDir, guarded.specs)

@@ -2,6 +2,7 @@
 import { realpath } from 'node:fs/promises'
 import { isDoneMark, setBoxes } from '../../core/box.ts'
 import { RalphError } from '../../core/error.ts'
+import type { Absence } from '../../core/ownership.ts'
 import { storyPrompt } from '../../core/prompt.ts'
 import { handedTasks, indexBoxes, locate } from '../../core/tasks-locate.ts'
 import { descendants, type PlanBox } from '../../core/tasks-story.ts'
@@ -13,12 +14,14 @@ import { lstatIfThere, writeWhole } from './files.ts'
 import { findGuarded, readBlob, readGuard, takeGuard, type GuardPlaces } from './guard.ts'
 import { holdPlan, judgeAgent } from './judge.ts'
 import { taskPattern } from './project.ts'
-import { restoreAll } from './restore.ts'
+import { restoreAll, stays } from './restore.ts'
 import { planOf, readTracked, trackedFiles, type TrackedFile } from './tracked.ts'
 
 export interface SourceDeps extends ContextDeps {
   /** Ralph's private folder for the guarded bytes. */
   readonly guardDir: string
+  /** In a repair: who may have changed the plan since the loop died. */
+  readonly absence?: () => Absence | undefined
 }
 
 export function openspecSource(deps: SourceDeps): SpecSource {
@@ -47,7 +50,9 @@ export function openspecSource(deps: SourceDeps): SpecSource {
     hold: async () => holdPlan(places, await pattern(), await files()),
     putBack: async () => {
       const guarded = await readGuard(places)
-      if (guarded !== undefined) await restoreAll(deps.guardDir, guarded, changeDir)
+      if (guarded === undefined) return []
+      await restoreAll(deps.guardDir, guarded, changeDir, stays(deps.absence?.()))
+      return deps.absence?.() === undefined ? [] : untick(places, await files())
     },
     tick: async (storyId) => tickStory(places, await files(), storyId),
   }
@@ -111,6 +116,35 @@ async function tickStory(
     await writeWhole(real, ticked, ((await lstatIfThere(real))?.mode ?? 0o644) & 0o7777)
   }
   return ticks.length
+}
+
+/**
+ * After a repair the user's own plan may have stayed, and in it what a dead attempt has ticked: nobody can tell, and a tick too many
+ * would make a story done that is not. Boxes that were open when the attempt began are open again.
+ */
+async function untick(places: GuardPlaces, files: readonly TrackedFile[]): Promise<string[]> {
+  const contents = await readTracked(files)
+  const now = parseTasks(contents)
+  const asked = await askedPlan(places, now)
+  const [from, into] = [indexBoxes(asked.boxes), indexBoxes(now.boxes)]
+  const ticked = asked.boxes.flatMap((box) => {
+    const located = locate(box, from, into)
+    if (box.task.state !== 'open' || located.kind !== 'found' || located.box.task.state !== 'done') return []
+    return [located.box.task]
+  })
+  const sentences: string[] = []
+  for (const { file, bytes } of contents) {
+    const lines = new Set(ticked.filter((task) => task.file === file).map((task) => task.line))
+    const path = files.find((each) => each.file === file)?.path
+    if (lines.size === 0 || path === undefined) continue
+    const real = await realpath(path)
+    const mode = ((await lstatIfThere(real))?.mode ?? 0o644) & 0o7777
+    await writeWhole(real, Buffer.from(setBoxes(bytes, lines, false)), mode)
+    sentences.push(
+      `${file} is yours, but its boxes may have been ticked by the attempt that died; open again: line ${[...lines].join(', ')}`,
+    )
+  }
+  return sentences
 }
 
 async function askedPlan(places: GuardPlaces, now: ReadPlan): Promise<ReadPlan> {

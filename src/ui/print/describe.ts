@@ -44,7 +44,7 @@ const sayings: Sayings = {
     })
     return `${what} ${oneLine(place)}, agent ${agents.join(', then ')}${gates}`
   },
-  'loop.recovered': (event) => `put in order after a loop that died: ${oneLine(event.detail)}`,
+  'repair.ended': (event) => `put in order after a loop that died: ${oneLine(event.detail)}`,
   'story.started': (event, paint) =>
     paint.bold(
       `story ${String(event.index)}/${String(event.total)}: ${storyName(event.story_id, event.title)}`,

@@ -27,10 +27,10 @@ function oneStatus(report: StatusReport, { paint, nowMs }: StatusView): string {
     ['tokens', tokens(report.total_tokens) + costPart(report)],
     ['work', `from ${oneLine(report.original_branch)}, in ${oneLine(report.worktree_name)}`],
     ...lastFacts(report),
+    ...deathFacts(report, nowMs),
   ]
-  const dead = isActive(report) && !report.alive ? paint.red(' (its process is gone)') : ''
   return [
-    `${paint.bold(oneLine(report.change_id))}  ${statusWord(report.status, paint)}${dead}`,
+    `${paint.bold(oneLine(report.change_id))}  ${statusWord(report.status, paint)}`,
     ...facts.map(([name, value]) => `  ${paint.dim(name.padEnd(11))} ${value}`),
     `  ${paint.dim('next'.padEnd(11))} ${paint.bold(nextCommand(report))}`,
   ].join('\n')
@@ -75,6 +75,20 @@ function lastFacts(report: StatusReport): readonly (readonly [string, string])[]
   return facts
 }
 
+/** A look changes nothing: it says what is there, and which command puts it in order. */
+function deathFacts(report: StatusReport, nowMs: number): readonly (readonly [string, string])[] {
+  if (report.died_at === undefined) return []
+  const pids = report.orphan_pids ?? []
+  return [
+    ['died', `${since(report.died_at, nowMs)} ago: ralph was killed; the work tree is as it was left`],
+    ...(pids.length > 0 ? ([['orphan', orphanWords(pids)]] as const) : []),
+  ]
+}
+
+function orphanWords(pids: readonly number[]): string {
+  return `an agent still runs, pid ${pids.join(', ')}`
+}
+
 function allStatuses(reports: readonly StatusReport[], { paint }: StatusView): string {
   const rows = reports.map((report) => [
     oneLine(report.change_id),
@@ -100,13 +114,13 @@ function nextCommand(report: StatusReport): string {
       ? `git diff: the work is on ${oneLine(report.original_branch)}, uncommitted`
       : `ralph finish ${change} --cleanup`
   }
+  if (report.died_at !== undefined) {
+    const stop = (report.orphan_pids ?? []).length > 0 ? `ralph stop ${change}; then ` : ''
+    return `${stop}ralph resume ${change} or ralph finish ${change} --cleanup`
+  }
   return report.stop_reason === 'human' && report.done_criteria === 'manual'
     ? `ralph done ${change}, or ralph resume ${change}`
     : `ralph resume ${change}`
-}
-
-function isActive({ status }: StatusReport): boolean {
-  return status === 'running' || status === 'starting'
 }
 
 function since(stamp: string, nowMs: number): string {

@@ -1,0 +1,126 @@
+// In a repair: of what differs from the checkpoint, what the user has changed since the loop died, and what may be theirs.
+import { join, relative } from 'node:path'
+import { ownerOfPath, type Absence, type Claim } from '../../core/ownership.ts'
+import { quoted } from '../process/shell-word.ts'
+import { lstatNow, parentOf } from './files.ts'
+import { named, shown } from './git.ts'
+import { filesWithin, hiddenByAgent } from './hidden.ts'
+import { scanOpened } from './locked.ts'
+import type { Room } from './room.ts'
+import { exempt } from './scan.ts'
+import { bareNames, treeFolders, type Snapshot } from './snapshot.ts'
+
+export interface Claims {
+  /** The user's, so it stays as it is. */
+  readonly theirs: readonly string[]
+  /** May be the user's, but cannot be told from the agent's. */
+  readonly doubtful: readonly { readonly path: string; readonly evidence: string }[]
+  /** Gone, perhaps by the user's hand. */
+  readonly deleted: readonly string[]
+}
+
+const none: Claims = { theirs: [], doubtful: [], deleted: [] }
+
+/** None outside of a repair. */
+export async function claimTree(room: Room, snapshot: Snapshot): Promise<Claims> {
+  const absence = room.absence?.()
+  if (absence === undefined) return none
+  const { git } = room
+  const isExempt = exempt(room.protectedPaths, snapshot.ignored)
+  const [scan, folders] = await Promise.all([
+    scanOpened(git, { index: join(room.folder, snapshot.index) }),
+    treeFolders(git, snapshot.tree),
+  ])
+  const hidden = await hiddenByAgent(room, snapshot, scan.ignored)
+  const { files } = await filesWithin(git, hidden, isExempt)
+  const known = new Set(['', ...folders.map(({ path }) => path), ...bareNames(snapshot.empty)])
+  const present = [...scan.changed, ...scan.untracked, ...files].filter((path) => !isExempt(path))
+  const claims = present.map((path) => ({
+    path,
+    ...claimOf(room, absence, path, newFolder(room, known, path)),
+  }))
+  const deleted = scan.deleted.filter(
+    (path) => !isExempt(path) && claimOf(room, absence, path, lastFolder(room, path)).owner === 'unknown',
+  )
+  return {
+    theirs: claims.filter(({ owner }) => owner === 'user').map(({ path }) => path),
+    doubtful: claims.filter(({ owner }) => owner === 'unknown'),
+    deleted,
+  }
+}
+
+/** A path that is the user's, or that cannot come back without taking one of theirs away. */
+export function staying(room: Room, { theirs }: Claims): (path: string) => boolean {
+  const absence = room.absence?.()
+  if (absence === undefined) return () => false
+  const own = new Set(bareNames(theirs))
+  const above = new Set(theirs.flatMap((path) => foldersAbove(path)))
+  return (path) => {
+    const bare = path.replace(/\/$/, '')
+    if (own.has(bare) || above.has(bare) || foldersAbove(bare).some((folder) => own.has(folder))) return true
+    return claimOf(room, absence, bare, undefined).owner === 'user'
+  }
+}
+
+/** What a repair says before it undoes anything; `holder` is the ref that has all of it. */
+export async function tellClaims(room: Room, claims: Claims, holder: string): Promise<void> {
+  const { theirs, doubtful, deleted } = claims
+  const top = outermost(room)
+  const inside = room === top ? '' : relative(top.git.worktree, room.git.worktree)
+  const warn = (message: string): Promise<void> =>
+    top.note({ type: 'warning', code: 'after_death', message })
+  const names = (paths: readonly string[]): string => listed(paths.map((path) => join(inside, named(path))))
+  const git = inside === '' ? 'git' : `git -C ${quoted(inside)}`
+  if (theirs.length > 0)
+    await warn(`changed after the loop had died, so yours; it stays as it is: ${names(theirs)}`)
+  for (const { path, evidence } of doubtful)
+    await warn(
+      `${join(inside, named(path))} may be yours: ${evidence}. It is undone here and kept; to bring it back: ${git} restore --source=${holder} -- ${quoted(shown(path))}`,
+    )
+  if (deleted.length > 0)
+    await warn(`deleted by you or by the agent, which cannot be told; it is back: ${names(deleted)}`)
+}
+
+function outermost(room: Room): Room {
+  return room.outer === undefined ? room : outermost(room.outer)
+}
+
+function claimOf(room: Room, absence: Absence, path: string, folderMs: number | undefined): Claim {
+  const stat = lstatNow(room.git.worktree, path.replace(/\/$/, ''))
+  return ownerOfPath(
+    {
+      ...(stat !== undefined && { changedMs: stat.ctimeMs }),
+      ...(folderMs !== undefined && { folderMs }),
+    },
+    absence,
+  )
+}
+
+/** When the folders changed that the checkpoint does not have. */
+function newFolder(room: Room, known: ReadonlySet<string>, path: string): number | undefined {
+  const fresh = foldersAbove(path.replace(/\/$/, '')).filter((folder) => !known.has(folder))
+  const times = fresh.flatMap((folder) => lstatNow(room.git.worktree, folder)?.ctimeMs ?? [])
+  return times.length === 0 ? undefined : Math.max(...times)
+}
+
+/** When the folder changed that it is gone from, or the nearest that is still there. */
+function lastFolder(room: Room, path: string): number | undefined {
+  for (const folder of [...foldersAbove(path), '.']) {
+    const stat = lstatNow(room.git.worktree, folder)
+    if (stat !== undefined) return stat.ctimeMs
+  }
+  return undefined
+}
+
+function foldersAbove(path: string): string[] {
+  const folders: string[] = []
+  for (let parent = parentOf(path); parent !== ''; parent = parentOf(parent)) folders.push(parent)
+  return folders
+}
+
+const mostNames = 50
+
+function listed(names: readonly string[]): string {
+  const more = names.length > mostNames ? ` and ${names.length - mostNames} more` : ''
+  return `${names.slice(0, mostNames).join(', ')}${more}`
+}

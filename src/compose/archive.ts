@@ -1,0 +1,29 @@
+// The runs of a change before this one: each a folder with its journal and transcripts, out of the way but there.
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { archiveAttempts } from '../adapters/git/attempts.ts'
+import { isKnown } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
+
+/** The earlier run moves into the archive, whole; the learnings stay. */
+export async function archiveRun(site: Site, run: KnownRun): Promise<void> {
+  if (!isKnown(run)) return
+  const began = run.state.startedAt || site.clock.stamp()
+  const time = freeName(run.paths.archive, began.replaceAll(':', ''))
+  const to = join(run.paths.archive, time)
+  await mkdir(to, { recursive: true, mode: 0o700 })
+  await archiveAttempts(site.git, run.change, time)
+  const stay = new Set(['archive', 'learnings.md', 'lock.json'])
+  for (const name of await readdir(run.paths.root)) {
+    if (!stay.has(name) && !name.startsWith('lock.json'))
+      await rename(join(run.paths.root, name), join(to, name))
+  }
+}
+
+/** Two short runs may begin in the same second: the second must not take the first one's place. */
+function freeName(archive: string, time: string): string {
+  let name = time
+  for (let i = 2; existsSync(join(archive, name, 'journal.ndjson')); i++) name = `${time}-${i}`
+  return name
+}

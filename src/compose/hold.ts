@@ -1,0 +1,124 @@
+// A run in hand: its lock first, then its journal. What was read before a lock is never used after it.
+import { rmdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { lastSign, startBeating } from '../adapters/files/heartbeat.ts'
+import { fileLock, inspectLock, refuseHeld } from '../adapters/files/lock.ts'
+import type { LockOwner, Purpose } from '../adapters/files/lock.ts'
+import { worktreeLock } from '../adapters/files/paths.ts'
+import { sweepOwn } from '../adapters/git/stale-locks.ts'
+import { RalphError } from '../core/error.ts'
+import { knownRun, pathsOf } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
+
+export interface HeldRun {
+  /** As its journal told it after the lock was taken, or at the last `reread`. */
+  readonly run: KnownRun
+  reread(): Promise<KnownRun>
+  /** Epoch ms of the last sign of life of whoever worked on it before. */
+  readonly lastSignMs: number
+  /** The lock of a work tree too: one loop per tree, whatever its change. A second tree takes the first one's place. */
+  enter(tree: Site): Promise<void>
+  /** From now on whoever looks sees signs of life. Not before the earlier ones are in the journal: they are gone with this. */
+  beat(): void
+  release(): Promise<void>
+}
+
+type Release = () => Promise<void>
+
+interface Wish {
+  readonly purpose: Purpose
+  /** Of the loop that begins; without one the lock goes on naming the loop before. */
+  readonly runId?: string
+}
+
+export async function holdRun(site: Site, change: string, wish: Wish): Promise<HeldRun> {
+  const paths = pathsOf(site, change)
+  const before = inspectLock(paths.lock, site.identity)
+  const earlier = before.held === 'dead' ? before.owner?.run_id : undefined
+  const owner = { change, purpose: wish.purpose, run_id: wish.runId ?? earlier ?? '' }
+  const releaseChange = await take(site, paths.lock, owner)
+  let tree: { readonly path: string; readonly release: Release } | undefined
+  let stopBeating: (() => void) | undefined
+  const release = async (): Promise<void> => {
+    stopBeating?.()
+    await tree?.release()
+    await releaseChange()
+    await removeEmpty(paths.root)
+  }
+  // Not its own: whose it was is of use where the journal tells nothing any more.
+  const lock = before.held === 'dead' ? before : ({ held: 'no' } as const)
+  const read = async (): Promise<KnownRun> => ({ ...(await knownRun(site, change)), lock })
+  try {
+    let run = await read()
+    return {
+      get run() {
+        return run
+      },
+      reread: async () => (run = await read()),
+      lastSignMs: lastSign(paths.sign) || lastSign(paths.journal),
+      async enter(there) {
+        const path = worktreeLock(there.git.gitDir)
+        if (tree?.path === path) return
+        await tree?.release()
+        tree = undefined
+        tree = { path, release: await take(there, path, owner) }
+        // Whoever only records a death touches nothing else.
+        if (wish.purpose !== 'record') await sweepOwn(there.git, change)
+      },
+      beat() {
+        stopBeating ??= startBeating(paths.sign)
+      },
+      release,
+    }
+  } catch (error) {
+    await release()
+    throw error
+  }
+}
+
+/** Before anything is looked at closely: a loop that runs here or on this change is named, and nothing is written. */
+export function refuseRunning(site: Site, change: string, inThisTree: boolean): void {
+  refuseHeld(pathsOf(site, change).lock, site.identity)
+  if (inThisTree) refuseHeld(worktreeLock(site.git.gitDir), site.identity)
+}
+
+/** To write down a death takes a moment; a whole minute of usage programs and slow disks it does not. */
+const patienceMs = 10_000
+
+async function take(
+  site: Site,
+  path: string,
+  owner: Pick<LockOwner, 'change' | 'purpose' | 'run_id'>,
+): Promise<Release> {
+  const what = { ...owner, worktree: site.git.worktree, since: site.clock.stamp() }
+  const deadline = performance.now() + patienceMs
+  for (;;) {
+    try {
+      const lock = await fileLock(path, what, site.identity).acquire()
+      return () => lock.release()
+    } catch (error) {
+      const mayPass = owner.purpose !== 'record' && performance.now() < deadline && isPassing(site, path)
+      if (!mayPass || !(error instanceof RalphError) || error.code !== 'locked') throw error
+      await delay(20)
+    }
+  }
+}
+
+function isPassing(site: Site, path: string): boolean {
+  const state = inspectLock(path, site.identity)
+  if (state.held === 'alive') return state.owner.purpose === 'record'
+  return state.held !== 'elsewhere'
+}
+
+/** A command that was refused leaves no folder behind that was not there. */
+async function removeEmpty(root: string): Promise<void> {
+  for (const folder of [root, dirname(root), dirname(dirname(root))]) {
+    try {
+      await rmdir(folder)
+    } catch {
+      // Not empty, or gone: either way nothing of ours.
+      return
+    }
+  }
+}

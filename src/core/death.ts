@@ -1,0 +1,67 @@
+// What a death and its repair do to the state: the iteration is recorded at once, its tree waits for a command that may repair.
+import type { LoopEvent } from './event.ts'
+import type { Absence } from './ownership.ts'
+import { interruptedOutcome } from './policy.ts'
+import type { Current, LoopState } from './state.ts'
+import { checkpointMessage, enter } from './transitions.ts'
+
+type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
+
+/**
+ * A dead loop: its open iteration is recorded and it has ended, without a look at the work tree. What its attempt left there waits
+ * as `unsettled` for a command that may repair.
+ */
+export function died(state: LoopState, event: Of<'loop.died'>): LoopState {
+  const killed: LoopState = { ...state, stop: 'killed' }
+  const dead: LoopState = {
+    ...killed,
+    absence: state.absence ?? absenceOf(event),
+    outcome: state.outcome ?? interruptedOutcome(killed),
+    // A choice that was not carried out is still open.
+    choice: state.phase === 'completing' ? (state.choice ?? 'later') : 'later',
+  }
+  if (state.current === undefined) return enter(dead, 'completing')
+  if (state.phase === 'recording') return enter(dead, 'recording')
+  const { n, storyId } = state.current
+  const isEarned = state.phase === 'saving'
+  const unsettled = { n, storyId, ...(isEarned && { message: checkpointMessage(state, n, storyId) }) }
+  const current: Current =
+    state.phase === 'reverting'
+      ? state.current
+      : {
+          ...state.current,
+          verdict: 'interrupted',
+          reason: isEarned ? 'ralph was killed before its checkpoint was saved' : 'ralph was killed',
+          tellsNext: false,
+        }
+  return enter({ ...dead, current, unsettled }, 'recording')
+}
+
+function absenceOf({ at_ms: diedMs, now_ms: now, orphans }: Of<'loop.died'>): Absence {
+  return { diedMs, repairs: [], ...(orphans.length > 0 && { orphanUntilMs: now }) }
+}
+
+export function prolonged(
+  absence: Absence | undefined,
+  event: Of<'orphans.ended'> | Of<'repair.began'> | Of<'repair.ended'>,
+): Absence | undefined {
+  if (event.type === 'repair.ended') return undefined
+  if (event.type === 'orphans.ended') return absence && { ...absence, orphanUntilMs: event.now_ms }
+  // Not a death: an error cut the iteration off, or a command that finishes an ended loop.
+  const earlier = absence ?? { diedMs: event.last_sign_ms, repairs: [] }
+  // A repair that is still open died at its last sign.
+  const closed = earlier.repairs.map(({ fromMs, untilMs }) => ({
+    fromMs,
+    untilMs: Math.min(untilMs, Math.max(fromMs, event.last_sign_ms)),
+  }))
+  return { ...earlier, repairs: [...closed, { fromMs: event.now_ms, untilMs: Number.POSITIVE_INFINITY }] }
+}
+
+/** The record of an attempt that was kept only after its loop had died. */
+export function keptLate(state: LoopState, { n, ref, commits }: Of<'attempt.kept'>): LoopState {
+  if (n !== state.unsettled?.n) return state
+  const iterations = state.iterations.map((record) =>
+    record.n === n && record.attempt_ref === undefined ? { ...record, attempt_ref: ref, commits } : record,
+  )
+  return { ...state, iterations }
+}

@@ -1,0 +1,519 @@
+// After a kill -9: commands that look change nothing, commands that repair leave alone what the user has done since.
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { fileLock } from '../../src/adapters/files/lock.ts'
+import { bootId, isAlive, processIdentity } from '../../src/adapters/process/table.ts'
+import { goodAgent, ralph, scratch, start, tasksOf, type Running, type Scratch } from './harness.ts'
+
+const tasks = 'openspec/changes/demo/tasks.md'
+/** Leaves half an attempt, and would do so for ever. */
+const worker = (deed = 'echo half > half.txt'): string =>
+  `cat >/dev/null; ${deed}; echo working; exec tail -f /dev/null`
+
+interface Died {
+  readonly at: Scratch
+  readonly running: Running
+}
+
+/** A loop that was killed in its first attempt; `orphan`: its agent goes on, else it is killed too. */
+async function killed(
+  options: {
+    flags?: readonly string[]
+    agent?: string
+    orphan?: boolean
+    before?: (at: Scratch) => void
+  } = {},
+): Promise<Died> {
+  const at = scratch({ tasks: tasksOf(2) })
+  at.write('src/old.txt', 'old\n')
+  at.write('src/other.txt', 'other\n')
+  at.git('add', '-A')
+  at.git('commit', '-qm', 'more')
+  options.before?.(at)
+  const flags = options.flags ?? []
+  const running = start(at, [
+    'loop',
+    'demo',
+    '--agent-command',
+    options.agent ?? worker(),
+    '--json',
+    ...flags,
+  ])
+  await running.seen((stdout) => stdout.includes('"text":"working'))
+  running.child.kill('SIGKILL')
+  await running.ended
+  if (options.orphan !== true) for (const pid of ofLoop(at)) process.kill(pid, 'SIGKILL')
+  await longDead(at)
+  return { at, running }
+}
+
+/** By the run id that every process of a loop carries. */
+function ofLoop(at: Scratch): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const environment = readFileSync(`/proc/${pid}/environ`, 'utf8')
+        return environment.includes(`HOME=${at.root}`) && environment.includes('RALPH_RUN_ID=')
+      } catch {
+        return false
+      }
+    })
+}
+
+/** Until a file that is changed now is surely later than the loop's last sign of life: 2 s are its tolerance. */
+async function longDead(at: Scratch): Promise<void> {
+  const probe = join(at.root, 'probe')
+  const diedMs = statSync(join(at.repo, '.git/ralph/changes/demo/alive')).mtimeMs
+  do {
+    await delay(50)
+    writeFileSync(probe, '')
+  } while (statSync(probe).ctimeMs <= diedMs + 2000)
+}
+
+/** Every byte, mode and link of the work tree (without the state file), the index, HEAD and all refs. */
+function picture(at: Scratch): string {
+  const lines: string[] = []
+  const visit = (folder: string): void => {
+    for (const name of readdirSync(join(at.repo, folder)).sort()) {
+      const path = folder === '' ? name : `${folder}/${name}`
+      if (path === '.git' || path === '.claude') continue
+      const stat = lstatSync(join(at.repo, path))
+      if (stat.isDirectory()) visit(path)
+      const content = stat.isFile()
+        ? at.read(path)
+        : stat.isSymbolicLink()
+          ? readlinkSync(join(at.repo, path))
+          : ''
+      lines.push(`${path} ${stat.mode} ${stat.mtimeMs} ${content}`)
+    }
+  }
+  visit('')
+  const index = readFileSync(join(at.repo, '.git/index')).toString('base64')
+  return [...lines, index, readFileSync(join(at.repo, '.git/HEAD'), 'utf8'), at.git('for-each-ref')].join(
+    '\n',
+  )
+}
+
+function edits(at: Scratch): void {
+  at.write('README.md', '# mine now\n')
+  at.write('mine.txt', 'typed after the crash\n')
+}
+
+const looks = [
+  ['status'],
+  ['status', 'demo', '--json'],
+  ['doctor'],
+  ['list'],
+  ['history', 'demo'],
+  ['logs', 'demo'],
+  ['attempts', 'demo'],
+  ['why', 'demo'],
+  ['show', 'demo'],
+  ['prompt', 'demo'],
+  ['config'],
+  ['usage', '--since', '2020-01-01'],
+  ['report', 'demo'],
+  ['learnings', 'demo'],
+  [],
+]
+
+describe('commands that look', () => {
+  test('O4: status, doctor, list, logs and all the others change not a byte and end no process', async () => {
+    const { at } = await killed({ orphan: true })
+    edits(at)
+    const before = picture(at)
+    const orphans = ofLoop(at)
+    expect(orphans.length).toBeGreaterThan(0)
+    for (const args of looks) {
+      await ralph(at, args)
+      expect([args, picture(at)]).toEqual([args, before])
+      expect(ofLoop(at)).toEqual(orphans)
+    }
+  })
+
+  test('O4: only status and doctor write, and only the record of the death', async () => {
+    const { at } = await killed()
+    const own = (): string =>
+      execFileSync('find', ['.git', '.claude', '-newer', join(at.root, 'probe'), '-type', 'f'], {
+        cwd: at.repo,
+        encoding: 'utf8',
+      })
+    await longDead(at)
+    for (const args of looks.filter(([name]) => name !== 'status' && name !== 'doctor')) {
+      await ralph(at, args)
+      expect([args, own()]).toEqual([args, ''])
+    }
+    expect(at.state().status).toBe('running')
+    await ralph(at, ['doctor'])
+    expect(own().split('\n').sort()).toEqual([
+      '',
+      '.claude/loop-state.json',
+      '.git/ralph/changes/demo/journal.ndjson',
+    ])
+    expect(at.state()).toMatchObject({ status: 'stopped', iterations: [{ n: 1, verdict: 'interrupted' }] })
+    await ralph(at, ['status'])
+    expect(at.state().iterations).toHaveLength(1)
+  })
+
+  test('E1: status says when it died, what still runs and what to type; --json has the pids', async () => {
+    const { at } = await killed({ orphan: true })
+    const orphans = ofLoop(at)
+    const text = (await ralph(at, ['status', 'demo'])).stdout
+    expect(text).toMatch(/died +\d+ s ago: ralph was killed/)
+    expect(text).toMatch(/an agent still runs, pid \d+/)
+    expect(text).toContain('ralph stop demo; then ralph resume demo or ralph finish demo --cleanup')
+    const report = JSON.parse((await ralph(at, ['status', 'demo', '--json'])).stdout) as Record<
+      string,
+      unknown
+    >
+    expect(report).toMatchObject({
+      status: 'stopped',
+      alive: false,
+      orphan_pids: expect.arrayContaining(orphans.slice(0, 1)),
+    })
+    expect((await ralph(at, ['doctor'])).stdout).toMatch(/loop demo: died .* still runs, pid/)
+  })
+
+  test('E1: stop ends the orphan, repairs nothing, and says how to go on', async () => {
+    const { at } = await killed({ orphan: true })
+    edits(at)
+    const before = picture(at)
+    const stop = await ralph(at, ['stop', 'demo'])
+    expect(stop.code).toBe(0)
+    expect(ofLoop(at)).toEqual([])
+    expect(picture(at)).toBe(before)
+    expect(stop.stdout).toContain('had died')
+    expect(stop.stdout).toContain('ralph resume demo')
+    expect(at.state().status).toBe('stopped')
+  })
+
+  test('E1: a loop that is refused (exit 2) repairs nothing', async () => {
+    const { at } = await killed()
+    edits(at)
+    const before = picture(at)
+    const again = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('an unfinished run (stopped)')])
+    expect(picture(at)).toBe(before)
+  })
+})
+
+describe.each([
+  ['branch', []],
+  ['stash', ['--checkpoint', 'stash']],
+])('O5: what was edited after the death stays (%s)', (_checkpoint, flags) => {
+  const resume = ['resume', 'demo', '--agent-command', goodAgent, '--json']
+
+  test('edits, new files, modes, links and renames stay through resume; half an attempt does not', async () => {
+    const { at } = await killed({ flags, agent: worker('echo half > half.txt; echo half >> src/old.txt') })
+    edits(at)
+    at.write('new/deep/file.txt', 'new\n')
+    chmodSync(join(at.repo, 'src/other.txt'), 0o755)
+    symlinkSync('mine.txt', join(at.repo, 'link'))
+    at.write('half.txt', 'made mine\n')
+    const resumed = await ralph(at, resume)
+    expect(resumed.code).toBe(0)
+    expect(at.read('README.md')).toBe('# mine now\n')
+    expect(at.read('mine.txt')).toBe('typed after the crash\n')
+    expect(at.read('new/deep/file.txt')).toBe('new\n')
+    expect(at.read('half.txt')).toBe('made mine\n')
+    expect(statSync(join(at.repo, 'src/other.txt')).mode & 0o777).toBe(0o755)
+    expect(readlinkSync(join(at.repo, 'link'))).toBe('mine.txt')
+    expect(at.read('src/old.txt')).toBe('old\n')
+    expect(at.git('show', 'refs/ralph/demo/attempts/1:src/old.txt')).toBe('old\nhalf')
+    expect(at.git('show', 'refs/ralph/demo/attempts/1:mine.txt')).toBe('typed after the crash')
+    expect(resumed.stderr).toContain('README.md')
+  })
+
+  test('through status and finish --cleanup too', async () => {
+    const { at } = await killed({ flags, before: (scratched) => scratched.write('early.txt', 'before\n') })
+    edits(at)
+    await ralph(at, ['status'])
+    const finish = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect([finish.code, at.git('branch', '--show-current')]).toEqual([0, 'main'])
+    expect([at.read('README.md'), at.read('mine.txt')]).toEqual(['# mine now\n', 'typed after the crash\n'])
+    expect(at.read('early.txt')).toBe('before\n')
+    expect(existsSync(join(at.repo, 'half.txt'))).toBe(false)
+  })
+
+  test('a folder that the user made of a file, and a file of a folder', async () => {
+    const { at } = await killed({ flags })
+    rmSync(join(at.repo, 'README.md'))
+    at.write('README.md/inside.txt', 'mine\n')
+    rmSync(join(at.repo, 'src'), { recursive: true })
+    at.write('src', 'mine\n')
+    expect((await ralph(at, resume)).code).toBe(0)
+    expect([at.read('README.md/inside.txt'), at.read('src')]).toEqual(['mine\n', 'mine\n'])
+  })
+
+  test('a file that the user deleted comes back and is named; a renamed folder is named file by file', async () => {
+    const { at } = await killed({ flags })
+    rmSync(join(at.repo, 'README.md'))
+    renameSync(join(at.repo, 'src'), join(at.repo, 'lib'))
+    const resumed = await ralph(at, resume)
+    expect(resumed.code).toBe(0)
+    expect([at.read('README.md'), at.read('src/old.txt')]).toEqual(['# scratch\n', 'old\n'])
+    expect(resumed.stderr).toMatch(/it is back: .*README\.md/)
+    expect(resumed.stderr).toContain("git restore --source=refs/ralph/demo/attempts/1 -- 'lib/old.txt'")
+    at.git('restore', '--source=refs/ralph/demo/attempts/1', '--', 'lib/old.txt')
+    expect(at.read('lib/old.txt')).toBe('old\n')
+  })
+
+  test('an orphan that lived until the repair: named file by file with its ref before anything is undone', async () => {
+    const { at } = await killed({ flags, orphan: true })
+    edits(at)
+    const resumed = await ralph(at, resume)
+    expect([resumed.code, ofLoop(at)]).toEqual([0, []])
+    for (const path of ['README.md', 'mine.txt']) {
+      expect(resumed.stderr).toContain(`git restore --source=refs/ralph/demo/attempts/1 -- '${path}'`)
+      at.git('restore', '--source=refs/ralph/demo/attempts/1', '--', path)
+    }
+    expect([at.read('README.md'), at.read('mine.txt')]).toEqual(['# mine now\n', 'typed after the crash\n'])
+    // A warning event as well.
+    expect(resumed.stdout).toMatch(/"type":"warning".*mine\.txt/)
+  })
+
+  test('an orphan that stop has ended: what changed after that stays, what changed before is named', async () => {
+    const { at } = await killed({ flags, orphan: true })
+    at.write('doubt.txt', 'mine or not\n')
+    expect((await ralph(at, ['stop', 'demo'])).code).toBe(0)
+    edits(at)
+    const resumed = await ralph(at, resume)
+    expect(resumed.code).toBe(0)
+    expect([at.read('README.md'), at.read('mine.txt')]).toEqual(['# mine now\n', 'typed after the crash\n'])
+    expect(existsSync(join(at.repo, 'doubt.txt'))).toBe(false)
+    expect(resumed.stderr).toContain("-- 'doubt.txt'")
+  })
+
+  test('the plan that the user edited stays, but boxes that the dead attempt may have ticked do not count', async () => {
+    const { at } = await killed({
+      flags,
+      agent: worker(`sed -i 's/\\[ \\]/[x]/' ${tasks}; echo half > half.txt`),
+    })
+    at.write(tasks, `${at.read(tasks)}\n## 3. Story 3\n\n- [ ] 3.1 third\n`)
+    const resumed = await ralph(at, resume)
+    expect(resumed.code).toBe(0)
+    expect(at.state().iterations.map(({ story_id, verdict }) => [story_id, verdict])).toEqual([
+      ['1', 'interrupted'],
+      ['1', 'complete'],
+      ['2', 'complete'],
+      ['3', 'complete'],
+    ])
+    expect(existsSync(join(at.repo, 'story-1.txt'))).toBe(true)
+  })
+
+  test('a repair that was killed: its torn files are not the user’s, what they edited before and after it stays', async () => {
+    const { at } = await killed({
+      flags,
+      agent: worker('for i in 1 2; do echo half > half-$i.txt; done; echo half > src/old.txt'),
+    })
+    edits(at)
+    // The repair is killed in the middle of its revert.
+    await killedWhenStuck(at, ['finish', 'demo', '--keep'], stuckGit(at, '*checkout-index*'))
+    await longDead(at)
+    at.write('later.txt', 'after the second crash\n')
+    expect((await ralph(at, resume)).code).toBe(0)
+    expect([at.read('README.md'), at.read('mine.txt')]).toEqual(['# mine now\n', 'typed after the crash\n'])
+    expect(at.read('later.txt')).toBe('after the second crash\n')
+    expect(readdirSync(at.repo).filter((name) => name.startsWith('half'))).toEqual([])
+    expect(at.read('src/old.txt')).toBe('old\n')
+  })
+})
+
+describe('where the user has moved on', () => {
+  const resume = ['resume', 'demo', '--agent-command', goodAgent, '--json']
+
+  test.each([
+    ['branch', [], 'ralph/demo'],
+    ['stash', ['--checkpoint', 'stash'], 'main'],
+  ])(
+    'O5: on another branch with changes: refused with exit 2, nothing touched (%s)',
+    async (_mode, flags, branch) => {
+      const { at } = await killed({ flags })
+      at.git('stash', '-uq')
+      at.git('checkout', '-q', '-b', 'elsewhere', 'main')
+      at.write('README.md', '# half a thought\n')
+      const before = picture(at)
+      for (const args of [
+        resume,
+        ['finish', 'demo', '--cleanup'],
+        ['loop', 'demo', '--fresh', '--agent-command', goodAgent],
+      ]) {
+        const refused = await ralph(at, args)
+        expect([args, refused.code, refused.stderr]).toEqual([
+          args,
+          2,
+          expect.stringContaining(`git switch ${branch}`),
+        ])
+        expect(picture(at)).toBe(before)
+      }
+    },
+  )
+
+  test('O5: on another branch, everything committed: back on the loop’s branch, their commit stays', async () => {
+    const { at } = await killed()
+    at.git('stash', '-uq')
+    at.git('checkout', '-q', 'main')
+    at.write('README.md', '# mine\n')
+    at.git('commit', '-qam', 'beside the loop')
+    const theirs = at.git('rev-parse', 'main')
+    const resumed = await ralph(at, resume)
+    expect([resumed.code, at.git('branch', '--show-current'), at.git('rev-parse', 'main')]).toEqual([
+      0,
+      'ralph/demo',
+      theirs,
+    ])
+    expect([at.read('README.md'), at.read('story-1.txt')]).toEqual(['# scratch\n', 'work of 1\n'])
+    expect(existsSync(join(at.repo, 'half.txt'))).toBe(false)
+  })
+
+  test('O5: in the middle of a merge: refused with exit 2, and the merge is still theirs', async () => {
+    const { at } = await killed({
+      before: (scratched) => {
+        scratched.git('checkout', '-qb', 'feature')
+        scratched.write('feature.txt', 'feature\n')
+        scratched.git('add', '-A')
+        scratched.git('commit', '-qm', 'feature')
+        scratched.git('checkout', '-q', 'main')
+      },
+    })
+    at.git('merge', '-q', '--no-commit', '--no-ff', 'feature')
+    const before = picture(at)
+    const refused = await ralph(at, resume)
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('in the middle of a merge')])
+    expect(picture(at)).toBe(before)
+    expect(existsSync(join(at.repo, '.git/MERGE_HEAD'))).toBe(true)
+  })
+
+  test('O5: a work tree of its own: what was edited there after the death stays there', async () => {
+    const { at } = await killed({ flags: ['--worktree'] })
+    const tree = join(at.root, 'repo-ralph-demo')
+    writeFileSync(join(tree, 'mine.txt'), 'typed there\n')
+    const before = picture(at)
+    await ralph(at, ['status'])
+    const resumed = await ralph(at, resume)
+    expect([
+      resumed.code,
+      picture(at)
+        .split('\n')
+        .filter((line) => !line.includes('refs/')),
+    ]).toEqual([0, before.split('\n').filter((line) => !line.includes('refs/'))])
+    expect(readFileSync(join(tree, 'mine.txt'), 'utf8')).toBe('typed there\n')
+    expect(existsSync(join(tree, 'half.txt'))).toBe(false)
+  })
+})
+
+/** A git that never returns from what matches `pattern` (of `"$GIT_INDEX_FILE $*"`), and says when it is there. */
+function stuckGit(at: Scratch, pattern: string): NodeJS.ProcessEnv {
+  mkdirSync(join(at.root, 'bin'), { recursive: true })
+  const git = execFileSync('which', ['git'], { encoding: 'utf8' }).trim()
+  at.script(
+    'bin/git',
+    `#!/bin/sh\ncase "$GIT_INDEX_FILE $*" in ${pattern}) : > ${at.root}/stuck; exec sleep 100;; esac\nexec ${git} "$@"\n`,
+  )
+  return { PATH: `${join(at.root, 'bin')}:${at.env['PATH'] ?? ''}` }
+}
+
+async function killedWhenStuck(at: Scratch, args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const running = start(at, args, { env })
+  while (!existsSync(join(at.root, 'stuck')) && running.child.exitCode === null) await delay(20)
+  expect(existsSync(join(at.root, 'stuck'))).toBe(true)
+  running.child.kill('SIGKILL')
+  await running.ended
+}
+
+describe('the final cleanup', () => {
+  test.each([
+    ['in it', "*symbolic-ref*'ralph: cleanup'*", /the cleanup was completed/],
+    ['before its first step', '*finish-index*', /everything is on main/],
+  ])(
+    'O20: killed %s, then resume --on-complete cleanup: completed, exit 0, and it says so',
+    async (_when, pattern, said) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      at.write('mine.txt', 'mine\n')
+      const loop = ['loop', 'demo', '--agent-command', goodAgent, '--on-complete', 'cleanup', '--json']
+      await killedWhenStuck(at, loop, stuckGit(at, pattern))
+      const status = JSON.parse((await ralph(at, ['status', 'demo', '--json'])).stdout) as Record<
+        string,
+        unknown
+      >
+      expect(status).toMatchObject({ status: 'done', alive: false, choice: 'later' })
+      const resumed = await ralph(at, ['resume', 'demo', '--on-complete', 'cleanup'])
+      expect([resumed.code, resumed.stderr]).toEqual([0, expect.stringMatching(said)])
+      expect(at.git('branch', '--format=%(refname:short)')).toBe('main')
+      expect([at.read('mine.txt'), at.read('story-1.txt')]).toEqual(['mine\n', 'work of 1\n'])
+      const again = await ralph(at, ['resume', 'demo', '--on-complete', 'cleanup'])
+      expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('done already')])
+    },
+  )
+})
+
+describe('locks', () => {
+  async function stuckRun(): Promise<Scratch> {
+    const at = scratch({ tasks: tasksOf(2) })
+    const agent =
+      '[ "$RALPH_STORY" = 1 ] && echo "<promise>COMPLETE</promise>" || echo "<promise>FAILED: no</promise>"'
+    expect((await ralph(at, ['loop', 'demo', '--max-retries', '0', '--agent-command', agent])).code).toBe(3)
+    return at
+  }
+
+  test('O16: two resumes, the first with a slow openspec: one wins, the other exits 7, no iteration twice', async () => {
+    const at = await stuckRun()
+    mkdirSync(join(at.root, 'bin'))
+    at.script(
+      'bin/openspec',
+      `#!/bin/sh\n: > ${at.root}/asked; while [ ! -e ${at.root}/go ]; do sleep 0.05; done; exit 1\n`,
+    )
+    const resume = ['resume', 'demo', '--agent-command', goodAgent, '--json']
+    const slow = start(at, resume, { env: { PATH: `${join(at.root, 'bin')}:${at.env['PATH'] ?? ''}` } })
+    while (!existsSync(join(at.root, 'asked')) && slow.child.exitCode === null) await delay(20)
+    const quick = await ralph(at, resume)
+    writeFileSync(join(at.root, 'go'), '')
+    const codes = [(await slow.ended).code, quick.code]
+    expect(codes).toEqual([0, 7])
+    expect(at.state().iterations.map(({ n }) => n)).toEqual([1, 2, 3])
+    const journal = readFileSync(join(at.repo, '.git/ralph/changes/demo/journal.ndjson'), 'utf8')
+    const begun = [...journal.matchAll(/"type":"iteration.started","n":(\d+)/g)].map(([, n]) => n)
+    expect(begun).toEqual(['1', '2', '3'])
+  })
+
+  test('O16: while a death is recorded status does not say running, and resume waits instead of exiting 7', async () => {
+    const { at } = await killed()
+    const identity = { pid: process.pid, started: processIdentity(process.pid), bootId: bootId(), isAlive }
+    const what = { change: 'demo', worktree: at.repo, since: 'now', purpose: 'record' as const }
+    const lock = await fileLock(join(at.repo, '.git/ralph/changes/demo/lock.json'), what, identity).acquire()
+    const resuming = start(at, ['resume', 'demo', '--agent-command', goodAgent, '--json'])
+    const status = await ralph(at, ['status', 'demo', '--json'])
+    expect(JSON.parse(status.stdout)).toMatchObject({ status: 'stopped', alive: false })
+    await lock.release()
+    expect((await resuming.ended).code).toBe(0)
+  })
+
+  test('section 6.10: locks are released when opening fails', async () => {
+    const at = await stuckRun()
+    rmSync(join(at.repo, '.claude'), { recursive: true })
+    at.write('.claude', 'a file in the way')
+    expect((await ralph(at, ['finish', 'demo', '--keep'])).code).not.toBe(0)
+    expect(existsSync(join(at.repo, '.git/ralph/lock.json'))).toBe(false)
+    expect(existsSync(join(at.repo, '.git/ralph/changes/demo/lock.json'))).toBe(false)
+    rmSync(join(at.repo, '.claude'))
+    expect((await ralph(at, ['finish', 'demo', '--keep'])).code).toBe(0)
+  })
+})
