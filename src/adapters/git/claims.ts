@@ -67,8 +67,7 @@ export async function tellClaims(room: Room, claims: Claims, holder: string): Pr
   const { theirs, doubtful, deleted } = claims
   const top = outermost(room)
   const inside = room === top ? '' : relative(top.git.worktree, room.git.worktree)
-  const warn = (message: string): Promise<void> =>
-    top.note({ type: 'warning', code: 'after_death', message })
+  const warn = (message: string): Promise<void> => top.note({ type: 'warning', code: 'after_death', message })
   const names = (paths: readonly string[]): string => listed(paths.map((path) => join(inside, named(path))))
   const git = inside === '' ? 'git' : `git -C ${quoted(inside)}`
   if (theirs.length > 0)
