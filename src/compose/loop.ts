@@ -32,7 +32,7 @@ import { keepSettings, resumedSettings, startedSettings } from './run-settings.t
 import { runSession } from './session.ts'
 import { loopSettings } from './settings.ts'
 import { endUnknown } from './damage.ts'
-import type { KnownRun, Site } from './site.ts'
+import type { Site } from './site.ts'
 import { finishHeld } from './control.ts'
 import { unarchived, wrapUpOf } from './wrap-up.ts'
 import { standOnBranch } from './stand.ts'
