@@ -1,4 +1,6 @@
 // The user's bytes after a failed attempt: whatever filters an agent installs, and whatever it leaves that is no file.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ralph, scratch, tasksOf } from './harness.ts'
 
@@ -19,4 +21,17 @@ describe('O15: filters that an agent installs', () => {
     expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
     expect(at.read('user.ipynb')).toBe('code\nOUTPUT of a long night\nmore\n')
   })
+})
+
+test('L: PATH_MAX: an agent that makes a folder of 900 levels and fails: the loop, resume and finish go on', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const dig = `node -e 'const fs = require("fs"); for (let i = 0; i < 900; i++) { fs.mkdirSync("dddddd"); process.chdir("dddddd") }'`
+  const options = ['--agent-command', `${dig}; echo "<promise>FAILED: no</promise>"`, '--max-retries', '0']
+  const loop = await ralph(at, ['loop', 'demo', ...options])
+  expect(loop.code).toBe(3)
+  expect(loop.stderr).toContain('lies deeper than a path can be long')
+  expect((await ralph(at, ['resume', 'demo'])).code).toBe(3)
+  expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+  expect(at.git('status', '--porcelain', '--ignored')).toBe('!! .claude/')
+  expect(existsSync(join(at.repo, 'dddddd'))).toBe(false)
 })

@@ -83,7 +83,7 @@ async function entriesOf(folder: Buffer): Promise<Dirent<Buffer>[] | undefined> 
   try {
     return await readdir(folder, { withFileTypes: true, encoding: 'buffer' })
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EACCES') return undefined
+    if (['EACCES', 'ENAMETOOLONG'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
     throw error
   }
 }
@@ -95,8 +95,7 @@ export async function lstatIfThere(
   try {
     return await lstat(onDisk(worktree, path))
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    if (isNowhere(error)) return undefined
     throw error
   }
 }
@@ -106,10 +105,14 @@ export function lstatNow(worktree: string, path: string): Stats | undefined {
   try {
     return lstatSync(onDisk(worktree, path), { throwIfNoEntry: false })
   } catch (error) {
-    // Its folder is a file now.
-    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined
+    if (isNowhere(error)) return undefined
     throw error
   }
+}
+
+/** ENOTDIR: its folder is a file now. ENAMETOOLONG: nobody gets there by its name; see unseen.ts. */
+function isNowhere(error: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes((error as NodeJS.ErrnoException).code ?? '')
 }
 
 export function parentOf(path: string): string {

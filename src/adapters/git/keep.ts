@@ -20,6 +20,7 @@ import { outwaitLocks } from './stale-locks.ts'
 import { madeTrees, removeTrees, treeTold } from './made-trees.ts'
 import { keepSubmodules } from './keep-submodules.ts'
 import { commitTree, isAncestor, joined, writeTree } from './tree.ts'
+import { deepWarnings } from './unseen.ts'
 import { besideRef, earlierValues, madeTold, othersTold, planRefs, shortRef } from './whose-refs.ts'
 
 /** Idempotent: a second run of the same number finds the refs in place and adds only what is new. */
@@ -53,7 +54,7 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
     deleted: all.deleted.filter(({ from }) => !gone.has(from)),
   }
   const halfDone = operationsInProgress(git.gitDir)
-  const { tree: seen, nested, ignored, opened } = await attemptTree(room, snapshot)
+  const { tree: seen, nested, special, ignored, opened } = await attemptTree(room, snapshot)
   const { tree, left } = await withHidden(room, snapshot, seen, ignored)
   putBackOpened(opened)
   const headMoved = now.head.commit !== '' && now.head.commit !== snapshot.head.commit
@@ -140,6 +141,8 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
     ...lost,
     ...stale,
     ...nested.map(nestedWarning),
+    ...special.map(specialWarning),
+    ...deepWarnings(room, snapshot),
     ...left.map(
       (path) =>
         `${named(path)} is hidden by the agent's own ignore rules and too large, or closed to ralph, so it is not kept with the attempt`,
@@ -164,6 +167,7 @@ export async function attemptTree(
 ): Promise<{
   tree: string
   nested: readonly string[]
+  special: readonly string[]
   ignored: readonly string[]
   opened: readonly Opened[]
 }> {
@@ -250,4 +254,8 @@ function lostRef({ name, from }: { name: string; from: string }): string {
 
 function nestedWarning(folder: string): string {
   return `${named(folder)} is a repository of its own; its files were saved as plain files`
+}
+
+function specialWarning(path: string): string {
+  return `${named(path)} was a file and is a pipe, a socket or a device now; git can only hold that the file is gone`
 }

@@ -141,7 +141,7 @@ export function statsOf(place: Buffer): Stats | undefined {
     return lstatSync(place, { throwIfNoEntry: false })
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
-    if (code === 'ENOTDIR' || code === 'EACCES') return undefined
+    if (code === 'ENOTDIR' || code === 'EACCES' || code === 'ENAMETOOLONG') return undefined
     throw error
   }
 }

@@ -1,8 +1,9 @@
 // Takes files and folders out of the work tree, whatever permissions their owner gave them.
+import { randomUUID } from 'node:crypto'
 import { cp, mkdir, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { onDisk, parentOf } from './files.ts'
-import { openAbove, openWithin, statsOf, within } from './open.ts'
+import { namesOfFolders, openAbove, openWithin, statsOf, within } from './open.ts'
 
 /** Removes a file or folder, then the folders above it that became empty, as git does. */
 export async function removePath(worktree: string, path: string): Promise<void> {
@@ -12,12 +13,30 @@ export async function removePath(worktree: string, path: string): Promise<void> 
   try {
     await rm(place, { recursive: true, force: true })
   } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? ''
+    if (code === 'ENAMETOOLONG') {
+      if (await lifted(place, place)) return await removePath(worktree, path)
+      return
+    }
     // A folder's own permissions must not save it from a revert. ENOTDIR: Node's word for a file that cannot be removed.
-    if (!['EACCES', 'EPERM', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    if (!['EACCES', 'EPERM', 'ENOTDIR'].includes(code)) throw error
     openWithin(place)
     await removeEach(place)
   }
   await pruneAbove(worktree, bare)
+}
+
+/** A folder deep within `top` is put at its top, so that what lies in it has a path again. False where there is none. */
+async function lifted(top: Buffer, folder: Buffer): Promise<boolean> {
+  for (const name of namesOfFolders(folder)) {
+    const inner = within(folder, name)
+    if (inner.length > top.length + 2_000) {
+      await rename(inner, within(top, Buffer.from(randomUUID())))
+      return true
+    }
+    if (await lifted(top, inner)) return true
+  }
+  return false
 }
 
 /** One by one: what cannot be removed is named by the error. */

@@ -15,7 +15,9 @@ import { moveAway, removePath } from './remove.ts'
 import { timeName, type Room } from './room.ts'
 import { exempt, scanEmptyFolders } from './scan.ts'
 import { bareNames, nestedRepositories, treeFolders, type Snapshot, type TreeFolder } from './snapshot.ts'
+import { absentPaths } from './sparse.ts'
 import { joined } from './tree.ts'
+import { removeDeep, removeSpecial } from './unseen.ts'
 
 /**
  * Idempotent. Each round may bring to light what an edited .gitignore hid in the round before. In a repair `stays` is what the user
@@ -37,10 +39,12 @@ export async function revertTree(
   const folders = await treeFolders(git, snapshot.tree)
   const names = [...folders.map(({ path }) => path), ...bareNames(snapshot.empty)]
   openFolders(git, names)
+  await removeDeep(room, snapshot, names)
   // Before git looks: a repository that goes away under it makes it fail.
   await removeNested(room, snapshot, folders, stays)
   let left: string[] = []
   for (let round = 0; round < 5; round += 1) {
+    if (round === 1) await removeSpecial(room, snapshot)
     const [scan, empty] = await Promise.all([
       scanOpened(git, { index }),
       round > 0 ? scanEmptyFolders(git, index) : [],
@@ -75,11 +79,14 @@ export async function revertTree(
         )
       } else await removePath(git.worktree, path)
     }
-    if (wrong.length > 0) {
-      openAbove(git.worktree, wrong)
+    const absent = await absentPaths(git, index, wrong, snapshot.outside)
+    for (const path of absent) await removePath(git.worktree, path)
+    const back = wrong.filter((path) => !absent.has(path))
+    if (back.length > 0) {
+      openAbove(git.worktree, back)
       await git.run(['checkout-index', '--force', '--index', '--quiet', '-z', '--stdin'], {
         index,
-        input: joined(wrong),
+        input: joined(back),
       })
     }
   }

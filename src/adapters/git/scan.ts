@@ -29,9 +29,12 @@ export async function scanTree(git: Git, options: { index?: string; ignored?: bo
     Exclude<keyof Scan, 'isBlind'>,
     string[]
   >
+  const root = Buffer.byteLength(git.worktree) + 1
   for (const record of records) {
     const state = record.slice(0, 2)
     const path = record.slice(3)
+    // Beyond the longest path: see unseen.ts.
+    if (state === '??' && root + path.length > 4_095) continue
     if (state === '??') scan.untracked.push(path)
     else if (state === '!!') scan.ignored.push(path)
     else if (unmergedStates.has(state)) scan.unmerged.push(path)

@@ -12,10 +12,11 @@ export interface Settings {
   /** `include.path`, all of them. */
   readonly included: readonly string[]
   readonly conversions: Conversions
+  readonly isSparse: boolean
 }
 
 export async function readSettings(git: Git): Promise<Settings> {
-  const own = 'core\\.(excludesfile|filemode|hookspath)|include\\.path'
+  const own = 'core\\.(excludesfile|filemode|hookspath|sparsecheckout)|include\\.path'
   const asked = ['config', '-z', '--get-regexp', `^(${own}|${conversionKeys})$`]
   const { out } = await git.run(asked, { accept: [1] })
   const entries = out.split('\0').filter((entry) => entry !== '')
@@ -31,6 +32,7 @@ export async function readSettings(git: Git): Promise<Settings> {
     hooksPath: pairs.filter(([name]) => name === 'core.hookspath').at(-2)?.[1] ?? '',
     included: pairs.filter(([name]) => name === 'include.path').map(([, value]) => value),
     conversions: pairs.filter(([key]) => isConversion.test(key)),
+    isSparse: /^(true|yes|on|1)$/i.test(last('core.sparsecheckout') ?? ''),
     fileMode: !/^(false|no|off|0)$/i.test(last('core.filemode') ?? ''),
   }
 }

@@ -19,9 +19,11 @@ import { readIfThere } from './repository.ts'
 import type { Room } from './room.ts'
 import { exempt, type Scan } from './scan.ts'
 import type { Settings } from './settings.ts'
+import { presentOutside } from './sparse.ts'
 import { roomOf } from './submodule.ts'
 import { captureSubmodules, type Inside } from './submodules.ts'
 import { changedPaths } from './tree.ts'
+import { findUnseen } from './unseen.ts'
 
 const submoduleSchema = z.object({
   /** From the root of the repository that holds it. */
@@ -55,6 +57,11 @@ const snapshotSchema = z.object({
   excludes_file: z.string().default(''),
   ignored: z.array(z.string()),
   empty: z.array(z.string()),
+  /** What git does not see; see unseen.ts. */
+  special: z.array(z.string()).default([]),
+  deep: z.array(z.string()).default([]),
+  /** In a sparse checkout: what is there although it is left out. */
+  outside: z.array(z.string()).optional(),
   /** Folders with tracked files that hold a repository of their own. */
   nested: z.array(z.string()),
   /** Hashes under refs/ralph/<change>/pins. */
@@ -124,6 +131,8 @@ export async function composeSnapshot(room: Room, sight: Sight, what: SnapshotPa
     treeFolders(room.git, what.tree),
   ])
   const { earlier } = what
+  const ignored = [...new Set([...sight.scan.ignored, ...keptOut])]
+  const unseen = findUnseen(room.git, exempt(room.protectedPaths, ignored))
   const own = ownFiles(room, earlier?.own ?? [], [
     ...sight.scan.changed,
     ...sight.scan.untracked,
@@ -144,8 +153,13 @@ export async function composeSnapshot(room: Room, sight: Sight, what: SnapshotPa
     included: [...sight.settings.included],
     obeyed: findObeyed(room.git, sight.settings.hooksPath, sight.settings.included),
     excludes_file: sight.settings.excludesFile,
-    ignored: [...new Set([...sight.scan.ignored, ...keptOut])],
+    ignored,
     empty: [...sight.empty],
+    special: [...unseen.special],
+    deep: [...unseen.deep],
+    ...(sight.settings.isSparse && {
+      outside: await presentOutside(room.git, join(room.folder, what.index)),
+    }),
     pins,
     own,
     modes: await modesFor(room, sight, own),

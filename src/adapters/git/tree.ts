@@ -8,6 +8,8 @@ export interface WrittenTree {
   readonly tree: string
   /** Repositories of their own in the work tree; their files are in the tree as plain files. */
   readonly nested: readonly string[]
+  /** Tracked files that are pipes, sockets or devices now. */
+  readonly special: readonly string[]
 }
 
 /** Brings `index` (a private one) up to the work tree, as `add -A` would, by the one scan that is there already. */
@@ -19,7 +21,7 @@ export async function writeTree(
 ): Promise<WrittenTree> {
   const isOurs = (path: string): boolean => !isExempt(path)
   // A pipe or a device in the place of a file: git can only hold that the file is gone.
-  const special = scan.changed.filter((path) => isSpecial(git, path))
+  const special = scan.changed.filter((path) => isOurs(path) && isSpecial(git, path))
   const deleted = [...scan.deleted, ...special].filter(isOurs)
   const others = scan.untracked.filter(isOurs)
   const repositories = others.filter((path) => path.endsWith('/'))
@@ -43,7 +45,7 @@ export async function writeTree(
         input: joined(present),
       })
     }
-    return { tree: await git.line(['write-tree'], { index }), nested }
+    return { tree: await git.line(['write-tree'], { index }), nested, special }
   } catch (error) {
     if (!(error instanceof RalphError) || error.code !== 'git_failed') throw error
     throw new RalphError('checkpoint_failed', `the work tree could not be saved: ${error.message}`, {
