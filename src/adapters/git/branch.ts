@@ -10,6 +10,7 @@ import { shown } from './git.ts'
 import { tellObeyed } from './guarded.ts'
 import { copyIndex, installIndex, realIndex } from './index-file.ts'
 import { attemptTree, keepAttempt } from './keep.ts'
+import { tellSwept } from './keep-submodules.ts'
 import { stepOf } from './memory.ts'
 import { mendRepository } from './mend.ts'
 import { endOperations } from './operations.ts'
@@ -152,6 +153,7 @@ async function save(
     const changed = tree !== snapshot.tree || !isSameInside(snapshot, await mustSnapshot(room))
     return { commit, changed }
   })
+  await tellSwept(room, snapshot, await loadSnapshot(room))
   await tellAside(room, 'saved')
   await settled(room, beside, saved.commit)
   await tellObeyed(room, snapshot, attempt)
@@ -195,6 +197,12 @@ async function completeCheckpoint(room: Room, commit: string, tree: string): Pro
   await advanceSnapshot(room, { ref: branch, commit }, tree, refs)
 }
 
+async function redoSave(room: Room, commit: string): Promise<void> {
+  const before = await loadSnapshot(room)
+  await completeCheckpoint(room, commit, await room.git.line(['rev-parse', `${commit}^{tree}`]))
+  if (before !== undefined) await tellSwept(room, before, await loadSnapshot(room))
+}
+
 async function recover(room: Room): Promise<string> {
   await outwaitLocks(room, patienceMs)
   await outwaitInside(room, await loadSnapshot(room), patienceMs)
@@ -214,7 +222,7 @@ async function recover(room: Room): Promise<string> {
         await room.note({ type: 'git.step', op: pending.op, step: 'undone' })
         return await ended('an unfinished checkpoint was dropped; the work tree is as it was')
       }
-      await completeCheckpoint(room, commit, await room.git.line(['rev-parse', `${commit}^{tree}`]))
+      await redoSave(room, commit)
       await tellAside(room, 'saved')
       return await ended(`the checkpoint ${commit.slice(0, 12)} was completed`)
     case 'keep':

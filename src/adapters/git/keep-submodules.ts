@@ -1,7 +1,8 @@
 // Keeps what an attempt left in the submodules, in each one's own repository, under the number of the attempt.
 import { readdirSync } from 'node:fs'
+import { shellWord } from '../process/shell-word.ts'
 import { lstatNow } from './files.ts'
-import { named } from './git.ts'
+import { named, shown } from './git.ts'
 import { attemptTree, withHidden } from './keep.ts'
 import { mendRepository } from './mend.ts'
 import { putBackOpened } from './open.ts'
@@ -10,8 +11,8 @@ import { moveRefs, readRefs } from './refs.ts'
 import type { Room } from './room.ts'
 import type { Snapshot, Submodule } from './snapshot.ts'
 import { outwaitLocks } from './stale-locks.ts'
-import { roomOf, submoduleAt, writeLink } from './submodule.ts'
-import { commitTree, joined } from './tree.ts'
+import { isGitDir, roomOf, submoduleAt, writeLink } from './submodule.ts'
+import { changedPaths, commitTree, emptyTree, joined } from './tree.ts'
 
 export interface KeptInside {
   readonly isChanged: boolean
@@ -103,4 +104,42 @@ async function endHalfDone({ git }: Room): Promise<void> {
     await git.run(['update-index', '--add', '--remove', '-z', '--stdin'], {
       input: joined([...new Set(unmerged)]),
     })
+}
+
+/** After a complete attempt: uncommitted work of the checkpoint before that is no longer there, with the command that brings it back. */
+export async function tellSwept(
+  room: Room,
+  before: Snapshot,
+  after: Snapshot | undefined,
+  prefix = '',
+): Promise<void> {
+  for (const submodule of before.submodules ?? []) {
+    const { path, snapshot: was } = submodule
+    const now = after?.submodules?.find((one) => one.path === path)?.snapshot
+    const inner = roomOf(room, submodule)
+    const { gitDir } = inner.git
+    // With its folder; a copy of it is told of elsewhere.
+    if (!isGitDir(gitDir)) continue
+    const git = inner.git.into({ worktree: gitDir, gitDir, gitCommonDir: gitDir })
+    const name = `${prefix}${path}`
+    const base = was.head.commit === '' ? await emptyTree(git) : was.head.commit
+    const own = now?.tree === was.tree ? [] : await changedPaths(git, base, was.tree)
+    // Where it is as it was committed, nothing is left of what stood there; where it is anything else, it was worked on.
+    const still = new Set(now === undefined ? [] : await changedPaths(git, base, now.tree))
+    const swept = own.filter((one) => !still.has(one))
+    if (swept.length > 0) {
+      const commit = was.commit.slice(0, 12)
+      const back =
+        now === undefined || swept.length > 10
+          ? `git --git-dir=${shellWord(gitDir)} worktree add DIR ${commit}`
+          : `git -C ${shellWord(shown(name))} restore --source ${commit} -- ${swept.map((one) => shellWord(shown(one))).join(' ')}`
+      const message = `uncommitted work in the submodule ${named(name)} is gone: ${swept.slice(0, 10).map(named).join(', ')}; it is kept: ${back}`
+      await outermost(room).note({ type: 'warning', code: 'submodule_swept', message })
+    }
+    await tellSwept(inner, was, now, `${name}/`)
+  }
+}
+
+function outermost(room: Room): Room {
+  return room.outer === undefined ? room : outermost(room.outer)
 }

@@ -14,6 +14,7 @@ import { tellObeyed } from './guarded.ts'
 import { releaseSubmodules, toldInside } from './finish-submodules.ts'
 import { installIndex, realIndex, takeFrom } from './index-file.ts'
 import { attemptTree, keepAttempt } from './keep.ts'
+import { tellSwept } from './keep-submodules.ts'
 import { stepOf, type Pending } from './memory.ts'
 import { mendRepository } from './mend.ts'
 import { unpin } from './pins.ts'
@@ -171,6 +172,7 @@ async function save(
     const changed = tree !== snapshot.tree || !isSameInside(snapshot, await mustSnapshot(room))
     return { commit, changed }
   })
+  await tellSwept(room, snapshot, await loadSnapshot(room))
   await tellAside(room, 'saved')
   await settled(room, [], saved.commit)
   await tellObeyed(room, snapshot, attempt)
@@ -266,11 +268,14 @@ async function redo(room: Room, pending: Pending): Promise<string> {
     case 'take':
       await retake(room, z.string().parse(pending.data['story']), commit === undefined)
       return 'the checkpoint was completed'
-    case 'save':
+    case 'save': {
       if (commit === undefined) return await undone()
-      await completeSave(room, z.string().parse(pending.data['story']), commit, await mustSnapshot(room))
+      const before = await mustSnapshot(room)
+      await completeSave(room, z.string().parse(pending.data['story']), commit, before)
+      await tellSwept(room, before, await loadSnapshot(room))
       await tellAside(room, 'saved')
       return 'the checkpoint was completed'
+    }
     case 'keep':
       await keepAttempt(room, z.number().parse(pending.data['n']), await mustSnapshot(room))
       return `attempt ${z.number().parse(pending.data['n'])} was kept`

@@ -195,6 +195,33 @@ describe('O19: submodules, an agent that completes', () => {
   )
 })
 
+it('O2, O19: an agent that sweeps a submodule or removes one and completes: what was uncommitted is named, and the command brings it back', async () => {
+  const w = world()
+  const checkpoints = w.checkpoints()
+  await checkpoints.start('start')
+  await checkpoints.ensure('1')
+  await w.note(started(1))
+  w.git('-C', plain, 'checkout', '-q', '-f')
+  w.git('-C', plain, 'clean', '-fdq')
+  w.write(`${odd}/two.txt`, 'worked on\n')
+  w.git('submodule', '--quiet', 'deinit', '-f', branched)
+  await checkpoints.keep(1)
+  await checkpoints.save('1', 'checkpoint: 1')
+  const told = w.journal.flatMap((event) => (event.type === 'warning' ? [event.message] : []))
+  const about = (path: string): string =>
+    told.find((line) => line.includes(`submodule ${path} is gone`)) ?? ''
+  expect(told.filter((line) => line.includes(' is gone: '))).toHaveLength(3)
+  for (const name of ['one.txt', 'two.txt', 'mine/new file.txt', 'secret'])
+    expect(about(plain)).toContain(name)
+  expect(about(nested)).toContain('one.txt')
+  const run = (command: string): void => void execFileSync('sh', ['-c', command], { cwd: w.dir, env: w.env })
+  run(about(plain).split('it is kept: ')[1] ?? '')
+  expect(w.read(`${plain}/one.txt`)).toBe('staged, then edited\n')
+  expect(w.read(`${plain}/mine/new file.txt`)).toBe('untracked\n')
+  run((about(branched).split('it is kept: ')[1] ?? '').replace('DIR', '../look'))
+  expect(w.read('../look/mine/new file.txt')).toBe('untracked\n')
+})
+
 function started(n: number) {
   return {
     type: 'iteration.started' as const,
