@@ -154,7 +154,8 @@ describe.each(strategies)('O19, G19: submodules, checkpoints by %s', (strategy) 
     await checkpoints.finish('cleanup')
     expect(wholePicture(w)).toEqual(atStart)
     expect(existsSync(join(w.dir, '.git/ralph/checkpoints/demo/submodules'))).toBe(false)
-  })
+    // Twenty attempts in one world.
+  }, 300_000)
 })
 
 describe('O19: submodules, an agent that completes', () => {
