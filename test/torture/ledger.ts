@@ -45,6 +45,9 @@ export interface Ledger {
   readonly agentPaths: Set<string>
   /** Deeds of the user that move whatever lies in the tree. */
   readonly sweeps: string[]
+  /** Path -> permissions, and its line in `git diff --cached --raw`, as the user had them before the loop. */
+  readonly modes: Map<string, string>
+  readonly staged: Map<string, string>
   /** Bytes of .git/config as the user left it. */
   config: string
   mint(owner: 'user' | 'agent', rest: Omit<Token, 'id' | 'owner' | 'isRetired' | 'isCommitted'>): string
@@ -63,6 +66,8 @@ export function openLedger(round: number): Ledger {
     stashes: new Set(),
     agentPaths: new Set(),
     sweeps: [],
+    modes: new Map(),
+    staged: new Map(),
     config: '',
     mint(owner, rest) {
       const id = `tok-${owner === 'user' ? 'u' : 'a'}${round}-${tokens.length}x`

@@ -100,10 +100,37 @@ export function buildWorld(plan: Plan): World {
     ref: tryGit(['symbolic-ref', '-q', 'HEAD']),
     commit: tryGit(['rev-parse', '-q', '--verify', 'HEAD']),
   })
+  for (const { path, isCommitted } of ledger.liveOf('checkout'))
+    if (!isCommitted) ledger.modes.set(path, modeOf(repo, path))
+  for (const [path, entry] of stagedOf(world)) ledger.staged.set(path, entry)
   for (const [name, hash] of refsOf(world)) ledger.refs.set(name, hash)
   for (const hash of stashesOf(world)) ledger.stashes.add(hash)
   ledger.config = readFileSync(join(repo, '.git', 'config'), 'utf8')
   return world
+}
+
+/** Kind and permissions. */
+export function modeOf(folder: string, path: string): string {
+  return existsSync(join(folder, path)) || isLink(join(folder, path))
+    ? lstatSync(join(folder, path)).mode.toString(8)
+    : 'absent'
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+}
+
+/** Path -> what is staged of it; empty before the first commit, where everything would be. */
+export function stagedOf(world: World): Map<string, string> {
+  const [, ...entries] = world
+    .tryGit(['diff', '--cached', '--raw', '--no-renames', '-z', '--abbrev=40', 'HEAD'])
+    .split(':')
+  return new Map(
+    entries.map((entry) => {
+      const [facts = '', path = ''] = entry.split('\0')
+      return [path, facts]
+    }),
+  )
 }
 
 /** All but ralph's own and HEAD. */
