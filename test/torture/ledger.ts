@@ -17,6 +17,8 @@ export interface Token {
   readonly spawn?: number
   /** The user has deleted or replaced it themselves. */
   isRetired: boolean
+  /** Written beside an agent and destroyed by that very agent in the same attempt: no checkpoint has ever seen it. */
+  isTaken: boolean
   /** It is in a commit or stash of the user's own. */
   isCommitted: boolean
 }
@@ -50,7 +52,10 @@ export interface Ledger {
   readonly staged: Map<string, string>
   /** Bytes of .git/config as the user left it. */
   config: string
-  mint(owner: 'user' | 'agent', rest: Omit<Token, 'id' | 'owner' | 'isRetired' | 'isCommitted'>): string
+  mint(
+    owner: 'user' | 'agent',
+    rest: Omit<Token, 'id' | 'owner' | 'isRetired' | 'isTaken' | 'isCommitted'>,
+  ): string
   liveOf(place: Place): Token[]
 }
 
@@ -71,7 +76,7 @@ export function openLedger(round: number): Ledger {
     config: '',
     mint(owner, rest) {
       const id = `tok-${owner === 'user' ? 'u' : 'a'}${round}-${tokens.length}x`
-      tokens.push({ id, owner, ...rest, isRetired: false, isCommitted: false })
+      tokens.push({ id, owner, ...rest, isRetired: false, isTaken: false, isCommitted: false })
       return id
     },
     liveOf: (place) =>

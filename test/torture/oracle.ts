@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { tokenPattern, type Token } from './ledger.ts'
 import { alive, gitDirOf } from './picture.ts'
-import type { Fault, Played } from './play.ts'
+import { hasBranch, type Fault, type Played } from './play.ts'
 import { change, modeOf, refsOf, stagedOf, stashesOf, tokensIn, walk, type World } from './world.ts'
 
 interface Record {
@@ -120,7 +120,7 @@ function holds(world: World, ref: string, token: Token): boolean {
 
 function lostBytes(world: World, sight: Sight, words: string, fault: Tell): void {
   for (const token of world.ledger.tokens) {
-    if (token.owner !== 'user' || token.isRetired) continue
+    if (token.owner !== 'user' || token.isRetired || token.isTaken) continue
     const there = token.place === 'loop' ? sight.loop : sight.checkout
     const paths = there.get(token.id) ?? sight.result.get(token.id)
     if (paths !== undefined && token.where !== 'index') {
@@ -280,7 +280,8 @@ function results(played: Played, sight: Sight, words: string, fault: Tell): void
             `iteration ${spawn.iteration} is called ${verdict}, yet its ${id} is in the result: ${sight.result.get(id)?.join(', ')}`,
           )
   }
-  for (let id = 1; id <= plan.stories; id += 1)
+  // A fresh start may find boxes ticked by the one before.
+  for (let id = 1; generation === 0 && id <= plan.stories; id += 1)
     if (
       !state.iterations.some(
         ({ story_id: story, verdict }) => story === String(id) && verdict === 'complete',
@@ -299,6 +300,7 @@ function stateOf(world: World): State | undefined {
 
 function lies(played: Played, fault: Tell): void {
   const { world, said } = played
+  const { plan } = world
   for (const { args, code, text, changed, died } of said) {
     const command = `ralph ${args.slice(0, 2).join(' ')}`
     if (
@@ -307,6 +309,8 @@ function lies(played: Played, fault: Tell): void {
       code !== 0
     )
       fault('lie', `${command} says that nothing was touched, yet: ${changed?.slice(0, 5).join('; ')}`)
+    if (/next +git diff: the work is on/.test(text) && plan.mode !== 'stash' && hasBranch(world))
+      fault('lie', `${command} says that the work is on the original branch; it is on ralph/${change}`)
     if (/This is a bug in ralph|\n {4}at /.test(text)) fault('lie', `${command}: a stack trace`)
     if (!died && code === null) fault('dead end', `${command} ended without an exit code`)
     for (const [, what = '', name = ''] of text.matchAll(

@@ -50,6 +50,8 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
   const said: Said[] = []
   const spent = new Set<Event>()
   const agents = new Map<number, Spawn>()
+  /** How many tokens there were when it began. */
+  const sinceBegin = new Map<number, number>()
   let [runs, gates, deaths, halts, generation, deeds] = [0, 0, 0, 0, 0, 0]
   let running: { child: ChildProcess; ended: Promise<unknown> } | undefined
   const stops: Promise<unknown>[] = []
@@ -104,6 +106,7 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
         }
         ledger.spawns.push(born)
         agents.set(pid, born)
+        sinceBegin.set(pid, ledger.tokens.length)
         deeds += 1
         story.push(
           `  agent ${index}: story ${storyId}, iteration ${iteration}: ${[...attempt.before, 'work', ...attempt.after, attempt.ending].join(', ')}`,
@@ -113,6 +116,7 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
       if (who === 'agent') {
         const me = agents.get(pid)
         const step = what === 'end' ? lastStep : Number(rest[0])
+        markTaken(world, sinceBegin.get(pid) ?? ledger.tokens.length)
         const moment = `at step ${what === 'end' ? 'end' : step} of agent ${me?.index}`
         const goesOn = await befall(
           due((at) => at.on === 'agent' && at.spawn === me?.index && at.step === step),
@@ -290,7 +294,7 @@ const lastStep = 3
 
 /** What the user types next, as told. Git commands that are told first are typed at once. */
 function advice(world: World, end: Said, looked: Said, story: string[]): string[] | undefined {
-  const isRefused = !end.died && end.code !== 0
+  const isRefused = !end.died && (end.code !== 0 || /^warning: .*Nothing was touched/m.test(end.text))
   const told = isRefused ? `${end.text}\n${looked.text}` : looked.text
   if (isRefused && /[Cc]ommit or (move|stash|remove)/.test(end.text)) {
     story.push('  user: commits what is in the way, as told')
@@ -318,6 +322,14 @@ function advice(world: World, end: Said, looked: Said, story: string[]): string[
   return name === undefined ? undefined : [name, change, ...rest.filter((arg) => arg !== change)]
 }
 
+/** What the user wrote since the agent began, and its last deed took away. */
+function markTaken(world: World, since: number): void {
+  const there = tokensIn(world.folder('loop'))
+  for (const token of world.ledger.tokens.slice(since))
+    if (token.isBeside === true && !token.isCommitted && !token.isRetired && !there.has(token.id))
+      token.isTaken = true
+}
+
 function isDone(world: World): boolean {
   const path = [world.folder('loop'), world.repo]
     .map((folder) => join(folder, '.claude', 'loop-state.json'))
@@ -326,7 +338,7 @@ function isDone(world: World): boolean {
   return (JSON.parse(readFileSync(path, 'utf8')) as { status?: string }).status === 'done'
 }
 
-function hasBranch(world: World): boolean {
+export function hasBranch(world: World): boolean {
   return world.tryGit(['rev-parse', '-q', '--verify', `refs/heads/ralph/${change}`]) !== ''
 }
 
