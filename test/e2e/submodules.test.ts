@@ -1,7 +1,8 @@
 // O19, G19: whole loops in a repository whose submodules hold the user's work.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { ralph, scratch, start, tasksOf, type Scratch } from './harness.ts'
 
@@ -150,6 +151,34 @@ test('O19: kill -9 in the middle of an attempt, then resume: the submodules are 
   for (const path of ['sub', 'sub/inner']) at.write(`${path}/build.log`, 'ignored\n')
   expect(inside(at)).toEqual(before)
   expect(at.read('x.txt')).toBe('x\n')
+})
+
+test('O5, O19: what the user edits in a submodule after a kill -9 stays, and the rest of the attempt is undone there', async () => {
+  const at = withSubmodules()
+  const works =
+    'echo agent > sub/two.txt; echo agent > sub/inner/two.txt; echo worked; exec tail -f /dev/null'
+  const loop = start(at, ['loop', 'demo', '--agent-command', works, '--json'])
+  await loop.seen((out) => out.includes('"text":"worked'))
+  loop.child.kill('SIGKILL')
+  await loop.ended
+  expect((await ralph(at, ['stop', 'demo'])).code).toBe(0)
+  // Until a change is surely later than the loop's last sign of life: 2 s are its tolerance.
+  const diedMs = statSync(join(at.repo, '.git/ralph/changes/demo/alive')).mtimeMs
+  do {
+    await delay(50)
+    writeFileSync(join(at.root, 'probe'), '')
+  } while (statSync(join(at.root, 'probe')).ctimeMs <= diedMs + 2000)
+  at.write('sub/new.txt', 'edited after the death\n')
+  at.write('sub/inner/later.txt', 'made after the death\n')
+  const agent = 'echo x > x.txt; echo "<promise>COMPLETE</promise>"'
+  const resumed = await ralph(at, ['resume', 'demo', '--agent-command', agent, '--on-complete', 'cleanup'])
+  expect(resumed.code).toBe(0)
+  expect(at.read('sub/new.txt')).toBe('edited after the death\n')
+  expect(at.read('sub/inner/later.txt')).toBe('made after the death\n')
+  for (const path of ['sub', 'sub/inner']) {
+    expect(at.read(`${path}/two.txt`)).toBe('two.txt\n')
+    expect(at.read(`${path}/one.txt`)).toBe('staged and edited\n')
+  }
 })
 
 test("O19: --worktree: submodules stay empty; what an agent commits in one it fills is in the user's at cleanup", async () => {

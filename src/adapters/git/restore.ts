@@ -9,8 +9,10 @@ import { moveRefs, readRefs, setHead } from './refs.ts'
 import { revertTree } from './revert.ts'
 import { timeName, type Room } from './room.ts'
 import { attemptTree } from './keep.ts'
+import { keepSubmodules } from './keep-submodules.ts'
 import { settleGates } from './settle.ts'
 import { mustSnapshot, type Snapshot } from './snapshot.ts'
+import { roomOf, submoduleAt } from './submodule.ts'
 import { restoreSubmodules } from './submodules.ts'
 import { commitTree } from './tree.ts'
 
@@ -60,6 +62,8 @@ export async function restoreFound(room: Room, snapshot: Snapshot): Promise<void
     const commit = await commitTree(room.git, tree, [snapshot.commit], 'found after the loop had died')
     await moveRefs(room.git, 'repair', [`update ${holder} ${commit}`])
   }
+  const { attempt } = await room.memory()
+  if (attempt !== undefined) await keepSubmodules(room, attempt, snapshot)
   await restoreSnapshot(room, snapshot, holder)
 }
 
@@ -69,7 +73,13 @@ export async function keptAs(room: Room): Promise<string> {
   return openAttempt === undefined ? `${room.refs}/checkpoint` : `${room.refs}/attempts/${openAttempt}`
 }
 
-export async function isAsLeft(room: Room): Promise<boolean> {
-  const { theirs, doubtful, deleted } = await claimTree(room, await mustSnapshot(room))
-  return theirs.length + doubtful.length + deleted.length === 0
+export async function isAsLeft(room: Room, seen?: Snapshot): Promise<boolean> {
+  const snapshot = seen ?? (await mustSnapshot(room))
+  const { theirs, doubtful, deleted } = await claimTree(room, snapshot)
+  if (theirs.length + doubtful.length + deleted.length > 0) return false
+  for (const submodule of snapshot.submodules ?? []) {
+    const isThere = submoduleAt(room.git, submodule.path) !== undefined
+    if (isThere && !(await isAsLeft(roomOf(room, submodule), submodule.snapshot))) return false
+  }
+  return true
 }
