@@ -1,5 +1,6 @@
 // What the engine asks of the world. Each contract stands in prose on its type; a suite in test/ runs it on every adapter.
-import type { AgentEnded, EventBody, LoopEvent } from './core/event.ts'
+import type { AgentEnded, EventBody, GoneFile, LoopEvent } from './core/event.ts'
+import type { Judged } from './core/loop.ts'
 import type { Plan } from './core/story.ts'
 import type { UsageFigures } from './core/usage.ts'
 
@@ -67,6 +68,30 @@ export interface KeptAttempt {
   readonly warnings: readonly string[]
   /** What others changed meanwhile and what therefore stays: said without blame. */
   readonly notes: readonly string[]
+  /** The work tree now, as a checkpoint would hold it. */
+  readonly tree: string
+  /** Why it may not become a checkpoint: files of the one before it are gone and could not be put together with it. Empty when it may. */
+  readonly refused: string
+  /** Files that the user had not committed and that the agent itself took away or set back. */
+  readonly gone: readonly GoneFile[]
+}
+
+/** The work tree between the end of an attempt and its checkpoint. */
+export interface TreeState {
+  readonly tree: string
+  /** Paths that differ from the tree that was asked about. */
+  readonly stirred: readonly string[]
+  /** Why the attempt's work is no longer there (HEAD was switched, it was stashed or undone); empty when it is. */
+  readonly lost: string
+}
+
+export interface SavedCheckpoint {
+  /** The checkpoint that stands now. */
+  readonly commit: string
+  /** Whether it differs from the one before it. */
+  readonly changed: boolean
+  /** Nothing was saved, because the work tree stands like this. */
+  readonly refused?: TreeState
 }
 
 export interface FinishReport {
@@ -105,10 +130,18 @@ export interface Checkpoints {
    * writes and which commands it runs. What no watched git wrote is not the agent's.
    */
   watch(by: 'agent' | 'gate', n: number): Promise<Readonly<Record<string, string>>>
-  /** After every attempt, good or bad, agent dead: the full tree under `refs/ralph/<change>/attempts/<n>`, foreign refs put back. */
-  keep(n: number): Promise<KeptAttempt>
-  /** The tree as it is becomes the next checkpoint (on `ralph/<change>`, wherever the agent left HEAD). */
-  save(storyId: string, message: string): Promise<{ readonly commit: string; readonly changed: boolean }>
+  /**
+   * After every attempt, good or bad, agent dead: the full tree under `refs/ralph/<change>/attempts/<n>`, foreign refs put back.
+   * With `mayBeSaved`: what a switch of HEAD or a sweep by git has taken out of the work tree is merged into it again.
+   */
+  keep(n: number, mayBeSaved?: boolean): Promise<KeptAttempt>
+  /** Read-only for the work tree: how it stands now, after `keep`, against the tree that was judged last. */
+  look(since: string): Promise<TreeState>
+  /**
+   * The tree as it is becomes the next checkpoint (on `ralph/<change>`, wherever the agent left HEAD). Where it is not what the
+   * gates have passed, or the attempt's work is gone, nothing is saved.
+   */
+  save(storyId: string, message: string, judged?: Judged): Promise<SavedCheckpoint>
   /** In a repair: whether nothing in the tree has changed since the loop died, and nothing still might have. */
   isAsLeft(): Promise<boolean>
   /** Back to exactly the checkpoint, but in a repair without what the user has changed since the loop died: HEAD, index, tracked, untracked, modes, half-done operations. Ignored files untouched. */

@@ -52,8 +52,9 @@ export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
   return {
     ...checkpoints,
     ensure: async (storyId) => (there(), checkpoints.ensure(storyId)),
-    keep: async (n) => (there(), checkpoints.keep(n)),
-    save: async (storyId, message) => (there(), checkpoints.save(storyId, message)),
+    keep: async (n, mayBeSaved) => (there(), checkpoints.keep(n, mayBeSaved)),
+    look: async (since) => (there(), checkpoints.look(since)),
+    save: async (storyId, message, judged) => (there(), checkpoints.save(storyId, message, judged)),
     restore: async () => (there(), checkpoints.restore()),
   }
 }

@@ -113,14 +113,14 @@ export function watchConfig(site: Site, checkpoints: Checkpoints, watch: ConfigW
       await remember()
       return ensured
     },
-    keep: async (n) => {
+    keep: async (n, mayBeSaved) => {
       await compare(n)
-      return await checkpoints.keep(n)
+      return await checkpoints.keep(n, mayBeSaved)
     },
-    save: async (storyId, message) => {
+    save: async (storyId, message, judged) => {
       await compare(last?.n ?? 0)
-      const saved = await checkpoints.save(storyId, message)
-      await tellKept()
+      const saved = await checkpoints.save(storyId, message, judged)
+      if (saved.refused === undefined) await tellKept()
       return saved
     },
     finish: async (choice) => {

@@ -85,7 +85,14 @@ export async function finishHeld(site: Site, held: HeldRun, choice: 'cleanup' | 
     message: report.message,
     // Not removed by ralph: ignored files in it are in no commit.
     ...(ownTree && { next: `git worktree remove ${run.state.worktree}` }),
-    data: { change_id: run.change, choice, user_paths: report.userPaths, loop_paths: report.loopPaths },
+    ...(run.state.gone.length > 0 && { gone: run.state.gone }),
+    data: {
+      change_id: run.change,
+      choice,
+      user_paths: report.userPaths,
+      loop_paths: report.loopPaths,
+      ...(run.state.gone.length > 0 && { gone: run.state.gone }),
+    },
   }
 }
 

@@ -3,7 +3,7 @@ import type { LoopEvent } from './event.ts'
 import type { Absence } from './ownership.ts'
 import { interruptedOutcome } from './policy.ts'
 import type { Current, LoopState } from './state.ts'
-import { checkpointMessage, enter } from './transitions.ts'
+import { earnedBy, enter } from './transitions.ts'
 
 type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
 
@@ -24,7 +24,7 @@ export function died(state: LoopState, event: Of<'loop.died'>): LoopState {
   if (state.phase === 'recording') return enter(dead, 'recording')
   const { n, storyId } = state.current
   const isEarned = state.phase === 'saving'
-  const unsettled = { n, storyId, ...(isEarned && { message: checkpointMessage(state, n, storyId) }) }
+  const unsettled = { n, storyId, ...(isEarned && earnedBy(state, state.current)) }
   const current: Current =
     state.phase === 'reverting'
       ? state.current

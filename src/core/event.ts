@@ -141,6 +141,23 @@ const agentEndedSchema = z.object({
 })
 export type AgentEnded = z.infer<typeof agentEndedSchema>
 
+/** A file of the user's that was not committed when the loop began, and that an agent removed or set back since. */
+export const goneFileSchema = z.object({
+  path: z.string(),
+  /** To be typed as it is. */
+  restore: z.string(),
+})
+export type GoneFile = z.infer<typeof goneFileSchema>
+
+/** The work tree between the end of an attempt and its checkpoint. */
+const standSchema = z.object({
+  tree: z.string().optional(),
+  /** Paths that differ from the tree that was judged before. */
+  stirred: z.array(z.string()).optional(),
+  /** Why the attempt's work is no longer there; empty when it is. */
+  lost: z.string().optional(),
+})
+
 const totalsSchema = z.object({
   iterations: z.number().int(),
   stories_done: z.number().int(),
@@ -268,6 +285,8 @@ const publicBodies = [
     exit_code: z.number().int(),
     totals: totalsSchema,
     choice: z.enum(['cleanup', 'keep', 'later']),
+    /** Uncommitted files of the user's that agents took away; absent when there are none. */
+    gone: z.array(goneFileSchema).optional(),
   }),
 ] as const
 
@@ -312,6 +331,12 @@ const privateBodies = [
     still_open: z.number().int(),
     /** Open tasks of a large story that this iteration was not asked for. */
     not_asked: z.number().int(),
+    /** The tree that the gates are to judge. */
+    tree: z.string().optional(),
+    /** Why nothing of it may be saved, whatever the agent says. */
+    refused: z.string().optional(),
+    /** Files that the user had not committed, and that this attempt took away. */
+    gone: z.array(goneFileSchema).optional(),
   }),
   z.object({
     type: z.literal('gates.checked'),
@@ -320,7 +345,10 @@ const privateBodies = [
     failed: z.string(),
     /** One could not be run at all: neither passed nor failed, and no retry can help. */
     could_not_run: z.boolean().optional(),
+    ...standSchema.shape,
   }),
+  /** What is in the work tree is not what the gates have passed: nothing was saved. */
+  z.object({ type: z.literal('checkpoint.refused'), n: z.number().int(), ...standSchema.shape }),
   z.object({
     type: z.literal('boxes.settled'),
     n: z.number().int(),

@@ -2,6 +2,7 @@
 import { planRead, started } from './beginning.ts'
 import { died, keptLate, prolonged } from './death.ts'
 import type { LoopEvent } from './event.ts'
+import { checkpointRefused, gatesChecked } from './gating.ts'
 import { outcome } from './outcome.ts'
 import type { LoopState } from './state.ts'
 import {
@@ -11,7 +12,6 @@ import {
   verified,
   iterationStarted,
   kept,
-  gatesChecked,
   iterationEnded,
   waitEnded,
   choiceMade,
@@ -82,16 +82,20 @@ export function evolve(before: LoopState, event: LoopEvent): LoopState {
       const verdict = event.remaining > 0 ? 'partial' : event.not_asked > 0 ? 'progress' : 'complete'
       const left = event.remaining + event.not_asked
       const reason = left > 0 ? `${left} tasks of the story are still open` : ''
-      return enter({ ...state, current: { ...current, verdict, reason } }, 'saving')
+      const isTickedByRalph = event.ticked_by_ralph > 0
+      return enter({ ...state, current: { ...current, verdict, reason, isTickedByRalph } }, 'saving')
     }
     case 'checkpoint.saved': {
       const saved = { ...state, checkpoint: event.commit }
       if (state.phase !== 'saving' || current === undefined || current.n !== event.n) return saved
-      return enter(
-        { ...saved, current: { ...current, saved: { commit: event.commit, changed: event.changed } } },
-        'recording',
-      )
+      const { commit, changed } = event
+      const gone = [...state.gone, ...(current.kept?.gone ?? [])]
+      return enter({ ...saved, gone, current: { ...current, saved: { commit, changed } } }, 'recording')
     }
+    case 'checkpoint.refused':
+      return state.phase === 'saving' && current?.n === event.n
+        ? checkpointRefused(state, current, event)
+        : state
     case 'checkpoint.reverted':
       return state.phase === 'reverting' && current?.n === event.n ? enter(state, 'recording') : state
     case 'iteration.ended':

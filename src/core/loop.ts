@@ -5,7 +5,8 @@ import { firstBack, pickAgent } from './limits.ts'
 import { evolve } from './evolve.ts'
 import type { LoopState } from './state.ts'
 import { selectedStories } from './state.ts'
-import { checkpointMessage } from './transitions.ts'
+import { maxRounds } from './gating.ts'
+import { checkpointMessage, mayBeSaved } from './transitions.ts'
 import { exceedsHardLimit } from './usage.ts'
 
 /** What the engine is asked to do; each command leads to at least one event, which leads to the next command. */
@@ -32,12 +33,24 @@ export type Command =
       readonly feedback?: string
     }
   | { readonly do: 'end_agent'; readonly why: 'budget' }
-  | { readonly do: 'keep_attempt'; readonly n: number; readonly storyId: string }
+  | {
+      readonly do: 'keep_attempt'
+      readonly n: number
+      readonly storyId: string
+      /** Its work may become a checkpoint: it has to hold what the checkpoint before it held. */
+      readonly mayBeSaved: boolean
+      /** Gates will judge it. */
+      readonly isGated: boolean
+    }
   | {
       readonly do: 'check_gates'
       readonly n: number
       readonly storyId: string
       readonly commands: readonly string[]
+      /** The tree that they judge. */
+      readonly tree: string
+      /** They do not run again, whatever they change. */
+      readonly isLast: boolean
     }
   | {
       readonly do: 'settle_boxes'
@@ -47,8 +60,19 @@ export type Command =
       readonly stillOpen: number
       readonly notAsked: number
     }
-  | { readonly do: 'save_checkpoint'; readonly n: number; readonly storyId: string; readonly message: string }
-  | { readonly do: 'revert'; readonly n: number }
+  | {
+      readonly do: 'save_checkpoint'
+      readonly n: number
+      readonly storyId: string
+      readonly message: string
+      readonly judged?: Judged
+    }
+  | {
+      readonly do: 'revert'
+      readonly n: number
+      /** Somebody wrote to the tree since the attempt was kept: that is kept, too. */
+      readonly isStirred: boolean
+    }
   | { readonly do: 'record_iteration'; readonly n: number }
   | {
       readonly do: 'wait'
@@ -59,6 +83,15 @@ export type Command =
   | { readonly do: 'ask_done'; readonly task: string }
   | { readonly do: 'ask_choice' }
   | { readonly do: 'finish'; readonly choice: 'cleanup' | 'keep' | 'later' }
+
+/** The tree that was judged last. */
+export interface Judged {
+  readonly tree: string
+  /** Gates have passed it: only this tree may be saved. */
+  readonly isBinding: boolean
+  /** Where ralph itself has ticked boxes since; empty when it has not. */
+  readonly mayDiffer: string
+}
 
 export function reduce(
   state: LoopState,
@@ -143,9 +176,22 @@ function iterationCommand(
         ...(state.feedback !== undefined && { feedback: state.feedback }),
       }
     case 'keeping':
-      return { do: 'keep_attempt', n, storyId }
+      return {
+        do: 'keep_attempt',
+        n,
+        storyId,
+        mayBeSaved: mayBeSaved(state, current),
+        isGated: (state.settings?.gates.length ?? 0) > 0,
+      }
     case 'gating':
-      return { do: 'check_gates', n, storyId, commands: state.settings?.gates ?? [] }
+      return {
+        do: 'check_gates',
+        n,
+        storyId,
+        commands: state.settings?.gates ?? [],
+        tree: current.tree ?? '',
+        isLast: current.rounds + 1 >= maxRounds,
+      }
     case 'settling':
       return {
         do: 'settle_boxes',
@@ -156,12 +202,27 @@ function iterationCommand(
         notAsked: current.kept?.notAsked ?? 0,
       }
     case 'saving':
-      return { do: 'save_checkpoint', n, storyId, message: checkpointMessage(state, n, storyId) }
+      return {
+        do: 'save_checkpoint',
+        n,
+        storyId,
+        message: checkpointMessage(state, n, storyId),
+        ...judgedBy(state, current),
+      }
     case 'reverting':
-      return { do: 'revert', n }
+      return { do: 'revert', n, isStirred: current.isStirred }
     case 'recording':
       return { do: 'record_iteration', n }
   }
+}
+
+function judgedBy(
+  state: LoopState,
+  { tree, rounds, isTickedByRalph }: NonNullable<LoopState['current']>,
+): { judged?: Judged } {
+  if (tree === undefined) return {}
+  const mayDiffer = isTickedByRalph ? state.tasksFile : ''
+  return { judged: { tree, isBinding: rounds > 0, mayDiffer } }
 }
 
 function attemptOf(state: LoopState): { attempt: number; attempts: number } {

@@ -83,6 +83,7 @@ export function completeEvent(state: LoopState): EventBody {
     stop_reason: end.stopReason,
     exit_code: end.exitCode,
     choice: state.choice ?? 'later',
+    ...(state.gone.length > 0 && { gone: [...state.gone] }),
     totals: {
       iterations: state.iterations.length,
       stories_done: stories.filter((story) => story.status === 'done').length,

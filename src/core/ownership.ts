@@ -46,6 +46,8 @@ export interface GitCommand {
   readonly argv: readonly string[]
   /** The top of the work tree that it ran in. */
   readonly worktree: string
+  /** The git command that ran it: an alias, or one that is made of others. */
+  readonly within?: string
 }
 
 /**

@@ -1,6 +1,6 @@
 // `.claude/loop-state.json`, format version 1: its schema (contract 6).
 import * as z from 'zod'
-import { iterationSchema, loopStatuses, storySummarySchema } from './event.ts'
+import { goneFileSchema, iterationSchema, loopStatuses, storySummarySchema } from './event.ts'
 
 const count = z.number().int().nonnegative()
 
@@ -43,6 +43,8 @@ export const stateFileSchema = z.looseObject({
   checkpoint: z.string(),
   /** What became of the work at the end. */
   choice: z.enum(['cleanup', 'keep', 'later']).optional(),
+  /** Uncommitted files of the user's that agents took away, each with the command that brings it back. */
+  gone: z.array(goneFileSchema).optional(),
   agent: z.string(),
   model: z.string().optional(),
   token_budget: count.optional(),

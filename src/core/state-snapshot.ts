@@ -34,6 +34,7 @@ export function toStateFile(state: LoopState): StateFile {
     original_branch: state.originalBranch,
     checkpoint: state.checkpoint,
     ...(state.choice !== undefined && { choice: state.choice }),
+    ...(state.gone.length > 0 && { gone: [...state.gone] }),
     agent,
     ...(model !== undefined && { model }),
     ...(settings?.max_tokens !== undefined && { token_budget: settings.max_tokens }),

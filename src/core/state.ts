@@ -1,5 +1,13 @@
 // The state of one loop: everything the reducer knows, all of it derived from events.
-import type { AgentEnded, IterationRecord, LoopStatus, Settings, StorySummary, Verdict } from './event.ts'
+import type {
+  AgentEnded,
+  GoneFile,
+  IterationRecord,
+  LoopStatus,
+  Settings,
+  StorySummary,
+  Verdict,
+} from './event.ts'
 import type { Absence } from './ownership.ts'
 import type { UsageFigures } from './usage.ts'
 
@@ -51,7 +59,15 @@ export interface Current {
     readonly ticked: number
     readonly stillOpen: number
     readonly notAsked: number
+    readonly gone: readonly GoneFile[]
   }
+  /** The tree that was judged last: what is saved has to be this one. */
+  readonly tree?: string
+  /** How often the gates have run. */
+  readonly rounds: number
+  /** The tree is not the kept one any more. */
+  readonly isStirred: boolean
+  readonly isTickedByRalph: boolean
   readonly verdict?: Verdict
   readonly reason: string
   readonly tellsNext: boolean
@@ -119,10 +135,14 @@ export interface LoopState {
    * An iteration that an error of ralph's own cut off: until it is saved or reverted, the work tree is no checkpoint and its boxes
    * say nothing. With a message: it had earned its checkpoint.
    */
-  readonly unsettled: { readonly n: number; readonly storyId: string; readonly message?: string } | undefined
+  readonly unsettled:
+    | { readonly n: number; readonly storyId: string; readonly message?: string; readonly tree?: string }
+    | undefined
   /** Since a loop died, or an error cut its iteration off: who may have changed its tree after that, and when. */
   readonly absence: Absence | undefined
   readonly iterations: readonly IterationRecord[]
+  /** Uncommitted files of the user's that are in no checkpoint any more, by an agent's doing. */
+  readonly gone: readonly GoneFile[]
   readonly commitless: number
   /** Epoch ms until which an agent of the chain is not worth asking; Infinity when it cannot run. */
   readonly limitedUntilMs: Readonly<Record<string, number>>
@@ -179,6 +199,7 @@ export function initialState(changeId: string): LoopState {
     unsettled: undefined,
     absence: undefined,
     iterations: [],
+    gone: [],
     commitless: 0,
     limitedUntilMs: {},
     waits: 0,

@@ -83,13 +83,18 @@ export function iterationStarted(state: LoopState, event: Of<'iteration.started'
     lastActivity: event.time,
     reason: '',
     tellsNext: false,
+    rounds: 0,
+    isStirred: false,
+    isTickedByRalph: false,
   }
   return enter({ ...state, status: 'running', waiting: undefined, current }, 'working')
 }
 
 export function kept(state: LoopState, current: Current, event: Of<'attempt.kept'>): LoopState {
   if (current.ended === undefined) return state
-  const judged = judge(current.ended, event.spec_lost)
+  // What took the work away took the plan, too.
+  const refused = event.refused ?? ''
+  const judged = judge(current.ended, refused || event.spec_lost)
   const gates = state.settings?.gates.length ?? 0
   const withKept: Current = {
     ...current,
@@ -101,7 +106,9 @@ export function kept(state: LoopState, current: Current, event: Of<'attempt.kept
       ticked: event.ticked,
       stillOpen: event.still_open,
       notAsked: event.not_asked,
+      gone: event.gone ?? [],
     },
+    ...(event.tree !== undefined && { tree: event.tree }),
     verdict: judged.verdict,
     reason: judged.reason,
     tellsNext: judged.tellsNext,
@@ -112,44 +119,32 @@ export function kept(state: LoopState, current: Current, event: Of<'attempt.kept
     if (state.stop !== undefined && gates > 0) return interruptedAttempt(judgedState, withKept)
     return enter(judgedState, gates > 0 ? 'gating' : 'settling')
   }
-  const unpromised =
-    judged.verdict === 'none' ||
-    judged.verdict === 'crash' ||
-    judged.verdict === 'timeout' ||
-    judged.verdict === 'idle'
-  if (isManual(state) && unpromised && event.changed) {
-    return enter({ ...state, current: { ...withKept, verdict: 'kept' } }, 'saving')
+  if (isManual(state) && isUnpromised(judged.verdict) && event.changed) {
+    if (refused === '') return enter({ ...state, current: { ...withKept, verdict: 'kept' } }, 'saving')
+    return failAttempt(judgedState, withKept, refused)
   }
   return enter(judgedState, 'reverting')
 }
 
-function interruptedAttempt(state: LoopState, current: Current): LoopState {
+/** Whether its ending allows for a checkpoint at all. */
+export function mayBeSaved(state: LoopState, { ended }: Current): boolean {
+  if (ended === undefined) return false
+  const { verdict } = judge(ended, '')
+  return verdict === 'complete' || (isManual(state) && isUnpromised(verdict))
+}
+
+function isUnpromised(verdict: Verdict): boolean {
+  return verdict === 'none' || verdict === 'crash' || verdict === 'timeout' || verdict === 'idle'
+}
+
+export function failAttempt(state: LoopState, current: Current, reason: string): LoopState {
+  return enter({ ...state, current: { ...current, verdict: 'failed', reason, tellsNext: true } }, 'reverting')
+}
+
+export function interruptedAttempt(state: LoopState, current: Current): LoopState {
   const reason = 'stopped before its gates had passed'
   return enter(
     { ...state, current: { ...current, verdict: 'interrupted', reason, tellsNext: false } },
-    'reverting',
-  )
-}
-
-export function gatesChecked(state: LoopState, current: Current, event: Of<'gates.checked'>): LoopState {
-  const failure = event.failed
-  if (failure === '') return enter(state, 'settling')
-  if (state.stop !== undefined) return interruptedAttempt(state, current)
-  if (event.could_not_run === true) {
-    const hint = `The attempt is kept: ralph attempts ${state.changeId}. Mend the gate, then type: ralph resume ${state.changeId}`
-    const end = outcome('gate', failure, hint)
-    // The tree goes back to the checkpoint, so that what the user mends there is the user's.
-    return enter(
-      {
-        ...state,
-        outcome: end,
-        current: { ...current, verdict: 'error', reason: failure, tellsNext: false },
-      },
-      'reverting',
-    )
-  }
-  return enter(
-    { ...state, current: { ...current, verdict: 'gate_failed', reason: failure, tellsNext: true } },
     'reverting',
   )
 }
@@ -247,7 +242,7 @@ export function failed(state: LoopState, event: Of<'error'>): LoopState {
   if (state.current === undefined) return enter(ended, 'completing')
   if (state.phase === 'recording') return enter(ended, 'recording')
   const { n, storyId } = state.current
-  const earned = state.phase === 'saving' ? { message: checkpointMessage(state, n, storyId) } : {}
+  const earned = state.phase === 'saving' ? earnedBy(state, state.current) : {}
   const current: Current = { ...state.current, verdict: 'error', reason: event.message, tellsNext: false }
   return enter({ ...ended, current, unsettled: { n, storyId, ...earned } }, 'recording')
 }
@@ -263,6 +258,15 @@ function cutShort(state: LoopState, end: Outcome, event: Of<'error'>): LoopState
     outcome: end.exitCode === 0 ? outcome('error', event.message, event.hint) : end,
     choice: 'later',
   }
+}
+
+/** What is left to do for an attempt that was to be saved: its message, and the tree that its gates have passed. */
+export function earnedBy(
+  state: LoopState,
+  { n, storyId, tree, rounds }: Current,
+): { readonly message: string; readonly tree?: string } {
+  const message = checkpointMessage(state, n, storyId)
+  return tree === undefined || rounds === 0 ? { message } : { message, tree }
 }
 
 export function checkpointMessage(state: LoopState, n: number, storyId: string): string {

@@ -1,7 +1,7 @@
 // One command, one effect: what each command asks of the ports and which events come of it.
 import type { Command } from '../core/loop.ts'
 import { RalphError } from '../core/error.ts'
-import type { HeldPlan } from '../ports.ts'
+import type { HeldPlan, TreeState } from '../ports.ts'
 import type { Context } from './context.ts'
 import { planRead, recordIteration } from './record.ts'
 import { runAgent } from './turn.ts'
@@ -46,11 +46,17 @@ export async function perform(command: Command, context: Context): Promise<void>
     case 'settle_boxes':
       return settleBoxes(command, context)
     case 'save_checkpoint': {
-      const { commit, changed } = await ports.checkpoints.save(command.storyId, command.message)
-      const { n, storyId, message } = command
-      return tell({ type: 'checkpoint.saved', n, story_id: storyId, message, commit, changed })
+      const { n, storyId, message, judged } = command
+      const { refused, ...saved } = await ports.checkpoints.save(storyId, message, judged)
+      if (refused !== undefined) return tell({ type: 'checkpoint.refused', n, ...stateOf(refused) })
+      for (const { path, restore } of context.state().current?.kept?.gone ?? []) {
+        const message = `${path} was yours and not committed; iteration ${n} removed it or set it back. To have it again: ${restore}`
+        await tell({ type: 'warning', code: 'user_file', message })
+      }
+      return tell({ type: 'checkpoint.saved', n, story_id: storyId, message, ...saved })
     }
     case 'revert': {
+      if (command.isStirred) await ports.checkpoints.keep(command.n)
       const { commit } = await ports.checkpoints.restore()
       await ports.spec.putBack()
       return tell({ type: 'checkpoint.reverted', n: command.n, commit })
@@ -83,8 +89,11 @@ export async function perform(command: Command, context: Context): Promise<void>
 
 async function keepAttempt(command: Of<'keep_attempt'>, context: Context): Promise<void> {
   const { ports, tell } = context
-  const kept = await ports.checkpoints.keep(command.n)
+  const kept = await ports.checkpoints.keep(command.n, command.mayBeSaved)
   const judged = await ports.spec.judge(command.storyId)
+  const isPutBack = judged.putBack.length > 0 || judged.lost !== ''
+  const { tree } =
+    command.mayBeSaved && command.isGated && isPutBack ? await ports.checkpoints.look(kept.tree) : kept
   for (const message of kept.warnings) await tell({ type: 'warning', code: 'agent_git', message })
   for (const message of kept.notes) await tell({ type: 'warning', code: 'beside', message })
   await tellJudged(judged, context)
@@ -100,7 +109,14 @@ async function keepAttempt(command: Of<'keep_attempt'>, context: Context): Promi
     ticked: judged.ticked,
     still_open: judged.stillOpen,
     not_asked: judged.notAsked ?? 0,
+    tree,
+    ...(kept.refused !== '' && { refused: kept.refused }),
+    ...(kept.gone.length > 0 && { gone: [...kept.gone] }),
   })
+}
+
+function stateOf({ tree, stirred, lost }: TreeState): { tree: string; stirred: string[]; lost: string } {
+  return { tree, stirred: [...stirred], lost }
 }
 
 async function tellJudged(judged: Awaited<ReturnType<HeldPlan>>, { tell }: Context): Promise<void> {
@@ -120,6 +136,17 @@ async function checkGates(command: Of<'check_gates'>, context: Context): Promise
   }
   const held = await ports.spec.hold()
   let failed = ''
+  const checked = async (more: { could_not_run?: true }): Promise<void> => {
+    const stand = await ports.checkpoints.look(command.tree)
+    if (failed === '' && stand.lost === '' && stand.stirred.length > 0) {
+      const names = `${stand.stirred.slice(0, 5).join(', ')}${stand.stirred.length > 5 ? ' …' : ''}`
+      const message = command.isLast
+        ? `The gates still change files each time they run (${names}); what they left is saved.`
+        : `Files changed while the gates ran (${names}); they run again on what is there now.`
+      await tell({ type: 'warning', code: 'gates_stirred', message })
+    }
+    await tell({ type: 'gates.checked', n: command.n, failed, ...more, ...stateOf(stand) })
+  }
   for (const gate of command.commands) {
     await tell({ type: 'gate.started', n: command.n, command: gate })
     const result = await ports.gates.check(gate, env, context.stopping)
@@ -134,15 +161,15 @@ async function checkGates(command: Of<'check_gates'>, context: Context): Promise
     })
     await tellJudged(await held(gate), context)
     if (result.outcome === 'could_not_run') {
-      const failed = `The gate \`${gate}\` could not be run:\n${result.outputTail}`
-      return tell({ type: 'gates.checked', n: command.n, failed, could_not_run: true })
+      failed = `The gate \`${gate}\` could not be run:\n${result.outputTail}`
+      return checked({ could_not_run: true })
     }
     if (result.outcome !== 'passed') {
       failed = `The gate \`${gate}\` ${result.outcome === 'stopped' ? 'was stopped' : `failed${result.exitCode === undefined ? '' : ` (exit code ${result.exitCode})`}`}:\n${result.outputTail}`
       break
     }
   }
-  await tell({ type: 'gates.checked', n: command.n, failed })
+  await checked({})
 }
 
 async function settleBoxes(command: Of<'settle_boxes'>, context: Context): Promise<void> {
@@ -179,8 +206,8 @@ async function wrapUp({ ports, tell }: Context): Promise<void> {
   for (const message of warnings) await tell({ type: 'warning', code: 'wrap_up', message })
   if (checkpoint === undefined) return
   const { message, after } = checkpoint
-  const saved = await ports.checkpoints.save('archive', message)
-  await tell({ type: 'checkpoint.saved', message, ...saved })
+  const { commit, changed } = await ports.checkpoints.save('archive', message)
+  await tell({ type: 'checkpoint.saved', message, commit, changed })
   await after()
 }
 

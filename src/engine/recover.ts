@@ -69,12 +69,16 @@ export async function repair(loop: Loop, ports: Ports, world: Repair): Promise<s
 async function settle(loop: Loop, { checkpoints, spec }: Ports, isBack: boolean): Promise<string> {
   const { unsettled, outcome } = loop.state
   if (unsettled === undefined) return ''
-  const { n, storyId, message } = unsettled
+  const { n, storyId, message, tree } = unsettled
   // What passed its gates is saved only as it was then.
   if (message !== undefined && !isBack && (await checkpoints.isAsLeft())) {
-    const saved = await checkpoints.save(storyId, message)
-    await loop.tell({ type: 'checkpoint.saved', n, story_id: storyId, message, ...saved })
-    return `iteration ${n} was complete when its checkpoint failed; it is saved now`
+    const { tasksFile: mayDiffer } = loop.state
+    const judged = tree === undefined ? undefined : { tree, isBinding: true, mayDiffer }
+    const { refused, ...saved } = await checkpoints.save(storyId, message, judged)
+    if (refused === undefined) {
+      await loop.tell({ type: 'checkpoint.saved', n, story_id: storyId, message, ...saved })
+      return `iteration ${n} was complete when its checkpoint failed; it is saved now`
+    }
   }
   const kept = await checkpoints.keep(n)
   for (const warning of kept.warnings)

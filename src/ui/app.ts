@@ -1,6 +1,13 @@
 // Everything a command can ask for, as functions that return data: the commands print, compose.ts does.
 import type { LoadedConfig, RawFlags } from '../config/load.ts'
-import type { IterationRecord, LoopEvent, LoopStatus, StorySummary, Verdict } from '../core/event.ts'
+import type {
+  GoneFile,
+  IterationRecord,
+  LoopEvent,
+  LoopStatus,
+  StorySummary,
+  Verdict,
+} from '../core/event.ts'
 import type { StateFile } from '../core/state-file.ts'
 import type { TaskState } from '../core/story.ts'
 import type { Human } from '../ports.ts'
@@ -82,6 +89,8 @@ export interface LoopEnd {
 /** What a command did, for a person, and as fields for `--json`. */
 export interface Said {
   readonly message: string
+  /** Uncommitted files of the user's that agents took away. */
+  readonly gone?: readonly GoneFile[]
   readonly next?: string
   readonly data: Readonly<Record<string, unknown>>
 }

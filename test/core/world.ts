@@ -16,6 +16,14 @@ export interface Deed {
   readonly stop: boolean
   readonly changesTree: boolean
   readonly tokens: number
+  /** Files that change while the gates run, round by round. */
+  readonly stirs?: readonly (readonly string[])[]
+  /** Files that change between the gates and the checkpoint, save by save. */
+  readonly stirsLate?: readonly (readonly string[])[]
+  /** Why the work is gone after the gates. */
+  readonly lost?: string
+  /** Why nothing of it may be saved. */
+  readonly refused?: string
   /** What the provider says of a limit's end. */
   readonly resetsAt?: (nowMs: number) => number
 }
@@ -171,23 +179,32 @@ export function play(world: World): Run {
           ticked,
           still_open: before - ticked,
           not_asked: 0,
+          tree: 't0',
+          ...(deed.refused !== undefined && { refused: deed.refused }),
         })
         break
       }
-      case 'check_gates':
-        tell({
-          type: 'gates.checked',
-          n: command.n,
-          failed: deedOf(command.n).gatesPass ? '' : 'gate failed',
-        })
+      case 'check_gates': {
+        const { gatesPass, stirs, lost = '' } = deedOf(command.n)
+        const stirred = [...(stirs?.[state.current?.rounds ?? 0] ?? [])]
+        const tree = stirred.length > 0 ? `${command.tree}+` : command.tree
+        const failed = gatesPass ? '' : 'gate failed'
+        tell({ type: 'gates.checked', n: command.n, failed, tree, stirred, lost })
         break
+      }
       case 'settle_boxes': {
         const remaining = command.ticked === 0 ? 0 : command.stillOpen
         open[storyIndex()] = remaining
         tell({ type: 'boxes.settled', n: command.n, remaining, not_asked: 0, ticked_by_ralph: 0 })
         break
       }
-      case 'save_checkpoint':
+      case 'save_checkpoint': {
+        const late = deedOf(command.n).stirsLate?.[(state.current?.rounds ?? 1) - 1] ?? []
+        if (late.length > 0) {
+          const tree = `${command.judged?.tree ?? ''}~`
+          tell({ type: 'checkpoint.refused', n: command.n, tree, stirred: [...late], lost: '' })
+          break
+        }
         tell({
           type: 'checkpoint.saved',
           n: command.n,
@@ -197,6 +214,7 @@ export function play(world: World): Run {
           changed: deedOf(command.n).changesTree,
         })
         break
+      }
       case 'revert':
         tell({ type: 'checkpoint.reverted', n: command.n, commit: 'c0' })
         break

@@ -71,7 +71,11 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
           historyRewritten: false,
           warnings: [],
           notes: [],
+          tree: 't1',
+          refused: '',
+          gone: [],
         }),
+      look: (since) => Promise.resolve({ tree: since, stirred: [], lost: '' }),
       save: () => Promise.resolve({ commit: 'c1', changed: true }),
       isAsLeft: () => Promise.resolve(true),
       restore: () => {

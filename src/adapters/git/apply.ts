@@ -11,8 +11,20 @@ import { commitTree, joined } from './tree.ts'
 
 /** The tree of a three-way merge; throws `finish_conflict` when it is not clean. Nothing but objects is written. */
 export async function mergeTrees(git: Git, base: string, ours: string, theirs: string): Promise<string> {
-  if (ours === base) return theirs
-  if (theirs === base) return ours
+  const { tree, conflicts } = await tryMerge(git, base, ours, theirs)
+  if (conflicts.length === 0) return tree
+  throw conflict('the original branch and the loop changed the same lines', conflicts, finishHint)
+}
+
+/** With conflicts the tree is not to be used. */
+export async function tryMerge(
+  git: Git,
+  base: string,
+  ours: string,
+  theirs: string,
+): Promise<{ tree: string; conflicts: readonly string[] }> {
+  if (ours === base) return { tree: theirs, conflicts: [] }
+  if (theirs === base) return { tree: ours, conflicts: [] }
   // Made-up history: git 2.38 cannot be told the base, it has to find it.
   const root = await commitTree(git, base, [], 'base')
   const [one, other] = [
@@ -22,8 +34,7 @@ export async function mergeTrees(git: Git, base: string, ours: string, theirs: s
   const args = ['merge-tree', '--write-tree', '-z', '--name-only', '--no-messages', one, other]
   const { out, code } = await git.run(args, { accept: [1] })
   const [tree = '', ...conflicts] = out.split('\0').filter((item) => item !== '')
-  if (code === 0) return tree
-  throw conflict('the original branch and the loop changed the same lines', conflicts, finishHint)
+  return { tree, conflicts: code === 0 ? [] : conflicts }
 }
 
 /** Refuses if one of the paths holds something that is not in `from`: it would be overwritten. */
@@ -91,7 +102,8 @@ interface Difference {
   readonly isLeft: boolean
 }
 
-async function differences(git: Git, from: string, to: string): Promise<Difference[]> {
+/** Paths that differ; a rename is two of them. */
+export async function differences(git: Git, from: string, to: string): Promise<Difference[]> {
   const fields = await git.list(['diff-tree', '-r', '-z', '--no-renames', '--raw', from, to])
   const pairs = Array.from(
     { length: fields.length / 2 },

@@ -1,7 +1,9 @@
 // Checkpoints as commits on a branch of their own, `ralph/<change>`: the default strategy.
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import type { Checkpoints, KeptAttempt } from '../../ports.ts'
+import type { Judged } from '../../core/loop.ts'
+import { ownerOfRef } from '../../core/ownership.ts'
+import type { Checkpoints, KeptAttempt, SavedCheckpoint } from '../../ports.ts'
 import { tellAside } from './aside.ts'
 import { finishBranch, redoFinish } from './branch-finish.ts'
 import { preflightBranch, redoStart, startBranch } from './branch-start.ts'
@@ -9,19 +11,22 @@ import { insistOnConversions } from './conversions.ts'
 import { shown } from './git.ts'
 import { tellObeyed } from './guarded.ts'
 import { copyIndex, installIndex, realIndex } from './index-file.ts'
-import { attemptTree, keepAttempt } from './keep.ts'
+import { keepAttempt, redoKeep } from './keep.ts'
 import { tellSwept } from './keep-submodules.ts'
+import { readLedger } from './ledger.ts'
 import { stepOf } from './memory.ts'
 import { mendRepository } from './mend.ts'
 import { endOperations } from './operations.ts'
-import { moveRefs, readRefs, setHead } from './refs.ts'
+import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
 import { tellingReach } from './reach.ts'
 import { isAsLeft, keptAs, restoreFound, restoreSnapshot } from './restore.ts'
+import { placeOf } from './reunite.ts'
 import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room, savedBefore } from './room.ts'
 import { outwaitLocks, patienceMs } from './stale-locks.ts'
 import { exempt } from './scan.ts'
 import { settled, settleGates } from './settle.ts'
 import { isDirty, look } from './sight.ts'
+import { lookAt, treeToSave } from './saving.ts'
 import {
   advanceSnapshot,
   loadSnapshot,
@@ -29,6 +34,7 @@ import {
   saveSnapshot,
   snapshotIndex,
   type Sight,
+  type Snapshot,
 } from './snapshot.ts'
 import { isInsideSame, isSameInside, lookInside, outwaitInside } from './submodules.ts'
 import { commitTree, isAncestor, writeTree } from './tree.ts'
@@ -41,8 +47,9 @@ export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
     start: (mode) => startBranch(room, mode),
     ensure: (storyId) => ensure(room, storyId, true),
     watch: (by, n) => watch(room, by, n),
-    keep: (n) => keep(room, n),
-    save: (storyId, message) => save(room, storyId, message),
+    keep: (n, mayBeSaved = false) => keep(room, n, mayBeSaved),
+    look: (since) => lookAt(room, since),
+    save: (storyId, message, judged) => save(room, storyId, message, judged),
     isAsLeft: () => isAsLeft(room),
     restore: () => restore(room),
     finish: (choice) => finishBranch(room, choice),
@@ -82,7 +89,7 @@ async function ensure(room: Room, storyId: string, mayRepair: boolean): Promise<
   }
   const { openAttempt } = await room.reread()
   if (openAttempt !== undefined) {
-    await keep(room, openAttempt)
+    await keep(room, openAttempt, false)
     await restore(room)
   } else if (sight.refs.head.ref === branch) {
     await adopt(room, sight, storyId)
@@ -129,26 +136,28 @@ async function adopt(room: Room, sight: Sight, storyId: string): Promise<void> {
   await room.note({ type: 'warning', code: 'changes_adopted', message })
 }
 
-async function keep(room: Room, n: number): Promise<KeptAttempt> {
+async function keep(room: Room, n: number, mayBeSaved: boolean): Promise<KeptAttempt> {
   const snapshot = await mustSnapshot(room)
-  return await room.operate('keep', { n, commit: snapshot.commit }, () => keepAttempt(room, n, snapshot))
+  const data = { n, commit: snapshot.commit }
+  return await room.operate('keep', data, () => keepAttempt(room, n, snapshot, mayBeSaved))
 }
 
 async function save(
   room: Room,
   storyId: string,
   message: string,
-): Promise<{ commit: string; changed: boolean }> {
+  judged: Judged | undefined,
+): Promise<SavedCheckpoint> {
   const again = await savedBefore(room, message)
   if (again !== undefined) return again
   const snapshot = await mustSnapshot(room)
-  const { keptHead, beside, attempt = 0 } = await room.memory()
+  const { keptHead = snapshot.commit, beside, attempt = 0 } = await room.memory()
+  const { tree, refs, refused } = await treeToSave(room, snapshot, judged)
+  if (refused !== undefined) return { commit: snapshot.commit, changed: false, refused }
+  const theirs = await commitBeside(room, snapshot, refs, keptHead)
   const saved = await room.operate('save', { story: storyId, message }, async () => {
-    // The gates have run since, with what the attempt wrote.
-    await mendRepository(room, snapshot, attempt)
     await settleGates(room, snapshot)
-    const { tree } = await attemptTree(room, snapshot)
-    const commit = await commitTree(room.git, tree, [keptHead ?? snapshot.commit], message)
+    const commit = await commitTree(room.git, tree, [keptHead, theirs], message)
     await becomeCheckpoint(room, 'save', commit, tree, join(room.folder, 'attempt-index'))
     const changed = tree !== snapshot.tree || !isSameInside(snapshot, await mustSnapshot(room))
     return { commit, changed }
@@ -157,7 +166,21 @@ async function save(
   await tellAside(room, 'saved')
   await settled(room, beside, saved.commit)
   await tellObeyed(room, snapshot, attempt)
+  if (refs.head.ref !== branchRef(room)) {
+    const message = `somebody switched HEAD to ${placeOf(refs.head)} before story ${storyId} was saved; no file had changed, and HEAD is back on ralph/${room.change}`
+    await room.note({ type: 'warning', code: 'head_back', message })
+  }
   return saved
+}
+
+/** A commit that the user made here since the attempt ended: it stays in the history of the branch. Empty when there is none. */
+async function commitBeside(room: Room, { commit }: Snapshot, refs: Refs, kept: string): Promise<string> {
+  const name = branchRef(room)
+  const now = refs.all[name] ?? commit
+  if (now === commit || (await isAncestor(room.git, now, kept))) return ''
+  const { attempt = 0 } = await room.memory()
+  const { owner } = ownerOfRef(room.change, { name, before: commit, now }, await readLedger(room, attempt))
+  return owner === 'user' ? now : ''
 }
 
 async function restore(room: Room): Promise<{ commit: string }> {
@@ -226,8 +249,7 @@ async function recover(room: Room): Promise<string> {
       await tellAside(room, 'saved')
       return await ended(`the checkpoint ${commit.slice(0, 12)} was completed`)
     case 'keep':
-      await keepAttempt(room, Number(pending.data['n']), await mustSnapshot(room))
-      return await ended(`attempt ${String(pending.data['n'])} was kept`)
+      return await ended(await redoKeep(room, pending))
     case 'restore':
       await restoreFound(room, await mustSnapshot(room))
       await tellAside(room, 'reverted')

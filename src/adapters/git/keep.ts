@@ -1,10 +1,12 @@
 // Keeps what an attempt left, whole and under refs, and puts every ref back that its agent moved or deleted.
 import { join } from 'node:path'
+import { headWords } from '../../core/ownership-tree.ts'
 import type { KeptAttempt } from '../../ports.ts'
 import { named, type Git } from './git.ts'
 import { mendGitDirs } from './git-dirs.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { copyIndex } from './index-file.ts'
+import type { Pending } from './memory.ts'
 import { mendRepository } from './mend.ts'
 import { autostashes, endOperations, operationsInProgress } from './operations.ts'
 import { openFiles, scanOpened } from './locked.ts'
@@ -12,9 +14,10 @@ import { putBackOpened, type Opened } from './open.ts'
 import { readLedger } from './ledger.ts'
 import { missingObjects } from './pins.ts'
 import { moveRefs, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
+import { apart, leftBehind, planReunion, reunite } from './reunite.ts'
 import type { Room } from './room.ts'
 import { exempt } from './scan.ts'
-import type { Snapshot } from './snapshot.ts'
+import { mustSnapshot, type Snapshot } from './snapshot.ts'
 import { planStashes, putBackStashes, readStashLog, type StashPlan } from './stash-list.ts'
 import { outwaitLocks } from './stale-locks.ts'
 import { madeTrees, removeTrees, treeTold } from './made-trees.ts'
@@ -24,7 +27,12 @@ import { deepWarnings } from './unseen.ts'
 import { besideRef, earlierValues, madeTold, othersTold, planRefs, shortRef } from './whose-refs.ts'
 
 /** Idempotent: a second run of the same number finds the refs in place and adds only what is new. */
-export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Promise<KeptAttempt> {
+export async function keepAttempt(
+  room: Room,
+  n: number,
+  snapshot: Snapshot,
+  mayBeSaved: boolean,
+): Promise<KeptAttempt> {
   const { git } = room
   const ref = `${room.refs}/attempts/${n}`
   await mendGitDirs(room, snapshot)
@@ -75,6 +83,9 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
     ? earlier
     : await commitTree(git, tree, parents, `attempt ${n}\n\nRalph-Base: ${snapshot.commit}`)
   const commits = await madeCommits(git, snapshot, now, changes)
+  const found = leftBehind(room, snapshot, ledger, { now, log, tree: seen, isOnTop: !headMoved || descends })
+  const { initial } = await room.memory()
+  const reunion = mayBeSaved ? await planReunion(room, snapshot, found) : apart
 
   const leaked = descends ? await leakedPaths(room, snapshot, now.head.commit) : []
   // Without this step a checkpoint has the tree alone: what is in a branch's history gets pushed.
@@ -90,6 +101,10 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
   ]
   await moveRefs(git, `attempt ${n}`, [
     `update ${ref} ${commit}`,
+    // In stash mode no later checkpoint leads back to it.
+    ...(reunion.gone.length > 0 && initial !== undefined
+      ? [`update ${room.refs}/archive/initial-${initial.slice(0, 12)} ${initial}`]
+      : []),
     ...[...changes.moved, ...changes.created].map(({ name, to }) => `update ${aside(name)} ${to}`),
     ...stashes.made.map(({ hash }) => `update ${aside(`stash/${hash.slice(0, 12)}`)} ${hash}`),
     ...stashed.map((hash) => `update ${aside(`autostash/${hash.slice(0, 12)}`)} ${hash}`),
@@ -116,6 +131,7 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
     away: stashes.made.map(({ hash }) => hash),
   })
 
+  const united = reunion.to === undefined ? seen : await reunite(room, snapshot, seen, reunion.to)
   const isRewritten = await anyRewritten(git, changes)
   const stale = locks.map(
     (name) => `a git command of the agent was killed and left ${name}; it was moved away`,
@@ -137,6 +153,11 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
     ...told(room, { ...changes, created: away }, stashes, halfDone, aside),
     ...trees.map((tree) => treeTold(tree, standing.includes(tree))),
     ...inside.warnings,
+    ...(reunion.warnings.length === 0 &&
+    found.move !== undefined &&
+    (!found.isOnTop || now.head.ref !== snapshot.head.ref)
+      ? [`${headWords(found.move, 'agent')}; HEAD is back`]
+      : reunion.warnings),
     ...mended,
     ...lost,
     ...stale,
@@ -153,11 +174,21 @@ export async function keepAttempt(room: Room, n: number, snapshot: Snapshot): Pr
     ref,
     commit,
     commits,
-    changed: seen !== snapshot.tree || inside.isChanged,
+    changed: united !== snapshot.tree || inside.isChanged,
     historyRewritten: isRewritten,
     warnings,
     notes,
+    tree: united,
+    refused: reunion.refused,
+    gone: reunion.gone,
   }
+}
+
+/** What a kill cut off is reverted, never saved: nothing has to be put together for it. */
+export async function redoKeep(room: Room, pending: Pending): Promise<string> {
+  const n = Number(pending.data['n'])
+  await keepAttempt(room, n, await mustSnapshot(room), false)
+  return `attempt ${n} was kept`
 }
 
 /** The index of the attempt stays: a checkpoint of the same tree starts from it. */

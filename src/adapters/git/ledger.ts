@@ -75,16 +75,26 @@ async function readTrace(file: string, by: Watched, { git }: Room): Promise<GitC
   if (!existsSync(file)) return []
   const trees = await worktreesOf(git)
   const started = new Map<string, readonly string[]>()
+  const names = new Map<string, string>()
   const commands: GitCommand[] = []
   // latin1: an argument may be bytes, and no line break but LF can be in it.
   for await (const line of createInterface({ input: createReadStream(file, 'latin1') })) {
     if (!/^\{"event":"(?:start|def_repo)",/.test(line)) continue
     const { event, sid, argv, worktree } = recordSchema.safeParse(parsed(line)).data ?? {}
     if (sid === undefined) continue
-    if (event === 'start') started.set(sid, argv ?? [])
+    if (event === 'start') {
+      started.set(sid, argv ?? [])
+      names.set(sid, commandOf(argv ?? [])[0] ?? '')
+    }
     const ran = started.get(sid)
     if (event !== 'def_repo' || ran === undefined || worktree === undefined || !trees.has(worktree)) continue
-    commands.push({ by, argv: commandOf(ran).map(textOf), worktree: shown(worktree) })
+    const within = names.get(sid.slice(0, Math.max(0, sid.lastIndexOf('/')))) ?? ''
+    commands.push({
+      by,
+      argv: commandOf(ran).map(textOf),
+      worktree: shown(worktree),
+      ...(within !== '' && { within }),
+    })
     // A submodule that it looks into is a second one.
     started.delete(sid)
   }

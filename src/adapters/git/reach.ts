@@ -22,13 +22,14 @@ export function tellingReach(room: Room, checkpoints: Checkpoints): Checkpoints 
     preflight: (mode) => told(() => checkpoints.preflight(mode)),
     start: (mode) => told(() => checkpoints.start(mode)),
     ensure: (storyId) => told(() => checkpoints.ensure(storyId)),
-    keep: (n) =>
+    keep: (n, mayBeSaved) =>
       told(() => {
         // Before the journal is read: it lies beyond the folders that an agent may have closed.
         openRepository(room.git)
-        return checkpoints.keep(n)
+        return checkpoints.keep(n, mayBeSaved)
       }),
-    save: (storyId, message) => told(() => checkpoints.save(storyId, message)),
+    look: (since) => told(() => checkpoints.look(since)),
+    save: (storyId, message, judged) => told(() => checkpoints.save(storyId, message, judged)),
     isAsLeft: () => told(() => checkpoints.isAsLeft()),
     restore: () => told(() => checkpoints.restore()),
     watch: (by, n) => told(() => checkpoints.watch(by, n)),

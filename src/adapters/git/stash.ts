@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import * as z from 'zod'
 import { outwaitLocks, patienceMs, refuseLockFiles } from './stale-locks.ts'
 import { RalphError } from '../../core/error.ts'
-import type { Checkpoints, FinishReport, KeptAttempt, PreflightReport } from '../../ports.ts'
+import type { Judged } from '../../core/loop.ts'
+import type { Checkpoints, FinishReport, KeptAttempt, PreflightReport, SavedCheckpoint } from '../../ports.ts'
 import { tellAside } from './aside.ts'
 import { attemptMoves } from './attempts.ts'
 import type { StartMode } from './branch-start.ts'
@@ -13,7 +14,7 @@ import { shown } from './git.ts'
 import { tellObeyed } from './guarded.ts'
 import { releaseSubmodules, toldInside } from './finish-submodules.ts'
 import { installIndex, realIndex, takeFrom } from './index-file.ts'
-import { attemptTree, keepAttempt } from './keep.ts'
+import { keepAttempt, redoKeep } from './keep.ts'
 import { tellSwept } from './keep-submodules.ts'
 import { stepOf, type Pending } from './memory.ts'
 import { mendRepository } from './mend.ts'
@@ -25,6 +26,7 @@ import { isAsLeft, keptAs, restoreFound, restoreSnapshot } from './restore.ts'
 import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room, savedBefore } from './room.ts'
 import { scanTree } from './scan.ts'
 import { settled, settleGates } from './settle.ts'
+import { lookAt, treeToSave } from './saving.ts'
 import { loadSnapshot, mustSnapshot, type Snapshot } from './snapshot.ts'
 import { dropStashes, readStashLog, stashEntries } from './stash-list.ts'
 import { fullState, recordState, storeEntry, type FullState } from './stash-state.ts'
@@ -39,8 +41,9 @@ export function stashCheckpoints(deps: CheckpointDeps): Checkpoints {
     start: (mode) => start(room, mode),
     ensure: (storyId) => ensure(room, storyId),
     watch: (by, n) => watch(room, by, n),
-    keep: (n) => keep(room, n),
-    save: (storyId, message) => save(room, storyId, message),
+    keep: (n, mayBeSaved = false) => keep(room, n, mayBeSaved),
+    look: (since) => lookAt(room, since),
+    save: (storyId, message, judged) => save(room, storyId, message, judged),
     isAsLeft: () => isAsLeft(room),
     restore: () => restore(room),
     finish: (choice) => finish(room, choice),
@@ -102,7 +105,7 @@ async function ensure(room: Room, storyId: string): Promise<{ commit: string }> 
     isInsideSame(inside, snapshot)
   if (!isSame && (await room.reread()).openAttempt !== undefined) {
     const { openAttempt = 0 } = await room.memory()
-    await keep(room, openAttempt)
+    await keep(room, openAttempt, false)
     await restore(room)
     return await ensure(room, storyId)
   }
@@ -147,25 +150,26 @@ async function recordNow(room: Room, op: string, message: string, seen?: FullSta
   return commit
 }
 
-async function keep(room: Room, n: number): Promise<KeptAttempt> {
+async function keep(room: Room, n: number, mayBeSaved: boolean): Promise<KeptAttempt> {
   const snapshot = await mustSnapshot(room)
-  return await room.operate('keep', { n, commit: snapshot.commit }, () => keepAttempt(room, n, snapshot))
+  const data = { n, commit: snapshot.commit }
+  return await room.operate('keep', data, () => keepAttempt(room, n, snapshot, mayBeSaved))
 }
 
 async function save(
   room: Room,
   storyId: string,
   message: string,
-): Promise<{ commit: string; changed: boolean }> {
+  judged: Judged | undefined,
+): Promise<SavedCheckpoint> {
   const again = await savedBefore(room, message)
   if (again !== undefined) return again
   const snapshot = await mustSnapshot(room)
   const { attempt = 0 } = await room.memory()
+  const { tree, refused } = await treeToSave(room, snapshot, judged)
+  if (refused !== undefined) return { commit: snapshot.commit, changed: false, refused }
   const saved = await room.operate('save', { story: storyId, message }, async () => {
-    // The gates have run since, with what the attempt wrote.
-    await mendRepository(room, snapshot, attempt)
     await settleGates(room, snapshot)
-    const { tree } = await attemptTree(room, snapshot)
     const commit = await commitTree(room.git, tree, [snapshot.head.commit, snapshot.commit], message)
     await room.step('save', 'checkpoint', commit)
     await completeSave(room, storyId, commit, snapshot)
@@ -277,8 +281,7 @@ async function redo(room: Room, pending: Pending): Promise<string> {
       return 'the checkpoint was completed'
     }
     case 'keep':
-      await keepAttempt(room, z.number().parse(pending.data['n']), await mustSnapshot(room))
-      return `attempt ${z.number().parse(pending.data['n'])} was kept`
+      return await redoKeep(room, pending)
     case 'restore':
       await restoreFound(room, await mustSnapshot(room))
       await tellAside(room, 'reverted')

@@ -45,7 +45,7 @@ export async function writeTree(
         input: joined(present),
       })
     }
-    return { tree: await git.line(['write-tree'], { index }), nested, special }
+    return { tree: await git.line(['write-tree'], { index }), nested, special: special.filter(isOurs) }
   } catch (error) {
     if (!(error instanceof RalphError) || error.code !== 'git_failed') throw error
     throw new RalphError('checkpoint_failed', `the work tree could not be saved: ${error.message}`, {

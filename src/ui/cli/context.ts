@@ -34,6 +34,8 @@ export async function say(context: Context, json: boolean | undefined, said: Sai
   await respond(context, json, { message: said.message, ...said.data }, async (paint) => {
     const { clean } = await import('../print/text.ts')
     const next = said.next === undefined ? '' : `\nnext: ${paint.bold(clean(said.next))}`
-    return clean(said.message) + next
+    if (said.gone === undefined) return clean(said.message) + next
+    const { goneLines } = await import('../print/summary.ts')
+    return [clean(said.message), ...goneLines(said.gone)].join('\n') + next
   })
 }

@@ -2,7 +2,7 @@
 import type { StatusReport } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { storyName } from './describe.ts'
-import { statusWord } from './summary.ts'
+import { goneLines, statusWord } from './summary.ts'
 import { table } from './table.ts'
 import { clockTime, duration, excerpt, oneLine, plural, tokens, usd } from './text.ts'
 
@@ -32,6 +32,7 @@ function oneStatus(report: StatusReport, { paint, nowMs }: StatusView): string {
   return [
     `${paint.bold(oneLine(report.change_id))}  ${statusWord(report.status, paint)}`,
     ...facts.map(([name, value]) => `  ${paint.dim(name.padEnd(11))} ${value}`),
+    ...goneLines(report.gone ?? []).map((line) => `  ${line}`),
     `  ${paint.dim('next'.padEnd(11))} ${paint.bold(nextCommand(report))}`,
   ].join('\n')
 }

@@ -1,9 +1,9 @@
 // The last lines of a loop: what happened, where the work is, what to type next.
-import type { LoopEvent, LoopStatus } from '../../core/event.ts'
+import type { GoneFile, LoopEvent, LoopStatus } from '../../core/event.ts'
 import type { Paint } from '../io.ts'
 import { branchName } from './describe.ts'
 import { notKeptWords } from './report-words.ts'
-import { duration, oneLine, plural, tokens, usd } from './text.ts'
+import { clean, duration, oneLine, plural, tokens, usd } from './text.ts'
 
 export type Started = Extract<LoopEvent, { type: 'loop.started' }>
 type Complete = Extract<LoopEvent, { type: 'complete' }>
@@ -48,6 +48,7 @@ export function summary(ending: Ending, paint: Paint): readonly string[] {
     ...(lost === '' ? [] : [`  ${paint.dim(lost)}`]),
     ...whereLine(ending).map((line) => `  ${line}`),
     ...(ending.lasting ?? []).map((line) => `  ${paint.yellow('note:')} ${oneLine(line)}`),
+    ...goneLines(complete.gone ?? []).map((line) => `  ${line}`),
     ...nextCommands(ending).map(([command, why]) => `  next: ${paint.bold(command)}  ${paint.dim(why)}`),
   ]
 }
@@ -57,6 +58,19 @@ export function statusWord(status: LoopStatus | '', paint: Paint): string {
   if (status === 'done') return paint.green(paint.bold(status))
   return status === 'running' || status === 'starting' ? paint.cyan(status) : paint.red(paint.bold(status))
 }
+
+/** Files of the user's that were in no commit when the loop began, and that an agent took away. */
+export function goneLines(gone: readonly GoneFile[]): readonly string[] {
+  if (gone.length === 0) return []
+  const rest = gone.length - mostGone
+  return [
+    `the agent removed or set back ${plural(gone.length, 'file')} that you had not committed; to have it again:`,
+    ...gone.slice(0, mostGone).map(({ restore }) => `  ${clean(restore)}`),
+    ...(rest > 0 ? [`  and ${rest} more: ralph status --json`] : []),
+  ]
+}
+
+const mostGone = 20
 
 function whereLine({ started, complete, finished, begun }: Ending): readonly string[] {
   if (finished?.ok && finished.message !== '') return [oneLine(finished.message)]

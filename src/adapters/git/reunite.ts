@@ -1,0 +1,241 @@
+// Puts an attempt's work together with what a switch of HEAD or a sweep by git has taken out of the work tree.
+import { mkdir } from 'node:fs/promises'
+import type { GoneFile } from '../../core/event.ts'
+import { ownerOfStash, type Ledger } from '../../core/ownership.ts'
+import { isSweptBy, judgeTree, moverOf, type HeadMove } from '../../core/ownership-tree.ts'
+import { quoted } from '../process/shell-word.ts'
+import { applyTrees, differences, tryMerge } from './apply.ts'
+import { putBackBytes } from './exact-bytes.ts'
+import { lstatIfThere, onDisk } from './files.ts'
+import { named, shown, type Git } from './git.ts'
+import { putBackModes } from './modes.ts'
+import type { Head, Refs } from './refs.ts'
+import type { Room } from './room.ts'
+import type { Snapshot } from './snapshot.ts'
+import { stashEntries, type StashEntry } from './stash-list.ts'
+import { changedPaths, emptyTree } from './tree.ts'
+
+/** What an attempt left, before anything of it is put back. */
+export interface Left {
+  readonly head: Head
+  /** HEAD holds the commit that the attempt began at. */
+  readonly isOnTop: boolean
+  readonly tree: string
+  /** Who moved HEAD, if anybody did. */
+  readonly move?: HeadMove
+  readonly isSwept: boolean
+  /** Entries of others than the agent, made in this work tree while it worked. */
+  readonly stashes: readonly StashEntry[]
+}
+
+export interface Reunion {
+  /** The tree to be written; absent when it stays as it is. */
+  readonly to?: string
+  readonly refused: string
+  readonly gone: readonly GoneFile[]
+  /** For a person: what was put together, and why. */
+  readonly warnings: readonly string[]
+}
+
+export const apart: Reunion = { refused: '', gone: [], warnings: [] }
+
+export function leftBehind(
+  room: Room,
+  snapshot: Snapshot,
+  ledger: Ledger,
+  { now, log, tree, isOnTop }: { now: Refs; log: string; tree: string; isOnTop: boolean },
+): Left {
+  const { head } = now
+  const isMoved = head.ref !== snapshot.head.ref || head.commit !== snapshot.head.commit
+  const own = ledger.commands.filter(({ by, worktree }) => by === 'agent' && worktree === room.git.worktree)
+  return {
+    head,
+    isOnTop,
+    tree,
+    ...(isMoved && { move: { to: placeOf(head), by: moverOf(head, ledger) } }),
+    // Where no command was seen, moving HEAD says what was done.
+    isSwept: own.length === 0 ? isMoved && !isOnTop : isSweptBy(own),
+    stashes: othersStashes(snapshot, head, log, ledger),
+  }
+}
+
+/** Made in this work tree since the checkpoint, by nobody's git that was watched. Other work trees share the list. */
+export function othersStashes(snapshot: Snapshot, head: Head, log: string, ledger: Ledger): StashEntry[] {
+  const known = new Set(stashEntries(snapshot.stash_log).map(({ hash }) => hash))
+  const places = [snapshot.head, head].map(({ ref }) =>
+    ref === '' ? '(no branch)' : ref.replace('refs/heads/', ''),
+  )
+  return stashEntries(log).filter(
+    ({ hash, message }) =>
+      !known.has(hash) &&
+      ownerOfStash(hash, ledger) === 'user' &&
+      places.some((place) => /^(WIP on|On) /.test(message) && message.includes(`n ${place}:`)),
+  )
+}
+
+/** Writes nothing but objects. */
+export async function planReunion(room: Room, snapshot: Snapshot, left: Left): Promise<Reunion> {
+  const { git } = room
+  const isAway = left.move !== undefined && !left.isOnTop
+  const taken = await Promise.all(left.stashes.map((entry) => takenBy(git, entry, left.tree)))
+  const compared =
+    isAway || left.isSwept
+      ? await compare(git, snapshot, left)
+      : { base: snapshot.tree, missing: [], rewritten: [] }
+  const judgement = judgeTree({
+    ...(isAway && { left: left.move }),
+    isRootless: compared.base === undefined,
+    isSwept: left.isSwept,
+    missing: compared.missing,
+    rewritten: compared.rewritten,
+    stashed: taken.flat(),
+  })
+  if (judgement.do === 'fail') return { ...apart, refused: judgement.why }
+  if (judgement.do === 'take' || compared.base === undefined)
+    return { ...apart, gone: await goneFiles(room, snapshot, left.tree) }
+  const { tree, conflicts } = await tryMerge(git, compared.base, snapshot.tree, left.tree)
+  if (conflicts.length > 0) {
+    const refused = `${judgement.why}; its work cannot be put together with the files that were there before, both changed ${listed(conflicts)}`
+    return { ...apart, refused }
+  }
+  const gone = await goneFiles(room, snapshot, tree)
+  if (tree === left.tree) return { ...apart, gone }
+  const back = await changedPaths(git, left.tree, tree)
+  return {
+    to: tree,
+    refused: '',
+    gone,
+    warnings: [`${judgement.why}; what that took out of the work tree is back in it: ${listed(back)}`],
+  }
+}
+
+/** The tree of the commit that was worked from (none: the history is a new one), and what became of the checkpoint's files since. */
+async function compare(
+  git: Git,
+  snapshot: Snapshot,
+  { head, tree }: Left,
+): Promise<{ base: string | undefined; missing: readonly string[]; rewritten: readonly string[] }> {
+  const commit = await workedFrom(git, snapshot, head)
+  const base = commit === '' ? await emptyTree(git) : await git.line(['rev-parse', `${commit}^{tree}`])
+  const [own, theirs, apart] = await Promise.all([
+    changedPaths(git, base, snapshot.tree),
+    changedPaths(git, base, tree),
+    changedPaths(git, snapshot.tree, tree),
+  ])
+  const isTheirs = new Set(theirs)
+  const isApart = new Set(apart)
+  return {
+    base: commit === '' ? undefined : base,
+    missing: own.filter((path) => !isTheirs.has(path)),
+    rewritten: own.filter((path) => isTheirs.has(path) && isApart.has(path)),
+  }
+}
+
+/** Idempotent. What comes back has the bytes and the permissions that it had; empty folders are there again. */
+export async function reunite(room: Room, snapshot: Snapshot, from: string, to: string): Promise<string> {
+  const { git } = room
+  const [changed, others] = await Promise.all([
+    changedPaths(git, from, to),
+    changedPaths(git, snapshot.tree, to),
+  ])
+  await applyTrees(git, room.folder, from, to, room.protectedPaths)
+  const isOther = new Set(others)
+  const back = new Set(changed.filter((path) => !isOther.has(path)))
+  const only = <T>(of: Readonly<Record<string, T>>): Record<string, T> =>
+    Object.fromEntries(Object.entries(of).filter(([path]) => back.has(path)))
+  const came = { ...snapshot, own: [], modes: only(snapshot.modes), bytes: only(snapshot.bytes) }
+  await putBackBytes(room, came, () => false)
+  putBackModes(git, came, () => false)
+  for (const folder of snapshot.empty) {
+    if ((await lstatIfThere(git.worktree, folder.slice(0, -1))) === undefined)
+      await mkdir(onDisk(git.worktree, folder), { recursive: true })
+  }
+  return to
+}
+
+/**
+ * The newest commit in HEAD's history that was there before the attempt; empty when there is none. Not the merge base:
+ * of a branch that had commits of its own, these are no part of the agent's work.
+ */
+async function workedFrom(git: Git, snapshot: Snapshot, { commit }: Head): Promise<string> {
+  if (commit === '') return ''
+  const known = [snapshot.commit, snapshot.head.commit, ...Object.values(snapshot.refs)]
+  const input = [
+    commit,
+    ...[...new Set(known)].filter((hash) => hash !== '').map((hash) => `^${hash}`),
+    '',
+  ].join('\n')
+  const args = ['rev-list', '--boundary', '--ignore-missing', '--stdin', '--not', '--remotes']
+  const lines = (await git.line(args, { input })).split('\n').filter((line) => line !== '')
+  if (lines.length === 0) return commit
+  const boundary = lines.filter((line) => line.startsWith('-')).map((line) => line.slice(1))
+  if (boundary.length === 1) return boundary[0] ?? ''
+  return await git.line(['merge-base', snapshot.commit, commit], { accept: [1] })
+}
+
+/** What a stash entry holds and the tree has no longer. */
+export async function takenBy(git: Git, { hash }: StashEntry, tree: string): Promise<string[]> {
+  const untracked = await git.line(['rev-parse', '--verify', '--quiet', `${hash}^3`], { accept: [1] })
+  const pairs = [[`${hash}^1`, hash], ...(untracked === '' ? [] : [[await emptyTree(git), untracked]])]
+  const lost: string[] = []
+  for (const [before = '', held = ''] of pairs) {
+    const there = new Set(await changedPaths(git, before, tree))
+    lost.push(...(await changedPaths(git, before, held)).filter((path) => !there.has(path)))
+  }
+  return lost
+}
+
+/** Files of the user's that were in no commit when the loop began, and that this attempt removed or set back. */
+async function goneFiles(room: Room, snapshot: Snapshot, tree: string): Promise<GoneFile[]> {
+  const { git } = room
+  const { origin, initial } = await room.memory()
+  if (tree === snapshot.tree || origin === undefined || initial === undefined) return []
+  const before = origin.commit === '' ? await emptyTree(git) : origin.commit
+  const own = (await differences(git, before, initial)).filter(({ isDeleted }) => !isDeleted)
+  if (own.length === 0) return []
+  const missing = await lackedBy(git, before, tree, own)
+  if (missing.length === 0) return []
+  // Told once: what an earlier story took away is in the list already.
+  const lacked = new Set(await lackedBy(git, before, snapshot.tree, own))
+  return missing
+    .filter((path) => !lacked.has(path))
+    .map((path) => ({ path: named(path), restore: restoreCommand(initial, path) }))
+}
+
+/** Paths that the tree has not, or has as they were committed. */
+async function lackedBy(
+  git: Git,
+  committed: string,
+  tree: string,
+  own: readonly { readonly path: string }[],
+): Promise<string[]> {
+  const changes = await differences(git, committed, tree)
+  const there = new Set(changes.filter(({ isDeleted }) => !isDeleted).map(({ path }) => path))
+  return own.map(({ path }) => path).filter((path) => !there.has(path))
+}
+
+/** Works as typed, from any folder of the work tree. */
+function restoreCommand(commit: string, path: string): string {
+  const magic = /[*?[\\]/.test(path) ? ':(top,literal)' : ':/'
+  return `git restore --source=${commit} -- ${shellName(`${magic}${path}`)}`
+}
+
+/** Spelled out where a terminal, or a line of output, would not show the bytes as they are. */
+function shellName(path: string): string {
+  const text = shown(path)
+  if (!/[\p{Cc}\uFFFD]|\s\s|\s$/u.test(text)) return quoted(text)
+  const bytes = path.replace(
+    /[^!-~]|['\\]/g,
+    (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`,
+  )
+  return `$'${bytes}'`
+}
+
+export function placeOf({ ref, commit }: Head): string {
+  return ref === '' ? `the commit ${commit.slice(0, 12)}` : shown(ref.replace('refs/heads/', ''))
+}
+
+function listed(paths: readonly string[]): string {
+  const rest = paths.length > 10 ? ` and ${paths.length - 10} more` : ''
+  return `${paths.slice(0, 10).map(named).join(', ')}${rest}`
+}

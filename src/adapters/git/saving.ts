@@ -1,0 +1,84 @@
+// The work tree between the end of an attempt and its checkpoint: is it still what was judged, and is the work still there?
+import type { Judged } from '../../core/loop.ts'
+import { lossOf, moverOf } from '../../core/ownership-tree.ts'
+import type { TreeState } from '../../ports.ts'
+import { named } from './git.ts'
+import { attemptTree } from './keep.ts'
+import { readLedger } from './ledger.ts'
+import { mendRepository } from './mend.ts'
+import { putBackOpened } from './open.ts'
+import { readRefs, type Refs } from './refs.ts'
+import { othersStashes, placeOf, takenBy } from './reunite.ts'
+import type { Room } from './room.ts'
+import { mustSnapshot, type Snapshot } from './snapshot.ts'
+import { readStashLog } from './stash-list.ts'
+import { changedPaths, isAncestor } from './tree.ts'
+
+export async function lookAt(room: Room, since: string): Promise<TreeState> {
+  const snapshot = await mustSnapshot(room)
+  await mend(room, snapshot)
+  const { tree, opened } = await attemptTree(room, snapshot)
+  putBackOpened(opened)
+  if (tree === since) return { tree, stirred: [], lost: '' }
+  const stirred = await changedPaths(room.git, since, tree)
+  const refs = await readRefs(room.git)
+  return { tree, stirred: stirred.map(named), lost: await lossIn(room, snapshot, since, tree, refs) }
+}
+
+/** What to save: the tree as it is, or, with a reason, none. The attempt's index holds it. */
+export async function treeToSave(
+  room: Room,
+  snapshot: Snapshot,
+  judged: Judged | undefined,
+): Promise<{ tree: string; refs: Refs; refused?: TreeState }> {
+  await mend(room, snapshot)
+  const [{ tree }, refs] = [await attemptTree(room, snapshot), await readRefs(room.git)]
+  if (judged === undefined || tree === judged.tree) return { tree, refs }
+  if (!judged.isBinding) {
+    const isElsewhere =
+      refs.head.ref !== snapshot.head.ref || refs.all['refs/stash'] !== snapshot.refs['refs/stash']
+    const lost =
+      isElsewhere || tree === snapshot.tree ? await lossIn(room, snapshot, judged.tree, tree, refs) : ''
+    return { tree, refs, ...(lost !== '' && { refused: { tree, stirred: [], lost } }) }
+  }
+  const ticked = Buffer.from(judged.mayDiffer).toString('latin1')
+  const stirred = await changedPaths(room.git, judged.tree, tree)
+  if (stirred.every((path) => path === ticked)) return { tree, refs }
+  const lost = await lossIn(room, snapshot, judged.tree, tree, refs)
+  return { tree, refs, refused: { tree, stirred: stirred.map(named), lost } }
+}
+
+/** The gates have run since, with what the attempt wrote. */
+async function mend(room: Room, snapshot: Snapshot): Promise<void> {
+  const { attempt = 0 } = await room.memory()
+  await mendRepository(room, snapshot, attempt)
+}
+
+async function lossIn(
+  room: Room,
+  snapshot: Snapshot,
+  since: string,
+  tree: string,
+  { head }: Refs,
+): Promise<string> {
+  const { git } = room
+  const { openAttempt = 0 } = await room.memory()
+  const ledger = await readLedger(room, openAttempt)
+  const isMoved =
+    head.ref !== snapshot.head.ref ||
+    (head.commit !== snapshot.head.commit &&
+      snapshot.head.commit !== '' &&
+      !(await isAncestor(git, snapshot.head.commit, head.commit)))
+  const others = othersStashes(snapshot, head, await readStashLog(git), ledger)
+  const taken = await Promise.all(others.map((entry) => takenBy(git, entry, tree)))
+  const [did, still] = await Promise.all([
+    changedPaths(git, snapshot.tree, since),
+    changedPaths(git, snapshot.tree, tree),
+  ])
+  const isStill = new Set(still)
+  return lossOf({
+    ...(isMoved && { head: { to: placeOf(head), by: moverOf(head, ledger) } }),
+    stashed: others.filter((_, at) => (taken[at] ?? []).length > 0).map(({ message }) => message),
+    isUndone: did.length > 0 && did.every((path) => !isStill.has(path)),
+  })
+}
