@@ -252,8 +252,10 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
     }
     const end = await work(next)
     if (end.died) {
-      for (const { act } of due((at) => at.on === 'death' && at.n === deaths))
-        user(act, `after death ${deaths}`)
+      const after = due((at) => at.on === 'death' && at.n === deaths)
+      // ralph takes what changes within two seconds of its last sign of life for the agent's last moment.
+      if (after.length > 0) await pause(2200)
+      for (const { act } of after) user(act, `after death ${deaths}`)
       deaths += 1
     }
     if (end.code === 0 && isDone(world) && isOver()) break
@@ -294,7 +296,7 @@ const lastStep = 3
 
 /** What the user types next, as told. Git commands that are told first are typed at once. */
 function advice(world: World, end: Said, looked: Said, story: string[]): string[] | undefined {
-  const isRefused = !end.died && (end.code !== 0 || /^warning: .*Nothing was touched/m.test(end.text))
+  const isRefused = !end.died && (end.code !== 0 || /^warning: .*has touched nothing/m.test(end.text))
   const told = isRefused ? `${end.text}\n${looked.text}` : looked.text
   if (isRefused && /[Cc]ommit or (move|stash|remove)/.test(end.text)) {
     story.push('  user: commits what is in the way, as told')

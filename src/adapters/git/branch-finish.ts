@@ -207,7 +207,7 @@ function elsewhere(room: Room, origin: Origin, ref = ''): RalphError {
   return new RalphError(
     'finish_conflict',
     `${room.home?.worktree ?? room.git.worktree} is not on ${nameOf(origin)}, where the work came from`,
-    { hint: `Nothing was touched. ${first}, then ${finish} again.`, exitCode: 1 },
+    { hint: `The cleanup has touched nothing. ${first}, then ${finish} again.`, exitCode: 1 },
   )
 }
 

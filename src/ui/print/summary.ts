@@ -74,6 +74,11 @@ const mostGone = 20
 
 function whereLine({ started, complete, finished, begun }: Ending): readonly string[] {
   if (finished?.ok && finished.message !== '') return [oneLine(finished.message)]
+  // A work tree of the loop's own is there before anything is begun in it.
+  if (started?.home !== undefined && !begun)
+    return [
+      `nothing in ${oneLine(started.home)} was changed; the loop's own tree is ${oneLine(started.worktree)}`,
+    ]
   if (started === undefined || !begun) return ['nothing in the repository was changed']
   const branch = oneLine(started.branch)
   const original = branchName(started.original_branch)
