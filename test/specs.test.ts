@@ -97,6 +97,20 @@ describe('openspec/specs', () => {
   })
 })
 
+test('docs/hazards.md has every row, and each names a test that carries its number', () => {
+  const rows = [
+    ...read('docs/hazards.md').matchAll(/^\| ([GPRUO]\d+) \| .* \| (test\/\S+\.ts): (.+) \|$/gm),
+  ].map(([, number = '', file = '', name = '']) => ({ number, file, name }))
+  const sections = { G: 29, P: 14, R: 18, U: 5, O: 20 }
+  const wanted = Object.entries(sections).flatMap(([letter, count]) =>
+    Array.from({ length: count }, (_, at) => `${letter}${at + 1}`),
+  )
+  expect(rows.map(({ number }) => number)).toEqual(wanted)
+  const carries = (name: string, number: string): boolean => new RegExp(`\\b${number}\\b`).test(name)
+  const wrong = rows.filter(({ number, file, name }) => !carries(name, number) || !hasTest(file, name))
+  expect(wrong).toEqual([])
+})
+
 describe('docs/state-file.md', () => {
   const page = read('docs/state-file.md')
 
