@@ -384,6 +384,31 @@ describe('where the user has moved on', () => {
     expect(existsSync(join(at.repo, 'half.txt'))).toBe(false)
   })
 
+  test('O5: their commit on their own branch, where a loop with stashes stands, is not taken back', async () => {
+    const { at } = await killed({ flags: ['--checkpoint', 'stash'] })
+    edits(at)
+    at.git('add', 'mine.txt')
+    at.git('commit', '-qm', 'mine')
+    const theirs = at.git('rev-parse', 'main')
+    const resumed = await ralph(at, resume)
+    expect([resumed.code, at.git('rev-parse', 'main')]).toEqual([0, theirs])
+    expect([at.read('mine.txt'), at.read('README.md')]).toEqual(['typed after the crash\n', '# mine now\n'])
+    expect(at.git('status', '--porcelain', 'mine.txt')).toBe('')
+    expect(existsSync(join(at.repo, 'half.txt'))).toBe(false)
+  })
+
+  test('O5: their commit on the loop’s own branch: what is in it stays, and the commit is named', async () => {
+    const { at } = await killed()
+    edits(at)
+    at.git('add', 'mine.txt')
+    at.git('commit', '-qm', 'mine')
+    const theirs = at.git('rev-parse', 'HEAD')
+    const resumed = await ralph(at, resume)
+    expect([resumed.code, at.read('mine.txt')]).toEqual([0, 'typed after the crash\n'])
+    expect(resumed.stderr).toContain(theirs.slice(0, 12))
+    expect(at.git('for-each-ref', '--contains', theirs)).toContain('refs/ralph/demo/')
+  })
+
   test('O5: in the middle of a merge: refused with exit 2, and the merge is still theirs', async () => {
     const { at } = await killed({
       before: (scratched) => {

@@ -6,6 +6,7 @@ import { lstatNow, parentOf } from './files.ts'
 import { named, shown } from './git.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { scanOpened } from './locked.ts'
+import { mendRepository } from './mend.ts'
 import type { Room } from './room.ts'
 import { exempt } from './scan.ts'
 import { bareNames, treeFolders, type Snapshot } from './snapshot.ts'
@@ -26,6 +27,9 @@ export async function claimTree(room: Room, snapshot: Snapshot): Promise<Claims>
   const absence = room.absence?.()
   if (absence === undefined) return none
   const { git } = room
+  const { attempt = 0 } = await room.memory()
+  for (const message of await mendRepository(room, snapshot, attempt))
+    await outermost(room).note({ type: 'warning', code: 'agent_git', message })
   const isExempt = exempt(room.protectedPaths, snapshot.ignored)
   const [scan, folders] = await Promise.all([
     scanOpened(git, { index: join(room.folder, snapshot.index) }),

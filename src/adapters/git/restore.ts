@@ -14,6 +14,7 @@ import { settleGates } from './settle.ts'
 import { mustSnapshot, type Snapshot } from './snapshot.ts'
 import { roomOf, submoduleAt } from './submodule.ts'
 import { restoreSubmodules } from './submodules.ts'
+import { indexTheirs, theirCommits } from './their-commits.ts'
 import { commitTree } from './tree.ts'
 
 /** `holder`: the ref that has the tree as it is now. */
@@ -30,8 +31,11 @@ export async function restoreSnapshot(room: Room, snapshot: Snapshot, holder: st
     `${room.refs}/moved/${timeName(room)}/${name.replace(/^refs\//, '')}`
   const { ref, commit } = snapshot.head
   const tip = refs.all[ref]
+  const theirs = await theirCommits(room, snapshot, tip)
+  const committed = new Set(theirs?.paths)
+  const stays = staying(room, claims)
   const back =
-    ref === '' || tip === (commit || undefined)
+    ref === '' || tip === (commit || undefined) || theirs !== undefined
       ? []
       : [
           ...(tip ? [`update ${aside(ref)} ${tip}`] : []),
@@ -41,11 +45,12 @@ export async function restoreSnapshot(room: Room, snapshot: Snapshot, holder: st
     await setHead(git, snapshot.head, 'restore')
   await moveRefs(git, 'restore', back)
   await endOperations(git.gitDir)
-  await revertTree(room, snapshot, staying(room, claims))
+  await revertTree(room, snapshot, (path) => committed.has(path) || stays(path))
   await mendGitDirs(room, snapshot)
   await removeNewGitDirs(room, snapshot)
   await restoreSubmodules(room, snapshot)
   await installIndex(git, indexFile(room, snapshot))
+  if (theirs !== undefined) await indexTheirs(git, theirs)
 }
 
 function indexFile(room: Room, snapshot: Snapshot): string | undefined {
@@ -77,6 +82,8 @@ export async function isAsLeft(room: Room, seen?: Snapshot): Promise<boolean> {
   const snapshot = seen ?? (await mustSnapshot(room))
   const { theirs, doubtful, deleted } = await claimTree(room, snapshot)
   if (theirs.length + doubtful.length + deleted.length > 0) return false
+  const { all } = await readRefs(room.git)
+  if ((await theirCommits(room, snapshot, all[snapshot.head.ref])) !== undefined) return false
   for (const submodule of snapshot.submodules ?? []) {
     const isThere = submoduleAt(room.git, submodule.path) !== undefined
     if (isThere && !(await isAsLeft(roomOf(room, submodule), submodule.snapshot))) return false

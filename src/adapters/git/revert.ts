@@ -44,7 +44,7 @@ export async function revertTree(
   await removeNested(room, snapshot, folders, stays)
   let left: string[] = []
   for (let round = 0; round < 5; round += 1) {
-    if (round === 1) await removeSpecial(room, snapshot)
+    if (round === 1) await removeSpecial(room, snapshot, stays)
     const [scan, empty] = await Promise.all([
       scanOpened(git, { index }),
       round > 0 ? scanEmptyFolders(git, index) : [],

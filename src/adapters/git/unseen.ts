@@ -50,11 +50,15 @@ export async function removeDeep(room: Room, snapshot: Snapshot, folders: readon
 }
 
 /** Once the checkpoint's own ignore rules are back: ignored ones stay. */
-export async function removeSpecial(room: Room, snapshot: Snapshot): Promise<void> {
+export async function removeSpecial(
+  room: Room,
+  snapshot: Snapshot,
+  stays: (path: string) => boolean,
+): Promise<void> {
   const { git } = room
   const found = findUnseen(git, exempt(room.protectedPaths, snapshot.ignored))
   const before = new Set(snapshot.special)
-  const fresh = found.special.filter((path) => !before.has(path))
+  const fresh = found.special.filter((path) => !before.has(path) && !stays(path))
   const ignored = await ignoredOf(git, fresh)
   for (const path of fresh) if (!ignored.has(path)) await removePath(git.worktree, path)
 }

@@ -1,0 +1,55 @@
+// In a repair: commits that the user has made since the loop died, on the branch that it stands on. They are not taken back.
+import { join } from 'node:path'
+import { ownerOfPath } from '../../core/ownership.ts'
+import type { Git } from './git.ts'
+import { readIfThere } from './repository.ts'
+import type { Room } from './room.ts'
+import type { Snapshot } from './snapshot.ts'
+import { changedPaths, isAncestor, joined } from './tree.ts'
+
+export interface TheirCommits {
+  readonly tip: string
+  /** As they are there, so are they to stay. */
+  readonly paths: readonly string[]
+}
+
+/** Undefined outside of a repair, and where the branch was rewound or rebased: that is kept aside, and told. */
+export async function theirCommits(
+  room: Room,
+  { head }: Snapshot,
+  tip: string | undefined,
+): Promise<TheirCommits | undefined> {
+  const absence = room.absence?.()
+  if (absence === undefined || head.ref === '' || head.commit === '' || !tip || tip === head.commit)
+    return undefined
+  const moves = (await reflog(room.git, head.ref)).filter(
+    ({ atMs }) => ownerOfPath({ changedMs: atMs }, absence).owner === 'user',
+  )
+  const from = moves[0]?.from
+  if (from === undefined || moves.at(-1)?.to !== tip || !(await isAncestor(room.git, head.commit, tip)))
+    return undefined
+  return { tip, paths: await changedPaths(room.git, from, tip) }
+}
+
+/** What they committed is in the index as they committed it. */
+export async function indexTheirs(git: Git, { tip, paths }: TheirCommits): Promise<void> {
+  if (paths.length === 0) return
+  const wanted = new Set(paths)
+  const entries = await git.list(['ls-tree', '-r', '-z', '--full-tree', tip])
+  const there = entries.filter((entry) => wanted.has(entry.slice(entry.indexOf('\t') + 1)))
+  await git.run(['update-index', '--force-remove', '-z', '--stdin'], { input: joined(paths) })
+  if (there.length > 0)
+    await git.run(['update-index', '--replace', '-z', '--index-info'], { input: joined(there) })
+  await git.run(['update-index', '-q', '--refresh'], { accept: [1] })
+}
+
+/** Whole seconds: the last moment that each may have been. */
+async function reflog(git: Git, ref: string): Promise<{ from: string; to: string; atMs: number }[]> {
+  const text = (await readIfThere(join(git.gitCommonDir, 'logs', ref)))?.toString('latin1') ?? ''
+  const lines = text.matchAll(/^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) .*> (\d+) [-+]\d{4}(?:\t|$)/gm)
+  return [...lines].map(([, from = '', to = '', seconds = '0']) => ({
+    from,
+    to,
+    atMs: Number(seconds) * 1000 + 999,
+  }))
+}
