@@ -90,7 +90,7 @@ describe.skipIf(!canMount)('a full disk (needs root, to mount a small one)', () 
       expect(refused.stderr).not.toMatch(/bug in ralph|^\s+at /m)
     }
     expect(await ralph(at, ['status', 'demo'])).toMatchObject({ code: 0 })
-    expect(readdirSync(join(at.repo, '.git/ralph')).toSorted()).toEqual(['changes', 'checkpoints'])
+    expect(readdirSync(join(at.repo, '.git/ralph')).toSorted()).toEqual(['changes', 'checkpoints', 'trust'])
     await expectResumes(at)
   })
 

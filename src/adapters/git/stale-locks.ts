@@ -140,7 +140,7 @@ function locksOf(git: Git): string[] {
 }
 
 function filesIn(folder: string, name: RegExp): string[] {
-  if (!existsSync(folder)) return []
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return []
   const found = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   const isKept = (path: string): boolean => /^(nested|stale-locks)\//.test(path)
   return found.filter((path) => name.test(path) && !isKept(path)).map((path) => join(folder, path))

@@ -101,11 +101,18 @@ describe('judge', () => {
     expect(await readFile(tasks, 'utf8')).toBe(someTasks)
   })
 
-  test('P9: own ticks and added lines stay, and nothing is reported', async () => {
+  test('P9: own ticks and added lines stay; the lines are told', async () => {
     const { source, tasks, text } = await makeProject()
     await source.guard()
     await edit(tasks, '[ ] 1.2 two', '[x] 1.2 two\n  a note')
-    expect(await source.judge('1')).toEqual({ putBack: [], lost: '', ticked: 1, stillOpen: 0, notAsked: 0 })
+    expect(await source.judge('1')).toEqual({
+      putBack: [],
+      added: ['the agent added 1 line to tasks.md (9 bytes); they stay'],
+      lost: '',
+      ticked: 1,
+      stillOpen: 0,
+      notAsked: 0,
+    })
     // A ralph that died right after judging judges again.
     expect(await source.judge('1')).toMatchObject({ putBack: [], ticked: 1, stillOpen: 0 })
     expect(await text()).toBe(someTasks.replace('[ ] 1.2 two', '[x] 1.2 two\n  a note'))
