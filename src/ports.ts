@@ -72,6 +72,8 @@ export interface KeptAttempt {
   readonly tree: string
   /** Why it may not become a checkpoint: files of the one before it are gone and could not be put together with it. Empty when it may. */
   readonly refused: string
+  /** The tree is that of another commit than the checkpoint: what is not in it, nobody has deleted. */
+  readonly isElsewhere: boolean
   /** Files that the user had not committed and that the agent itself took away or set back. */
   readonly gone: readonly GoneFile[]
 }

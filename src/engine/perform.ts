@@ -96,7 +96,7 @@ async function keepAttempt(command: Of<'keep_attempt'>, context: Context): Promi
     command.mayBeSaved && command.isGated && isPutBack ? await ports.checkpoints.look(kept.tree) : kept
   for (const message of kept.warnings) await tell({ type: 'warning', code: 'agent_git', message })
   for (const message of kept.notes) await tell({ type: 'warning', code: 'beside', message })
-  await tellJudged(judged, context)
+  if (!kept.isElsewhere) await tellJudged(judged, context)
   await tell({
     type: 'attempt.kept',
     n: command.n,
@@ -136,8 +136,11 @@ async function checkGates(command: Of<'check_gates'>, context: Context): Promise
   }
   const held = await ports.spec.hold()
   let failed = ''
+  const judged: Awaited<ReturnType<HeldPlan>>[] = []
   const checked = async (more: { could_not_run?: true }): Promise<void> => {
     const stand = await ports.checkpoints.look(command.tree)
+    // What took the work away took the plan along: no gate did.
+    if (stand.lost === '') for (const each of judged) await tellJudged(each, context)
     if (failed === '' && stand.lost === '' && stand.stirred.length > 0) {
       const names = `${stand.stirred.slice(0, 5).join(', ')}${stand.stirred.length > 5 ? ' …' : ''}`
       const message = command.isLast
@@ -159,7 +162,7 @@ async function checkGates(command: Of<'check_gates'>, context: Context): Promise
       duration_ms: Math.round(result.durationMs),
       output_tail: result.outputTail,
     })
-    await tellJudged(await held(gate), context)
+    judged.push(await held(gate))
     if (result.outcome === 'could_not_run') {
       failed = `The gate \`${gate}\` could not be run:\n${result.outputTail}`
       return checked({ could_not_run: true })

@@ -29,6 +29,16 @@ function withUsersFiles(at: Scratch): Scratch {
   return at
 }
 
+/** On main, that is: it lies there untracked. */
+function withoutPlan(at: Scratch): Scratch {
+  at.git('stash', '-qu')
+  at.git('rm', '-rq', '--cached', 'openspec')
+  at.git('commit', '-qm', 'without the plan')
+  at.git('branch', '-f', 'feature')
+  at.git('stash', 'pop', '-q', '--index')
+  return at
+}
+
 function usersFiles(folder: string): Record<string, string | undefined> {
   const names = ['un tracked.txt', 'st.txt', 'src/a.txt', 'del.txt', 'old.txt', 'new.txt', 'run.sh']
   return Object.fromEntries(
@@ -328,8 +338,8 @@ describe('the user, in the tree of the loop, during an attempt', () => {
     expect(at.git('symbolic-ref', '--short', 'HEAD')).toBe('main')
   })
 
-  test('O3: a switch during an attempt that fails is told without blame', async () => {
-    const at = withUsersFiles(scratch({ tasks: tasksOf(1) }))
+  test('O3: a switch during an attempt that fails is told without blame, also where the plan is not committed', async () => {
+    const at = withoutPlan(withUsersFiles(scratch({ tasks: tasksOf(1) })))
     const before = usersFiles(at.repo)
     const args = ['--agent-command', waitingAgent(at, 'FAILED: cannot')]
     const done = await beside(at, args, () => at.git('checkout', '-q', 'main'))
@@ -338,6 +348,7 @@ describe('the user, in the tree of the loop, during an attempt', () => {
     const told = warningsOf(done).join('\n')
     expect(told).toContain('somebody switched the work tree to main while the agent worked; HEAD is back')
     expect(told).not.toContain('the agent left')
+    expect(told).not.toContain('the agent deleted')
   })
 
   test('O3: a commit stays in the history of the branch, and its file in the work', async () => {
@@ -365,7 +376,7 @@ describe('the user, in the tree of the loop, during an attempt', () => {
 
 describe('what passed the gates is what is saved', () => {
   test('M6 O14: the user stashes and switches during a gate: the attempt fails with that reason, nothing is blamed on the gate', async () => {
-    const at = withUsersFiles(scratch({ tasks: tasksOf(1) }))
+    const at = withoutPlan(withUsersFiles(scratch({ tasks: tasksOf(1) })))
     const before = usersFiles(at.repo)
     const args = ['--verify', waits(at), '--agent-command', agent('true')]
     const done = await beside(at, args, () => {

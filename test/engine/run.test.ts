@@ -73,6 +73,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
           notes: [],
           tree: 't1',
           refused: '',
+          isElsewhere: false,
           gone: [],
         }),
       look: (since) => Promise.resolve({ tree: since, stirred: [], lost: '' }),

@@ -180,6 +180,7 @@ export async function keepAttempt(
     notes,
     tree: united,
     refused: reunion.refused,
+    isElsewhere: !found.isOnTop && reunion.to === undefined,
     gone: reunion.gone,
   }
 }

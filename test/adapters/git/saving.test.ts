@@ -1,0 +1,80 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { makeWorld, type Strategy, type World } from './world.ts'
+
+let w: World
+afterEach(() => w.end())
+
+/** An attempt that wrote work.txt, kept and waiting to be saved. */
+async function attempted(strategy: Strategy): Promise<{
+  checkpoints: ReturnType<World['checkpoints']>
+  tree: string
+}> {
+  w = makeWorld()
+  const checkpoints = w.checkpoints(strategy)
+  await checkpoints.start('start')
+  await checkpoints.ensure('1')
+  await w.note({
+    type: 'iteration.started',
+    n: 1,
+    story_id: '1',
+    attempt: 1,
+    attempts: 1,
+    max_iterations: 1,
+    agent: 'command',
+    base_commit: '',
+    log_file: '',
+  })
+  w.write('work.txt', 'work\n')
+  const { tree, refused } = await checkpoints.keep(1, true)
+  expect(refused).toBe('')
+  return { checkpoints, tree }
+}
+
+describe.each<Strategy>(['branch', 'stash'])('O14: between the gates and the checkpoint (%s)', (strategy) => {
+  it('M6: the tree that passed is saved', async () => {
+    const { checkpoints, tree } = await attempted(strategy)
+    expect(await checkpoints.look(tree)).toEqual({ tree, stirred: [], lost: '' })
+    const saved = await checkpoints.save('1', 'checkpoint: 1', { tree, isBinding: true, mayDiffer: '' })
+    expect(saved).toMatchObject({ changed: true })
+    expect(w.git('rev-parse', `${saved.commit}^{tree}`).trim()).toBe(tree)
+  })
+
+  it('M6: another tree is refused with what differs, and the checkpoint stays where it is', async () => {
+    const { checkpoints, tree } = await attempted(strategy)
+    const before = w.git('rev-parse', 'refs/ralph/demo/checkpoint')
+    w.write('work.txt', 'broken\n')
+    const saved = await checkpoints.save('1', 'checkpoint: 1', { tree, isBinding: true, mayDiffer: '' })
+    expect(saved.refused).toMatchObject({ stirred: ['work.txt'], lost: '' })
+    expect(w.git('rev-parse', 'refs/ralph/demo/checkpoint')).toBe(before)
+    const now = saved.refused?.tree ?? ''
+    const again = await checkpoints.save('1', 'checkpoint: 1', { tree: now, isBinding: true, mayDiffer: '' })
+    expect(w.git('show', `${again.commit}:work.txt`)).toBe('broken\n')
+  })
+
+  it('boxes that ralph itself has ticked since are no difference', async () => {
+    const { checkpoints, tree } = await attempted(strategy)
+    w.write('täsks.md', '- [x] 1.1\n')
+    const judged = { tree, isBinding: true, mayDiffer: 'täsks.md' }
+    const saved = await checkpoints.save('1', 'checkpoint: 1', judged)
+    expect(saved.refused).toBeUndefined()
+    expect(w.git('show', `${saved.commit}:täsks.md`)).toBe('- [x] 1.1\n')
+  })
+
+  it('without gates what is there is saved, unless the work is gone', async () => {
+    const { checkpoints, tree } = await attempted(strategy)
+    const judged = { tree, isBinding: false, mayDiffer: '' }
+    w.git('stash', 'push', '-q', '-u', '-m', 'mine')
+    const gone = await checkpoints.save('1', 'checkpoint: 1', judged)
+    expect(gone.refused?.lost).toMatch(/somebody stashed the work tree .*mine/)
+    w.git('stash', 'pop', '-q')
+    w.write('more.txt', 'more\n')
+    const saved = await checkpoints.save('1', 'checkpoint: 1', judged)
+    expect(w.git('show', `${saved.commit}:more.txt`)).toBe('more\n')
+  })
+
+  it('what was undone is told as that', async () => {
+    const { checkpoints, tree } = await attempted(strategy)
+    w.git('clean', '-fdq')
+    expect((await checkpoints.look(tree)).lost).toContain('undone')
+  })
+})
