@@ -83,6 +83,7 @@ async function settle(loop: Loop, { checkpoints, spec }: Ports, isBack: boolean)
   const kept = await checkpoints.keep(n)
   for (const warning of kept.warnings)
     await loop.tell({ type: 'warning', code: 'agent_git', message: warning })
+  for (const note of kept.notes) await loop.tell({ type: 'warning', code: 'beside', message: note })
   await loop.tell({
     type: 'attempt.kept',
     n,
