@@ -32,6 +32,7 @@ import { keepSettings, resumedSettings, startedSettings } from './run-settings.t
 import { runSession } from './session.ts'
 import { loopSettings } from './settings.ts'
 import { endUnknown } from './damage.ts'
+import { knownRuns, needsRepair } from './site.ts'
 import type { Site } from './site.ts'
 import { finishHeld } from './control.ts'
 import { unarchived, wrapUpOf } from './wrap-up.ts'
@@ -73,6 +74,23 @@ export async function runLoop(
   }
 }
 
+/** Half an attempt of another change lies in this tree: it would be taken for the user's own work. */
+async function refuseLeftover(here: Site, change: string): Promise<void> {
+  const runs = await knownRuns(here)
+  const left = runs.find(
+    (run) => run.change !== change && run.state.worktree === here.git.worktree && needsRepair(run),
+  )
+  if (left === undefined) return
+  throw new RalphError(
+    'repository_state',
+    `The loop of ${left.change} died in this work tree, and what its agent left there has yet to be put in order.`,
+    {
+      hint: `Nothing was touched. First: ralph resume ${left.change}, or ralph finish ${left.change} --cleanup (or --keep). Or beside it: ralph loop ${change} --worktree`,
+      exitCode: 2,
+    },
+  )
+}
+
 async function runHeld(
   here: Site,
   held: HeldRun,
@@ -93,6 +111,7 @@ async function runHeld(
   }
   // Before anything is put in order: a loop that is refused has touched nothing.
   await refuse(request.settings)
+  if (asked.worktree === undefined) await refuseLeftover(here, name)
   if (wish === 'loop') await modeOf(held.run, wish, asked, here, feedback)
   const named: string[] = []
   const recovered = await repairRun(here, held, (message) => {

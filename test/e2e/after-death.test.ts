@@ -384,6 +384,21 @@ describe('where the user has moved on', () => {
     expect(existsSync(join(at.repo, 'half.txt'))).toBe(false)
   })
 
+  test('O5: another change in the tree of a dead loop: refused with exit 2, so that half an attempt is not taken for the user’s', async () => {
+    const { at } = await killed({ flags: ['--checkpoint', 'stash'] })
+    at.write('openspec/changes/other/tasks.md', '## 1. Other\n\n- [ ] 1.1 x\n')
+    const before = picture(at)
+    const other = ['loop', 'other', '--checkpoint', 'stash', '--agent-command', goodAgent]
+    expect(await ralph(at, other)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/Nothing was touched[\s\S]*ralph resume demo/),
+    })
+    expect(picture(at)).toBe(before)
+    expect((await ralph(at, ['finish', 'demo', '--keep'])).code).toBe(0)
+    expect((await ralph(at, other)).code).toBe(0)
+    expect(existsSync(join(at.repo, 'half.txt'))).toBe(false)
+  })
+
   test('O5: their commit on their own branch, where a loop with stashes stands, is not taken back', async () => {
     const { at } = await killed({ flags: ['--checkpoint', 'stash'] })
     edits(at)
