@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { program } from '../e2e/harness.ts'
 import { judge } from './oracle.ts'
-import type { Plan } from './plan.ts'
+import { planRound, type Plan } from './plan.ts'
 import { playRound, type Fault } from './play.ts'
 
 const calm: Plan = {
@@ -68,6 +68,16 @@ describe('the oracle', () => {
       expect.objectContaining({ kind: 'dead end' }),
     )
   })
+})
+
+/** `npm run torture` plays hundreds; these are its first ones, in every mode but one. */
+describe('a short run', () => {
+  test.each(Array.from({ length: 6 }, (_, round) => round))(
+    'O1-O5, O12-O14, G25: round %i of seed 8: nothing lost, no lie, a way on, nothing left behind',
+    async (round) => {
+      expect(await faultsOf(planRound(8, round))).toEqual([])
+    },
+  )
 })
 
 /** A program that is ralph itself, and does something more after each of its loops. */
