@@ -182,7 +182,13 @@ function bringsBack(world: World, token: Token, words: string): boolean {
 /** Edits made beside an agent, in its tree, cannot be told from its own: they are undone with its attempt, and that is said. */
 function isUndoneWithAttempt(world: World, token: Token, words: string): boolean {
   if (!token.isBeside) return false
-  const numbers = new Set([...words.matchAll(/what was undone: ralph diff (\d+)/g)].map(([, n]) => n))
+  const numbers = new Set(
+    [
+      ...words.matchAll(
+        /(?:what was undone: ralph diff |what it left is kept as refs\/ralph\/demo\/attempts\/)(\d+)/g,
+      ),
+    ].map(([, n]) => n),
+  )
   const kept = world.tryGit([
     'for-each-ref',
     '--format=%(refname)',
@@ -194,14 +200,15 @@ function isUndoneWithAttempt(world: World, token: Token, words: string): boolean
 }
 
 /** Permissions and staging of what neither the loop nor the user has touched since. */
-function lostForms({ world }: Played, fault: Tell): void {
+function lostForms({ world, generation }: Played, fault: Tell): void {
   const { ledger, plan, repo } = world
   const touched = new Set([
     ...ledger.agentPaths,
     ...ledger.tokens.filter(({ moment }) => moment !== 'before the loop').map(({ path }) => path),
     ...ledger.tokens.filter(({ isRetired, isCommitted }) => isRetired || isCommitted).map(({ path }) => path),
   ])
-  if (ledger.sweeps.length > 0) return
+  // A fresh start takes the index as it finds it, on the branch of the one before.
+  if (ledger.sweeps.length > 0 || generation > 0) return
   for (const [path, mode] of ledger.modes)
     if (!touched.has(path) && modeOf(repo, path) !== mode && modeOf(repo, path) !== 'absent')
       fault('lost', `${JSON.stringify(path)} has mode ${modeOf(repo, path)}, the user had ${mode}`)
