@@ -142,8 +142,10 @@ function lostBytes(world: World, sight: Sight, words: string, fault: Tell): void
 }
 
 function isNamed({ path }: Token, words: string): boolean {
+  const escaped = path.replaceAll('\n', '\\n').replaceAll('\t', '\\x09')
   return (
     words.includes(path) ||
+    words.includes(escaped) ||
     words.includes(basename(path)) ||
     words.includes(JSON.stringify(path).slice(1, -1))
   )
@@ -169,7 +171,7 @@ function bringsBack(world: World, token: Token, words: string): boolean {
     const copy = mkdtempSync(join(tmpdir(), 'ralph-torture-copy-'))
     try {
       cpSync(world.repo, join(copy, 'repo'), { recursive: true, verbatimSymlinks: true })
-      execFileSync('sh', ['-c', command], { cwd: join(copy, 'repo'), env: world.env, stdio: 'ignore' })
+      execFileSync('bash', ['-c', command], { cwd: join(copy, 'repo'), env: world.env, stdio: 'ignore' })
       return tokensIn(join(copy, 'repo')).has(token.id)
     } catch {
       return false
@@ -189,13 +191,12 @@ function isUndoneWithAttempt(world: World, token: Token, words: string): boolean
       ),
     ].map(([, n]) => n),
   )
-  const kept = world.tryGit([
-    'for-each-ref',
-    '--format=%(refname)',
-    `refs/ralph/${change}/attempts`,
-    `refs/ralph/${change}/earlier`,
-  ])
-  const refs = kept.split('\n').filter((ref) => numbers.has(ref.split('/').at(-1)))
+  // A submodule keeps its own part of an attempt, and that is said with it.
+  const inside = token.path.startsWith('sub/') ? ['-C', 'sub'] : []
+  const kept = world.tryGit([...inside, 'for-each-ref', '--format=%(refname)', `refs/ralph/${change}`])
+  const refs = kept
+    .split('\n')
+    .filter((ref) => /attempts\/\d+$/.test(ref) && numbers.has(ref.split('/').at(-1)))
   return refs.some((ref) => holds(world, ref, token))
 }
 
@@ -270,7 +271,8 @@ function results(played: Played, sight: Sight, words: string, fault: Tell): void
     )
     const tokens = ledger.tokens.filter(({ spawn: by }) => by === spawn.index).map(({ id }) => id)
     if (keptVerdicts.has(verdict) || isSavedLate) {
-      for (const id of spawn.left ?? []) {
+      const retired = new Set(ledger.tokens.filter(({ isRetired }) => isRetired).map(({ id }) => id))
+      for (const id of (spawn.left ?? []).filter((each) => !retired.has(each))) {
         const count = sight.result.get(id)?.length ?? 0
         const isMoved = ledger.sweeps.length > 0 && sight.kept.has(id)
         if (count !== 1 && !isMoved)

@@ -1,7 +1,7 @@
 // The user's part: what a person does in a repository while a loop works in it, and what they may expect to find again.
 import { existsSync, lstatSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Place } from './ledger.ts'
+import type { Place, Token } from './ledger.ts'
 import type { UserAct, UserDeed } from './plan.ts'
 import { appendLine, refsOf, stashesOf, tokensIn, type World } from './world.ts'
 
@@ -135,5 +135,8 @@ function liveFiles(doing: Doing): string[] {
 }
 
 function retire({ world, place }: Doing, path: string): void {
-  for (const token of world.ledger.liveOf(place)) if (token.path === path) token.isRetired = true
+  // Whoever deletes a file deletes what an agent wrote into it, too.
+  const isGone = (token: Token): boolean =>
+    token.path === path && (token.owner === 'agent' ? place === loopPlace(world) : token.place === place)
+  for (const token of world.ledger.tokens) if (isGone(token) && token.where === 'tree') token.isRetired = true
 }
