@@ -22,7 +22,7 @@ import { commitTree, joined, writeTree } from './tree.ts'
 
 export type StartMode = 'start' | 'fresh' | 'resume'
 
-export async function preflightBranch(room: Room, mode: StartMode): Promise<PreflightReport> {
+export async function preflightBranch(room: Room, wish: StartMode): Promise<PreflightReport> {
   const { git, change } = room
   await refuseName(git, change)
   refuseReadOnly(git)
@@ -31,9 +31,10 @@ export async function preflightBranch(room: Room, mode: StartMode): Promise<Pref
   refuseClash(git, refs, change)
   const branch = `ralph/${change}`
   // A run that was killed before its first checkpoint, or settled by a cleanup, goes on from where the user stands.
-  if (mode === 'resume' && memory.checkpoint !== undefined) {
+  if (wish === 'resume' && memory.checkpoint !== undefined) {
     return { worktree: git.worktree, originalBranch: nameOf(memory.origin), branch, warnings: [] }
   }
+  const mode = await modeNow(room, refs, wish)
   const origin = await originOf(room, refs, mode)
   await refuseState(git, scan, change)
   const isLost = mode === 'fresh' && (await knownOrigin(room)) === undefined
@@ -42,14 +43,15 @@ export async function preflightBranch(room: Room, mode: StartMode): Promise<Pref
   return { worktree: git.worktree, originalBranch: nameOf(origin), branch, warnings }
 }
 
-export async function startBranch(room: Room, mode: StartMode): Promise<{ commit: string }> {
-  if (mode === 'resume') {
+export async function startBranch(room: Room, wish: StartMode): Promise<{ commit: string }> {
+  if (wish === 'resume') {
     const { checkpoint } = await room.reread()
     if (checkpoint !== undefined) return { commit: checkpoint }
   }
   const { git } = room
   await mkdir(room.folder, { recursive: true })
   const sight = await look(room)
+  const mode = await modeNow(room, sight.refs, wish)
   const origin = await originOf(room, sight.refs, mode)
   const previous = sight.refs.all[branchOf(room)] ?? ''
   const time = timeName(room)
@@ -77,6 +79,12 @@ export async function startBranch(room: Room, mode: StartMode): Promise<{ commit
     return { commit }
   })
   return await made.catch(undo)
+}
+
+/** A fresh start that was killed before its first checkpoint goes on as one: the branch is still that of the run before. */
+async function modeNow(room: Room, refs: Refs, mode: StartMode): Promise<StartMode> {
+  const isCutOff = mode === 'resume' && refs.all[branchOf(room)] !== undefined
+  return isCutOff && (await storedOrigin(room)) !== undefined ? 'fresh' : mode
 }
 
 /** A start that fails half-way leaves the repository as it was: HEAD, index and refs; or it is said that it could not. */

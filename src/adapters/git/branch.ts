@@ -138,7 +138,7 @@ async function adopt(room: Room, sight: Sight, storyId: string): Promise<void> {
 
 async function keep(room: Room, n: number, mayBeSaved: boolean): Promise<KeptAttempt> {
   const snapshot = await mustSnapshot(room)
-  const data = { n, commit: snapshot.commit }
+  const data = { n, commit: snapshot.commit, now_ms: room.clock.now() }
   return await room.operate('keep', data, () => keepAttempt(room, n, snapshot, mayBeSaved))
 }
 

@@ -41,6 +41,8 @@ export interface Memory {
   readonly attempt?: number
   /** It waits for its save or revert. */
   readonly isKept?: boolean
+  /** When that began: what is newer may be in no ref. */
+  readonly keptMs?: number
   /** The last save, and the checkpoint before it: a save that is asked for again after a crash is this one. */
   readonly saved?: { readonly message: string; readonly commit: string; readonly before: string }
   /** The name of the archive, after a cleanup. */
@@ -89,6 +91,7 @@ function settled(memory: Memory, pending: Pending): Memory {
     openAttempt: _openAttempt,
     keptHead: _keptHead,
     isKept: _isKept,
+    keptMs: _keptMs,
     saved: _saved,
     cleaned: _cleaned,
     ...clean
@@ -128,6 +131,7 @@ function settled(memory: Memory, pending: Pending): Memory {
         ...rest,
         attempt: Number(pending.data['n']),
         isKept: true,
+        keptMs: Number(pending.data['now_ms'] ?? 0),
         beside: [...rest.beside, ...beside],
         ...(head && { keptHead: head }),
       }

@@ -25,6 +25,13 @@ export async function findRepository(cwd: string, settings: GitSettings): Promis
       cause: result.spawnError,
     })
   }
+  if (result.exitCode === undefined) {
+    const how = result.timedOut ? 'gave no answer' : `was ended by ${result.signal ?? 'a signal'}`
+    throw new RalphError('git_failed', `git ${how} when it was asked about ${cwd}`, {
+      hint: 'Nothing was touched. Type the same command again.',
+      exitCode: 2,
+    })
+  }
   const lines = result.stdout.toString('utf8').replace(/\n$/, '').split('\n')
   // A path with a line break in it: each has to be asked for by itself.
   const [gitDir, gitCommonDir, worktree] =

@@ -1,6 +1,7 @@
 // Back to exactly the snapshot: refs, HEAD, half-done operations, files, index; in this order, each step repeatable.
 import { join } from 'node:path'
 import { claimTree, staying, tellClaims } from './claims.ts'
+import { keepLate } from './late.ts'
 import { mendGitDirs, removeNewGitDirs } from './git-dirs.ts'
 import { installIndex } from './index-file.ts'
 import { mendRepository } from './mend.ts'
@@ -45,7 +46,12 @@ export async function restoreSnapshot(room: Room, snapshot: Snapshot, holder: st
     await setHead(git, snapshot.head, 'restore')
   await moveRefs(git, 'restore', back)
   await endOperations(git.gitDir)
-  await revertTree(room, snapshot, (path) => committed.has(path) || stays(path))
+  await revertTree(
+    room,
+    snapshot,
+    (path) => committed.has(path) || stays(path),
+    (paths) => keepLate(room, snapshot, paths),
+  )
   await mendGitDirs(room, snapshot)
   await removeNewGitDirs(room, snapshot)
   await restoreSubmodules(room, snapshot)

@@ -27,6 +27,8 @@ export async function revertTree(
   room: Room,
   snapshot: Snapshot,
   stays: (path: string) => boolean,
+  /** Called with what is about to go or to be overwritten. */
+  goes: (paths: readonly string[]) => Promise<void>,
 ): Promise<void> {
   const { git } = room
   const index = join(room.folder, snapshot.index)
@@ -69,6 +71,7 @@ export async function revertTree(
       putBackFolderModes(git, snapshot, names)
       return
     }
+    await goes(left)
     for (const path of extra) {
       if (path.endsWith('/') && existsSync(onDisk(git.worktree, `${path}.git`))) {
         await gatherGitDir(room, snapshot, path.slice(0, -1))

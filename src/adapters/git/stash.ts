@@ -152,7 +152,7 @@ async function recordNow(room: Room, op: string, message: string, seen?: FullSta
 
 async function keep(room: Room, n: number, mayBeSaved: boolean): Promise<KeptAttempt> {
   const snapshot = await mustSnapshot(room)
-  const data = { n, commit: snapshot.commit }
+  const data = { n, commit: snapshot.commit, now_ms: room.clock.now() }
   return await room.operate('keep', data, () => keepAttempt(room, n, snapshot, mayBeSaved))
 }
 

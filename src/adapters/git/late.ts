@@ -1,0 +1,44 @@
+// Between the look at an attempt and its revert a person may still be writing: that goes on top of the attempt before it is undone.
+import { accessSync, constants } from 'node:fs'
+import { join } from 'node:path'
+import { lstatNow, onDisk } from './files.ts'
+import { moveRefs } from './refs.ts'
+import type { Room } from './room.ts'
+import type { Snapshot } from './snapshot.ts'
+import { commitTree, joined } from './tree.ts'
+
+/** `paths` are about to go. In a repair the user's stay anyway, see claims.ts. */
+export async function keepLate(room: Room, snapshot: Snapshot, paths: readonly string[]): Promise<void> {
+  const { git } = room
+  const { attempt, isKept, keptMs } = await room.memory()
+  if (isKept !== true || keptMs === undefined || room.absence?.() !== undefined) return
+  // Folders are repositories of their own and are moved, not removed; what nobody can read was no edit of the last second.
+  const late = paths.filter((path) => {
+    const stat = lstatNow(git.worktree, path)
+    if (stat === undefined || stat.ctimeMs <= keptMs - slackMs) return false
+    return stat.isSymbolicLink() || (stat.isFile() && canRead(git.worktree, path))
+  })
+  if (late.length === 0) return
+  const ref = `${room.refs}/attempts/${attempt}`
+  const asked = ['rev-parse', '--verify', '--quiet', `${ref}^{commit}`]
+  const kept = (await git.line(asked, { accept: [1] })) || snapshot.commit
+  const index = join(room.folder, 'late-index')
+  await git.run(['read-tree', kept], { index })
+  await git.run(['update-index', '--add', '--replace', '-z', '--stdin'], { index, input: joined(late) })
+  const tree = await git.line(['write-tree'], { index })
+  if (tree === (await git.line(['rev-parse', `${kept}^{tree}`]))) return
+  const message = `attempt ${attempt}\n\nRalph-Base: ${snapshot.commit}`
+  await moveRefs(git, `attempt ${attempt}`, [`update ${ref} ${await commitTree(git, tree, [kept], message)}`])
+}
+
+function canRead(worktree: string, path: string): boolean {
+  try {
+    accessSync(onDisk(worktree, path), constants.R_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The kernel stamps files by a clock that ticks every few milliseconds. */
+const slackMs = 20

@@ -1,0 +1,44 @@
+// A user who is still writing while an attempt is kept and reverted: nothing of it is in no ref.
+import { afterEach, describe, expect, it } from 'vitest'
+import { makeWorld, type World } from './world.ts'
+
+const worlds: World[] = []
+afterEach(() => {
+  for (const made of worlds.splice(0)) made.end()
+})
+
+describe.each(['branch', 'stash'] as const)(
+  'O3, found by torture: between keep and revert (%s)',
+  (strategy) => {
+    it('what the user writes there is kept with the attempt before it is undone', async () => {
+      const w = makeWorld()
+      worlds.push(w)
+      const checkpoints = w.checkpoints(strategy, { clock: { now: () => Date.now() } })
+      await checkpoints.preflight('start')
+      await checkpoints.start('start')
+      await checkpoints.ensure('1')
+      await w.note({
+        type: 'iteration.started',
+        n: 1,
+        story_id: '1',
+        attempt: 1,
+        attempts: 4,
+        max_iterations: 4,
+        agent: 'command',
+        base_commit: '',
+        log_file: '',
+      })
+      w.write('agent.txt', 'by the agent\n')
+      await checkpoints.keep(1)
+      w.write('late.txt', 'by the user, late\n')
+      w.write('a.txt', 'edited by the user, late\n')
+      await checkpoints.restore()
+      expect(w.read('a.txt')).toBe('one\n')
+      const attempt = 'refs/ralph/demo/attempts/1'
+      expect(w.user('show', `${attempt}:late.txt`)).toBe('by the user, late\n')
+      expect(w.user('show', `${attempt}:a.txt`)).toBe('edited by the user, late\n')
+      expect(w.user('show', `${attempt}:agent.txt`)).toBe('by the agent\n')
+      expect(w.user('show', '-s', '--format=%B', attempt)).toContain('Ralph-Base: ')
+    })
+  },
+)

@@ -1,0 +1,49 @@
+// What `npm run torture` found, each as the shortest story that shows it.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { goodAgent, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
+
+/** A git on PATH that kills ralph, or dies itself, at the first call whose arguments hold these words. */
+function gitThat(at: Scratch, words: string, deed: string): NodeJS.ProcessEnv {
+  const bin = join(at.root, 'bin')
+  mkdirSync(bin, { recursive: true })
+  at.script(
+    'bin/git',
+    `#!/bin/sh
+case "$GIT_AUTHOR_EMAIL $*" in
+  ralph@localhost*${words}*) [ -e '${at.root}/struck' ] || { touch '${at.root}/struck'; ${deed}; } ;;
+esac
+PATH="\${PATH#*:}" exec git "$@"
+`,
+  )
+  return { PATH: `${bin}:${at.env['PATH']}` }
+}
+
+test('O8: a fresh start that is killed before its first checkpoint goes on as one', async () => {
+  const at = scratch({ tasks: tasksOf(2) })
+  const agent = ['--agent-command', 'rm -rf x; echo "<promise>FAILED: no</promise>"', '--max-retries', '0']
+  expect((await ralph(at, ['loop', 'demo', ...agent])).code).toBe(3)
+  const earlier = at.git('rev-parse', 'refs/ralph/demo/attempts/1')
+  const env = gitThat(at, 'commit-tree', 'kill -KILL $PPID')
+  const killed = await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent], { env })
+  expect(killed.signal).toBe('SIGKILL')
+  expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+  expect(at.state()).toMatchObject({ status: 'done' })
+  // The attempts of the run before are those of an earlier run, not of this one.
+  expect(at.git('for-each-ref', '--format=%(objectname)', 'refs/ralph/demo/earlier')).toContain(earlier)
+  expect(at.git('log', '-1', '--format=%B', 'refs/ralph/demo/attempts/1')).not.toBe('')
+  expect(at.git('rev-parse', 'refs/ralph/demo/attempts/1')).not.toBe(earlier)
+})
+
+test('G14: a git that is killed while it is asked where the repository is: that is said, and nothing else', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent], {
+    env: gitThat(at, 'rev-parse', 'kill -KILL $$'),
+  })
+  expect(end.code).toBe(2)
+  expect(end.stderr).toMatch(
+    /^error: git was ended by SIGKILL when it was asked about .*\n {2}Nothing was touched\./,
+  )
+  expect(at.git('branch', '--format=%(refname:short)')).toBe('main')
+})
