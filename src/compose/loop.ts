@@ -23,7 +23,7 @@ import { acceptGitSettings, checkpointsFor } from './checkpoints.ts'
 import { agree, refuseUnagreed } from './config-trust.ts'
 import { holdRun, refuseRunning } from './hold.ts'
 import type { HeldRun } from './hold.ts'
-import { finishedAway, modeOf, onlyUnfinished, resumedFolder } from './mode.ts'
+import { finishedAway, modeOf, onlyUnfinished, refuseLeftover, resumedFolder } from './mode.ts'
 import { notifications } from './notify.ts'
 import { changeFolder, openChange } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
@@ -32,7 +32,6 @@ import { keepSettings, resumedSettings, startedSettings } from './run-settings.t
 import { runSession } from './session.ts'
 import { loopSettings } from './settings.ts'
 import { endUnknown } from './damage.ts'
-import { knownRuns, needsRepair } from './site.ts'
 import type { Site } from './site.ts'
 import { finishHeld } from './control.ts'
 import { unarchived, wrapUpOf } from './wrap-up.ts'
@@ -72,23 +71,6 @@ export async function runLoop(
   } finally {
     await held.release()
   }
-}
-
-/** Half an attempt of another change lies in this tree: it would be taken for the user's own work. */
-async function refuseLeftover(here: Site, change: string): Promise<void> {
-  const runs = await knownRuns(here)
-  const left = runs.find(
-    (run) => run.change !== change && run.state.worktree === here.git.worktree && needsRepair(run),
-  )
-  if (left === undefined) return
-  throw new RalphError(
-    'repository_state',
-    `The loop of ${left.change} died in this work tree, and what its agent left there has yet to be put in order.`,
-    {
-      hint: `Nothing was touched. First: ralph resume ${left.change}, or ralph finish ${left.change} --cleanup (or --keep). Or beside it: ralph loop ${change} --worktree`,
-      exitCode: 2,
-    },
-  )
 }
 
 async function runHeld(

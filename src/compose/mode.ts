@@ -9,7 +9,7 @@ import { storyStatus } from '../core/story.ts'
 import { parseTasks } from '../core/tasks.ts'
 import { damagedRun } from './damage.ts'
 import { changeFolder } from './plan.ts'
-import { isDead, isRunning, knownRun, knownRuns } from './site.ts'
+import { isDead, isRunning, knownRun, knownRuns, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export type Mode = 'start' | 'fresh' | 'resume'
@@ -99,4 +99,21 @@ export async function resumedFolder(
 async function hasBranch(site: Site, change: string): Promise<boolean> {
   const ref = `refs/heads/ralph/${change}`
   return (await site.git.run(['rev-parse', '--verify', '--quiet', ref], { accept: [1] })).code === 0
+}
+
+/** Half an attempt of another change lies in this tree: it would be taken for the user's own work. */
+export async function refuseLeftover(here: Site, change: string): Promise<void> {
+  const runs = await knownRuns(here)
+  const left = runs.find(
+    (run) => run.change !== change && run.state.worktree === here.git.worktree && needsRepair(run),
+  )
+  if (left === undefined) return
+  throw new RalphError(
+    'repository_state',
+    `The loop of ${left.change} died in this work tree, and what its agent left there has yet to be put in order.`,
+    {
+      hint: `Nothing was touched. First: ralph resume ${left.change}, or ralph finish ${left.change} --cleanup (or --keep). Or beside it: ralph loop ${change} --worktree`,
+      exitCode: 2,
+    },
+  )
 }
