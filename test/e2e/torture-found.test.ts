@@ -1,4 +1,5 @@
 // What `npm run torture` found, each as the shortest story that shows it.
+import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -46,4 +47,16 @@ test('G14: a git that is killed while it is asked where the repository is: that 
     /^error: git was ended by SIGKILL when it was asked about .*\n {2}Nothing was touched\./,
   )
   expect(at.git('branch', '--format=%(refname:short)')).toBe('main')
+})
+
+test('O2: the command that brings a file back works whatever its name begins with', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const names = ['_notes.txt', '-dash.txt', '!bang.txt', ':colon.txt', '~tilde.txt', '#hash.txt', 'plain.txt']
+  for (const name of names) at.write(name, `${name} of the user\n`)
+  const agent = `rm -f -- ${names.map((name) => `'${name}'`).join(' ')}; ${goodAgent}`
+  const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--on-complete', 'cleanup'])
+  expect(end.code).toBe(0)
+  const commands = [...new Set(end.stdout.match(/git restore --source=.*$/gm))]
+  for (const command of commands) execFileSync('bash', ['-c', command], { cwd: at.repo, env: at.env })
+  expect(names.map((name) => at.read(name))).toEqual(names.map((name) => `${name} of the user\n`))
 })

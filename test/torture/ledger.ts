@@ -39,6 +39,8 @@ export interface Ledger {
   readonly spawns: Spawn[]
   /** The user's last word on a ref; empty: deleted. */
   readonly refs: Map<string, string>
+  /** How many tokens there were when the user last touched a ref. */
+  readonly refTimes: Map<string, number>
   /** Refs that an agent's script has written or deleted, by full name. */
   readonly agentRefs: Set<string>
   /** Hashes of stash entries that the user has made and not dropped. */
@@ -50,8 +52,8 @@ export interface Ledger {
   /** Path -> permissions, and its line in `git diff --cached --raw`, as the user had them before the loop. */
   readonly modes: Map<string, string>
   readonly staged: Map<string, string>
-  /** Bytes of .git/config as the user left it. */
-  config: string
+  /** A file like .git/config with nothing but what the user has put into it. */
+  configFile: string
   mint(
     owner: 'user' | 'agent',
     rest: Omit<Token, 'id' | 'owner' | 'isRetired' | 'isTaken' | 'isCommitted'>,
@@ -67,13 +69,14 @@ export function openLedger(round: number): Ledger {
     tokens,
     spawns: [],
     refs: new Map(),
+    refTimes: new Map(),
     agentRefs: new Set(),
     stashes: new Set(),
     agentPaths: new Set(),
     sweeps: [],
     modes: new Map(),
     staged: new Map(),
-    config: '',
+    configFile: '',
     mint(owner, rest) {
       const id = `tok-${owner === 'user' ? 'u' : 'a'}${round}-${tokens.length}x`
       tokens.push({ id, owner, ...rest, isRetired: false, isTaken: false, isCommitted: false })

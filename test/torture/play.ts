@@ -9,7 +9,7 @@ import type { Spawn } from './ledger.ts'
 import { alive, differences, pictureOf } from './picture.ts'
 import type { Act, AttemptPlan, Event, Plan } from './plan.ts'
 import { playUser } from './user.ts'
-import { buildWorld, change, tokensIn, type World } from './world.ts'
+import { buildWorld, change, refsOf, tokensIn, type World } from './world.ts'
 
 const ralph = process.env['RALPH_PROGRAM'] ?? resolve(import.meta.dirname, '../../dist/main.js')
 
@@ -304,8 +304,13 @@ function advice(world: World, end: Said, looked: Said, story: string[]): string[
       ? (['checkout', 'loop'] as const)
       : (['checkout'] as const)) {
       if (!end.text.includes(world.folder(place)) && place === 'loop') continue
+      const there = tokensIn(world.folder(place))
       world.tryGit(['add', '-A'], place)
       world.tryGit(['commit', '-qm', 'by the user, as told'], place)
+      for (const token of world.ledger.tokens) {
+        if (there.has(token.id)) token.isCommitted = true
+        if (token.where === 'index' && token.place === place) token.isRetired = true
+      }
       const branch = world.tryGit(['symbolic-ref', '-q', 'HEAD'], place)
       if (world.ledger.refs.has(branch))
         world.ledger.refs.set(branch, world.tryGit(['rev-parse', 'HEAD'], place))
@@ -324,12 +329,20 @@ function advice(world: World, end: Said, looked: Said, story: string[]): string[
   return name === undefined ? undefined : [name, change, ...rest.filter((arg) => arg !== change)]
 }
 
-/** What the user wrote since the agent began, and its last deed took away. */
+/** What the user wrote or made since the agent began, and its last deed took away. */
 function markTaken(world: World, since: number): void {
   const there = tokensIn(world.folder('loop'))
   for (const token of world.ledger.tokens.slice(since))
     if (token.isBeside === true && !token.isCommitted && !token.isRetired && !there.has(token.id))
       token.isTaken = true
+  const now = refsOf(world)
+  for (const [name, at] of world.ledger.refTimes)
+    if (
+      at >= since &&
+      world.ledger.agentRefs.has(name) &&
+      (now.get(name) ?? '') !== world.ledger.refs.get(name)
+    )
+      world.ledger.refs.delete(name)
 }
 
 function isDone(world: World): boolean {

@@ -1,5 +1,5 @@
 // The user's part: what a person does in a repository while a loop works in it, and what they may expect to find again.
-import { existsSync, lstatSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, lstatSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Place, Token } from './ledger.ts'
 import type { UserAct, UserDeed } from './plan.ts'
@@ -16,7 +16,10 @@ export function playUser(world: World, act: UserAct, moment: string): string {
   const did = deeds[act.deed]({ world, place, moment, count: ledger.tokens.length })
   const now = refsOf(world)
   for (const name of new Set([...refs.keys(), ...now.keys()]))
-    if (refs.get(name) !== now.get(name)) ledger.refs.set(name, now.get(name) ?? '')
+    if (refs.get(name) !== now.get(name)) {
+      ledger.refs.set(name, now.get(name) ?? '')
+      ledger.refTimes.set(name, ledger.tokens.length)
+    }
   for (const hash of stashesOf(world)) if (!stashes.has(hash)) ledger.stashes.add(hash)
   return `${act.deed}${place === 'loop' ? " in the loop's tree" : ''} ${moment}: ${did}`
 }
@@ -104,7 +107,7 @@ const deeds: Readonly<Record<UserDeed, (doing: Doing) => string>> = {
   },
   configure: ({ world, place, count }) => {
     world.tryGit(['config', `torture.mine${count}`, 'yes'], place)
-    world.ledger.config = readFileSync(join(world.repo, '.git', 'config'), 'utf8')
+    world.tryGit(['config', '--file', world.ledger.configFile, `torture.mine${count}`, 'yes'])
     return `torture.mine${count}`
   },
 }

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -105,7 +106,8 @@ export function buildWorld(plan: Plan): World {
   for (const [path, entry] of stagedOf(world)) ledger.staged.set(path, entry)
   for (const [name, hash] of refsOf(world)) ledger.refs.set(name, hash)
   for (const hash of stashesOf(world)) ledger.stashes.add(hash)
-  ledger.config = readFileSync(join(repo, '.git', 'config'), 'utf8')
+  ledger.configFile = join(desk, 'config')
+  copyFileSync(join(repo, '.git', 'config'), ledger.configFile)
   return world
 }
 
@@ -385,6 +387,8 @@ ulimit -c 0
 strike() { [ "$whom" = git ] || kill -KILL $PPID; }
 case $when in
   bell)
+    # Nobody can save what is written in the instant in which git itself rewrites the file.
+    case " $* " in *" checkout-index "*) exec "$git" "$@" ;; esac
     mkfifo "$desk/reply.$$"
     printf '%s\\n' "$$ git $n" > "$desk/bell"
     read -r answer < "$desk/reply.$$"

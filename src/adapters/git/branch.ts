@@ -13,6 +13,7 @@ import { tellObeyed } from './guarded.ts'
 import { copyIndex, installIndex, realIndex } from './index-file.ts'
 import { keepAttempt, redoKeep } from './keep.ts'
 import { tellSwept } from './keep-submodules.ts'
+import { lateCommits } from './late.ts'
 import { readLedger } from './ledger.ts'
 import { stepOf } from './memory.ts'
 import { mendRepository } from './mend.ts'
@@ -187,9 +188,10 @@ async function restore(room: Room): Promise<{ commit: string }> {
   const snapshot = await mustSnapshot(room)
   const { beside } = await room.memory()
   const holder = await keptAs(room)
+  const late = await lateCommits(room, snapshot)
   await room.operate('restore', { commit: snapshot.commit }, () => restoreSnapshot(room, snapshot, holder))
   await tellAside(room, 'reverted')
-  await settled(room, beside, snapshot.commit)
+  await settled(room, [...beside, ...late], snapshot.commit)
   return { commit: snapshot.commit }
 }
 

@@ -1,11 +1,14 @@
 // Between the look at an attempt and its revert a person may still be writing: that goes on top of the attempt before it is undone.
 import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
+import { leftBeside } from '../../core/ownership.ts'
 import { lstatNow, onDisk } from './files.ts'
-import { moveRefs } from './refs.ts'
+import { readLedger } from './ledger.ts'
+import { moveRefs, readRefs } from './refs.ts'
 import type { Room } from './room.ts'
 import type { Snapshot } from './snapshot.ts'
 import { commitTree, joined } from './tree.ts'
+import { besideRef } from './whose-refs.ts'
 
 /** `paths` are about to go. In a repair the user's stay anyway, see claims.ts. */
 export async function keepLate(room: Room, snapshot: Snapshot, paths: readonly string[]): Promise<void> {
@@ -29,6 +32,21 @@ export async function keepLate(room: Room, snapshot: Snapshot, paths: readonly s
   if (tree === (await git.line(['rev-parse', `${kept}^{tree}`]))) return
   const message = `attempt ${attempt}\n\nRalph-Base: ${snapshot.commit}`
   await moveRefs(git, `attempt ${attempt}`, [`update ${ref} ${await commitTree(git, tree, [kept], message)}`])
+}
+
+/** Commits that others have made since on the branch that the loop stands on: a revert names them, too. */
+export async function lateCommits(
+  room: Room,
+  { head: { ref }, refs }: Snapshot,
+): Promise<{ readonly hash: string; readonly n: number }[]> {
+  const { attempt, isKept, beside } = await room.memory()
+  if (isKept !== true || attempt === undefined || ref === '' || room.absence?.() !== undefined) return []
+  const [{ all }, ledger] = await Promise.all([readRefs(room.git), readLedger(room, attempt)])
+  const found = leftBeside({ name: ref, before: refs[ref] ?? '', now: all[ref] ?? '' }, ledger)
+  const late = found.filter((hash) => !beside.some((each) => each.hash === hash))
+  const pins = late.map((hash) => `update ${besideRef(room, attempt, hash)} ${hash}`)
+  await moveRefs(room.git, `beside attempt ${attempt}`, pins)
+  return late.map((hash) => ({ hash, n: attempt }))
 }
 
 function canRead(worktree: string, path: string): boolean {

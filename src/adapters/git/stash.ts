@@ -15,6 +15,7 @@ import { tellObeyed } from './guarded.ts'
 import { releaseSubmodules, toldInside } from './finish-submodules.ts'
 import { installIndex, realIndex, takeFrom } from './index-file.ts'
 import { keepAttempt, redoKeep } from './keep.ts'
+import { lateCommits } from './late.ts'
 import { tellSwept } from './keep-submodules.ts'
 import { stepOf, type Pending } from './memory.ts'
 import { mendRepository } from './mend.ts'
@@ -204,9 +205,10 @@ async function restore(room: Room): Promise<{ commit: string }> {
   const snapshot = await mustSnapshot(room)
   const { beside } = await room.memory()
   const holder = await keptAs(room)
+  const late = await lateCommits(room, snapshot)
   await room.operate('restore', { commit: snapshot.commit }, () => restoreSnapshot(room, snapshot, holder))
   await tellAside(room, 'reverted')
-  await settled(room, beside, snapshot.commit)
+  await settled(room, [...beside, ...late], snapshot.commit)
   return { commit: snapshot.commit }
 }
 
