@@ -22,8 +22,11 @@ export async function theirCommits(
   const absence = room.absence?.()
   if (absence === undefined || head.ref === '' || head.commit === '' || !tip || tip === head.commit)
     return undefined
+  // Which moves were ralph's the reflog says itself; times tell only the agent's from the user's.
   const moves = (await reflog(room.git, head.ref)).filter(
-    ({ atMs }) => ownerOfPath({ changedMs: atMs }, absence).owner === 'user',
+    ({ atMs, why }) =>
+      !why.startsWith('ralph: ') &&
+      ownerOfPath({ changedMs: atMs }, { ...absence, repairs: [] }).owner === 'user',
   )
   const from = moves[0]?.from
   if (from === undefined || moves.at(-1)?.to !== tip || !(await isAncestor(room.git, head.commit, tip)))
@@ -43,13 +46,21 @@ export async function indexTheirs(git: Git, { tip, paths }: TheirCommits): Promi
   await git.run(['update-index', '-q', '--refresh'], { accept: [1] })
 }
 
-/** Whole seconds: the last moment that each may have been. */
-async function reflog(git: Git, ref: string): Promise<{ from: string; to: string; atMs: number }[]> {
+interface Move {
+  readonly from: string
+  readonly to: string
+  readonly why: string
+  /** Git writes whole seconds: the last moment that it may have been. */
+  readonly atMs: number
+}
+
+async function reflog(git: Git, ref: string): Promise<Move[]> {
   const text = (await readIfThere(join(git.gitCommonDir, 'logs', ref)))?.toString('latin1') ?? ''
-  const lines = text.matchAll(/^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) .*> (\d+) [-+]\d{4}(?:\t|$)/gm)
-  return [...lines].map(([, from = '', to = '', seconds = '0']) => ({
+  const lines = text.matchAll(/^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) .*> (\d+) [-+]\d{4}(?:\t(.*))?$/gm)
+  return [...lines].map(([, from = '', to = '', seconds = '0', why = '']) => ({
     from,
     to,
+    why,
     atMs: Number(seconds) * 1000 + 999,
   }))
 }
