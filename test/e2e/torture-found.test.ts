@@ -1,7 +1,8 @@
 // What `npm run torture` found, each as the shortest story that shows it.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { goodAgent, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
 
@@ -60,3 +61,30 @@ test('O2: the command that brings a file back works whatever its name begins wit
   for (const command of commands) execFileSync('bash', ['-c', command], { cwd: at.repo, env: at.env })
   expect(names.map((name) => at.read(name))).toEqual(names.map((name) => `${name} of the user\n`))
 })
+
+test('O5, O20: a checkpoint that only had to be completed counts, whatever the user has edited since', async () => {
+  const at = scratch({ tasks: tasksOf(2) })
+  const env = gitThat(at, 'ralph:?checkpoint', 'kill -KILL $PPID')
+  const killed = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent], { env })
+  expect(killed.signal).toBe('SIGKILL')
+  await afterDeath(at)
+  at.write('README.md', 'edited after the crash\n')
+  const finished = await ralph(at, ['finish', 'demo', '--keep'])
+  expect(finished.code).toBe(0)
+  expect(finished.stdout + finished.stderr).toContain('iteration 1 was complete')
+  const end = await ralph(at, ['resume', 'demo'])
+  expect(end.code).toBe(0)
+  // Not done a second time on top of itself.
+  expect(at.state().iterations.map(({ story_id: story }) => story)).toEqual(['1', '2'])
+  expect(at.read('README.md')).toBe('edited after the crash\n')
+})
+
+/** Until what is changed now is surely later than the loop's last sign of life: 2 s are its tolerance. */
+async function afterDeath(at: Scratch): Promise<void> {
+  const diedMs = statSync(join(at.repo, '.git', 'ralph', 'changes', 'demo', 'alive')).mtimeMs
+  const probe = join(at.root, 'probe')
+  do {
+    await delay(20)
+    writeFileSync(probe, '')
+  } while (statSync(probe).ctimeMs <= diedMs + 2000)
+}

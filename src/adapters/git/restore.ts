@@ -85,6 +85,9 @@ export async function keptAs(room: Room): Promise<string> {
 }
 
 export async function isAsLeft(room: Room, seen?: Snapshot): Promise<boolean> {
+  const { saved, isKept } = await room.memory()
+  // It had been saved before the crash, or by the repair: nothing waits for what the tree is now.
+  if (saved !== undefined && isKept !== true) return true
   const snapshot = seen ?? (await mustSnapshot(room))
   const { theirs, doubtful, deleted } = await claimTree(room, snapshot)
   if (theirs.length + doubtful.length + deleted.length > 0) return false
