@@ -7,7 +7,7 @@ import type { App } from './ui/app.ts'
 import type { Io } from './ui/io.ts'
 import { isTerminal } from './ui/io.ts'
 
-/** Each room is loaded when a command first needs it: `ralph status` must not pay for the agents. */
+/** Each part is loaded when a command first needs it: `ralph status` must not pay for the agents. */
 export function createApp(io: Io): App {
   const attended = isTerminal(io.stdout) && isTerminal(io.stdin)
   const warn = (message: string): void => void io.stderr.write(`warning: ${message}\n`)
@@ -18,8 +18,8 @@ export function createApp(io: Io): App {
   const control = () => import('./compose/control.ts')
   const plans = () => import('./compose/changes.ts')
   const attempts = () => import('./compose/attempts.ts')
-  /** The room is loaded while git looks for the repository. */
-  const into = <Room>(room: () => Promise<Room>): Promise<[Room, Site]> => Promise.all([room(), site()])
+  /** A part is loaded while git looks for the repository. */
+  const withSite = <Part>(part: () => Promise<Part>): Promise<[Part, Site]> => Promise.all([part(), site()])
 
   const load: App['settings'] = async (flags, isResumed = false) => {
     const projectFolder = await site().then(
@@ -51,28 +51,29 @@ export function createApp(io: Io): App {
   return {
     settings: load,
     config: looked,
-    list: () => into(plans).then(([room, at]) => room.listAll(at)),
-    show: (change) => into(plans).then(([room, at]) => room.showOne(at, change)),
+    list: () => withSite(plans).then(([part, at]) => part.listAll(at)),
+    show: (change) => withSite(plans).then(([part, at]) => part.showOne(at, change)),
     prompt: async ({ change, storyId }) =>
       (await plans()).promptFor(await site(), change, storyId, (await load({})).config),
-    learnings: (change) => into(plans).then(([room, at]) => room.learningsOf(at, change)),
+    learnings: (change) => withSite(plans).then(([part, at]) => part.learningsOf(at, change)),
     loop: async (request) => (await import('./compose/loop.ts')).runLoop(await site(), request, 'loop'),
     resume: async ({ feedback, ...request }) =>
       (await import('./compose/loop.ts')).runLoop(await site(), request, 'resume', feedback),
     plan: async (request) => (await import('./compose/dry-run.ts')).dryRun(await site(), request),
     stop: ({ change, force }) =>
-      into(() => import('./compose/stop.ts')).then(([room, at]) => room.stopLoop(at, change, force)),
-    done: (change) => into(control).then(([room, at]) => room.sayDone(at, change)),
-    finish: (request) => into(control).then(([room, at]) => room.finishOrAccept(at, request)),
+      withSite(() => import('./compose/stop.ts')).then(([part, at]) => part.stopLoop(at, change, force)),
+    done: (change) => withSite(control).then(([part, at]) => part.sayDone(at, change)),
+    finish: (request) => withSite(control).then(([part, at]) => part.finishOrAccept(at, request)),
     clean: async ({ change, attempts: all }) => (await control()).cleanRun(await site(), change, all),
-    status: (change) => into(reports).then(([room, at]) => room.statusOf(at, change)),
-    history: (change) => into(reports).then(([room, at]) => room.historyOf(at, change)),
+    status: (change) => withSite(reports).then(([part, at]) => part.statusOf(at, change)),
+    history: (change) => withSite(reports).then(([part, at]) => part.historyOf(at, change)),
     logs: (request) =>
-      into(() => import('./compose/logs.ts')).then(([room, at]) => room.writeLogs(at, request)),
-    attempts: (change) => into(attempts).then(([room, at]) => room.attemptsOf(at, change)),
-    diff: ({ change, n }) => into(attempts).then(([room, at]) => room.diffOf(at, change, n)),
-    restore: ({ change, n, to }) => into(attempts).then(([room, at]) => room.restoreTo(at, change, n, to)),
-    why: (change) => into(reports).then(([room, at]) => room.whyOf(at, change)),
+      withSite(() => import('./compose/logs.ts')).then(([part, at]) => part.writeLogs(at, request)),
+    attempts: (change) => withSite(attempts).then(([part, at]) => part.attemptsOf(at, change)),
+    diff: ({ change, n }) => withSite(attempts).then(([part, at]) => part.diffOf(at, change, n)),
+    restore: ({ change, n, to }) =>
+      withSite(attempts).then(([part, at]) => part.restoreTo(at, change, n, to)),
+    why: (change) => withSite(reports).then(([part, at]) => part.whyOf(at, change)),
     doctor: async () =>
       (await import('./compose/doctor.ts')).diagnose(folderOf(io), io.env, attended, looked),
     usage: async (request) => (await import('./compose/usage.ts')).usageReport(await site(), request),

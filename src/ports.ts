@@ -32,7 +32,7 @@ export interface PromptRequest {
 }
 
 /** After each gate: restores what the gate had no business changing, and says what it was. Added lines stay, ticks do not. */
-export type HeldPlan = (gate: string) => Promise<Pick<SpecJudgement, 'putBack' | 'added' | 'lost'>>
+export type WatchedPlan = (gate: string) => Promise<Pick<SpecJudgement, 'putBack' | 'added' | 'lost'>>
 
 export interface SpecSource {
   /** The plan as it is on disk now. A read error, an empty file or a file without boxes throws; it is never "no tasks". */
@@ -44,7 +44,7 @@ export interface SpecSource {
   /** After an attempt: restores what this story's agent had no business changing, and says what it was. Ticks in this story and added lines stay. */
   judge(storyId: string): Promise<SpecJudgement>
   /** Before the gates: remembers the plan as it is then, the agent's ticks included, until the loop goes on. */
-  hold(): Promise<HeldPlan>
+  watch(): Promise<WatchedPlan>
   /**
    * Restores the change folder to the guarded bytes, whether git holds it or not. Idempotent; survives a crash of ralph. In a repair
    * what the user has edited since the loop died stays, but for the boxes that were open then: a sentence for each file.

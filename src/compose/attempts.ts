@@ -9,7 +9,7 @@ import { initialState } from '../core/state.ts'
 import type { AttemptList, Said } from '../ui/app.ts'
 import { hiddenPaths } from './checkpoints.ts'
 import { must } from './choose.ts'
-import { holdRun } from './hold.ts'
+import { openRun } from './open-run.ts'
 import { needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
@@ -75,7 +75,7 @@ async function inThisTree(
   work: () => Promise<string>,
 ): Promise<string> {
   const aside = `Bring the attempt into a folder instead: ralph restore ${n} --to DIR`
-  const held = await holdRun(site, run.change, { purpose: 'repair' }).catch(refused(aside))
+  const held = await openRun(site, run.change, { purpose: 'repair' }).catch(refused(aside))
   try {
     if (needsRepair(held.run)) {
       throw new RalphError('repository_state', `The loop of ${run.change} died, and is not in order yet.`, {

@@ -9,12 +9,12 @@ import { acceptGitSettings } from './checkpoints.ts'
 import { chooseRun } from './choose.ts'
 import { agree, unagreed } from './config-trust.ts'
 import { damagedRun } from './damage.ts'
-import { holdRun } from './hold.ts'
-import type { HeldRun } from './hold.ts'
+import { openRun } from './open-run.ts'
+import type { OpenRun } from './open-run.ts'
 import { enterTree, repairRun, toStderr, withEngine } from './recovery.ts'
 import { isRunning, needsRepair } from './site.ts'
 import type { Site } from './site.ts'
-import { siteOf } from './standing-ports.ts'
+import { siteOf } from './engine-ports.ts'
 
 export async function sayDone(site: Site, change: string | undefined): Promise<Said> {
   return withRun(site, change, async (held) => {
@@ -70,7 +70,7 @@ export async function finishOrAccept(
   })
 }
 
-export async function finishHeld(site: Site, held: HeldRun, choice: 'cleanup' | 'keep'): Promise<Said> {
+export async function finishHeld(site: Site, held: OpenRun, choice: 'cleanup' | 'keep'): Promise<Said> {
   const there = await inOrder(site, held)
   const { run } = held
   const report = await withEngine(there, run, async (loop, ports) => {
@@ -122,7 +122,7 @@ export async function cleanRun(site: Site, change: string | undefined, attempts:
 }
 
 /** The run in hand, its work tree too, and whatever a dead loop left there put in order. */
-async function inOrder(site: Site, held: HeldRun): Promise<Site> {
+async function inOrder(site: Site, held: OpenRun): Promise<Site> {
   const detail = await repairRun(site, held, toStderr)
   if (detail !== '') toStderr(detail)
   const there = await siteOf(site, held.run)
@@ -134,7 +134,7 @@ async function inOrder(site: Site, held: HeldRun): Promise<Site> {
 async function withRun<T>(
   site: Site,
   change: string | undefined,
-  work: (held: HeldRun) => Promise<T>,
+  work: (held: OpenRun) => Promise<T>,
 ): Promise<T> {
   const run = await chooseRun(site, change, 'any')
   if (run === undefined) {
@@ -158,7 +158,7 @@ async function withRun<T>(
     )
   }
   if (run.damage !== '') throw await damagedRun(site, run)
-  const held = await holdRun(site, run.change, { purpose: 'repair' })
+  const held = await openRun(site, run.change, { purpose: 'repair' })
   try {
     return await work(held)
   } finally {

@@ -21,8 +21,8 @@ import { archiveRun } from './archive.ts'
 import { watchBudget } from './budget-watch.ts'
 import { acceptGitSettings, checkpointsFor } from './checkpoints.ts'
 import { agree, refuseUnagreed } from './config-trust.ts'
-import { holdRun, refuseRunning } from './hold.ts'
-import type { HeldRun } from './hold.ts'
+import { openRun, refuseRunning } from './open-run.ts'
+import type { OpenRun } from './open-run.ts'
 import { finishedAway, modeOf, onlyUnfinished, refuseLeftover, resumedFolder } from './mode.ts'
 import { notifications } from './notify.ts'
 import { changeFolder, openChange } from './plan.ts'
@@ -35,7 +35,7 @@ import { endUnknown } from './damage.ts'
 import type { Site } from './site.ts'
 import { finishHeld } from './control.ts'
 import { unarchived, wrapUpOf } from './wrap-up.ts'
-import { standOnBranch } from './stand.ts'
+import { checkOutRunBranch } from './run-branch.ts'
 import { enterWorktree } from './worktree.ts'
 
 interface Prepared {
@@ -64,7 +64,7 @@ export async function runLoop(
   refuseRunning(here, name, config.worktree === undefined)
   refuseReadOnly(here.git)
   const runId = randomUUID()
-  const held = await holdRun(here, name, { purpose: 'loop', runId })
+  const held = await openRun(here, name, { purpose: 'loop', runId })
   try {
     if (archived !== undefined) return await alreadyDone(here, held, config, '')
     return await runHeld(here, held, { ...request, wish, runId, ...(feedback !== undefined && { feedback }) })
@@ -75,7 +75,7 @@ export async function runLoop(
 
 async function runHeld(
   here: Site,
-  held: HeldRun,
+  held: OpenRun,
   request: LoopRequest & {
     readonly wish: 'loop' | 'resume'
     readonly runId: string
@@ -125,7 +125,7 @@ async function runHeld(
   let isUnread = run.damage !== ''
   const prepare = async (): Promise<Prepared> => {
     await held.enter(site)
-    if (mode === 'resume') await standOnBranch(site, run)
+    if (mode === 'resume') await checkOutRunBranch(site, run)
     const change = await openChange(site, name, config, { validate: true })
     const settings = await loopSettings(config, site.env, {
       doneCriteria: change.doneCriteria,
@@ -276,7 +276,7 @@ function bill(agent: string, env: NodeJS.ProcessEnv, config: Config): string {
 }
 
 /** "Already done: exit 0, `--on-complete` applies." */
-async function alreadyDone(site: Site, held: HeldRun, config: Config, recovered: string): Promise<LoopEnd> {
+async function alreadyDone(site: Site, held: OpenRun, config: Config, recovered: string): Promise<LoopEnd> {
   const { change, state } = held.run
   // Also where nothing is left to do: a loop that was killed after its last word has left its locks.
   await enterTree(site, held)

@@ -7,13 +7,13 @@ import { RalphError } from '../core/error.ts'
 import { recordDeath, repair } from '../engine/recover.ts'
 import { createLoop } from '../engine/run.ts'
 import type { Loop, Ports, Reader } from '../engine/run.ts'
-import { holdRun } from './hold.ts'
-import type { HeldRun } from './hold.ts'
+import { openRun } from './open-run.ts'
+import type { OpenRun } from './open-run.ts'
 import { isDead, knownRun, needsRepair, pendingStep } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { keepStateFile } from './state-keeper.ts'
-import { returnToRun } from './stand.ts'
-import { siteOf, standingPorts } from './standing-ports.ts'
+import { returnToRun } from './run-branch.ts'
+import { siteOf, enginePorts } from './engine-ports.ts'
 
 /** What a look finds of a run whose loop has died and that nobody has put in order yet. */
 export interface Dead {
@@ -67,9 +67,9 @@ export async function endOrphans(site: Site, run: KnownRun): Promise<readonly nu
 async function inRecord(
   site: Site,
   { change }: KnownRun,
-  work: (loop: Loop, ports: Ports, held: HeldRun) => Promise<void>,
+  work: (loop: Loop, ports: Ports, held: OpenRun) => Promise<void>,
 ): Promise<void> {
-  const held = await holdRun(site, change, { purpose: 'record' })
+  const held = await openRun(site, change, { purpose: 'record' })
   try {
     const there = await enterTree(site, held)
     if (there === undefined) return
@@ -83,7 +83,7 @@ async function inRecord(
  * For `resume`, `finish`, `done` and `loop --fresh`, with the run in hand. Resolves with one sentence for the user, empty when there was
  * nothing to do; what it must say before it undoes anything goes to `warn` at once.
  */
-export async function repairRun(site: Site, held: HeldRun, warn: (message: string) => void): Promise<string> {
+export async function repairRun(site: Site, held: OpenRun, warn: (message: string) => void): Promise<string> {
   if (!needsRepair(held.run)) return ''
   const there = await enterTree(site, held)
   if (there === undefined) return ''
@@ -101,7 +101,7 @@ export async function repairRun(site: Site, held: HeldRun, warn: (message: strin
         beat: () => held.beat(),
         orphans: orphansOf(runId),
         reap: async () => (await reapByMarker(runId)).ended,
-        stand: (state) => returnToRun(there, run.change, state),
+        returnToRun: (state) => returnToRun(there, run.change, state),
         isFinish: pendingStep(run) === 'finish',
       }),
     [listen],
@@ -122,7 +122,7 @@ export async function withEngine<T>(
   work: (loop: Loop, ports: Ports) => Promise<T>,
   readers: readonly Reader[] = [],
 ): Promise<T> {
-  const { ports, bind, close } = await standingPorts(there, run)
+  const { ports, bind, close } = await enginePorts(there, run)
   try {
     const { writer } = await openStateFile(stateFile(there.git.worktree), run.paths.archive, run.change)
     let fault: { readonly error: unknown } | undefined
@@ -150,7 +150,7 @@ export async function withEngine<T>(
 /** Of a loop that was killed after its last word: nothing is left to do but to take its locks away. */
 export async function sweepLocks(site: Site, run: KnownRun): Promise<void> {
   if (run.lock.held !== 'dead' || needsRepair(run)) return
-  const held = await holdRun(site, run.change, { purpose: 'record' })
+  const held = await openRun(site, run.change, { purpose: 'record' })
   try {
     await enterTree(site, held)
   } finally {
@@ -159,7 +159,7 @@ export async function sweepLocks(site: Site, run: KnownRun): Promise<void> {
 }
 
 /** The lock of its work tree, where that is still there. */
-export async function enterTree(site: Site, held: HeldRun): Promise<Site | undefined> {
+export async function enterTree(site: Site, held: OpenRun): Promise<Site | undefined> {
   const there = await placeOf(site, held.run)
   if (there !== undefined) await held.enter(there)
   return there

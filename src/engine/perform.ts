@@ -1,7 +1,7 @@
 // One command, one effect: what each command asks of the ports and which events come of it.
 import type { Command } from '../core/loop.ts'
 import { RalphError } from '../core/error.ts'
-import type { HeldPlan, TreeState } from '../ports.ts'
+import type { WatchedPlan, TreeState } from '../ports.ts'
 import type { Context } from './context.ts'
 import { planRead, recordIteration } from './record.ts'
 import { runAgent } from './turn.ts'
@@ -119,7 +119,7 @@ function stateOf({ tree, stirred, lost }: TreeState): { tree: string; stirred: s
   return { tree, stirred: [...stirred], lost }
 }
 
-async function tellJudged(judged: Awaited<ReturnType<HeldPlan>>, { tell }: Context): Promise<void> {
+async function tellJudged(judged: Awaited<ReturnType<WatchedPlan>>, { tell }: Context): Promise<void> {
   for (const message of judged.putBack) await tell({ type: 'warning', code: 'put_back', message })
   for (const message of judged.added ?? []) await tell({ type: 'warning', code: 'plan_added', message })
   if (judged.lost !== '') await tell({ type: 'warning', code: 'plan_lost', message: judged.lost })
@@ -134,21 +134,21 @@ async function checkGates(command: Of<'check_gates'>, context: Context): Promise
     RALPH_RUN_ID: state.runId,
     ...(await ports.checkpoints.watch('gate', command.n)),
   }
-  const held = await ports.spec.hold()
+  const held = await ports.spec.watch()
   let failed = ''
-  const judged: Awaited<ReturnType<HeldPlan>>[] = []
+  const judged: Awaited<ReturnType<WatchedPlan>>[] = []
   const checked = async (more: { could_not_run?: true }): Promise<void> => {
-    const stand = await ports.checkpoints.look(command.tree)
+    const treeNow = await ports.checkpoints.look(command.tree)
     // What took the work away took the plan along: no gate did.
-    if (stand.lost === '') for (const each of judged) await tellJudged(each, context)
-    if (failed === '' && stand.lost === '' && stand.stirred.length > 0) {
-      const names = `${stand.stirred.slice(0, 5).join(', ')}${stand.stirred.length > 5 ? ' …' : ''}`
+    if (treeNow.lost === '') for (const each of judged) await tellJudged(each, context)
+    if (failed === '' && treeNow.lost === '' && treeNow.stirred.length > 0) {
+      const names = `${treeNow.stirred.slice(0, 5).join(', ')}${treeNow.stirred.length > 5 ? ' …' : ''}`
       const message = command.isLast
         ? `The gates still change files each time they run (${names}); what they left is saved.`
         : `Files changed while the gates ran (${names}); they run again on what is there now.`
       await tell({ type: 'warning', code: 'gates_stirred', message })
     }
-    await tell({ type: 'gates.checked', n: command.n, failed, ...more, ...stateOf(stand) })
+    await tell({ type: 'gates.checked', n: command.n, failed, ...more, ...stateOf(treeNow) })
   }
   for (const gate of command.commands) {
     await tell({ type: 'gate.started', n: command.n, command: gate })

@@ -27,7 +27,7 @@ export interface Repair extends Death {
   /** Ends what is left of it, and says what that was. */
   reap(): Promise<readonly number[]>
   /** Throws where a repair could take something from a user who has moved on since; true when it had to go back to the loop's branch. */
-  stand(state: LoopState): Promise<boolean>
+  returnToRun(state: LoopState): Promise<boolean>
   /** Called when the last sign of life is recorded: from then on the repair gives its own. */
   beat(): void
   /** The git step that never ended is that of a finish. */
@@ -44,7 +44,7 @@ export async function repair(loop: Loop, ports: Ports, world: Repair): Promise<s
   await recordDeath(loop, clock, world)
   const ended = await world.reap()
   if (ended.length > 0) await loop.tell({ type: 'orphans.ended', now_ms: clock.now(), pids: [...ended] })
-  const isBack = await world.stand(loop.state)
+  const isBack = await world.returnToRun(loop.state)
   await loop.tell({ type: 'repair.began', now_ms: clock.now(), last_sign_ms: world.lastSignMs })
   world.beat()
   const repaired = await checkpoints.recover()

@@ -46,7 +46,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
       prompt: () => Promise.resolve('prompt'),
       guard: () => Promise.resolve(did('guard')),
       judge: () => Promise.resolve({ putBack: [], lost: '', ticked: 0, stillOpen: 1 }),
-      hold: () => Promise.resolve(() => Promise.resolve({ putBack: [], lost: '' })),
+      watch: () => Promise.resolve(() => Promise.resolve({ putBack: [], lost: '' })),
       putBack: () => {
         did('putBack')
         return Promise.resolve([])

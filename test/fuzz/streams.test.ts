@@ -1,7 +1,7 @@
 // What agents print, whatever it is: no parser throws, none hangs, and a promise is found only where one is.
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { lineEar, textEar } from '../../src/adapters/agents/ear.ts'
+import { lineParser, textParser } from '../../src/adapters/agents/output.ts'
 import { agentNames } from '../../src/adapters/agents/kind.ts'
 import type { AgentRun } from '../../src/adapters/agents/kind.ts'
 import { agentKinds } from '../../src/adapters/agents/table.ts'
@@ -44,14 +44,14 @@ function hear(
   )
   const ear =
     kind.speaks === 'lines'
-      ? lineEar(
+      ? lineParser(
           kind,
           kind.listen(run),
           turn,
           (signal) => signals.push(signal),
           () => undefined,
         )
-      : textEar(run.prompt, turn)
+      : textParser(run.prompt, turn)
   for (let start = 0; start < bytes.length; start += cut) ear.feed(bytes.subarray(start, start + cut))
   ear.end()
   return {

@@ -50,9 +50,9 @@ describe('start-up', () => {
 
   it.each(['src/compose.ts', 'src/compose/reports.ts', 'src/compose/stop.ts'])(
     'status and stop look at a loop without zod, yaml, the agents or the engine: %s',
-    (room) => {
-      const loaded = loadedWith(room)
-      expect(loaded).toContain(room)
+    (part) => {
+      const loaded = loadedWith(part)
+      expect(loaded).toContain(part)
       const dear =
         /^node_modules\/|^src\/(engine|config)\/|^src\/adapters\/(agents|openspec|usage)\/|^src\/core\/event\.ts$/
       const cheap = /^node_modules\/picocolors\//

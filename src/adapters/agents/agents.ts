@@ -10,7 +10,7 @@ import { boundedTail } from '../process/tail.ts'
 import { makeTemp, removeTemp } from '../process/temp.ts'
 import { openTranscript } from '../process/transcript.ts'
 import { throughShell } from './command.ts'
-import { lineEar, textEar } from './ear.ts'
+import { lineParser, textParser } from './output.ts'
 import { agentEnvironment } from './environment.ts'
 import { gitIdentity } from './identity.ts'
 import type { AgentKind, AgentRun } from './kind.ts'
@@ -94,7 +94,9 @@ async function runTurn(running: Running): Promise<AgentEnded> {
   let group: Group | undefined
   const turn = startTurn(kind, tell, () => group?.cause !== undefined)
   const ear =
-    kind.speaks === 'lines' ? lineEar(kind, listener, turn, tell, () => group) : textEar(task.prompt, turn)
+    kind.speaks === 'lines'
+      ? lineParser(kind, listener, turn, tell, () => group)
+      : textParser(task.prompt, turn)
   const pulse = throttled(() => tell({ type: 'activity' }))
   let leaving: NodeJS.Timeout | undefined
 

@@ -19,7 +19,7 @@ import {
   type GuardedFile,
 } from './guarded-files.ts'
 import { readIfThere } from './repository.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 
 const values = z.array(z.string().nullable())
@@ -45,8 +45,8 @@ type Changed =
   | { readonly file: string; readonly before: GuardedFile | undefined }
 
 /** Durable when it resolves. A second call for the same attempt adds to what is there. */
-export async function setAside(room: Room, snapshot: Snapshot, n: number, changed: Changed): Promise<void> {
-  const { folder, aside } = await openAside(room, snapshot, n)
+export async function setAside(store: Store, snapshot: Snapshot, n: number, changed: Changed): Promise<void> {
+  const { folder, aside } = await openAside(store, snapshot, n)
   if ('settings' in changed) {
     const { settings: name, changes } = changed
     const fresh = changes.map(({ key, before, now }) => ({ name, key, before: [...before], now: [...now] }))
@@ -56,7 +56,7 @@ export async function setAside(room: Room, snapshot: Snapshot, n: number, change
     return await writeAside(folder, { ...aside, settings })
   }
   const { file: name, before } = changed
-  const place = onDisk(room.git.gitCommonDir, name)
+  const place = onDisk(store.git.gitCommonDir, name)
   const content = linkAt(place) === undefined ? contentAt(place) : undefined
   const now = existsOrLink(place) ? guardedAt(place, name) : undefined
   if (content !== undefined) await writeDurably(onDisk(folder, name), content, { rights: { mode: 0o600 } })
@@ -69,12 +69,12 @@ export async function setAside(room: Room, snapshot: Snapshot, n: number, change
  * It is no work of the attempt, and must not be undone.
  */
 export async function isRalphsOwn(
-  room: Room,
+  store: Store,
   name: string,
   change: SettingChange | FileChange,
 ): Promise<boolean> {
-  const changes = await readdir(join(asideFolder(room), '..')).catch(() => [])
-  const known = (await Promise.all(changes.map((other) => asides({ ...room, change: other })))).flat()
+  const changes = await readdir(join(asideFolder(store), '..')).catch(() => [])
+  const known = (await Promise.all(changes.map((other) => asides({ ...store, change: other })))).flat()
   const same = (one: unknown, other: unknown): boolean =>
     JSON.stringify(one ?? null) === JSON.stringify(other ?? null)
   return known.some(({ aside: { settings, files, outcome } }) => {
@@ -95,8 +95,8 @@ interface FileChange {
 }
 
 /** Once for each attempt: shortly where it was reverted, or where the same was told before; else what it was and how to take it over. */
-export async function tellAside(room: Room, outcome: 'saved' | 'reverted'): Promise<void> {
-  const all = await asides(room)
+export async function tellAside(store: Store, outcome: 'saved' | 'reverted'): Promise<void> {
+  const all = await asides(store)
   for (const { folder, aside } of all.filter(({ aside: { outcome: settled } }) => settled === undefined)) {
     const told = all.filter(({ aside: { outcome: settled } }) => settled !== undefined)
     const again = told.findLast((one) => changesOf(one.aside) === changesOf(aside))
@@ -104,49 +104,49 @@ export async function tellAside(room: Room, outcome: 'saved' | 'reverted'): Prom
     const message =
       again !== undefined && !isOffer
         ? `${ran(aside)}, as while iteration ${again.aside.n} ran, and put back: ${briefly(aside)}`
-        : `${ran(aside)}, and put back: ${isOffer ? fully(aside) : briefly(aside)}. Its version: ${relative(room.git.worktree, folder)}${
-            isOffer ? `. To take it over: ralph finish ${room.change} --accept-config` : ''
+        : `${ran(aside)}, and put back: ${isOffer ? fully(aside) : briefly(aside)}. Its version: ${relative(store.git.worktree, folder)}${
+            isOffer ? `. To take it over: ralph finish ${store.change} --accept-config` : ''
           }`
-    await room.note({ type: 'warning', code: isOffer ? 'git_settings' : 'git_settings_reverted', message })
+    await store.note({ type: 'warning', code: isOffer ? 'git_settings' : 'git_settings_reverted', message })
     await writeAside(folder, { ...aside, outcome })
   }
 }
 
 /** What complete attempts had changed takes effect now; what was changed again since stays. One sentence each. */
-export async function takeOver(room: AsideRoom): Promise<string[]> {
+export async function takeOver(store: AsideRoom): Promise<string[]> {
   const done: string[] = []
-  for (const { folder, aside } of await asides(room)) {
+  for (const { folder, aside } of await asides(store)) {
     if (aside.outcome !== 'saved') continue
     for (const name of new Set(aside.settings.map((one) => one.name)))
       done.push(
         ...(await takeSettings(
-          room,
+          store,
           name,
           aside.settings.filter((one) => one.name === name),
         )),
       )
-    for (const file of aside.files) done.push(await takeFile(room, folder, file))
+    for (const file of aside.files) done.push(await takeFile(store, folder, file))
     await writeAside(folder, { ...aside, outcome: 'taken over' })
   }
   return [...new Set(done)]
 }
 
 async function takeSettings(
-  room: AsideRoom,
+  store: AsideRoom,
   name: string,
   changes: readonly SettingChange[],
 ): Promise<string[]> {
-  const place = onDisk(room.git.gitCommonDir, name)
-  const unlock = await lockSettings(room, place)
+  const place = onDisk(store.git.gitCommonDir, name)
+  const unlock = await lockSettings(store, place)
   try {
     const bytes = contentAt(place) ?? Buffer.alloc(0)
-    const settings = (await listSettings(room, bytes)) ?? []
+    const settings = (await listSettings(store, bytes)) ?? []
     const current = (key: string): string =>
       JSON.stringify(settings.filter((one) => one.key === key).map(({ value }) => value))
     const due = changes.filter(({ key, before }) => current(key) === JSON.stringify(before))
     const wanted = due.map(({ key, now }) => ({ key, values: now }))
-    const fresh = await withValues(room, bytes, wanted)
-    if (fresh !== undefined) await writeGuarded(room, place, guardedAt(place, name), fresh)
+    const fresh = await withValues(store, bytes, wanted)
+    if (fresh !== undefined) await writeGuarded(store, place, guardedAt(place, name), fresh)
     return changes.map((change) => {
       const what = `${inGit(name)}: ${shownSetting(change.key, change.now)}`
       if (current(change.key) === JSON.stringify(change.now)) return `${what} (as it was already)`
@@ -159,23 +159,23 @@ async function takeSettings(
   }
 }
 
-async function takeFile(room: AsideRoom, folder: string, file: Aside['files'][number]): Promise<string> {
+async function takeFile(store: AsideRoom, folder: string, file: Aside['files'][number]): Promise<string> {
   const { name, before, now } = file
-  const place = onDisk(room.git.gitCommonDir, name)
+  const place = onDisk(store.git.gitCommonDir, name)
   const current = existsOrLink(place) ? guardedAt(place, name) : undefined
   if (isSameFile(current, now)) return `${inGit(name)} (as it was already)`
   if (!isSameFile(current, before)) return `${inGit(name)} was left as it is now: it has been changed since`
   if (now === undefined) await rm(place, { force: true })
-  else await writeGuarded(room, place, now, contentAt(onDisk(folder, name)))
+  else await writeGuarded(store, place, now, contentAt(onDisk(folder, name)))
   return `${inGit(name)} (${now === undefined ? 'removed' : before === undefined ? 'new' : 'changed'})`
 }
 
-type AsideRoom = Pick<Room, 'git' | 'change' | 'folder'>
+type AsideRoom = Pick<Store, 'git' | 'change' | 'folder'>
 
-async function openAside(room: Room, { commit }: Snapshot, n: number): Promise<Kept> {
+async function openAside(store: Store, { commit }: Snapshot, n: number): Promise<Kept> {
   const name = `${n}-${commit.slice(0, 12)}`
   for (let more = 1; ; more += 1) {
-    const folder = join(asideFolder(room), more === 1 ? name : `${name}-${more}`)
+    const folder = join(asideFolder(store), more === 1 ? name : `${name}-${more}`)
     const aside = await readAside(folder)
     if (aside === undefined) return { folder, aside: { n, settings: [], files: [] } }
     // One that was told is of an earlier run.
@@ -184,11 +184,11 @@ async function openAside(room: Room, { commit }: Snapshot, n: number): Promise<K
 }
 
 /** The earliest first. */
-async function asides(room: AsideRoom): Promise<Kept[]> {
-  if (!existsSync(asideFolder(room))) return []
+async function asides(store: AsideRoom): Promise<Kept[]> {
+  if (!existsSync(asideFolder(store))) return []
   const found: Kept[] = []
-  for (const name of await readdir(asideFolder(room))) {
-    const folder = join(asideFolder(room), name)
+  for (const name of await readdir(asideFolder(store))) {
+    const folder = join(asideFolder(store), name)
     const aside = await readAside(folder)
     if (aside !== undefined) found.push({ folder, aside })
   }

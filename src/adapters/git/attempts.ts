@@ -8,7 +8,7 @@ import { textOf } from './bytes.ts'
 import { shown, type Git } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
 import { moveRefs, readRefs } from './refs.ts'
-import { checkpointFolder } from './room.ts'
+import { checkpointFolder } from './store.ts'
 import { scanTree } from './scan.ts'
 import { checkedOut, nameInside } from './submodule.ts'
 import { changedPaths, writeTree } from './tree.ts'
@@ -136,7 +136,7 @@ async function refuseChanged(
   if (inTheWay.length > 0) throw uncommitted(git, inTheWay, hint)
 }
 
-/** Iterations of the next run count from 1 again: the attempts of this one make room. */
+/** Iterations of the next run count from 1 again: the attempts of this one make store. */
 export async function archiveAttempts(git: Git, change: string, time: string): Promise<void> {
   await moveRefs(git, 'archive', await attemptMoves(git, change, time))
 }

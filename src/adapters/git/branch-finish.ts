@@ -13,7 +13,7 @@ import { carriedSchema, type Memory, type Origin, type Pending } from './memory.
 import { storedOrigin } from './origin.ts'
 import { unpin } from './pins.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
-import { timeName, type Room } from './room.ts'
+import { timeName, type Store } from './store.ts'
 import { loadSnapshot } from './snapshot.ts'
 import { changedPaths, emptyTree } from './tree.ts'
 
@@ -32,18 +32,21 @@ const planSchema = z.object({
 })
 type Plan = z.infer<typeof planSchema>
 
-export async function finishBranch(room: Room, choice: 'cleanup' | 'keep' | 'later'): Promise<FinishReport> {
-  const memory = await room.reread()
-  const { git } = room
+export async function finishBranch(
+  store: Store,
+  choice: 'cleanup' | 'keep' | 'later',
+): Promise<FinishReport> {
+  const memory = await store.reread()
+  const { git } = store
   const refs = await readRefs(git)
-  const branch = `ralph/${room.change}`
+  const branch = `ralph/${store.change}`
   const tip = refs.all[`refs/heads/${branch}`] ?? memory.checkpoint
-  const { origin, initial } = memory.origin === undefined ? await forgotten(room, refs) : memory
+  const { origin, initial } = memory.origin === undefined ? await forgotten(store, refs) : memory
   if (tip === undefined || origin === undefined || initial === undefined) {
     const message =
       memory.cleaned === undefined
-        ? `nothing is left to finish for ${room.change}`
-        : `the cleanup of ${room.change} is complete, nothing is left to finish; its commits are archived as ${room.refs}/archive/${memory.cleaned}`
+        ? `nothing is left to finish for ${store.change}`
+        : `the cleanup of ${store.change} is complete, nothing is left to finish; its commits are archived as ${store.refs}/archive/${memory.cleaned}`
     return { message, userPaths: [], loopPaths: [] }
   }
   // After an earlier cleanup this run began with what that one carried: none of it is the user's.
@@ -59,34 +62,34 @@ export async function finishBranch(room: Room, choice: 'cleanup' | 'keep' | 'lat
     userPaths: startPaths.filter((path) => !touched.has(path)).map(shown),
     loopPaths: loopPaths.map(shown),
   }
-  const snapshot = await loadSnapshot(room)
-  const inside = await toldInside(room, snapshot)
+  const snapshot = await loadSnapshot(store)
+  const inside = await toldInside(store, snapshot)
   if (choice !== 'cleanup') {
     const where =
-      room.home !== undefined
+      store.home !== undefined
         ? `in the work tree ${git.worktree}`
         : refs.head.ref === `refs/heads/${branch}`
           ? 'you are on it'
           : `\`git switch ${branch}\` takes you there`
     const message = [
       `the work is on ${branch} (${where})`,
-      `\`ralph finish ${room.change} --cleanup\` brings it back to ${nameOf(origin)}`,
+      `\`ralph finish ${store.change} --cleanup\` brings it back to ${nameOf(origin)}`,
       ...inside,
     ].join('; ')
     return { message, ...report }
   }
   const { plan, left } =
-    room.home === undefined
-      ? { plan: await planHere(room, origin, refs, tip, loopPaths), left: [] }
-      : await planHome(room, origin, { initial, tip, earlier: carried })
+    store.home === undefined
+      ? { plan: await planHere(store, origin, refs, tip, loopPaths), left: [] }
+      : await planHome(store, origin, { initial, tip, earlier: carried })
   const carriedInside = await carryInside(
-    room,
+    store,
     loopPaths.filter((path) => snapshot?.gitlinks.includes(path)),
   )
-  await room.operate('finish', { ...plan }, () => perform(room, plan))
+  await store.operate('finish', { ...plan }, () => perform(store, plan))
   const message = [
     `${carried === undefined ? 'everything' : 'the rest'} is on ${nameOf(origin)}, uncommitted`,
-    `the commits of ${branch} are archived as ${room.refs}/archive/${plan.time}`,
+    `the commits of ${branch} are archived as ${store.refs}/archive/${plan.time}`,
     ...(left.length === 0 ? [] : [`as you left it since the cleanup before: ${left.map(named).join(', ')}`]),
     ...inside,
     ...carriedInside,
@@ -95,35 +98,35 @@ export async function finishBranch(room: Room, choice: 'cleanup' | 'keep' | 'lat
 }
 
 /** `--fresh` with nothing left to do archives the journal of a kept run and writes no new beginning: the branch is still there. */
-async function forgotten(room: Room, refs: Refs): Promise<Pick<Memory, 'origin' | 'initial'>> {
-  const branch = `refs/heads/ralph/${room.change}`
-  const origin = refs.head.ref === branch ? await storedOrigin(room) : undefined
+async function forgotten(store: Store, refs: Refs): Promise<Pick<Memory, 'origin' | 'initial'>> {
+  const branch = `refs/heads/ralph/${store.change}`
+  const origin = refs.head.ref === branch ? await storedOrigin(store) : undefined
   if (origin === undefined) return {}
   const since = origin.commit === '' ? [] : [`^${origin.commit}`]
-  const made = await room.git.line(['rev-list', '--first-parent', '--reverse', branch, ...since])
+  const made = await store.git.line(['rev-list', '--first-parent', '--reverse', branch, ...since])
   return { origin, initial: made.split('\n')[0] || refs.head.commit }
 }
 
-export async function redoFinish(room: Room, pending: Pending): Promise<string> {
-  await perform(room, planSchema.parse(pending.data))
+export async function redoFinish(store: Store, pending: Pending): Promise<string> {
+  await perform(store, planSchema.parse(pending.data))
   return 'the cleanup was completed'
 }
 
 /** Each step may have been done already. */
-async function perform(room: Room, plan: Plan): Promise<void> {
-  const { git, home } = room
-  const branch = `refs/heads/ralph/${room.change}`
+async function perform(store: Store, plan: Plan): Promise<void> {
+  const { git, home } = store
+  const branch = `refs/heads/ralph/${store.change}`
   await moveRefs(git, 'archive', [
-    `update ${room.refs}/archive/${plan.time} ${plan.tip}`,
-    ...(plan.carried === undefined ? [] : [`update ${room.refs}/carried ${plan.carried.commit}`]),
+    `update ${store.refs}/archive/${plan.time} ${plan.tip}`,
+    ...(plan.carried === undefined ? [] : [`update ${store.refs}/carried ${plan.carried.commit}`]),
   ])
   if (plan.to !== '')
     await applyTrees(
       home === undefined ? git : git.at(home),
-      room.folder,
+      store.folder,
       plan.from,
       plan.to,
-      room.protectedPaths,
+      store.protectedPaths,
     )
   if (plan.head !== undefined) {
     const refs = await readRefs(git)
@@ -131,29 +134,29 @@ async function perform(room: Room, plan: Plan): Promise<void> {
     if (isGone) await moveRefs(git, 'cleanup', [`create ${plan.head.ref} ${plan.head.commit}`])
     await setHead(git, plan.head, 'cleanup')
   }
-  if (plan.index === 'prepared') await installIndex(git, join(room.folder, 'finish-index'))
+  if (plan.index === 'prepared') await installIndex(git, join(store.folder, 'finish-index'))
   if (plan.index === 'none') await installIndex(git, undefined)
-  await moveRefs(git, 'cleanup', [`delete ${branch}`, `delete ${room.refs}/checkpoint`])
-  await unpin(room)
-  await releaseSubmodules(room, await loadSnapshot(room), plan.time)
-  for (const file of ['snapshot.json', 'origin.json']) await rm(join(room.folder, file), { force: true })
+  await moveRefs(git, 'cleanup', [`delete ${branch}`, `delete ${store.refs}/checkpoint`])
+  await unpin(store)
+  await releaseSubmodules(store, await loadSnapshot(store), plan.time)
+  for (const file of ['snapshot.json', 'origin.json']) await rm(join(store.folder, file), { force: true })
 }
 
 async function planHere(
-  room: Room,
+  store: Store,
   origin: Origin,
   refs: Refs,
   tip: string,
   touched: readonly string[],
 ): Promise<Plan> {
-  const { git } = room
-  const isOnBranch = refs.head.ref === `refs/heads/ralph/${room.change}`
+  const { git } = store
+  const isOnBranch = refs.head.ref === `refs/heads/ralph/${store.change}`
   const now = origin.kind === 'detached' ? origin.commit : (refs.all[origin.ref] ?? origin.commit)
   const isAtOrigin = origin.kind === 'detached' ? refs.head.ref === '' : refs.head.ref === origin.ref
-  if (!isOnBranch && !isAtOrigin) throw elsewhere(room, origin)
-  const plan = { tip, time: timeName(room), head: { ref: origin.ref, commit: now } }
+  if (!isOnBranch && !isAtOrigin) throw elsewhere(store, origin)
+  const plan = { tip, time: timeName(store), head: { ref: origin.ref, commit: now } }
   if (isOnBranch && now === origin.commit) {
-    const index = await giveBackIndex(room, now, touched)
+    const index = await giveBackIndex(store, now, touched)
     return { ...plan, from: '', to: '', index }
   }
   const base = origin.commit === '' ? await emptyTree(git) : await treeOf(git, origin.commit)
@@ -164,15 +167,15 @@ async function planHere(
   await refuseOverwrite(git, from, to, () => false)
   if (!isOnBranch) return { tip, time: plan.time, from, to, index: 'as_is' }
   const moved = await changedPaths(git, base, now)
-  const index = await giveBackIndex(room, now, [...new Set([...touched, ...moved])])
+  const index = await giveBackIndex(store, now, [...new Set([...touched, ...moved])])
   return { ...plan, from, to, index }
 }
 
 /** The user's own index again, except for what the loop or the branch's move has touched: that is as in `now`, unstaged. */
-async function giveBackIndex(room: Room, now: string, touched: readonly string[]): Promise<Plan['index']> {
-  const { git } = room
-  const index = join(room.folder, 'finish-index')
-  if (!(await copyIndex(join(room.folder, 'user-index'), index))) {
+async function giveBackIndex(store: Store, now: string, touched: readonly string[]): Promise<Plan['index']> {
+  const { git } = store
+  const index = join(store.folder, 'finish-index')
+  if (!(await copyIndex(join(store.folder, 'user-index'), index))) {
     if (now === '') return 'none'
     await git.run(['read-tree', now], { index })
     return 'prepared'
@@ -183,22 +186,22 @@ async function giveBackIndex(room: Room, now: string, touched: readonly string[]
 
 /** The loop ran in a work tree of its own: its changes are carried into the user's checkout. */
 async function planHome(
-  room: Room,
+  store: Store,
   origin: Origin,
   from: Parameters<typeof planCarry>[2],
 ): Promise<{ plan: Plan; left: readonly string[] }> {
-  const { git, home } = room
-  if (home === undefined) throw elsewhere(room, origin)
+  const { git, home } = store
+  if (home === undefined) throw elsewhere(store, origin)
   const { head } = await readRefs(git.at(home))
-  if (head.ref !== origin.ref || head.commit === '') throw elsewhere(room, origin, head.ref)
-  const { left, commit, ...trees } = await planCarry(room, home, from)
+  if (head.ref !== origin.ref || head.commit === '') throw elsewhere(store, origin, head.ref)
+  const { left, commit, ...trees } = await planCarry(store, home, from)
   const { tip } = from
-  const plan: Plan = { tip, time: timeName(room), ...trees, head: { ref: '', commit: tip }, index: 'as_is' }
+  const plan: Plan = { tip, time: timeName(store), ...trees, head: { ref: '', commit: tip }, index: 'as_is' }
   return { plan: { ...plan, carried: { commit, origin } }, left }
 }
 
-function elsewhere(room: Room, origin: Origin, ref = ''): RalphError {
-  const finish = `\`ralph finish ${room.change} --cleanup\``
+function elsewhere(store: Store, origin: Origin, ref = ''): RalphError {
+  const finish = `\`ralph finish ${store.change} --cleanup\``
   const other = /^refs\/heads\/ralph\/(.+)$/.exec(ref)?.[1]
   const first =
     other === undefined
@@ -206,7 +209,7 @@ function elsewhere(room: Room, origin: Origin, ref = ''): RalphError {
       : `It is on ralph/${other}: when the loop of ${other} has ended, \`ralph finish ${other} --cleanup\``
   return new RalphError(
     'finish_conflict',
-    `${room.home?.worktree ?? room.git.worktree} is not on ${nameOf(origin)}, where the work came from`,
+    `${store.home?.worktree ?? store.git.worktree} is not on ${nameOf(origin)}, where the work came from`,
     { hint: `The cleanup has touched nothing. ${first}, then ${finish} again.`, exitCode: 1 },
   )
 }

@@ -12,107 +12,115 @@ import { storedOrigin, storeOrigin } from './origin.ts'
 import { doubtful, refuseClash, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
 import { moveRefs, readRefs, setHead, type Head, type Refs } from './refs.ts'
 import { readIfThere } from './repository.ts'
-import { timeName, type Room } from './room.ts'
+import { timeName, type Store } from './store.ts'
 import { exempt, scanTree } from './scan.ts'
-import { look } from './sight.ts'
+import { observe } from './observe.ts'
 import { saveSnapshot } from './snapshot.ts'
-import { standOf } from './stand.ts'
+import { startingPoint } from './starting-point.ts'
 import { refuseLockFiles } from './stale-locks.ts'
 import { commitTree, joined, writeTree } from './tree.ts'
 
 export type StartMode = 'start' | 'fresh' | 'resume'
 
-export async function preflightBranch(room: Room, wish: StartMode): Promise<PreflightReport> {
-  const { git, change } = room
+export async function preflightBranch(store: Store, wish: StartMode): Promise<PreflightReport> {
+  const { git, change } = store
   await refuseName(git, change)
   refuseReadOnly(git)
   await refuseLockFiles(git, change)
-  const [refs, scan, memory] = await Promise.all([readRefs(git), scanTree(git), room.reread()])
+  const [refs, scan, memory] = await Promise.all([readRefs(git), scanTree(git), store.reread()])
   refuseClash(git, refs, change)
   const branch = `ralph/${change}`
   // A run that was killed before its first checkpoint, or settled by a cleanup, goes on from where the user stands.
   if (wish === 'resume' && memory.checkpoint !== undefined) {
     return { worktree: git.worktree, originalBranch: nameOf(memory.origin), branch, warnings: [] }
   }
-  const mode = await modeNow(room, refs, wish)
-  const origin = await originOf(room, refs, mode)
+  const mode = await modeNow(store, refs, wish)
+  const origin = await originOf(store, refs, mode)
   await refuseState(git, scan, change)
-  const isLost = mode === 'fresh' && (await knownOrigin(room)) === undefined
+  const isLost = mode === 'fresh' && (await knownOrigin(store)) === undefined
   const earlier = isLost ? await putAway(git, change) : ''
-  const warnings = [...(earlier === '' ? [] : [earlier]), ...(await doubtful(git, scan, room.protectedPaths))]
+  const warnings = [
+    ...(earlier === '' ? [] : [earlier]),
+    ...(await doubtful(git, scan, store.protectedPaths)),
+  ]
   return { worktree: git.worktree, originalBranch: nameOf(origin), branch, warnings }
 }
 
-export async function startBranch(room: Room, wish: StartMode): Promise<{ commit: string }> {
+export async function startBranch(store: Store, wish: StartMode): Promise<{ commit: string }> {
   if (wish === 'resume') {
-    const { checkpoint } = await room.reread()
+    const { checkpoint } = await store.reread()
     if (checkpoint !== undefined) return { commit: checkpoint }
   }
-  const { git } = room
-  await mkdir(room.folder, { recursive: true })
-  const sight = await look(room)
-  const mode = await modeNow(room, sight.refs, wish)
-  const origin = await originOf(room, sight.refs, mode)
-  const previous = sight.refs.all[branchOf(room)] ?? ''
-  const time = timeName(room)
-  const undo = await undoing(room, sight.refs.head)
-  const made = room.operate('start', { origin, previous, time }, async () => {
-    await storeOrigin(room, origin)
-    const index = join(room.folder, 'start-index')
-    const staged = await saveUserIndex(room, index, sight.refs.head.commit, sight.scan.staged.length > 0)
-    if (sight.refs.head.ref === branchOf(room)) await forgetStaging(room, origin)
-    const nested = sight.scan.untracked.filter((path) => path.endsWith('/'))
-    const isExempt = exempt(room.protectedPaths, [...sight.scan.ignored, ...nested])
-    const { tree } = await writeTree(git, index, sight.scan, isExempt)
-    const commit = await commitTree(git, tree, [sight.refs.head.commit], 'initial state')
-    await rename(index, join(room.folder, `index-${commit}`))
-    await room.step('start', 'checkpoint', commit)
+  const { git } = store
+  await mkdir(store.folder, { recursive: true })
+  const observed = await observe(store)
+  const mode = await modeNow(store, observed.refs, wish)
+  const origin = await originOf(store, observed.refs, mode)
+  const previous = observed.refs.all[branchOf(store)] ?? ''
+  const time = timeName(store)
+  const undo = await undoing(store, observed.refs.head)
+  const made = store.operate('start', { origin, previous, time }, async () => {
+    await storeOrigin(store, origin)
+    const index = join(store.folder, 'start-index')
+    const staged = await saveUserIndex(
+      store,
+      index,
+      observed.refs.head.commit,
+      observed.scan.staged.length > 0,
+    )
+    if (observed.refs.head.ref === branchOf(store)) await forgetStaging(store, origin)
+    const nested = observed.scan.untracked.filter((path) => path.endsWith('/'))
+    const isExempt = exempt(store.protectedPaths, [...observed.scan.ignored, ...nested])
+    const { tree } = await writeTree(git, index, observed.scan, isExempt)
+    const commit = await commitTree(git, tree, [observed.refs.head.commit], 'initial state')
+    await rename(index, join(store.folder, `index-${commit}`))
+    await store.step('start', 'checkpoint', commit)
     await moveRefs(git, 'start', [
-      `update ${branchOf(room)} ${commit} ${previous || '0'.repeat(commit.length)}`,
-      `update ${room.refs}/checkpoint ${commit}`,
-      ...(previous ? [`update ${room.refs}/archive/${time} ${previous}`] : []),
-      ...(staged ? [`update ${room.refs}/index/${time} ${staged}`] : []),
-      ...(mode === 'resume' ? [] : await attemptMoves(git, room.change, time)),
+      `update ${branchOf(store)} ${commit} ${previous || '0'.repeat(commit.length)}`,
+      `update ${store.refs}/checkpoint ${commit}`,
+      ...(previous ? [`update ${store.refs}/archive/${time} ${previous}`] : []),
+      ...(staged ? [`update ${store.refs}/index/${time} ${staged}`] : []),
+      ...(mode === 'resume' ? [] : await attemptMoves(git, store.change, time)),
     ])
-    await setHead(git, { ref: branchOf(room), commit }, 'start')
-    await completeStart(room, commit, tree)
+    await setHead(git, { ref: branchOf(store), commit }, 'start')
+    await completeStart(store, commit, tree)
     return { commit }
   })
   return await made.catch(undo)
 }
 
 /** A fresh start that was killed before its first checkpoint goes on as one: the branch is still that of the run before. */
-async function modeNow(room: Room, refs: Refs, mode: StartMode): Promise<StartMode> {
-  const isCutOff = mode === 'resume' && refs.all[branchOf(room)] !== undefined
-  return isCutOff && (await storedOrigin(room)) !== undefined ? 'fresh' : mode
+async function modeNow(store: Store, refs: Refs, mode: StartMode): Promise<StartMode> {
+  const isCutOff = mode === 'resume' && refs.all[branchOf(store)] !== undefined
+  return isCutOff && (await storedOrigin(store)) !== undefined ? 'fresh' : mode
 }
 
 /** A start that fails half-way leaves the repository as it was: HEAD, index and refs; or it is said that it could not. */
-async function undoing(room: Room, head: Head): Promise<(error: unknown) => Promise<never>> {
-  const { git } = room
-  const index = join(room.folder, 'index-before')
-  const [before, hadIndex] = await Promise.all([loopRefs(room), copyIndex(realIndex(git), index)])
+async function undoing(store: Store, head: Head): Promise<(error: unknown) => Promise<never>> {
+  const { git } = store
+  const index = join(store.folder, 'index-before')
+  const [before, hadIndex] = await Promise.all([loopRefs(store), copyIndex(realIndex(git), index)])
   return async (error) => {
     try {
       const now = await readRefs(git)
       if (now.head.ref !== head.ref || (head.ref === '' && now.head.commit !== head.commit))
         await setHead(git, head, 'undo start')
       if (!(await isSameFile(realIndex(git), index))) await installIndex(git, hadIndex ? index : undefined)
-      await moveRefs(git, 'undo start', backTo(before, await loopRefs(room)))
+      await moveRefs(git, 'undo start', backTo(before, await loopRefs(store)))
     } catch (cause) {
-      throw halfStarted(room, error, cause)
+      throw halfStarted(store, error, cause)
     }
     // A journal that takes no more says so itself, and a recovery finds nothing left to undo.
-    await room
+    await store
       .note({ type: 'git.step', op: 'start', step: 'undone' })
-      .then(() => room.note({ type: 'git.ended', op: 'start' }))
+      .then(() => store.note({ type: 'git.ended', op: 'start' }))
       .catch(() => undefined)
     throw error
   }
 }
 
 /** From here on only the next command can help: it completes the start, or undoes it. */
-function halfStarted({ change }: Room, error: unknown, cause: unknown): unknown {
+function halfStarted({ change }: Store, error: unknown, cause: unknown): unknown {
   if (!(error instanceof RalphError)) return error
   return new RalphError('checkpoint_failed', error.message, {
     hint: `The start is half done: HEAD or the index may be those of ralph/${change} already. Your files are untouched, and what you had staged is saved. ${error.hint}`,
@@ -121,7 +129,7 @@ function halfStarted({ change }: Room, error: unknown, cause: unknown): unknown 
   })
 }
 
-async function loopRefs({ git, change, refs }: Room): Promise<ReadonlyMap<string, string>> {
+async function loopRefs({ git, change, refs }: Store): Promise<ReadonlyMap<string, string>> {
   const format = '--format=%(refname) %(objectname)'
   const out = await git.line(['for-each-ref', format, `refs/heads/ralph/${change}`, refs])
   const lines = out.split('\n').filter((line) => line !== '')
@@ -142,28 +150,28 @@ async function isSameFile(one: string, other: string): Promise<boolean> {
 }
 
 /** Before HEAD moved nothing of the user's had changed: undone. After: completed. */
-export async function redoStart(room: Room, pending: Pending): Promise<string> {
-  const { git } = room
+export async function redoStart(store: Store, pending: Pending): Promise<string> {
+  const { git } = store
   const refs = await readRefs(git)
   const commit = stepOf(pending, 'checkpoint')
-  const tip = refs.all[branchOf(room)] ?? ''
-  if (commit !== undefined && tip === commit && refs.head.ref === branchOf(room)) {
-    await completeStart(room, commit, await git.line(['rev-parse', `${commit}^{tree}`]))
+  const tip = refs.all[branchOf(store)] ?? ''
+  if (commit !== undefined && tip === commit && refs.head.ref === branchOf(store)) {
+    await completeStart(store, commit, await git.line(['rev-parse', `${commit}^{tree}`]))
     return 'the start of the loop was completed'
   }
   const previous = z.string().parse(pending.data['previous'])
   if (tip !== previous)
     await moveRefs(git, 'undo start', [
-      previous ? `update ${branchOf(room)} ${previous}` : `delete ${branchOf(room)}`,
+      previous ? `update ${branchOf(store)} ${previous}` : `delete ${branchOf(store)}`,
     ])
-  await room.note({ type: 'git.step', op: 'start', step: 'undone' })
+  await store.note({ type: 'git.step', op: 'start', step: 'undone' })
   return 'an unfinished start was undone; the repository is as it was'
 }
 
-async function completeStart(room: Room, commit: string, tree: string): Promise<void> {
+async function completeStart(store: Store, commit: string, tree: string): Promise<void> {
   const index = `index-${commit}`
-  await installIndex(room.git, join(room.folder, index))
-  const fresh = await room.git.list([
+  await installIndex(store.git, join(store.folder, index))
+  const fresh = await store.git.list([
     'diff-tree',
     '-r',
     '-z',
@@ -173,13 +181,20 @@ async function completeStart(room: Room, commit: string, tree: string): Promise<
     '--name-only',
     commit,
   ])
-  await saveSnapshot(room, await look(room), { commit, tree, index, ownIndex: '', earlier: undefined, fresh })
+  await saveSnapshot(store, await observe(store), {
+    commit,
+    tree,
+    index,
+    ownIndex: '',
+    earlier: undefined,
+    fresh,
+  })
 }
 
 /** Two copies: one to give back at cleanup, one to work with. Returns a commit of what was staged, if anything was. */
-async function saveUserIndex(room: Room, index: string, head: string, isStaged: boolean): Promise<string> {
-  const { git } = room
-  const own = join(room.folder, 'user-index')
+async function saveUserIndex(store: Store, index: string, head: string, isStaged: boolean): Promise<string> {
+  const { git } = store
+  const own = join(store.folder, 'user-index')
   if (!(await copyIndex(realIndex(git), own))) {
     await git.run(['read-tree', '--empty'], { index })
     return ''
@@ -203,37 +218,37 @@ async function saveUserIndex(room: Room, index: string, head: string, isStaged: 
 }
 
 /** A new run from the earlier run's branch: the index there is ralph's, not what the user had staged. */
-async function forgetStaging(room: Room, { commit }: Origin): Promise<void> {
-  const own = join(room.folder, 'user-index')
-  await room.git.run(commit === '' ? ['read-tree', '--empty'] : ['read-tree', commit], { index: own })
+async function forgetStaging(store: Store, { commit }: Origin): Promise<void> {
+  const own = join(store.folder, 'user-index')
+  await store.git.run(commit === '' ? ['read-tree', '--empty'] : ['read-tree', commit], { index: own })
 }
 
-async function originOf(room: Room, refs: Refs, mode: StartMode): Promise<Origin> {
-  const { change, git, home } = room
+async function originOf(store: Store, refs: Refs, mode: StartMode): Promise<Origin> {
+  const { change, git, home } = store
   // In a work tree of its own the loop starts detached; the work is for the branch of the user's checkout.
-  const { ref } = home === undefined ? refs.head : await standOf(git.at(home), change)
+  const { ref } = home === undefined ? refs.head : await startingPoint(git.at(home), change)
   const { commit } = refs.head
-  if (refs.all[branchOf(room)] !== undefined && mode !== 'fresh') {
+  if (refs.all[branchOf(store)] !== undefined && mode !== 'fresh') {
     throw new RalphError(
       'branch_exists',
       `the branch ralph/${change} exists: an earlier run was kept or not finished`,
       {
         hint:
-          (await knownOrigin(room)) === undefined
+          (await knownOrigin(store)) === undefined
             ? await wayOut(git, change)
             : `Go on with \`ralph resume ${change}\`, or start anew with \`ralph loop ${change} --fresh\` (its commits are archived).`,
         exitCode: 2,
       },
     )
   }
-  const { carried } = await room.memory()
+  const { carried } = await store.memory()
   // Gone on with after a cleanup: the tree stands at the loop's own tip, the work is still for where the user stood.
   if (carried !== undefined) return carried.origin
   if (!ref.startsWith('refs/heads/ralph/')) {
     return { kind: ref === '' ? 'detached' : commit === '' ? 'unborn' : 'branch', ref, commit }
   }
-  const isOwn = ref === branchOf(room)
-  const known = isOwn ? await knownOrigin(room) : undefined
+  const isOwn = ref === branchOf(store)
+  const known = isOwn ? await knownOrigin(store) : undefined
   if (known !== undefined) return known
   throw new RalphError(
     'repository_state',
@@ -245,8 +260,8 @@ async function originOf(room: Room, refs: Refs, mode: StartMode): Promise<Origin
   )
 }
 
-async function knownOrigin(room: Room): Promise<Origin | undefined> {
-  return (await room.memory()).origin ?? (await storedOrigin(room))
+async function knownOrigin(store: Store): Promise<Origin | undefined> {
+  return (await store.memory()).origin ?? (await storedOrigin(store))
 }
 
 function nameOf(origin: Origin | undefined): string {
@@ -254,6 +269,6 @@ function nameOf(origin: Origin | undefined): string {
   return origin.kind === 'detached' ? origin.commit : origin.ref.replace('refs/heads/', '')
 }
 
-function branchOf(room: Room): string {
-  return `refs/heads/ralph/${room.change}`
+function branchOf(store: Store): string {
+  return `refs/heads/ralph/${store.change}`
 }

@@ -19,22 +19,29 @@ import { stepOf } from './memory.ts'
 import { mendRepository } from './mend.ts'
 import { endOperations } from './operations.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
-import { tellingReach } from './reach.ts'
+import { explainRefusals } from './permissions.ts'
 import { isAsLeft, keptAs, restoreFound, restoreSnapshot } from './restore.ts'
 import { placeOf } from './reunite.ts'
-import { nothingToResume, openRoom, timeName, type CheckpointDeps, type Room, savedBefore } from './room.ts'
+import {
+  nothingToResume,
+  openStore,
+  timeName,
+  type CheckpointDeps,
+  type Store,
+  savedBefore,
+} from './store.ts'
 import { outwaitLocks, patienceMs } from './stale-locks.ts'
 import { exempt } from './scan.ts'
 import { settled, settleGates } from './settle.ts'
-import { isDirty, look } from './sight.ts'
+import { isDirty, observe } from './observe.ts'
 import { lookAt, treeToSave } from './saving.ts'
 import {
   advanceSnapshot,
   loadSnapshot,
-  mustSnapshot,
+  requireSnapshot,
   saveSnapshot,
   snapshotIndex,
-  type Sight,
+  type Observed,
   type Snapshot,
 } from './snapshot.ts'
 import { isInsideSame, isSameInside, lookInside, outwaitInside } from './submodules.ts'
@@ -42,87 +49,87 @@ import { commitTree, isAncestor, writeTree } from './tree.ts'
 import { watch } from './watch.ts'
 
 export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
-  const room = openRoom(deps)
-  return tellingReach(room, {
-    preflight: (mode) => preflightBranch(room, mode),
-    start: (mode) => startBranch(room, mode),
-    ensure: (storyId) => ensure(room, storyId, true),
-    watch: (by, n) => watch(room, by, n),
-    keep: (n, mayBeSaved = false) => keep(room, n, mayBeSaved),
-    look: (since) => lookAt(room, since),
-    save: (storyId, message, judged) => save(room, storyId, message, judged),
-    isAsLeft: () => isAsLeft(room),
-    restore: () => restore(room),
-    finish: (choice) => finishBranch(room, choice),
-    recover: () => recover(room),
+  const store = openStore(deps)
+  return explainRefusals(store, {
+    preflight: (mode) => preflightBranch(store, mode),
+    start: (mode) => startBranch(store, mode),
+    ensure: (storyId) => ensure(store, storyId, true),
+    watch: (by, n) => watch(store, by, n),
+    keep: (n, mayBeSaved = false) => keep(store, n, mayBeSaved),
+    look: (since) => lookAt(store, since),
+    save: (storyId, message, judged) => save(store, storyId, message, judged),
+    isAsLeft: () => isAsLeft(store),
+    restore: () => restore(store),
+    finish: (choice) => finishBranch(store, choice),
+    recover: () => recover(store),
   })
 }
 
-async function ensure(room: Room, storyId: string, mayRepair: boolean): Promise<{ commit: string }> {
-  const { checkpoint, openAttempt: unsettled } = await room.memory()
-  if (checkpoint === undefined) throw nothingToResume(room.change)
-  const earlier = await loadSnapshot(room)
+async function ensure(store: Store, storyId: string, mayRepair: boolean): Promise<{ commit: string }> {
+  const { checkpoint, openAttempt: unsettled } = await store.memory()
+  if (checkpoint === undefined) throw nothingToResume(store.change)
+  const earlier = await loadSnapshot(store)
   // Before git looks: it would obey what that attempt has left.
-  if (unsettled !== undefined) await mendRepository(room, await mustSnapshot(room), unsettled)
-  else if (earlier !== undefined) await insistOnConversions(room, earlier)
-  const sight = await look(room)
-  const branch = branchRef(room)
-  const inside = await lookInside(room, earlier?.gitlinks ?? [], earlier)
-  const dirty = isDirty(room, sight, earlier) || !isInsideSame(inside, earlier)
-  if (sight.refs.head.ref === branch && sight.refs.head.commit === checkpoint && !dirty) {
-    const index = await snapshotIndex(room, checkpoint)
+  if (unsettled !== undefined) await mendRepository(store, await requireSnapshot(store), unsettled)
+  else if (earlier !== undefined) await insistOnConversions(store, earlier)
+  const observed = await observe(store)
+  const branch = branchRef(store)
+  const inside = await lookInside(store, earlier?.gitlinks ?? [], earlier)
+  const dirty = isDirty(store, observed, earlier) || !isInsideSame(inside, earlier)
+  if (observed.refs.head.ref === branch && observed.refs.head.commit === checkpoint && !dirty) {
+    const index = await snapshotIndex(store, checkpoint)
     const tree =
       earlier?.commit === checkpoint
         ? earlier.tree
-        : await room.git.line(['rev-parse', `${checkpoint}^{tree}`])
-    await saveSnapshot(room, sight, { commit: checkpoint, tree, index, ownIndex: '', earlier, inside })
+        : await store.git.line(['rev-parse', `${checkpoint}^{tree}`])
+    await saveSnapshot(store, observed, { commit: checkpoint, tree, index, ownIndex: '', earlier, inside })
     return { commit: checkpoint }
   }
   if (!mayRepair) {
     throw new RalphError(
       'checkpoint_failed',
-      `the work tree does not stay at the checkpoint of ${room.change}`,
+      `the work tree does not stay at the checkpoint of ${store.change}`,
       {
         hint: 'Something else is writing to it. End that, then `ralph resume`; nothing was lost.',
         exitCode: 1,
       },
     )
   }
-  const { openAttempt } = await room.reread()
+  const { openAttempt } = await store.reread()
   if (openAttempt !== undefined) {
-    await keep(room, openAttempt, false)
-    await restore(room)
-  } else if (sight.refs.head.ref === branch) {
-    await adopt(room, sight, storyId)
+    await keep(store, openAttempt, false)
+    await restore(store)
+  } else if (observed.refs.head.ref === branch) {
+    await adopt(store, observed, storyId)
   } else if (dirty) {
     throw new RalphError(
       'repository_state',
-      `the loop works on ralph/${room.change}, but there are changes on ${place(sight)}`,
+      `the loop works on ralph/${store.change}, but there are changes on ${place(observed)}`,
       {
-        hint: `Commit or stash them, \`git switch ralph/${room.change}\`, then \`ralph resume ${room.change}\`.`,
+        hint: `Commit or stash them, \`git switch ralph/${store.change}\`, then \`ralph resume ${store.change}\`.`,
         exitCode: 2,
       },
     )
   } else {
-    await restore(room)
+    await restore(store)
   }
-  return await ensure(room, storyId, false)
+  return await ensure(store, storyId, false)
 }
 
 /** Changed between two attempts, so by a person: taken into the checkpoint, never reverted. */
-async function adopt(room: Room, sight: Sight, storyId: string): Promise<void> {
-  const { checkpoint = '' } = await room.memory()
-  const { git } = room
-  const tip = sight.refs.head.commit
-  const earlier = await loadSnapshot(room)
-  await room.operate('adopt', { story: storyId, from: checkpoint, to: tip }, async () => {
-    const index = join(room.folder, 'attempt-index')
+async function adopt(store: Store, observed: Observed, storyId: string): Promise<void> {
+  const { checkpoint = '' } = await store.memory()
+  const { git } = store
+  const tip = observed.refs.head.commit
+  const earlier = await loadSnapshot(store)
+  await store.operate('adopt', { story: storyId, from: checkpoint, to: tip }, async () => {
+    const index = join(store.folder, 'attempt-index')
     await copyIndex(realIndex(git), index)
     const { tree } = await writeTree(
       git,
       index,
-      sight.scan,
-      exempt(room.protectedPaths, earlier?.ignored ?? []),
+      observed.scan,
+      exempt(store.protectedPaths, earlier?.ignored ?? []),
     )
     const isSame = tip !== '' && tree === (await git.line(['rev-parse', `${tip}^{tree}`]))
     const commit = isSame
@@ -130,144 +137,144 @@ async function adopt(room: Room, sight: Sight, storyId: string): Promise<void> {
       : await commitTree(git, tree, [tip || checkpoint], `changes before ${storyId}`)
     const isLost = tip !== '' && !(await isAncestor(git, checkpoint, tip))
     if (isLost)
-      await moveRefs(git, 'archive', [`update ${room.refs}/archive/${timeName(room)} ${checkpoint}`])
-    await becomeCheckpoint(room, 'adopt', commit, tree, index)
+      await moveRefs(git, 'archive', [`update ${store.refs}/archive/${timeName(store)} ${checkpoint}`])
+    await becomeCheckpoint(store, 'adopt', commit, tree, index)
   })
   const message = `the work tree had changed since the last checkpoint; the changes are now part of it (before story ${storyId})`
-  await room.note({ type: 'warning', code: 'changes_adopted', message })
+  await store.note({ type: 'warning', code: 'changes_adopted', message })
 }
 
-async function keep(room: Room, n: number, mayBeSaved: boolean): Promise<KeptAttempt> {
-  const snapshot = await mustSnapshot(room)
-  const data = { n, commit: snapshot.commit, now_ms: room.clock.now() }
-  return await room.operate('keep', data, () => keepAttempt(room, n, snapshot, mayBeSaved))
+async function keep(store: Store, n: number, mayBeSaved: boolean): Promise<KeptAttempt> {
+  const snapshot = await requireSnapshot(store)
+  const data = { n, commit: snapshot.commit, now_ms: store.clock.now() }
+  return await store.operate('keep', data, () => keepAttempt(store, n, snapshot, mayBeSaved))
 }
 
 async function save(
-  room: Room,
+  store: Store,
   storyId: string,
   message: string,
   judged: Judged | undefined,
 ): Promise<SavedCheckpoint> {
-  const again = await savedBefore(room, message)
+  const again = await savedBefore(store, message)
   if (again !== undefined) return again
-  const snapshot = await mustSnapshot(room)
-  const { keptHead = snapshot.commit, beside, attempt = 0 } = await room.memory()
-  const { tree, refs, refused } = await treeToSave(room, snapshot, judged)
+  const snapshot = await requireSnapshot(store)
+  const { keptHead = snapshot.commit, beside, attempt = 0 } = await store.memory()
+  const { tree, refs, refused } = await treeToSave(store, snapshot, judged)
   if (refused !== undefined) return { commit: snapshot.commit, changed: false, refused }
-  const theirs = await commitBeside(room, snapshot, refs, keptHead)
-  const saved = await room.operate('save', { story: storyId, message }, async () => {
-    await settleGates(room, snapshot)
-    const commit = await commitTree(room.git, tree, [keptHead, theirs], message)
-    await becomeCheckpoint(room, 'save', commit, tree, join(room.folder, 'attempt-index'))
-    const changed = tree !== snapshot.tree || !isSameInside(snapshot, await mustSnapshot(room))
+  const theirs = await commitBeside(store, snapshot, refs, keptHead)
+  const saved = await store.operate('save', { story: storyId, message }, async () => {
+    await settleGates(store, snapshot)
+    const commit = await commitTree(store.git, tree, [keptHead, theirs], message)
+    await becomeCheckpoint(store, 'save', commit, tree, join(store.folder, 'attempt-index'))
+    const changed = tree !== snapshot.tree || !isSameInside(snapshot, await requireSnapshot(store))
     return { commit, changed }
   })
-  await tellSwept(room, snapshot, await loadSnapshot(room))
-  await tellAside(room, 'saved')
-  await settled(room, beside, saved.commit)
-  await tellObeyed(room, snapshot, attempt)
-  if (refs.head.ref !== branchRef(room)) {
-    const message = `somebody switched HEAD to ${placeOf(refs.head)} before story ${storyId} was saved; no file had changed, and HEAD is back on ralph/${room.change}`
-    await room.note({ type: 'warning', code: 'head_back', message })
+  await tellSwept(store, snapshot, await loadSnapshot(store))
+  await tellAside(store, 'saved')
+  await settled(store, beside, saved.commit)
+  await tellObeyed(store, snapshot, attempt)
+  if (refs.head.ref !== branchRef(store)) {
+    const message = `somebody switched HEAD to ${placeOf(refs.head)} before story ${storyId} was saved; no file had changed, and HEAD is back on ralph/${store.change}`
+    await store.note({ type: 'warning', code: 'head_back', message })
   }
   return saved
 }
 
 /** A commit that the user made here since the attempt ended: it stays in the history of the branch. Empty when there is none. */
-async function commitBeside(room: Room, { commit }: Snapshot, refs: Refs, kept: string): Promise<string> {
-  const name = branchRef(room)
+async function commitBeside(store: Store, { commit }: Snapshot, refs: Refs, kept: string): Promise<string> {
+  const name = branchRef(store)
   const now = refs.all[name] ?? commit
-  if (now === commit || (await isAncestor(room.git, now, kept))) return ''
-  const { attempt = 0 } = await room.memory()
-  const { owner } = ownerOfRef(room.change, { name, before: commit, now }, await readLedger(room, attempt))
+  if (now === commit || (await isAncestor(store.git, now, kept))) return ''
+  const { attempt = 0 } = await store.memory()
+  const { owner } = ownerOfRef(store.change, { name, before: commit, now }, await readLedger(store, attempt))
   return owner === 'user' ? now : ''
 }
 
-async function restore(room: Room): Promise<{ commit: string }> {
-  const snapshot = await mustSnapshot(room)
-  const { beside } = await room.memory()
-  const holder = await keptAs(room)
-  const late = await lateCommits(room, snapshot)
-  await room.operate('restore', { commit: snapshot.commit }, () => restoreSnapshot(room, snapshot, holder))
-  await tellAside(room, 'reverted')
-  await settled(room, [...beside, ...late], snapshot.commit)
+async function restore(store: Store): Promise<{ commit: string }> {
+  const snapshot = await requireSnapshot(store)
+  const { beside } = await store.memory()
+  const holder = await keptAs(store)
+  const late = await lateCommits(store, snapshot)
+  await store.operate('restore', { commit: snapshot.commit }, () => restoreSnapshot(store, snapshot, holder))
+  await tellAside(store, 'reverted')
+  await settled(store, [...beside, ...late], snapshot.commit)
   return { commit: snapshot.commit }
 }
 
 /** From the step on it can only be completed: the commit holds everything. */
 async function becomeCheckpoint(
-  room: Room,
+  store: Store,
   op: string,
   commit: string,
   tree: string,
   index: string,
 ): Promise<void> {
-  await snapshotIndex(room, commit, index)
-  await room.step(op, 'checkpoint', commit)
-  await completeCheckpoint(room, commit, tree)
+  await snapshotIndex(store, commit, index)
+  await store.step(op, 'checkpoint', commit)
+  await completeCheckpoint(store, commit, tree)
 }
 
-async function completeCheckpoint(room: Room, commit: string, tree: string): Promise<void> {
-  const { git } = room
+async function completeCheckpoint(store: Store, commit: string, tree: string): Promise<void> {
+  const { git } = store
   const refs = await readRefs(git)
-  const branch = branchRef(room)
+  const branch = branchRef(store)
   await moveRefs(git, 'checkpoint', [
     `update ${branch} ${commit}`,
-    `update ${room.refs}/checkpoint ${commit}`,
+    `update ${store.refs}/checkpoint ${commit}`,
   ])
   if (refs.head.ref !== branch) await setHead(git, { ref: branch, commit }, 'checkpoint')
   await endOperations(git.gitDir)
-  await installIndex(git, join(room.folder, `index-${commit}`))
-  await advanceSnapshot(room, { ref: branch, commit }, tree, refs)
+  await installIndex(git, join(store.folder, `index-${commit}`))
+  await advanceSnapshot(store, { ref: branch, commit }, tree, refs)
 }
 
-async function redoSave(room: Room, commit: string): Promise<void> {
-  const before = await loadSnapshot(room)
-  await completeCheckpoint(room, commit, await room.git.line(['rev-parse', `${commit}^{tree}`]))
-  if (before !== undefined) await tellSwept(room, before, await loadSnapshot(room))
+async function redoSave(store: Store, commit: string): Promise<void> {
+  const before = await loadSnapshot(store)
+  await completeCheckpoint(store, commit, await store.git.line(['rev-parse', `${commit}^{tree}`]))
+  if (before !== undefined) await tellSwept(store, before, await loadSnapshot(store))
 }
 
-async function recover(room: Room): Promise<string> {
-  await outwaitLocks(room, patienceMs)
-  await outwaitInside(room, await loadSnapshot(room), patienceMs)
-  const { pending, beside } = await room.reread()
+async function recover(store: Store): Promise<string> {
+  await outwaitLocks(store, patienceMs)
+  await outwaitInside(store, await loadSnapshot(store), patienceMs)
+  const { pending, beside } = await store.reread()
   if (pending === undefined) return ''
   const ended = async (what: string): Promise<string> => {
-    await room.note({ type: 'git.ended', op: pending.op })
+    await store.note({ type: 'git.ended', op: pending.op })
     return what
   }
   const commit = stepOf(pending, 'checkpoint')
   switch (pending.op) {
     case 'start':
-      return await ended(await redoStart(room, pending))
+      return await ended(await redoStart(store, pending))
     case 'save':
     case 'adopt':
       if (commit === undefined) {
-        await room.note({ type: 'git.step', op: pending.op, step: 'undone' })
+        await store.note({ type: 'git.step', op: pending.op, step: 'undone' })
         return await ended('an unfinished checkpoint was dropped; the work tree is as it was')
       }
-      await redoSave(room, commit)
-      await tellAside(room, 'saved')
+      await redoSave(store, commit)
+      await tellAside(store, 'saved')
       return await ended(`the checkpoint ${commit.slice(0, 12)} was completed`)
     case 'keep':
-      return await ended(await redoKeep(room, pending))
+      return await ended(await redoKeep(store, pending))
     case 'restore':
-      await restoreFound(room, await mustSnapshot(room))
-      await tellAside(room, 'reverted')
-      await settled(room, beside, (await mustSnapshot(room)).commit)
+      await restoreFound(store, await requireSnapshot(store))
+      await tellAside(store, 'reverted')
+      await settled(store, beside, (await requireSnapshot(store)).commit)
       return await ended('the revert to the last checkpoint was completed')
     case 'finish':
-      return await ended(await redoFinish(room, pending))
+      return await ended(await redoFinish(store, pending))
     default:
       return await ended('')
   }
 }
 
-function branchRef(room: Pick<Room, 'change'>): string {
-  return `refs/heads/ralph/${room.change}`
+function branchRef(store: Pick<Store, 'change'>): string {
+  return `refs/heads/ralph/${store.change}`
 }
 
-function place({ refs }: Sight): string {
+function place({ refs }: Observed): string {
   return refs.head.ref === '' ? 'a detached HEAD' : shown(refs.head.ref.replace('refs/heads/', ''))
 }

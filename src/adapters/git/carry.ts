@@ -5,7 +5,7 @@ import { lstatNow } from './files.ts'
 import type { Git, Repository } from './git.ts'
 import type { Memory } from './memory.ts'
 import { readRefs } from './refs.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import { scanTree } from './scan.ts'
 import { changedPaths, commitTree, joined } from './tree.ts'
 
@@ -23,16 +23,16 @@ interface Carry {
 
 /** Refuses, with nothing touched, what would overwrite a change of the user's. */
 export async function planCarry(
-  room: Room,
+  store: Store,
   home: Repository,
   from: { readonly initial: string; readonly tip: string; readonly earlier: Carried | undefined },
 ): Promise<Carry> {
-  const { git, brought = [] } = room
+  const { git, brought = [] } = store
   const there = git.at(home)
   const { head } = await readRefs(there)
   const isBrought = (path: string): boolean =>
     brought.some((folder) => path.startsWith(`${Buffer.from(folder).toString('latin1')}/`))
-  const index = join(room.folder, 'home-index')
+  const index = join(store.folder, 'home-index')
   const treeWith = async (paths: readonly string[]): Promise<string> => {
     await there.run(['read-tree', head.commit], { index })
     const files = await there.list(['ls-files', '--cached', '--others', '-z'], { index })

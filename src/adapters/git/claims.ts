@@ -7,7 +7,7 @@ import { named, shown } from './git.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { scanOpened } from './locked.ts'
 import { mendRepository } from './mend.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import { exempt } from './scan.ts'
 import { bareNames, treeFolders, type Snapshot } from './snapshot.ts'
 
@@ -23,28 +23,28 @@ export interface Claims {
 const none: Claims = { theirs: [], doubtful: [], deleted: [] }
 
 /** None outside of a repair. */
-export async function claimTree(room: Room, snapshot: Snapshot): Promise<Claims> {
-  const absence = room.absence?.()
+export async function claimTree(store: Store, snapshot: Snapshot): Promise<Claims> {
+  const absence = store.absence?.()
   if (absence === undefined) return none
-  const { git } = room
-  const { attempt = 0 } = await room.memory()
-  for (const message of await mendRepository(room, snapshot, attempt))
-    await outermost(room).note({ type: 'warning', code: 'agent_git', message })
-  const isExempt = exempt(room.protectedPaths, snapshot.ignored)
+  const { git } = store
+  const { attempt = 0 } = await store.memory()
+  for (const message of await mendRepository(store, snapshot, attempt))
+    await outermost(store).note({ type: 'warning', code: 'agent_git', message })
+  const isExempt = exempt(store.protectedPaths, snapshot.ignored)
   const [scan, folders] = await Promise.all([
-    scanOpened(git, { index: join(room.folder, snapshot.index) }),
+    scanOpened(git, { index: join(store.folder, snapshot.index) }),
     treeFolders(git, snapshot.tree),
   ])
-  const hidden = await hiddenByAgent(room, snapshot, scan.ignored)
+  const hidden = await hiddenByAgent(store, snapshot, scan.ignored)
   const { files } = await filesWithin(git, hidden, isExempt)
   const known = new Set(['', ...folders.map(({ path }) => path), ...bareNames(snapshot.empty)])
   const present = [...scan.changed, ...scan.untracked, ...files].filter((path) => !isExempt(path))
   const claims = present.map((path) => ({
     path,
-    ...claimOf(room, absence, path, newFolder(room, known, path)),
+    ...claimOf(store, absence, path, newFolder(store, known, path)),
   }))
   const deleted = scan.deleted.filter(
-    (path) => !isExempt(path) && claimOf(room, absence, path, lastFolder(room, path)).owner === 'unknown',
+    (path) => !isExempt(path) && claimOf(store, absence, path, lastFolder(store, path)).owner === 'unknown',
   )
   return {
     theirs: claims.filter(({ owner }) => owner === 'user').map(({ path }) => path),
@@ -54,23 +54,23 @@ export async function claimTree(room: Room, snapshot: Snapshot): Promise<Claims>
 }
 
 /** A path that is the user's, or that cannot come back without taking one of theirs away. */
-export function staying(room: Room, { theirs }: Claims): (path: string) => boolean {
-  const absence = room.absence?.()
+export function staying(store: Store, { theirs }: Claims): (path: string) => boolean {
+  const absence = store.absence?.()
   if (absence === undefined) return () => false
   const own = new Set(bareNames(theirs))
   const above = new Set(theirs.flatMap((path) => foldersAbove(path)))
   return (path) => {
     const bare = path.replace(/\/$/, '')
     if (own.has(bare) || above.has(bare) || foldersAbove(bare).some((folder) => own.has(folder))) return true
-    return claimOf(room, absence, bare, undefined).owner === 'user'
+    return claimOf(store, absence, bare, undefined).owner === 'user'
   }
 }
 
 /** What a repair says before it undoes anything; `holder` is the ref that has all of it. */
-export async function tellClaims(room: Room, claims: Claims, holder: string): Promise<void> {
+export async function tellClaims(store: Store, claims: Claims, holder: string): Promise<void> {
   const { theirs, doubtful, deleted } = claims
-  const top = outermost(room)
-  const inside = room === top ? '' : relative(top.git.worktree, room.git.worktree)
+  const top = outermost(store)
+  const inside = store === top ? '' : relative(top.git.worktree, store.git.worktree)
   const warn = (message: string): Promise<void> => top.note({ type: 'warning', code: 'after_death', message })
   const names = (paths: readonly string[]): string => listed(paths.map((path) => join(inside, named(path))))
   const git = inside === '' ? 'git' : `git -C ${quoted(inside)}`
@@ -84,12 +84,12 @@ export async function tellClaims(room: Room, claims: Claims, holder: string): Pr
     await warn(`deleted by you or by the agent, which cannot be told; it is back: ${names(deleted)}`)
 }
 
-function outermost(room: Room): Room {
-  return room.outer === undefined ? room : outermost(room.outer)
+function outermost(store: Store): Store {
+  return store.outer === undefined ? store : outermost(store.outer)
 }
 
-function claimOf(room: Room, absence: Absence, path: string, folderMs: number | undefined): Claim {
-  const stat = lstatNow(room.git.worktree, path.replace(/\/$/, ''))
+function claimOf(store: Store, absence: Absence, path: string, folderMs: number | undefined): Claim {
+  const stat = lstatNow(store.git.worktree, path.replace(/\/$/, ''))
   return ownerOfPath(
     {
       ...(stat !== undefined && { changedMs: stat.ctimeMs }),
@@ -100,16 +100,16 @@ function claimOf(room: Room, absence: Absence, path: string, folderMs: number | 
 }
 
 /** When the folders changed that the checkpoint does not have. */
-function newFolder(room: Room, known: ReadonlySet<string>, path: string): number | undefined {
+function newFolder(store: Store, known: ReadonlySet<string>, path: string): number | undefined {
   const fresh = foldersAbove(path.replace(/\/$/, '')).filter((folder) => !known.has(folder))
-  const times = fresh.flatMap((folder) => lstatNow(room.git.worktree, folder)?.ctimeMs ?? [])
+  const times = fresh.flatMap((folder) => lstatNow(store.git.worktree, folder)?.ctimeMs ?? [])
   return times.length === 0 ? undefined : Math.max(...times)
 }
 
 /** When the folder changed that it is gone from, or the nearest that is still there. */
-function lastFolder(room: Room, path: string): number | undefined {
+function lastFolder(store: Store, path: string): number | undefined {
   for (const folder of [...foldersAbove(path), '.']) {
-    const stat = lstatNow(room.git.worktree, folder)
+    const stat = lstatNow(store.git.worktree, folder)
     if (stat !== undefined) return stat.ctimeMs
   }
   return undefined

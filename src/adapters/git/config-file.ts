@@ -5,27 +5,27 @@ import { RalphError } from '../../core/error.ts'
 import { settleGitSettings, type GitSetting } from '../../core/ownership.ts'
 import { writeDurably } from './files.ts'
 import { shown } from './git.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 
-type ConfigRoom = Pick<Room, 'git' | 'folder'>
+type ConfigRoom = Pick<Store, 'git' | 'folder'>
 
 /** Undefined where git cannot read it. */
-export async function listSettings(room: ConfigRoom, bytes: Uint8Array): Promise<GitSetting[] | undefined> {
-  return await withCopy(room, bytes, (copy) => list(room, copy))
+export async function listSettings(store: ConfigRoom, bytes: Uint8Array): Promise<GitSetting[] | undefined> {
+  return await withCopy(store, bytes, (copy) => list(store, copy))
 }
 
 /** `bytes` with these values in the place of those that the keys have there. */
 export async function withValues(
-  room: ConfigRoom,
+  store: ConfigRoom,
   bytes: Uint8Array,
   wanted: readonly { readonly key: string; readonly values: readonly (string | null)[] }[],
 ): Promise<Buffer | undefined> {
-  return await withCopy(room, bytes, async (copy) => {
-    const before = await list(room, copy)
+  return await withCopy(store, bytes, async (copy) => {
+    const before = await list(store, copy)
     if (before === undefined) return undefined
     const edit = (how: string, key: string, ...value: string[]): Promise<unknown> =>
       // 5: there was nothing to unset.
-      room.git.run(['config', '--file', copy, how, key, ...value], { inside: '/', accept: [5] })
+      store.git.run(['config', '--file', copy, how, key, ...value], { inside: '/', accept: [5] })
     for (const { key, values } of wanted) {
       const [first, ...more] = values.map((value) => value ?? 'true')
       // Where it stands already: a file that people read keeps its order.
@@ -35,7 +35,7 @@ export async function withValues(
     const touched = new Set(wanted.map(({ key }) => key))
     const rest = before.filter(({ key }) => !touched.has(key))
     const settings = wanted.flatMap(({ key, values }) => values.map((value) => ({ key, value })))
-    const now = (await list(room, copy)) ?? []
+    const now = (await list(store, copy)) ?? []
     const isExact = isSameSettings([...rest, ...settings], now)
     return isExact ? await readFile(copy) : undefined
   })

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { lstatNow } from './files.ts'
 import { named, type Git } from './git.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { joined } from './tree.ts'
 
@@ -17,10 +17,10 @@ export const conversionKeys = 'filter\\..*|core\\.(autocrlf|eol|attributesfile)'
  * ralph's own git uses the conversions of the run's start: a filter that an agent installs for all repositories, or changes there,
  * has no say in what is saved and restored. Costs no process while the user's own configuration is as it was.
  */
-export async function insistOnConversions(room: Room, snapshot: Snapshot): Promise<string[]> {
-  const { git } = room
+export async function insistOnConversions(store: Store, snapshot: Snapshot): Promise<string[]> {
+  const { git } = store
   const start = snapshot.conversions
-  const mark = globalSettings(room)
+  const mark = globalSettings(store)
   if (start === undefined || (mark !== '' && mark === snapshot.global_settings)) return []
   const asked = ['config', '-z', '--show-scope', '--get-regexp', `^(${conversionKeys})$`]
   const fields = (await git.run(asked, { accept: [1] })).out.split('\0')
@@ -35,7 +35,7 @@ export async function insistOnConversions(room: Room, snapshot: Snapshot): Promi
   const after = new Map(now)
   const changed = [...after].filter(([key, value]) => before.get(key) !== value).map(([key]) => key)
   const gone = [...before].filter(([key]) => !after.has(key)).map(([key]) => key)
-  git.insist([...changed, ...gone].map((key) => [key, before.get(key) ?? absent(room, key)]))
+  git.insist([...changed, ...gone].map((key) => [key, before.get(key) ?? absent(store, key)]))
   const isTold = told.get(git) === changed.join()
   told.set(git, changed.join())
   return changed.length === 0 || isTold
@@ -49,14 +49,14 @@ export async function insistOnConversions(room: Room, snapshot: Snapshot): Promi
 const told = new WeakMap<Git, string>()
 
 /** As if it were not set. An empty command is no command. */
-function absent(room: Room, key: string): string {
-  if (key === 'core.attributesfile') return usualAttributes(room)
+function absent(store: Store, key: string): string {
+  if (key === 'core.attributesfile') return usualAttributes(store)
   if (key === 'core.eol') return 'native'
   return key === 'core.autocrlf' || key.endsWith('.required') ? 'false' : ''
 }
 
 /** A mark of the user's own configuration; what it includes may be anywhere, so then it never counts as unchanged. */
-export function globalSettings({ env = process.env }: Pick<Room, 'env'>): string {
+export function globalSettings({ env = process.env }: Pick<Store, 'env'>): string {
   const own = env['GIT_CONFIG_GLOBAL']
   const files =
     own === undefined ? [join(homeOf(env), '.gitconfig'), join(configHome(env), 'git', 'config')] : [own]
@@ -65,11 +65,11 @@ export function globalSettings({ env = process.env }: Pick<Room, 'env'>): string
 }
 
 /** Whether any conversion may concern a path of these folders: asked of the file system alone. */
-export function mayConvert(room: Room, conversions: Conversions, folders: readonly string[]): boolean {
+export function mayConvert(store: Store, conversions: Conversions, folders: readonly string[]): boolean {
   const autocrlf = conversions.findLast(([key]) => key === 'core.autocrlf')?.[1] ?? 'false'
   if (!/^(false|no|off|0)$/i.test(autocrlf)) return true
-  const { git } = room
-  const file = conversions.findLast(([key]) => key === 'core.attributesfile')?.[1] ?? usualAttributes(room)
+  const { git } = store
+  const file = conversions.findLast(([key]) => key === 'core.attributesfile')?.[1] ?? usualAttributes(store)
   const shared = [join(git.gitCommonDir, 'info', 'attributes'), '/etc/gitattributes']
   if (file.startsWith('~') || [...shared, file].some((each) => readNow(each).trim() !== '')) return true
   const own = ['', ...folders.map((folder) => `${folder}/`)]
@@ -107,7 +107,7 @@ export function isLargeFile(how: string): boolean {
   return how.startsWith('lfs ')
 }
 
-function usualAttributes({ env = process.env }: Pick<Room, 'env'>): string {
+function usualAttributes({ env = process.env }: Pick<Store, 'env'>): string {
   return join(configHome(env), 'git', 'attributes')
 }
 

@@ -9,7 +9,7 @@ import { lstatNow, onDisk } from './files.ts'
 import { named, type Git } from './git.ts'
 import { openAbove } from './open.ts'
 import { moveRefs } from './refs.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { commitTree, joined } from './tree.ts'
 
@@ -28,7 +28,7 @@ type ExactBytes = z.infer<typeof exactBytesSchema>
 
 /** Of those of the paths that git converts. A repository without conversions costs no process. */
 export async function rememberBytes(
-  room: Room,
+  store: Store,
   what: {
     readonly paths: readonly string[]
     readonly folders: readonly string[]
@@ -38,8 +38,8 @@ export async function rememberBytes(
     readonly earlier: ExactBytes
   },
 ): Promise<ExactBytes> {
-  const { git } = room
-  if (!mayConvert(room, what.conversions, what.folders)) return {}
+  const { git } = store
+  if (!mayConvert(store, what.conversions, what.folders)) return {}
   const files = what.paths.filter((path) => isFile(git.worktree, path))
   const converted = await convertedPaths(git, what.conversions, files)
   if (converted.size === 0) return {}
@@ -55,21 +55,21 @@ export async function rememberBytes(
     found[path] = isKnown ? known : { id, blob, how, held: false }
     if (!isKnown && !isLargeFile(how)) fresh.push(path)
   }
-  const lossy = new Set(await notBroughtBack(room, what.index, fresh))
+  const lossy = new Set(await notBroughtBack(store, what.index, fresh))
   const bytes = Object.fromEntries(
     Object.entries(found).map(([path, exact]) => [path, lossy.has(path) ? { ...exact, held: true } : exact]),
   )
-  await hold(room, bytes, [...lossy], what.earlier)
+  await hold(store, bytes, [...lossy], what.earlier)
   return bytes
 }
 
 /** After git has brought back what it holds. */
 export async function putBackBytes(
-  room: Room,
+  store: Store,
   snapshot: Snapshot,
   stays: (path: string) => boolean,
 ): Promise<void> {
-  const { git } = room
+  const { git } = store
   const bytes = snapshot.bytes
   const wrong = (): string[] =>
     Object.entries(bytes)
@@ -82,7 +82,7 @@ export async function putBackBytes(
   const plain = first.filter((path) => bytes[path]?.held === false)
   // Git saw no difference, so it has not written them yet.
   if (plain.length > 0) {
-    const index = join(room.folder, snapshot.index)
+    const index = join(store.folder, snapshot.index)
     await git.run(['checkout-index', '--force', '--quiet', '-z', '--stdin'], { index, input: joined(plain) })
   }
   const held = first.filter((path) => bytes[path]?.held === true)
@@ -96,7 +96,7 @@ export async function putBackBytes(
   }
   const left = wrong()
   if (left.length === 0) return
-  await room.note({
+  await store.note({
     type: 'warning',
     code: 'converted',
     message: `git's conversions do not give back the very bytes of ${left.slice(0, 10).map(named).join(', ')}: they are as git checks them out`,
@@ -104,14 +104,14 @@ export async function putBackBytes(
 }
 
 /** Which of these a checkout would not bring back as they are: tried, beside the work tree, because nothing else is sure. */
-async function notBroughtBack(room: Room, index: string, paths: readonly string[]): Promise<string[]> {
+async function notBroughtBack(store: Store, index: string, paths: readonly string[]): Promise<string[]> {
   if (paths.length === 0) return []
-  const { worktree } = room.git
-  const folder = join(room.folder, 'tried')
+  const { worktree } = store.git
+  const folder = join(store.folder, 'tried')
   await rm(folder, { recursive: true, force: true })
   const args = ['checkout-index', '--force', '--quiet', `--prefix=${folder}/`, '-z', '--stdin']
   // A filter that fails brings nothing back.
-  await room.git.run(args, { index, input: joined(paths), accept: [1, 128] })
+  await store.git.run(args, { index, input: joined(paths), accept: [1, 128] })
   const isBack = (path: string): boolean =>
     isFile(folder, path) && idOf(folder, path, 40) === idOf(worktree, path, 40)
   const lossy = paths.filter((path) => !isBack(path))
@@ -121,12 +121,12 @@ async function notBroughtBack(room: Room, index: string, paths: readonly string[
 
 /** One commit after the other under one ref: what was held once stays. */
 async function hold(
-  room: Room,
+  store: Store,
   bytes: ExactBytes,
   fresh: readonly string[],
   earlier: ExactBytes,
 ): Promise<void> {
-  const { git } = room
+  const { git } = store
   const isOwn = ({ id, blob, held }: ExactBytes[string]): boolean => held && id !== blob
   const written = fresh.filter((path) => bytes[path] !== undefined && isOwn(bytes[path]))
   if (written.length === 0) return
@@ -134,7 +134,7 @@ async function hold(
   const ids = [...Object.values(earlier), ...Object.values(bytes)].filter(isOwn).map(({ id }) => id)
   const entries = [...new Set(ids)].sort().map((id) => `100644 blob ${id}\t${id}\n`)
   const tree = await git.line(['mktree', '--missing'], { input: entries.join('') })
-  const ref = `${room.refs}/bytes`
+  const ref = `${store.refs}/bytes`
   const before = await git.line(['rev-parse', '--verify', '--quiet', ref], { accept: [1] })
   const commit = await commitTree(git, tree, [before], 'bytes that git would convert')
   await moveRefs(git, 'bytes', [`update ${ref} ${commit}`])

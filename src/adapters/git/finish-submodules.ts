@@ -6,19 +6,19 @@ import { named, shown } from './git.ts'
 import { dropMirrors } from './git-dirs.ts'
 import { unpin } from './pins.ts'
 import { moveRefs } from './refs.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
-import { refsInside, roomOf, submoduleAt } from './submodule.ts'
+import { refsInside, storeOf, submoduleAt } from './submodule.ts'
 
 /** At the end of a run: the last state stays under a name of its own, the work as it is. */
 export async function releaseSubmodules(
-  room: Room,
+  store: Store,
   snapshot: Snapshot | undefined,
   time: string,
 ): Promise<void> {
   for (const { path, link, snapshot: inner } of snapshot?.submodules ?? []) {
-    if (lstatNow(room.git.worktree, path)?.isDirectory() !== true) continue
-    const inside = roomOf(room, { path, link })
+    if (lstatNow(store.git.worktree, path)?.isDirectory() !== true) continue
+    const inside = storeOf(store, { path, link })
     await releaseSubmodules(inside, inner, time)
     await moveRefs(inside.git, 'archive', [
       `update ${inside.refs}/archive/${time} ${inner.commit}`,
@@ -26,26 +26,26 @@ export async function releaseSubmodules(
     ])
     await unpin(inside)
   }
-  await rm(join(room.folder, 'submodules'), { recursive: true, force: true })
-  if (room.outer === undefined) dropMirrors(room)
+  await rm(join(store.folder, 'submodules'), { recursive: true, force: true })
+  if (store.outer === undefined) dropMirrors(store)
 }
 
 /** For the summary: a person would not look for it there. */
-export async function toldInside(room: Room, snapshot: Snapshot | undefined): Promise<string[]> {
-  const dirty = await uncommittedInside(room, snapshot, '')
+export async function toldInside(store: Store, snapshot: Snapshot | undefined): Promise<string[]> {
+  const dirty = await uncommittedInside(store, snapshot, '')
   return dirty.length === 0 ? [] : [`uncommitted work is in the submodules ${dirty.map(named).join(', ')}`]
 }
 
 async function uncommittedInside(
-  room: Room,
+  store: Store,
   snapshot: Snapshot | undefined,
   prefix: string,
 ): Promise<string[]> {
   const found: string[] = []
   for (const submodule of snapshot?.submodules ?? []) {
     const { path, snapshot: inner } = submodule
-    if (submoduleAt(room.git, path) === undefined) continue
-    const inside = roomOf(room, submodule)
+    if (submoduleAt(store.git, path) === undefined) continue
+    const inside = storeOf(store, submodule)
     const head = await inside.git.line(['rev-parse', '--verify', '--quiet', 'HEAD^{tree}'], { accept: [1] })
     if (head !== inner.tree) found.push(`${prefix}${path}`)
     found.push(...(await uncommittedInside(inside, inner, `${prefix}${path}/`)))
@@ -54,8 +54,8 @@ async function uncommittedInside(
 }
 
 /** From a work tree of the loop's own: its commits become part of the user's submodule, which itself stays where it is. */
-export async function carryInside(room: Room, paths: readonly string[]): Promise<string[]> {
-  const { git, home, change } = room
+export async function carryInside(store: Store, paths: readonly string[]): Promise<string[]> {
+  const { git, home, change } = store
   if (home === undefined) return []
   const told: string[] = []
   for (const path of paths) {

@@ -20,79 +20,79 @@ import {
 import { mkdir, rename } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { shown } from './git.ts'
-import { timeName, type Room } from './room.ts'
+import { timeName, type Store } from './store.ts'
 import type { Snapshot, Submodule } from './snapshot.ts'
 import { isGitDir, repositoryOf } from './submodule.ts'
 
 /** Makes the copies what the originals are now; names them from the repository's own git directory. */
 export async function mirrorGitDirs(
-  room: Room,
+  store: Store,
   snapshot: Snapshot,
   earlier: Snapshot | undefined,
 ): Promise<string[]> {
-  const places = placesOf(room, snapshot.submodules ?? [])
-  for (const place of earlier?.git_dirs ?? []) if (!places.includes(place)) await setAside(room, place)
-  for (const place of places) mirror(original(room, place), mirrorOf(room, place))
+  const places = placesOf(store, snapshot.submodules ?? [])
+  for (const place of earlier?.git_dirs ?? []) if (!places.includes(place)) await setAside(store, place)
+  for (const place of places) mirror(original(store, place), mirrorOf(store, place))
   return places
 }
 
 /** Puts back those that are gone or gutted. Idempotent; needs no git. */
-export async function mendGitDirs(room: Room, { git_dirs = [] }: Snapshot): Promise<void> {
+export async function mendGitDirs(store: Store, { git_dirs = [] }: Snapshot): Promise<void> {
   for (const place of git_dirs) {
-    const dir = original(room, place)
-    if (isGitDir(dir) || !existsSync(mirrorOf(room, place)) || !isReal(dirname(dir))) continue
-    if (lstatSync(dir, { throwIfNoEntry: false }) !== undefined) await moveTo(dir, asideOf(room, place))
+    const dir = original(store, place)
+    if (isGitDir(dir) || !existsSync(mirrorOf(store, place)) || !isReal(dirname(dir))) continue
+    if (lstatSync(dir, { throwIfNoEntry: false }) !== undefined) await moveTo(dir, asideOf(store, place))
     const half = `${dir}.ralph`
     rmSync(half, { recursive: true, force: true })
-    mirror(mirrorOf(room, place), half)
+    mirror(mirrorOf(store, place), half)
     renameSync(half, dir)
   }
 }
 
 /** Those that the attempt made: `git submodule add` of the next one would stumble over them. */
-export async function removeNewGitDirs(room: Room, { git_dirs, submodules = [] }: Snapshot): Promise<void> {
+export async function removeNewGitDirs(store: Store, { git_dirs, submodules = [] }: Snapshot): Promise<void> {
   if (git_dirs === undefined) return
   const known = new Set(git_dirs)
-  for (const place of placesOf(room, submodules)) {
+  for (const place of placesOf(store, submodules)) {
     if (known.has(place)) continue
-    await moveTo(original(room, place), asideOf(room, place))
-    await forgetSection(room, place)
+    await moveTo(original(store, place), asideOf(store, place))
+    await forgetSection(store, place)
   }
 }
 
-async function forgetSection({ git }: Room, place: string): Promise<void> {
+async function forgetSection({ git }: Store, place: string): Promise<void> {
   const name = place.replace(/^modules\//, '')
   await git.run(['config', '--local', '--remove-section', `submodule.${name}`], { accept: [128] })
 }
 
 /** Before a repository that the attempt made is moved away: what a `.git` file of its names goes with it. */
-export async function gatherGitDir(room: Room, { git_dirs }: Snapshot, path: string): Promise<void> {
-  const folder = join(room.git.worktree, shown(path))
+export async function gatherGitDir(store: Store, { git_dirs }: Snapshot, path: string): Promise<void> {
+  const folder = join(store.git.worktree, shown(path))
   const file = join(folder, '.git')
   if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return
   const link = readFileSync(file).toString('latin1')
-  const { gitDir } = repositoryOf(room.git.worktree, path, link)
-  const place = relative(room.git.gitDir, gitDir)
+  const { gitDir } = repositoryOf(store.git.worktree, path, link)
+  const place = relative(store.git.gitDir, gitDir)
   if (!place.startsWith('modules/') || git_dirs?.includes(place) !== false || !isGitDir(gitDir)) return
   rmSync(file)
   renameSync(gitDir, file)
-  await room.git.run(['config', '--file', join(file, 'config'), '--unset', 'core.worktree'], { accept: [5] })
-  await forgetSection(room, place)
+  await store.git.run(['config', '--file', join(file, 'config'), '--unset', 'core.worktree'], { accept: [5] })
+  await forgetSection(store, place)
 }
 
-export function dropMirrors(room: Room): void {
-  rmSync(mirrorsOf(room), { recursive: true, force: true })
+export function dropMirrors(store: Store): void {
+  rmSync(mirrorsOf(store), { recursive: true, force: true })
 }
 
-async function setAside(room: Room, place: string): Promise<void> {
-  if (!existsSync(mirrorOf(room, place))) return
-  const to = asideOf(room, place)
-  await moveTo(mirrorOf(room, place), to)
-  const message = `the git directory of a submodule is gone (${original(room, place)}); a copy with all of its commits is kept as ${to}`
-  await room.note({ type: 'warning', code: 'submodule_gone', message })
+async function setAside(store: Store, place: string): Promise<void> {
+  if (!existsSync(mirrorOf(store, place))) return
+  const to = asideOf(store, place)
+  await moveTo(mirrorOf(store, place), to)
+  const message = `the git directory of a submodule is gone (${original(store, place)}); a copy with all of its commits is kept as ${to}`
+  await store.note({ type: 'warning', code: 'submodule_gone', message })
 }
 
-function placesOf({ git }: Room, submodules: readonly Submodule[]): string[] {
+function placesOf({ git }: Store, submodules: readonly Submodule[]): string[] {
   const all = [...gitDirsBelow(join(git.gitDir, 'modules')), ...embedded(git.worktree, submodules)]
   return [...new Set(all.map((dir) => relative(git.gitDir, dir)))]
 }
@@ -177,22 +177,22 @@ function isAlike(one: string, other: string): boolean {
   return a.size === b.size && Math.trunc(a.mtimeMs) === Math.trunc(b.mtimeMs)
 }
 
-function original(room: Room, place: string): string {
-  return resolve(room.git.gitDir, place)
+function original(store: Store, place: string): string {
+  return resolve(store.git.gitDir, place)
 }
 
 /** Apart from the checkpoint's own files: nobody has to look through all of these. */
-function mirrorsOf({ git, change }: Room): string {
+function mirrorsOf({ git, change }: Store): string {
   return join(git.gitCommonDir, 'ralph', 'git-dirs', change)
 }
 
-function mirrorOf(room: Room, place: string): string {
-  return join(mirrorsOf(room), createHash('sha1').update(place).digest('hex').slice(0, 12))
+function mirrorOf(store: Store, place: string): string {
+  return join(mirrorsOf(store), createHash('sha1').update(place).digest('hex').slice(0, 12))
 }
 
-function asideOf(room: Room, place: string): string {
+function asideOf(store: Store, place: string): string {
   const name = basename(place) === '.git' ? basename(dirname(place)) : basename(place)
-  return join(room.folder, 'nested', `${timeName(room)}-git`, name)
+  return join(store.folder, 'nested', `${timeName(store)}-git`, name)
 }
 
 async function moveTo(from: string, to: string): Promise<void> {

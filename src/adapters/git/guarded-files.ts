@@ -8,7 +8,7 @@ import * as z from 'zod'
 import { onDisk, writeDurably } from './files.ts'
 import type { Git } from './git.ts'
 import { namesOfFolders, openToRead, statsOf } from './open.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 
 export const guardedFileSchema = z.object({
   /** Of its bytes; empty for a link, and for what is neither or cannot be read. */
@@ -127,7 +127,7 @@ export function linkAt(place: Buffer): string | undefined {
 
 /** Whatever stands there now. Made among the private files first: a hook that is half written is never among the hooks. */
 export async function writeGuarded(
-  { folder }: Pick<Room, 'folder'>,
+  { folder }: Pick<Store, 'folder'>,
   place: Buffer,
   like: GuardedFile,
   content: Uint8Array | undefined,
@@ -151,7 +151,7 @@ export async function writeGuarded(
 
 /** Git's own lock on a settings file, so that what the user's git writes meanwhile is not overwritten. Returns its release. */
 export async function lockSettings(
-  { folder }: Pick<Room, 'folder'>,
+  { folder }: Pick<Store, 'folder'>,
   place: Buffer,
 ): Promise<() => Promise<void>> {
   const lock = Buffer.concat([place, Buffer.from('.lock')])

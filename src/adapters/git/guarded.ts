@@ -22,40 +22,41 @@ import {
 import { named, type Git } from './git.ts'
 import { statsOf } from './open.ts'
 import { readIfThere } from './repository.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** Durable when it resolves; each content is stored once, under its hash. */
-export async function rememberGuarded(room: Room, hooksPath: string): Promise<Guarded> {
-  const found = findGuarded(room.git, hooksPath)
-  await mkdir(storeOf(room), { recursive: true, mode: 0o700 })
-  const stored = new Set(await readdir(storeOf(room)))
+export async function rememberGuarded(store: Store, hooksPath: string): Promise<Guarded> {
+  const found = findGuarded(store.git, hooksPath)
+  await mkdir(storeOf(store), { recursive: true, mode: 0o700 })
+  const stored = new Set(await readdir(storeOf(store)))
   for (const [name, { sha }] of Object.entries(found)) {
-    const content = sha === '' || stored.has(sha) ? undefined : contentAt(onDisk(room.git.gitCommonDir, name))
+    const content =
+      sha === '' || stored.has(sha) ? undefined : contentAt(onDisk(store.git.gitCommonDir, name))
     if (content === undefined) continue
-    await writeDurably(join(storeOf(room), sha), content, { rights: { mode: 0o600 } })
+    await writeDurably(join(storeOf(store), sha), content, { rights: { mode: 0o600 } })
     stored.add(sha)
   }
   return found
 }
 
 /** Once the snapshot that named them has been replaced. */
-export async function forgetOthers(room: Room, guarded: Guarded): Promise<void> {
+export async function forgetOthers(store: Store, guarded: Guarded): Promise<void> {
   const used = new Set(Object.values(guarded).map(({ sha }) => sha))
-  for (const name of await readdir(storeOf(room)))
-    if (!used.has(name)) await rm(join(storeOf(room), name), { force: true })
+  for (const name of await readdir(storeOf(store)))
+    if (!used.has(name)) await rm(join(storeOf(store), name), { force: true })
 }
 
 /**
  * Before any git command after attempt `n`. What the attempt left is kept aside first, then each file goes back by one rename: after a kill
  * in between, the next call completes it. Settings that run nothing stay: the user may have made them beside the loop.
  */
-export async function putBackGuarded(room: Room, snapshot: Snapshot, n: number): Promise<string[]> {
+export async function putBackGuarded(store: Store, snapshot: Snapshot, n: number): Promise<string[]> {
   const { guarded: before } = snapshot
   if (before === undefined) return []
   const lost: string[] = []
-  await dropDeadLocks(room.git, Object.keys(before).filter(isSettingsFile))
-  const now = findGuarded(room.git, snapshot.hooks_path)
+  await dropDeadLocks(store.git, Object.keys(before).filter(isSettingsFile))
+  const now = findGuarded(store.git, snapshot.hooks_path)
   // What was not there goes first: a link in the place of a folder must not lead a write elsewhere.
   const names = [...Object.keys(now).filter((name) => before[name] === undefined), ...Object.keys(before)]
   for (const name of names) {
@@ -64,66 +65,66 @@ export async function putBackGuarded(room: Room, snapshot: Snapshot, n: number):
     const isNewModule = inModule !== undefined && before[`${inModule}/config`] === undefined
     if (isNewModule || isSameFile(before[name], now[name])) continue
     const { sha = '' } = before[name] ?? {}
-    if (sha !== '' && (await storedContent(room, sha)) === undefined)
+    if (sha !== '' && (await storedContent(store, sha)) === undefined)
       lost.push(
         `.git/${named(name)} was changed while the attempt ran; it cannot be put back, for what ralph had kept of it is gone`,
       )
-    else if (isSettingsFile(name)) await putBackSettings(room, snapshot, name, n)
-    else await putBackFile(room, snapshot, name, n)
+    else if (isSettingsFile(name)) await putBackSettings(store, snapshot, name, n)
+    else await putBackFile(store, snapshot, name, n)
   }
   return lost
 }
 
 /** After a checkpoint: hooks and included settings in the work tree, ignored ones too, that are not what they were. */
-export async function tellObeyed(room: Room, snapshot: Snapshot, n: number): Promise<void> {
+export async function tellObeyed(store: Store, snapshot: Snapshot, n: number): Promise<void> {
   const { obeyed: before, hooks_path: hooksPath, included } = snapshot
-  const now = findObeyed(room.git, hooksPath, included)
+  const now = findObeyed(store.git, hooksPath, included)
   const changed = Object.keys({ ...before, ...now }).filter((path) => before[path] !== now[path])
   if (changed.length === 0) return
   const message = `iteration ${n} changed what git runs: ${changed.slice(0, 5).map(named).join(', ')}${changed.length > 5 ? ` and ${changed.length - 5} more` : ''}`
-  await room.note({ type: 'warning', code: 'hooks_changed', message })
+  await store.note({ type: 'warning', code: 'hooks_changed', message })
 }
 
-async function putBackFile(room: Room, snapshot: Snapshot, name: string, n: number): Promise<void> {
+async function putBackFile(store: Store, snapshot: Snapshot, name: string, n: number): Promise<void> {
   const before = snapshot.guarded?.[name]
-  const place = onDisk(room.git.gitCommonDir, name)
-  const content = before === undefined ? undefined : await storedContent(room, before.sha)
+  const place = onDisk(store.git.gitCommonDir, name)
+  const content = before === undefined ? undefined : await storedContent(store, before.sha)
   const now = statsOf(place) === undefined ? undefined : guardedAt(place, name)
-  if (await isRalphsOwn(room, name, { before, now })) return
-  await setAside(room, snapshot, n, { file: name, before })
+  if (await isRalphsOwn(store, name, { before, now })) return
+  await setAside(store, snapshot, n, { file: name, before })
   if (before === undefined) await rm(place, { recursive: true, force: true })
-  else await writeGuarded(room, place, before, content)
+  else await writeGuarded(store, place, before, content)
 }
 
-async function putBackSettings(room: Room, snapshot: Snapshot, name: string, n: number): Promise<void> {
+async function putBackSettings(store: Store, snapshot: Snapshot, name: string, n: number): Promise<void> {
   const before = snapshot.guarded?.[name]
-  const place = onDisk(room.git.gitCommonDir, name)
-  const unlock = await lockSettings(room, place)
+  const place = onDisk(store.git.gitCommonDir, name)
+  const unlock = await lockSettings(store, place)
   try {
-    const old = (await storedContent(room, before?.sha ?? '')) ?? Buffer.alloc(0)
+    const old = (await storedContent(store, before?.sha ?? '')) ?? Buffer.alloc(0)
     const bytes = contentAt(place)
-    const settings = bytes === undefined ? undefined : await listSettings(room, bytes)
-    const earlier = await listSettings(room, old)
+    const settings = bytes === undefined ? undefined : await listSettings(store, bytes)
+    const earlier = await listSettings(store, old)
     const isUsable = bytes !== undefined && settings !== undefined && before?.link === linkAt(place)
     if (!isUsable || earlier === undefined) {
-      await putBackFile(room, snapshot, name, n)
+      await putBackFile(store, snapshot, name, n)
       return
     }
     const settledKeys = settleGitSettings(earlier, settings)
     const own = await Promise.all(
       settledKeys.undone.map(
-        async (change) => followsModule(room.git, name, change) || (await isRalphsOwn(room, name, change)),
+        async (change) => followsModule(store.git, name, change) || (await isRalphsOwn(store, name, change)),
       ),
     )
     const undone = settledKeys.undone.filter((_, at) => own[at] === false)
     const stays = settledKeys.stays || own.includes(true)
-    if (undone.length > 0) await setAside(room, snapshot, n, { settings: name, changes: undone })
+    if (undone.length > 0) await setAside(store, snapshot, n, { settings: name, changes: undone })
     const back = undone.map(({ key, before: values }) => ({ key, values }))
-    const settled = undone.length === 0 ? bytes : stays ? await withValues(room, bytes, back) : old
-    if (settled === undefined) await putBackFile(room, snapshot, name, n)
+    const settled = undone.length === 0 ? bytes : stays ? await withValues(store, bytes, back) : old
+    if (settled === undefined) await putBackFile(store, snapshot, name, n)
     else if (before === undefined && settled.length === 0) await rm(place, { force: true })
     else if (!settled.equals(bytes) || (before !== undefined && before.mode !== guardedAt(place, name).mode))
-      await writeGuarded(room, place, before ?? guardedAt(place, name), settled)
+      await writeGuarded(store, place, before ?? guardedAt(place, name), settled)
   } finally {
     await unlock()
   }
@@ -137,11 +138,11 @@ function followsModule({ gitCommonDir, worktree }: Git, name: string, { key, now
 }
 
 /** Only what is what it was: the agent can reach the private files, too. */
-async function storedContent(room: Room, sha: string): Promise<Buffer | undefined> {
-  const content = sha === '' ? undefined : await readIfThere(join(storeOf(room), sha))
+async function storedContent(store: Store, sha: string): Promise<Buffer | undefined> {
+  const content = sha === '' ? undefined : await readIfThere(join(storeOf(store), sha))
   return content !== undefined && hashOf(content) === sha ? content : undefined
 }
 
-function storeOf(room: Room): string {
-  return join(room.folder, 'guarded')
+function storeOf(store: Store): string {
+  return join(store.folder, 'guarded')
 }

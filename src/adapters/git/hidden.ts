@@ -4,7 +4,7 @@ import { isAbsolute } from 'node:path'
 import { onDisk } from './files.ts'
 import type { Git } from './git.ts'
 import { isOpen, openFolder, openToRead, placeOf, statsOf } from './open.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import { exempt } from './scan.ts'
 import { readSettings } from './settings.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -12,16 +12,16 @@ import { joined } from './tree.ts'
 
 /** Of the paths that are ignored now, those that no rule of the checkpoint's ignores. */
 export async function hiddenByAgent(
-  room: Room,
+  store: Store,
   snapshot: Snapshot,
   ignored: readonly string[],
 ): Promise<string[]> {
-  const isKnown = exempt(room.protectedPaths, snapshot.ignored)
+  const isKnown = exempt(store.protectedPaths, snapshot.ignored)
   const fresh = ignored.filter((path) => !isKnown(path))
   if (fresh.length === 0) return []
   // The command refuses literal names; behind `./` none has a special meaning.
   const command = ['--no-literal-pathspecs', 'check-ignore', '--no-index', '--verbose', '-z', '--stdin']
-  const asked = await room.git.run(command, { input: joined(fresh.map((path) => `./${path}`)), accept: [1] })
+  const asked = await store.git.run(command, { input: joined(fresh.map((path) => `./${path}`)), accept: [1] })
   const fields = asked.out.split('\0')
   const rules = new Map<string, Promise<IsKnownRule>>()
   const hidden: string[] = []
@@ -29,7 +29,7 @@ export async function hiddenByAgent(
     const [source = '', , pattern = '', path = ''] = fields.slice(at, at + 4)
     // A folder that ignored itself before goes on doing so.
     if (isKnown(source)) continue
-    const known = rules.get(source) ?? rulesOf(room.git, snapshot, source)
+    const known = rules.get(source) ?? rulesOf(store.git, snapshot, source)
     rules.set(source, known)
     if (!(await known)(pattern)) hidden.push(path.slice(2))
   }
@@ -37,8 +37,8 @@ export async function hiddenByAgent(
 }
 
 /** Whether something that must stay may lie in this folder: then it is not taken away as a whole. */
-export function holdsExempt(room: Room, snapshot: Snapshot, folder: string): boolean {
-  return [...snapshot.ignored, ...room.protectedPaths].some((path) => path.startsWith(folder))
+export function holdsExempt(store: Store, snapshot: Snapshot, folder: string): boolean {
+  return [...snapshot.ignored, ...store.protectedPaths].some((path) => path.startsWith(folder))
 }
 
 /** All files in them, for the attempt; of what is beyond the limit or another user's only `left` says that it was there. */

@@ -8,10 +8,10 @@ import { mendRepository } from './mend.ts'
 import { putBackOpened } from './open.ts'
 import { endOperations, operationsInProgress } from './operations.ts'
 import { moveRefs, readRefs } from './refs.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import type { Snapshot, Submodule } from './snapshot.ts'
 import { outwaitLocks } from './stale-locks.ts'
-import { isGitDir, roomOf, submoduleAt, writeLink } from './submodule.ts'
+import { isGitDir, storeOf, submoduleAt, writeLink } from './submodule.ts'
 import { changedPaths, commitTree, emptyTree, joined } from './tree.ts'
 
 export interface KeptInside {
@@ -21,7 +21,7 @@ export interface KeptInside {
 
 /** Under the number of the attempt, in each that differs from the checkpoint. Idempotent. */
 export async function keepSubmodules(
-  room: Room,
+  store: Store,
   n: number,
   { submodules = [] }: Snapshot,
   prefix = '',
@@ -29,7 +29,7 @@ export async function keepSubmodules(
   const warnings: string[] = []
   let isChanged = false
   for (const submodule of submodules) {
-    const kept = await keepInside(room, n, submodule, prefix)
+    const kept = await keepInside(store, n, submodule, prefix)
     isChanged ||= kept.isChanged
     warnings.push(...kept.warnings)
   }
@@ -37,17 +37,17 @@ export async function keepSubmodules(
 }
 
 async function keepInside(
-  room: Room,
+  store: Store,
   n: number,
   { path, link, snapshot }: Submodule,
   prefix: string,
 ): Promise<KeptInside> {
   const name = `${prefix}${path}`
-  if (lstatNow(room.git.worktree, path)?.isDirectory() !== true)
+  if (lstatNow(store.git.worktree, path)?.isDirectory() !== true)
     return { isChanged: true, warnings: [`the agent removed the submodule ${named(name)}`] }
-  const inner = roomOf(room, { path, link })
+  const inner = storeOf(store, { path, link })
   const { git } = inner
-  const isCut = await mendLink(room, inner, path, link)
+  const isCut = await mendLink(store, inner, path, link)
   const mended = await mendRepository(inner, snapshot, n)
   const locks = await outwaitLocks(inner, 3000)
   const within = await keepSubmodules(inner, n, snapshot, `${name}/`)
@@ -88,14 +88,14 @@ async function keepInside(
 }
 
 /** One that is empty was put away; one with files in it and no way to its repository is an accident. */
-async function mendLink(room: Room, { git }: Room, path: string, link: string | null): Promise<boolean> {
-  if (submoduleAt(room.git, path) !== undefined || readdirSync(git.worktree).length === 0) return false
+async function mendLink(store: Store, { git }: Store, path: string, link: string | null): Promise<boolean> {
+  if (submoduleAt(store.git, path) !== undefined || readdirSync(git.worktree).length === 0) return false
   await writeLink(git, link)
   return true
 }
 
 /** As for the repository around it: a conflict is settled by what stands in the file. */
-async function endHalfDone({ git }: Room): Promise<void> {
+async function endHalfDone({ git }: Store): Promise<void> {
   await endOperations(git.gitDir)
   const unmerged = (await git.list(['ls-files', '--unmerged', '-z'])).map((entry) =>
     entry.slice(entry.indexOf('\t') + 1),
@@ -108,7 +108,7 @@ async function endHalfDone({ git }: Room): Promise<void> {
 
 /** After a complete attempt: uncommitted work of the checkpoint before that is no longer there, with the command that brings it back. */
 export async function tellSwept(
-  room: Room,
+  store: Store,
   before: Snapshot,
   after: Snapshot | undefined,
   prefix = '',
@@ -116,7 +116,7 @@ export async function tellSwept(
   for (const submodule of before.submodules ?? []) {
     const { path, snapshot: was } = submodule
     const now = after?.submodules?.find((one) => one.path === path)?.snapshot
-    const inner = roomOf(room, submodule)
+    const inner = storeOf(store, submodule)
     const { gitDir } = inner.git
     // With its folder; a copy of it is told of elsewhere.
     if (!isGitDir(gitDir)) continue
@@ -134,12 +134,12 @@ export async function tellSwept(
           ? `git --git-dir=${shellWord(gitDir)} worktree add DIR ${commit}`
           : `git -C ${shellWord(shown(name))} restore --source ${commit} -- ${swept.map((one) => shellWord(shown(one))).join(' ')}`
       const message = `uncommitted work in the submodule ${named(name)} is gone: ${swept.slice(0, 10).map(named).join(', ')}; it is kept: ${back}`
-      await outermost(room).note({ type: 'warning', code: 'submodule_swept', message })
+      await outermost(store).note({ type: 'warning', code: 'submodule_swept', message })
     }
     await tellSwept(inner, was, now, `${name}/`)
   }
 }
 
-function outermost(room: Room): Room {
-  return room.outer === undefined ? room : outermost(room.outer)
+function outermost(store: Store): Store {
+  return store.outer === undefined ? store : outermost(store.outer)
 }

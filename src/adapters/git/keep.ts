@@ -15,9 +15,9 @@ import { readLedger } from './ledger.ts'
 import { missingObjects } from './pins.ts'
 import { moveRefs, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
 import { apart, leftBehind, planReunion, reunite } from './reunite.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import { exempt } from './scan.ts'
-import { mustSnapshot, type Snapshot } from './snapshot.ts'
+import { requireSnapshot, type Snapshot } from './snapshot.ts'
 import { planStashes, putBackStashes, readStashLog, type StashPlan } from './stash-list.ts'
 import { outwaitLocks } from './stale-locks.ts'
 import { madeTrees, removeTrees, treeTold } from './made-trees.ts'
@@ -28,25 +28,25 @@ import { besideRef, earlierValues, madeTold, othersTold, planRefs, shortRef } fr
 
 /** Idempotent: a second run of the same number finds the refs in place and adds only what is new. */
 export async function keepAttempt(
-  room: Room,
+  store: Store,
   n: number,
   snapshot: Snapshot,
   mayBeSaved: boolean,
 ): Promise<KeptAttempt> {
-  const { git } = room
-  const ref = `${room.refs}/attempts/${n}`
-  await mendGitDirs(room, snapshot)
-  const mended = await mendRepository(room, snapshot, n)
-  const inside = await keepSubmodules(room, n, snapshot)
-  const locks = await outwaitLocks(room, 3000)
+  const { git } = store
+  const ref = `${store.refs}/attempts/${n}`
+  await mendGitDirs(store, snapshot)
+  const mended = await mendRepository(store, snapshot, n)
+  const inside = await keepSubmodules(store, n, snapshot)
+  const locks = await outwaitLocks(store, 3000)
   const [now, log, earlier, stashed, ledger] = await Promise.all([
     readRefs(git),
     readStashLog(git),
     git.line(['rev-parse', '--verify', '--quiet', `${ref}^{commit}`], { accept: [1] }),
     autostashes(git.gitDir),
-    readLedger(room, n),
+    readLedger(store, n),
   ])
-  const { own: all, others, beside } = planRefs(room, snapshot, now.all, ledger)
+  const { own: all, others, beside } = planRefs(store, snapshot, now.all, ledger)
   const stashes = planStashes(snapshot.stash_log, log, ledger)
   const were = await earlierValues(git, others)
   const gone = await missingObjects(git, [
@@ -62,8 +62,8 @@ export async function keepAttempt(
     deleted: all.deleted.filter(({ from }) => !gone.has(from)),
   }
   const halfDone = operationsInProgress(git.gitDir)
-  const { tree: seen, nested, special, ignored, opened } = await attemptTree(room, snapshot)
-  const { tree, left } = await withHidden(room, snapshot, seen, ignored)
+  const { tree: seen, nested, special, ignored, opened } = await attemptTree(store, snapshot)
+  const { tree, left } = await withHidden(store, snapshot, seen, ignored)
   putBackOpened(opened)
   const headMoved = now.head.commit !== '' && now.head.commit !== snapshot.head.commit
   const descends =
@@ -83,27 +83,27 @@ export async function keepAttempt(
     ? earlier
     : await commitTree(git, tree, parents, `attempt ${n}\n\nRalph-Base: ${snapshot.commit}`)
   const commits = await madeCommits(git, snapshot, now, changes)
-  const found = leftBehind(room, snapshot, ledger, { now, log, tree: seen, isOnTop: !headMoved || descends })
-  const { initial } = await room.memory()
-  const reunion = mayBeSaved ? await planReunion(room, snapshot, found) : apart
+  const found = leftBehind(store, snapshot, ledger, { now, log, tree: seen, isOnTop: !headMoved || descends })
+  const { initial } = await store.memory()
+  const reunion = mayBeSaved ? await planReunion(store, snapshot, found) : apart
 
-  const leaked = descends ? await leakedPaths(room, snapshot, now.head.commit) : []
+  const leaked = descends ? await leakedPaths(store, snapshot, now.head.commit) : []
   // Without this step a checkpoint has the tree alone: what is in a branch's history gets pushed.
-  if (descends && leaked.length === 0) await room.step('keep', 'head', now.head.commit)
-  for (const hash of beside) await room.step('keep', 'beside', `${n} ${hash}`)
-  const moved = `${room.refs}/moved/${n}`
+  if (descends && leaked.length === 0) await store.step('keep', 'head', now.head.commit)
+  for (const hash of beside) await store.step('keep', 'beside', `${n} ${hash}`)
+  const moved = `${store.refs}/moved/${n}`
   const aside = (name: string): string => `${moved}/${name.replace(/^refs\//, '')}`
   const trees = await madeTrees(git, ledger)
   const pins = [
     ...were.map(({ name, from }) => [aside(`before/${name.replace(/^refs\//, '')}`), from] as const),
     ...stashes.gone.map((hash) => [aside(`before/stash/${hash.slice(0, 12)}`), hash] as const),
-    ...beside.map((hash) => [besideRef(room, n, hash), hash] as const),
+    ...beside.map((hash) => [besideRef(store, n, hash), hash] as const),
   ]
   await moveRefs(git, `attempt ${n}`, [
     `update ${ref} ${commit}`,
     // In stash mode no later checkpoint leads back to it.
     ...(reunion.gone.length > 0 && initial !== undefined
-      ? [`update ${room.refs}/archive/initial-${initial.slice(0, 12)} ${initial}`]
+      ? [`update ${store.refs}/archive/initial-${initial.slice(0, 12)} ${initial}`]
       : []),
     ...[...changes.moved, ...changes.created].map(({ name, to }) => `update ${aside(name)} ${to}`),
     ...stashes.made.map(({ hash }) => `update ${aside(`stash/${hash.slice(0, 12)}`)} ${hash}`),
@@ -131,7 +131,7 @@ export async function keepAttempt(
     away: stashes.made.map(({ hash }) => hash),
   })
 
-  const united = reunion.to === undefined ? seen : await reunite(room, snapshot, seen, reunion.to)
+  const united = reunion.to === undefined ? seen : await reunite(store, snapshot, seen, reunion.to)
   const isRewritten = await anyRewritten(git, changes)
   const stale = locks.map(
     (name) => `a git command of the agent was killed and left ${name}; it was moved away`,
@@ -150,7 +150,7 @@ export async function keepAttempt(
       .map((hash) => lostRef({ name: 'a stash entry', from: hash })),
   ]
   const warnings = [
-    ...told(room, { ...changes, created: away }, stashes, halfDone, aside),
+    ...told(store, { ...changes, created: away }, stashes, halfDone, aside),
     ...trees.map((tree) => treeTold(tree, standing.includes(tree))),
     ...inside.warnings,
     ...(reunion.warnings.length === 0 &&
@@ -163,7 +163,7 @@ export async function keepAttempt(
     ...stale,
     ...nested.map(nestedWarning),
     ...special.map(specialWarning),
-    ...deepWarnings(room, snapshot),
+    ...deepWarnings(store, snapshot),
     ...left.map(
       (path) =>
         `${named(path)} is hidden by the agent's own ignore rules and too large, or closed to ralph, so it is not kept with the attempt`,
@@ -186,15 +186,15 @@ export async function keepAttempt(
 }
 
 /** What a kill cut off is reverted, never saved: nothing has to be put together for it. */
-export async function redoKeep(room: Room, pending: Pending): Promise<string> {
+export async function redoKeep(store: Store, pending: Pending): Promise<string> {
   const n = Number(pending.data['n'])
-  await keepAttempt(room, n, await mustSnapshot(room), false)
+  await keepAttempt(store, n, await requireSnapshot(store), false)
   return `attempt ${n} was kept`
 }
 
 /** The index of the attempt stays: a checkpoint of the same tree starts from it. */
 export async function attemptTree(
-  room: Room,
+  store: Store,
   snapshot: Snapshot,
 ): Promise<{
   tree: string
@@ -203,41 +203,44 @@ export async function attemptTree(
   ignored: readonly string[]
   opened: readonly Opened[]
 }> {
-  const index = attemptIndex(room)
-  await copyIndex(join(room.folder, snapshot.index), index)
-  const scan = await scanOpened(room.git, { index })
-  const isExempt = exempt(room.protectedPaths, snapshot.ignored)
-  const opened = openFiles(room.git, scan, isExempt)
-  const written = await writeTree(room.git, index, scan, isExempt)
+  const index = attemptIndex(store)
+  await copyIndex(join(store.folder, snapshot.index), index)
+  const scan = await scanOpened(store.git, { index })
+  const isExempt = exempt(store.protectedPaths, snapshot.ignored)
+  const opened = openFiles(store.git, scan, isExempt)
+  const written = await writeTree(store.git, index, scan, isExempt)
   return { ...written, ignored: scan.ignored, opened }
 }
 
 /** For the attempt alone: whether a checkpoint takes them is up to the ignore rules that it takes. */
 export async function withHidden(
-  room: Room,
+  store: Store,
   snapshot: Snapshot,
   tree: string,
   ignored: readonly string[],
 ): Promise<{ tree: string; left: readonly string[] }> {
-  const hidden = await hiddenByAgent(room, snapshot, ignored)
-  const { files, left } = await filesWithin(room.git, hidden, exempt(room.protectedPaths, snapshot.ignored))
+  const hidden = await hiddenByAgent(store, snapshot, ignored)
+  const { files, left } = await filesWithin(store.git, hidden, exempt(store.protectedPaths, snapshot.ignored))
   if (files.length === 0) return { tree, left }
-  const index = join(room.folder, 'hidden-index')
-  await copyIndex(attemptIndex(room), index)
-  await room.git.run(['update-index', '--add', '--replace', '-z', '--stdin'], { index, input: joined(files) })
-  return { tree: await room.git.line(['write-tree'], { index }), left }
+  const index = join(store.folder, 'hidden-index')
+  await copyIndex(attemptIndex(store), index)
+  await store.git.run(['update-index', '--add', '--replace', '-z', '--stdin'], {
+    index,
+    input: joined(files),
+  })
+  return { tree: await store.git.line(['write-tree'], { index }), left }
 }
 
-function attemptIndex(room: Room): string {
-  return join(room.folder, 'attempt-index')
+function attemptIndex(store: Store): string {
+  return join(store.folder, 'attempt-index')
 }
 
 /** Ignored at the checkpoint, and in a commit now. */
-async function leakedPaths(room: Room, snapshot: Snapshot, head: string): Promise<string[]> {
+async function leakedPaths(store: Store, snapshot: Snapshot, head: string): Promise<string[]> {
   if (!snapshot.head.ref.startsWith('refs/heads/ralph/')) return []
-  const isExempt = exempt(room.protectedPaths, snapshot.ignored)
+  const isExempt = exempt(store.protectedPaths, snapshot.ignored)
   const args = ['log', '-z', '-m', '--format=', '--name-only', '--no-renames', '--diff-filter=A']
-  const added = await room.git.list([...args, `${snapshot.commit}..${head}`])
+  const added = await store.git.list([...args, `${snapshot.commit}..${head}`])
   return [...new Set(added.filter((path) => isExempt(path)))]
 }
 
@@ -260,13 +263,13 @@ async function anyRewritten(git: Git, changes: RefChanges): Promise<boolean> {
 }
 
 function told(
-  room: Room,
+  store: Store,
   changes: RefChanges,
   stashes: StashPlan,
   halfDone: readonly string[],
   aside: (name: string) => string,
 ): string[] {
-  const foreign = changes.moved.filter(({ name }) => name !== `refs/heads/ralph/${room.change}`)
+  const foreign = changes.moved.filter(({ name }) => name !== `refs/heads/ralph/${store.change}`)
   return [
     ...foreign.map(
       ({ name }) => `the agent moved ${shortRef(name)}; it is back, the agent's version is ${aside(name)}`,

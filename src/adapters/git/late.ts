@@ -5,16 +5,16 @@ import { leftBeside } from '../../core/ownership.ts'
 import { lstatNow, onDisk } from './files.ts'
 import { readLedger } from './ledger.ts'
 import { moveRefs, readRefs } from './refs.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { commitTree, joined } from './tree.ts'
 import { besideRef } from './whose-refs.ts'
 
 /** `paths` are about to go. In a repair the user's stay anyway, see claims.ts. */
-export async function keepLate(room: Room, snapshot: Snapshot, paths: readonly string[]): Promise<void> {
-  const { git } = room
-  const { attempt, isKept, keptMs } = await room.memory()
-  if (isKept !== true || keptMs === undefined || room.absence?.() !== undefined) return
+export async function keepLate(store: Store, snapshot: Snapshot, paths: readonly string[]): Promise<void> {
+  const { git } = store
+  const { attempt, isKept, keptMs } = await store.memory()
+  if (isKept !== true || keptMs === undefined || store.absence?.() !== undefined) return
   // Folders are repositories of their own and are moved, not removed; what nobody can read was no edit of the last second.
   const late = paths.filter((path) => {
     const stat = lstatNow(git.worktree, path)
@@ -22,10 +22,10 @@ export async function keepLate(room: Room, snapshot: Snapshot, paths: readonly s
     return stat.isSymbolicLink() || (stat.isFile() && canRead(git.worktree, path))
   })
   if (late.length === 0) return
-  const ref = `${room.refs}/attempts/${attempt}`
+  const ref = `${store.refs}/attempts/${attempt}`
   const asked = ['rev-parse', '--verify', '--quiet', `${ref}^{commit}`]
   const kept = (await git.line(asked, { accept: [1] })) || snapshot.commit
-  const index = join(room.folder, 'late-index')
+  const index = join(store.folder, 'late-index')
   await git.run(['read-tree', kept], { index })
   await git.run(['update-index', '--add', '--replace', '-z', '--stdin'], { index, input: joined(late) })
   const tree = await git.line(['write-tree'], { index })
@@ -36,16 +36,16 @@ export async function keepLate(room: Room, snapshot: Snapshot, paths: readonly s
 
 /** Commits that others have made since on the branch that the loop stands on: a revert names them, too. */
 export async function lateCommits(
-  room: Room,
+  store: Store,
   { head: { ref }, refs }: Snapshot,
 ): Promise<{ readonly hash: string; readonly n: number }[]> {
-  const { attempt, isKept, beside } = await room.memory()
-  if (isKept !== true || attempt === undefined || ref === '' || room.absence?.() !== undefined) return []
-  const [{ all }, ledger] = await Promise.all([readRefs(room.git), readLedger(room, attempt)])
+  const { attempt, isKept, beside } = await store.memory()
+  if (isKept !== true || attempt === undefined || ref === '' || store.absence?.() !== undefined) return []
+  const [{ all }, ledger] = await Promise.all([readRefs(store.git), readLedger(store, attempt)])
   const found = leftBeside({ name: ref, before: refs[ref] ?? '', now: all[ref] ?? '' }, ledger)
   const late = found.filter((hash) => !beside.some((each) => each.hash === hash))
-  const pins = late.map((hash) => `update ${besideRef(room, attempt, hash)} ${hash}`)
-  await moveRefs(room.git, `beside attempt ${attempt}`, pins)
+  const pins = late.map((hash) => `update ${besideRef(store, attempt, hash)} ${hash}`)
+  await moveRefs(store.git, `beside attempt ${attempt}`, pins)
   return late.map((hash) => ({ hash, n: attempt }))
 }
 

@@ -7,12 +7,12 @@ import type { GitCommand, HeadSwitch, Ledger, RefWrite } from '../../core/owners
 import { textOf } from './bytes.ts'
 import { shown, type Git } from './git.ts'
 import { readIfThere } from './repository.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import { watchFolder, type Watched } from './watch.ts'
 
 /** Of iteration n, agent and gates; empty when nothing was watched. Readable until the attempt is settled, after a crash too. */
-export async function readLedger(room: Room, n: number): Promise<Ledger> {
-  const parts = await Promise.all((['agent', 'gate'] as const).map((by) => readOne(room, by, n)))
+export async function readLedger(store: Store, n: number): Promise<Ledger> {
+  const parts = await Promise.all((['agent', 'gate'] as const).map((by) => readOne(store, by, n)))
   return {
     writes: parts.flatMap(({ writes }) => writes),
     switches: parts.flatMap(({ switches }) => switches),
@@ -21,11 +21,11 @@ export async function readLedger(room: Room, n: number): Promise<Ledger> {
   }
 }
 
-async function readOne(room: Room, by: Watched, n: number): Promise<Ledger> {
-  const folder = watchFolder(room, by, n)
+async function readOne(store: Store, by: Watched, n: number): Promise<Ledger> {
+  const folder = watchFolder(store, by, n)
   const [bytes, commands] = await Promise.all([
     readIfThere(join(folder, 'ledger')),
-    readTrace(join(folder, 'trace'), by, room),
+    readTrace(join(folder, 'trace'), by, store),
   ])
   const told = textOf(bytes?.toString('latin1') ?? '')
     .split('\n')
@@ -71,7 +71,7 @@ function value(hash: string): string {
 }
 
 /** One JSON record a line; of a process: its arguments, and the work tree that it found itself in. */
-async function readTrace(file: string, by: Watched, { git }: Room): Promise<GitCommand[]> {
+async function readTrace(file: string, by: Watched, { git }: Store): Promise<GitCommand[]> {
   if (!existsSync(file)) return []
   const trees = await worktreesOf(git)
   const started = new Map<string, readonly string[]>()

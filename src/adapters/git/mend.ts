@@ -6,17 +6,17 @@ import { writeDurably } from './files.ts'
 import { putBackGuarded } from './guarded.ts'
 import { openRepository } from './open.ts'
 import { readIfThere } from './repository.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** Before any git command after attempt `n`. Says what it did; of settings, hooks and info/ that is told when the attempt is settled. */
-export async function mendRepository(room: Room, snapshot: Snapshot, n: number): Promise<string[]> {
-  openRepository(room.git)
-  const mended = [...(await mendHead(room, snapshot)), ...(await putBackGuarded(room, snapshot, n))]
-  return [...mended, ...(await insistOnConversions(room, snapshot))]
+export async function mendRepository(store: Store, snapshot: Snapshot, n: number): Promise<string[]> {
+  openRepository(store.git)
+  const mended = [...(await mendHead(store, snapshot)), ...(await putBackGuarded(store, snapshot, n))]
+  return [...mended, ...(await insistOnConversions(store, snapshot))]
 }
 
-async function mendHead({ git }: Room, { head }: Snapshot): Promise<string[]> {
+async function mendHead({ git }: Store, { head }: Snapshot): Promise<string[]> {
   const file = join(git.gitDir, 'HEAD')
   const text = (await readIfThere(file))?.toString('latin1') ?? ''
   if (/^(ref: refs\/\S+|[0-9a-f]{40,64})\s*$/.test(text)) return []

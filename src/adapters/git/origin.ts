@@ -3,17 +3,17 @@ import { join } from 'node:path'
 import { writeDurably } from './files.ts'
 import { originSchema, type Origin } from './memory.ts'
 import { readIfThere } from './repository.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 
-export async function storeOrigin(room: Room, origin: Origin): Promise<void> {
-  await writeDurably(file(room), JSON.stringify(origin))
+export async function storeOrigin(store: Store, origin: Origin): Promise<void> {
+  await writeDurably(file(store), JSON.stringify(origin))
 }
 
-export async function storedOrigin(room: Pick<Room, 'folder'>): Promise<Origin | undefined> {
-  const text = await readIfThere(file(room))
+export async function storedOrigin(store: Pick<Store, 'folder'>): Promise<Origin | undefined> {
+  const text = await readIfThere(file(store))
   return text === undefined ? undefined : originSchema.parse(JSON.parse(text.toString('utf8')))
 }
 
-function file(room: Pick<Room, 'folder'>): string {
-  return join(room.folder, 'origin.json')
+function file(store: Pick<Store, 'folder'>): string {
+  return join(store.folder, 'origin.json')
 }

@@ -8,33 +8,33 @@ import { mendRepository } from './mend.ts'
 import { endOperations } from './operations.ts'
 import { moveRefs, readRefs, setHead } from './refs.ts'
 import { revertTree } from './revert.ts'
-import { timeName, type Room } from './room.ts'
+import { timeName, type Store } from './store.ts'
 import { attemptTree } from './keep.ts'
 import { keepSubmodules } from './keep-submodules.ts'
 import { settleGates } from './settle.ts'
-import { mustSnapshot, type Snapshot } from './snapshot.ts'
-import { roomOf, submoduleAt } from './submodule.ts'
+import { requireSnapshot, type Snapshot } from './snapshot.ts'
+import { storeOf, submoduleAt } from './submodule.ts'
 import { restoreSubmodules } from './submodules.ts'
 import { indexTheirs, theirCommits } from './their-commits.ts'
 import { commitTree } from './tree.ts'
 
 /** `holder`: the ref that has the tree as it is now. */
-export async function restoreSnapshot(room: Room, snapshot: Snapshot, holder: string): Promise<void> {
-  const { git } = room
-  await mendGitDirs(room, snapshot)
-  const claims = await claimTree(room, snapshot)
-  await tellClaims(room, claims, holder)
-  const { attempt = 0 } = await room.memory()
-  await mendRepository(room, snapshot, attempt)
-  await settleGates(room, snapshot)
+export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: string): Promise<void> {
+  const { git } = store
+  await mendGitDirs(store, snapshot)
+  const claims = await claimTree(store, snapshot)
+  await tellClaims(store, claims, holder)
+  const { attempt = 0 } = await store.memory()
+  await mendRepository(store, snapshot, attempt)
+  await settleGates(store, snapshot)
   const refs = await readRefs(git)
   const aside = (name: string): string =>
-    `${room.refs}/moved/${timeName(room)}/${name.replace(/^refs\//, '')}`
+    `${store.refs}/moved/${timeName(store)}/${name.replace(/^refs\//, '')}`
   const { ref, commit } = snapshot.head
   const tip = refs.all[ref]
-  const theirs = await theirCommits(room, snapshot, tip)
+  const theirs = await theirCommits(store, snapshot, tip)
   const committed = new Set(theirs?.paths)
-  const stays = staying(room, claims)
+  const stays = staying(store, claims)
   const back =
     ref === '' || tip === (commit || undefined) || theirs !== undefined
       ? []
@@ -47,55 +47,55 @@ export async function restoreSnapshot(room: Room, snapshot: Snapshot, holder: st
   await moveRefs(git, 'restore', back)
   await endOperations(git.gitDir)
   await revertTree(
-    room,
+    store,
     snapshot,
     (path) => committed.has(path) || stays(path),
-    (paths) => keepLate(room, snapshot, paths),
+    (paths) => keepLate(store, snapshot, paths),
   )
-  await mendGitDirs(room, snapshot)
-  await removeNewGitDirs(room, snapshot)
-  await restoreSubmodules(room, snapshot)
-  await installIndex(git, indexFile(room, snapshot))
+  await mendGitDirs(store, snapshot)
+  await removeNewGitDirs(store, snapshot)
+  await restoreSubmodules(store, snapshot)
+  await installIndex(git, indexFile(store, snapshot))
   if (theirs !== undefined) await indexTheirs(git, theirs)
 }
 
-function indexFile(room: Room, snapshot: Snapshot): string | undefined {
+function indexFile(store: Store, snapshot: Snapshot): string | undefined {
   if (snapshot.own_index === 'none') return undefined
-  return join(room.folder, snapshot.own_index === '' ? snapshot.index : snapshot.own_index)
+  return join(store.folder, snapshot.own_index === '' ? snapshot.index : snapshot.own_index)
 }
 
 /** A revert that a kill cut off: what was changed since is in no attempt, so it is kept apart before anything else goes. */
-export async function restoreFound(room: Room, snapshot: Snapshot): Promise<void> {
-  const holder = `${room.refs}/moved/${timeName(room)}/work-tree`
-  const { theirs, doubtful } = await claimTree(room, snapshot)
+export async function restoreFound(store: Store, snapshot: Snapshot): Promise<void> {
+  const holder = `${store.refs}/moved/${timeName(store)}/work-tree`
+  const { theirs, doubtful } = await claimTree(store, snapshot)
   if (theirs.length + doubtful.length > 0) {
-    const { tree } = await attemptTree(room, snapshot)
-    const commit = await commitTree(room.git, tree, [snapshot.commit], 'found after the loop had died')
-    await moveRefs(room.git, 'repair', [`update ${holder} ${commit}`])
+    const { tree } = await attemptTree(store, snapshot)
+    const commit = await commitTree(store.git, tree, [snapshot.commit], 'found after the loop had died')
+    await moveRefs(store.git, 'repair', [`update ${holder} ${commit}`])
   }
-  const { attempt } = await room.memory()
-  if (attempt !== undefined) await keepSubmodules(room, attempt, snapshot)
-  await restoreSnapshot(room, snapshot, holder)
+  const { attempt } = await store.memory()
+  if (attempt !== undefined) await keepSubmodules(store, attempt, snapshot)
+  await restoreSnapshot(store, snapshot, holder)
 }
 
 /** Where the attempt is kept that is being reverted. */
-export async function keptAs(room: Room): Promise<string> {
-  const { openAttempt } = await room.memory()
-  return openAttempt === undefined ? `${room.refs}/checkpoint` : `${room.refs}/attempts/${openAttempt}`
+export async function keptAs(store: Store): Promise<string> {
+  const { openAttempt } = await store.memory()
+  return openAttempt === undefined ? `${store.refs}/checkpoint` : `${store.refs}/attempts/${openAttempt}`
 }
 
-export async function isAsLeft(room: Room, seen?: Snapshot): Promise<boolean> {
-  const { saved, isKept } = await room.memory()
+export async function isAsLeft(store: Store, seen?: Snapshot): Promise<boolean> {
+  const { saved, isKept } = await store.memory()
   // It had been saved before the crash, or by the repair: nothing waits for what the tree is now.
   if (saved !== undefined && isKept !== true) return true
-  const snapshot = seen ?? (await mustSnapshot(room))
-  const { theirs, doubtful, deleted } = await claimTree(room, snapshot)
+  const snapshot = seen ?? (await requireSnapshot(store))
+  const { theirs, doubtful, deleted } = await claimTree(store, snapshot)
   if (theirs.length + doubtful.length + deleted.length > 0) return false
-  const { all } = await readRefs(room.git)
-  if ((await theirCommits(room, snapshot, all[snapshot.head.ref])) !== undefined) return false
+  const { all } = await readRefs(store.git)
+  if ((await theirCommits(store, snapshot, all[snapshot.head.ref])) !== undefined) return false
   for (const submodule of snapshot.submodules ?? []) {
-    const isThere = submoduleAt(room.git, submodule.path) !== undefined
-    if (isThere && !(await isAsLeft(roomOf(room, submodule), submodule.snapshot))) return false
+    const isThere = submoduleAt(store.git, submodule.path) !== undefined
+    if (isThere && !(await isAsLeft(storeOf(store, submodule), submodule.snapshot))) return false
   }
   return true
 }

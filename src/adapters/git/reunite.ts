@@ -10,7 +10,7 @@ import { lstatIfThere, onDisk } from './files.ts'
 import { named, shown, type Git } from './git.ts'
 import { putBackModes } from './modes.ts'
 import type { Head, Refs } from './refs.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { stashEntries, type StashEntry } from './stash-list.ts'
 import { changedPaths, emptyTree } from './tree.ts'
@@ -40,14 +40,14 @@ export interface Reunion {
 export const apart: Reunion = { refused: '', gone: [], warnings: [] }
 
 export function leftBehind(
-  room: Room,
+  store: Store,
   snapshot: Snapshot,
   ledger: Ledger,
   { now, log, tree, isOnTop }: { now: Refs; log: string; tree: string; isOnTop: boolean },
 ): Left {
   const { head } = now
   const isMoved = head.ref !== snapshot.head.ref || head.commit !== snapshot.head.commit
-  const own = ledger.commands.filter(({ by, worktree }) => by === 'agent' && worktree === room.git.worktree)
+  const own = ledger.commands.filter(({ by, worktree }) => by === 'agent' && worktree === store.git.worktree)
   return {
     head,
     isOnTop,
@@ -74,8 +74,8 @@ export function othersStashes(snapshot: Snapshot, head: Head, log: string, ledge
 }
 
 /** Writes nothing but objects. */
-export async function planReunion(room: Room, snapshot: Snapshot, left: Left): Promise<Reunion> {
-  const { git } = room
+export async function planReunion(store: Store, snapshot: Snapshot, left: Left): Promise<Reunion> {
+  const { git } = store
   const isAway = left.move !== undefined && !left.isOnTop
   const taken = await Promise.all(left.stashes.map((entry) => takenBy(git, entry, left.tree)))
   const compared =
@@ -92,13 +92,13 @@ export async function planReunion(room: Room, snapshot: Snapshot, left: Left): P
   })
   if (judgement.do === 'fail') return { ...apart, refused: judgement.why }
   if (judgement.do === 'take' || compared.base === undefined)
-    return { ...apart, gone: await goneFiles(room, snapshot, left.tree) }
+    return { ...apart, gone: await goneFiles(store, snapshot, left.tree) }
   const { tree, conflicts } = await tryMerge(git, compared.base, snapshot.tree, left.tree)
   if (conflicts.length > 0) {
     const refused = `${judgement.why}; its work cannot be put together with the files that were there before, both changed ${listed(conflicts)}`
     return { ...apart, refused }
   }
-  const gone = await goneFiles(room, snapshot, tree)
+  const gone = await goneFiles(store, snapshot, tree)
   if (tree === left.tree) return { ...apart, gone }
   const back = await changedPaths(git, left.tree, tree)
   return {
@@ -132,19 +132,19 @@ async function compare(
 }
 
 /** Idempotent. What comes back has the bytes and the permissions that it had; empty folders are there again. */
-export async function reunite(room: Room, snapshot: Snapshot, from: string, to: string): Promise<string> {
-  const { git } = room
+export async function reunite(store: Store, snapshot: Snapshot, from: string, to: string): Promise<string> {
+  const { git } = store
   const [changed, others] = await Promise.all([
     changedPaths(git, from, to),
     changedPaths(git, snapshot.tree, to),
   ])
-  await applyTrees(git, room.folder, from, to, room.protectedPaths)
+  await applyTrees(git, store.folder, from, to, store.protectedPaths)
   const isOther = new Set(others)
   const back = new Set(changed.filter((path) => !isOther.has(path)))
   const only = <T>(of: Readonly<Record<string, T>>): Record<string, T> =>
     Object.fromEntries(Object.entries(of).filter(([path]) => back.has(path)))
   const came = { ...snapshot, own: [], modes: only(snapshot.modes), bytes: only(snapshot.bytes) }
-  await putBackBytes(room, came, () => false)
+  await putBackBytes(store, came, () => false)
   putBackModes(git, came, () => false)
   for (const folder of snapshot.empty) {
     if ((await lstatIfThere(git.worktree, folder.slice(0, -1))) === undefined)
@@ -186,9 +186,9 @@ export async function takenBy(git: Git, { hash }: StashEntry, tree: string): Pro
 }
 
 /** Files of the user's that were in no commit when the loop began, and that this attempt removed or set back. */
-async function goneFiles(room: Room, snapshot: Snapshot, tree: string): Promise<GoneFile[]> {
-  const { git } = room
-  const { origin, initial } = await room.memory()
+async function goneFiles(store: Store, snapshot: Snapshot, tree: string): Promise<GoneFile[]> {
+  const { git } = store
+  const { origin, initial } = await store.memory()
   if (tree === snapshot.tree || origin === undefined || initial === undefined) return []
   const before = origin.commit === '' ? await emptyTree(git) : origin.commit
   const own = (await differences(git, before, initial)).filter(({ isDeleted }) => !isDeleted)

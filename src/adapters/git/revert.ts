@@ -12,7 +12,7 @@ import { scanOpened } from './locked.ts'
 import { openFolders, putBackFolderModes, putBackModes } from './modes.ts'
 import { openAbove } from './open.ts'
 import { moveAway, removePath } from './remove.ts'
-import { timeName, type Room } from './room.ts'
+import { timeName, type Store } from './store.ts'
 import { exempt, scanEmptyFolders } from './scan.ts'
 import { bareNames, nestedRepositories, treeFolders, type Snapshot, type TreeFolder } from './snapshot.ts'
 import { absentPaths } from './sparse.ts'
@@ -24,15 +24,15 @@ import { removeDeep, removeSpecial } from './unseen.ts'
  * has changed since the loop died.
  */
 export async function revertTree(
-  room: Room,
+  store: Store,
   snapshot: Snapshot,
   stays: (path: string) => boolean,
   /** Called with what is about to go or to be overwritten. */
   goes: (paths: readonly string[]) => Promise<void>,
 ): Promise<void> {
-  const { git } = room
-  const index = join(room.folder, snapshot.index)
-  const isNeverTouched = exempt(room.protectedPaths, snapshot.ignored)
+  const { git } = store
+  const index = join(store.folder, snapshot.index)
+  const isNeverTouched = exempt(store.protectedPaths, snapshot.ignored)
   const isExempt = (path: string): boolean => isNeverTouched(path) || stays(path)
   // Git makes the folder of a submodule, but never moves what stands in it: that comes after.
   const submodules = new Set((snapshot.submodules ?? []).map(({ path }) => path))
@@ -41,32 +41,32 @@ export async function revertTree(
   const folders = await treeFolders(git, snapshot.tree)
   const names = [...folders.map(({ path }) => path), ...bareNames(snapshot.empty)]
   openFolders(git, names)
-  await removeDeep(room, snapshot, names)
+  await removeDeep(store, snapshot, names)
   // Before git looks: a repository that goes away under it makes it fail.
-  await removeNested(room, snapshot, folders, stays)
+  await removeNested(store, snapshot, folders, stays)
   let left: string[] = []
   for (let round = 0; round < 5; round += 1) {
-    if (round === 1) await removeSpecial(room, snapshot, stays)
+    if (round === 1) await removeSpecial(store, snapshot, stays)
     const [scan, empty] = await Promise.all([
       scanOpened(git, { index }),
       round > 0 ? scanEmptyFolders(git, index) : [],
     ])
     // Once the checkpoint's own rules are back in place, git says exactly what the agent's rules still hide.
-    const hidden = round > 0 ? await hiddenByAgent(room, snapshot, scan.ignored) : []
+    const hidden = round > 0 ? await hiddenByAgent(store, snapshot, scan.ignored) : []
     const extra = [
       ...scan.untracked.filter((path) => !isExempt(path)),
-      ...hidden.filter((path) => !stays(path) && !(path.endsWith('/') && holdsExempt(room, snapshot, path))),
+      ...hidden.filter((path) => !stays(path) && !(path.endsWith('/') && holdsExempt(store, snapshot, path))),
     ]
     const wrong = [...scan.changed, ...scan.deleted].filter((path) => !isExempt(path) && !isInside(path))
     left = [...extra, ...wrong]
     if (round > 0)
       await settleEmptyFolders(
-        room,
+        store,
         snapshot,
         empty.filter((folder) => !stays(folder)),
       )
     if (left.length === 0 && round > 0) {
-      await putBackBytes(room, snapshot, stays)
+      await putBackBytes(store, snapshot, stays)
       putBackModes(git, snapshot, stays)
       putBackFolderModes(git, snapshot, names)
       return
@@ -74,11 +74,11 @@ export async function revertTree(
     await goes(left)
     for (const path of extra) {
       if (path.endsWith('/') && existsSync(onDisk(git.worktree, `${path}.git`))) {
-        await gatherGitDir(room, snapshot, path.slice(0, -1))
+        await gatherGitDir(store, snapshot, path.slice(0, -1))
         await moveAway(
           git.worktree,
           path,
-          join(room.folder, 'nested', `${timeName(room)}-${round}`, leaf(path)),
+          join(store.folder, 'nested', `${timeName(store)}-${round}`, leaf(path)),
         )
       } else await removePath(git.worktree, path)
     }
@@ -97,27 +97,27 @@ export async function revertTree(
     'checkpoint_failed',
     `the work tree could not be brought back to its checkpoint; still different: ${left.slice(0, 5).map(named).join(', ')}`,
     {
-      hint: `Everything is kept: see \`ralph attempts ${room.change}\`. Mend or remove these files, then \`ralph resume\`.`,
+      hint: `Everything is kept: see \`ralph attempts ${store.change}\`. Mend or remove these files, then \`ralph resume\`.`,
       exitCode: 1,
     },
   )
 }
 
 async function removeNested(
-  room: Room,
+  store: Store,
   snapshot: Snapshot,
   folders: readonly TreeFolder[],
   stays: (path: string) => boolean,
 ): Promise<void> {
-  const { worktree } = room.git
+  const { worktree } = store.git
   const submodules = (snapshot.submodules ?? []).map(({ path }) => `${path}/`)
   // Of submodules only what is checked out now counts: `nested` may be older.
   const known = new Set([...snapshot.nested.filter((path) => !path.endsWith('/')), ...submodules])
-  for (const folder of nestedRepositories(room.git, folders)) {
+  for (const folder of nestedRepositories(store.git, folders)) {
     if (known.has(folder) || stays(`${folder.replace(/\/$/, '')}/.git`)) continue
-    const to = join(room.folder, 'nested', timeName(room), leaf(folder))
+    const to = join(store.folder, 'nested', timeName(store), leaf(folder))
     if (folder.endsWith('/')) {
-      await gatherGitDir(room, snapshot, folder.slice(0, -1))
+      await gatherGitDir(store, snapshot, folder.slice(0, -1))
       await moveAway(worktree, folder, to)
       await mkdir(onDisk(worktree, folder), { recursive: true })
     } else {
@@ -126,24 +126,24 @@ async function removeNested(
   }
 }
 
-async function settleEmptyFolders(room: Room, snapshot: Snapshot, now: readonly string[]): Promise<void> {
+async function settleEmptyFolders(store: Store, snapshot: Snapshot, now: readonly string[]): Promise<void> {
   const before = new Set(snapshot.empty)
   const extra = now.filter((folder) => !before.has(folder))
-  for (const folder of extra.sort().reverse()) await removeEmpty(room, folder, before)
+  for (const folder of extra.sort().reverse()) await removeEmpty(store, folder, before)
   for (const folder of snapshot.empty) {
-    if ((await lstatIfThere(room.git.worktree, folder.slice(0, -1))) === undefined) {
-      openAbove(room.git.worktree, [folder])
-      await mkdir(onDisk(room.git.worktree, folder), { recursive: true })
+    if ((await lstatIfThere(store.git.worktree, folder.slice(0, -1))) === undefined) {
+      openAbove(store.git.worktree, [folder])
+      await mkdir(onDisk(store.git.worktree, folder), { recursive: true })
     }
   }
 }
 
 /** Upwards as far as folders are empty and were not there before. */
-async function removeEmpty(room: Room, folder: string, before: ReadonlySet<string>): Promise<void> {
-  openAbove(room.git.worktree, [folder])
+async function removeEmpty(store: Store, folder: string, before: ReadonlySet<string>): Promise<void> {
+  openAbove(store.git.worktree, [folder])
   for (let path = folder; path !== '' && !before.has(path); path = path.replace(/[^/]*\/$/, '')) {
     try {
-      await rmdir(onDisk(room.git.worktree, path.slice(0, -1)))
+      await rmdir(onDisk(store.git.worktree, path.slice(0, -1)))
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code
       if (code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOTDIR') return

@@ -9,61 +9,61 @@ import { mendRepository } from './mend.ts'
 import { putBackOpened } from './open.ts'
 import { readRefs, type Refs } from './refs.ts'
 import { othersStashes, placeOf, takenBy } from './reunite.ts'
-import type { Room } from './room.ts'
-import { mustSnapshot, type Snapshot } from './snapshot.ts'
+import type { Store } from './store.ts'
+import { requireSnapshot, type Snapshot } from './snapshot.ts'
 import { readStashLog } from './stash-list.ts'
 import { changedPaths, isAncestor } from './tree.ts'
 
-export async function lookAt(room: Room, since: string): Promise<TreeState> {
-  const snapshot = await mustSnapshot(room)
-  await mend(room, snapshot)
-  const { tree, opened } = await attemptTree(room, snapshot)
+export async function lookAt(store: Store, since: string): Promise<TreeState> {
+  const snapshot = await requireSnapshot(store)
+  await mend(store, snapshot)
+  const { tree, opened } = await attemptTree(store, snapshot)
   putBackOpened(opened)
   if (tree === since) return { tree, stirred: [], lost: '' }
-  const stirred = await changedPaths(room.git, since, tree)
-  const refs = await readRefs(room.git)
-  return { tree, stirred: stirred.map(named), lost: await lossIn(room, snapshot, since, tree, refs) }
+  const stirred = await changedPaths(store.git, since, tree)
+  const refs = await readRefs(store.git)
+  return { tree, stirred: stirred.map(named), lost: await lossIn(store, snapshot, since, tree, refs) }
 }
 
 /** What to save: the tree as it is, or, with a reason, none. The attempt's index holds it. */
 export async function treeToSave(
-  room: Room,
+  store: Store,
   snapshot: Snapshot,
   judged: Judged | undefined,
 ): Promise<{ tree: string; refs: Refs; refused?: TreeState }> {
-  await mend(room, snapshot)
-  const [{ tree }, refs] = [await attemptTree(room, snapshot), await readRefs(room.git)]
+  await mend(store, snapshot)
+  const [{ tree }, refs] = [await attemptTree(store, snapshot), await readRefs(store.git)]
   if (judged === undefined || tree === judged.tree) return { tree, refs }
   if (!judged.isBinding) {
     const isElsewhere =
       refs.head.ref !== snapshot.head.ref || refs.all['refs/stash'] !== snapshot.refs['refs/stash']
     const lost =
-      isElsewhere || tree === snapshot.tree ? await lossIn(room, snapshot, judged.tree, tree, refs) : ''
+      isElsewhere || tree === snapshot.tree ? await lossIn(store, snapshot, judged.tree, tree, refs) : ''
     return { tree, refs, ...(lost !== '' && { refused: { tree, stirred: [], lost } }) }
   }
   const ticked = Buffer.from(judged.mayDiffer).toString('latin1')
-  const stirred = await changedPaths(room.git, judged.tree, tree)
+  const stirred = await changedPaths(store.git, judged.tree, tree)
   if (stirred.every((path) => path === ticked)) return { tree, refs }
-  const lost = await lossIn(room, snapshot, judged.tree, tree, refs)
+  const lost = await lossIn(store, snapshot, judged.tree, tree, refs)
   return { tree, refs, refused: { tree, stirred: stirred.map(named), lost } }
 }
 
 /** The gates have run since, with what the attempt wrote. */
-async function mend(room: Room, snapshot: Snapshot): Promise<void> {
-  const { attempt = 0 } = await room.memory()
-  await mendRepository(room, snapshot, attempt)
+async function mend(store: Store, snapshot: Snapshot): Promise<void> {
+  const { attempt = 0 } = await store.memory()
+  await mendRepository(store, snapshot, attempt)
 }
 
 async function lossIn(
-  room: Room,
+  store: Store,
   snapshot: Snapshot,
   since: string,
   tree: string,
   { head }: Refs,
 ): Promise<string> {
-  const { git } = room
-  const { openAttempt = 0 } = await room.memory()
-  const ledger = await readLedger(room, openAttempt)
+  const { git } = store
+  const { openAttempt = 0 } = await store.memory()
+  const ledger = await readLedger(store, openAttempt)
   const isMoved =
     head.ref !== snapshot.head.ref ||
     (head.commit !== snapshot.head.commit &&

@@ -2,18 +2,18 @@
 import { readLedger } from './ledger.ts'
 import { missingObjects } from './pins.ts'
 import { moveRefs, readRefs, setHead } from './refs.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { planStashes, putBackStashes, readStashLog } from './stash-list.ts'
 import { forgetWatches, watchedGates } from './watch.ts'
 import { besideTold, madeTold, planRefs, shortRef } from './whose-refs.ts'
 
 /** Before a save or a revert; what the agent did was settled when the attempt was kept. */
-export async function settleGates(room: Room, snapshot: Snapshot): Promise<void> {
-  const { git } = room
-  const n = await watchedGates(room)
+export async function settleGates(store: Store, snapshot: Snapshot): Promise<void> {
+  const { git } = store
+  const n = await watchedGates(store)
   if (n === undefined) return
-  const [now, log, all] = await Promise.all([readRefs(git), readStashLog(git), readLedger(room, n)])
+  const [now, log, all] = await Promise.all([readRefs(git), readStashLog(git), readLedger(store, n)])
   const isGate = ({ by }: { readonly by: string }): boolean => by === 'gate'
   const ledger = {
     ...all,
@@ -22,7 +22,7 @@ export async function settleGates(room: Room, snapshot: Snapshot): Promise<void>
     switches: all.switches.filter(isGate),
   }
   if (ledger.writes.length + ledger.commands.length === 0) return
-  const { own } = planRefs(room, snapshot, now.all, ledger)
+  const { own } = planRefs(store, snapshot, now.all, ledger)
   const stashes = planStashes(snapshot.stash_log, log, ledger)
   const gone = await missingObjects(git, [
     ...[...own.moved, ...own.deleted].map(({ from }) => from),
@@ -30,10 +30,10 @@ export async function settleGates(room: Room, snapshot: Snapshot): Promise<void>
   ])
   // The loop's own branch goes where the checkpoint goes.
   const isOurs = ({ name, from }: { name: string; from: string }): boolean =>
-    name !== `refs/heads/ralph/${room.change}` && !gone.has(from)
+    name !== `refs/heads/ralph/${store.change}` && !gone.has(from)
   const moved = own.moved.filter(isOurs)
   const deleted = own.deleted.filter(isOurs)
-  const aside = (name: string): string => `${room.refs}/moved/${n}-gates/${name.replace(/^refs\//, '')}`
+  const aside = (name: string): string => `${store.refs}/moved/${n}-gates/${name.replace(/^refs\//, '')}`
   await moveRefs(git, `gates of attempt ${n}`, [
     ...[...moved, ...own.created].map(({ name, to }) => `update ${aside(name)} ${to}`),
     ...stashes.made.map(({ hash }) => `update ${aside(`stash/${hash.slice(0, 12)}`)} ${hash}`),
@@ -60,16 +60,16 @@ export async function settleGates(room: Room, snapshot: Snapshot): Promise<void>
     ),
     ...(back.length > 0 ? ['a gate dropped stash entries; they are back'] : []),
   ]
-  for (const message of lines) await room.note({ type: 'warning', code: 'gate_git', message })
+  for (const message of lines) await store.note({ type: 'warning', code: 'gate_git', message })
 }
 
 /** After it: commits of others that are no part of the checkpoint are named, and nothing is watched any longer. */
 export async function settled(
-  room: Room,
+  store: Store,
   beside: readonly { readonly hash: string; readonly n: number }[],
   checkpoint: string,
 ): Promise<void> {
-  for (const message of await besideTold(room, beside, checkpoint))
-    await room.note({ type: 'warning', code: 'beside', message })
-  await forgetWatches(room)
+  for (const message of await besideTold(store, beside, checkpoint))
+    await store.note({ type: 'warning', code: 'beside', message })
+  await forgetWatches(store)
 }

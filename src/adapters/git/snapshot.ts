@@ -16,11 +16,11 @@ import { readFolderModes, readModes } from './modes.ts'
 import { pinTips } from './pins.ts'
 import type { Head, Refs } from './refs.ts'
 import { readIfThere } from './repository.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import { exempt, type Scan } from './scan.ts'
 import type { Settings } from './settings.ts'
 import { presentOutside } from './sparse.ts'
-import { roomOf } from './submodule.ts'
+import { storeOf } from './submodule.ts'
 import { captureSubmodules, type Inside } from './submodules.ts'
 import { changedPaths } from './tree.ts'
 import { findUnseen } from './unseen.ts'
@@ -94,7 +94,7 @@ export type Snapshot = z.infer<typeof snapshotSchema>
 export type Submodule = z.infer<typeof submoduleSchema>
 
 /** What was seen of the work tree when the snapshot was taken. */
-export interface Sight {
+export interface Observed {
   readonly refs: Refs
   readonly stashLog: string
   readonly scan: Scan
@@ -114,82 +114,91 @@ interface SnapshotParts {
   readonly inside?: readonly Inside[]
 }
 
-export async function saveSnapshot(room: Room, sight: Sight, what: SnapshotParts): Promise<Snapshot> {
-  const snapshot = await composeSnapshot(room, sight, what)
-  await writeSnapshot(room, snapshot, what.earlier)
-  await sweep(room, snapshot)
+export async function saveSnapshot(store: Store, observed: Observed, what: SnapshotParts): Promise<Snapshot> {
+  const snapshot = await composeSnapshot(store, observed, what)
+  await writeSnapshot(store, snapshot, what.earlier)
+  await sweep(store, snapshot)
   return snapshot
 }
 
 /** Of one repository and, in it, of its submodules; nothing is written but objects, refs of ralph's own and private copies of indexes. */
-export async function composeSnapshot(room: Room, sight: Sight, what: SnapshotParts): Promise<Snapshot> {
+export async function composeSnapshot(
+  store: Store,
+  observed: Observed,
+  what: SnapshotParts,
+): Promise<Snapshot> {
   const wasKeptOut = exempt([], what.earlier?.ignored ?? [])
-  const keptOut = sight.scan.untracked.filter((path) => path.endsWith('/') || wasKeptOut(path))
+  const keptOut = observed.scan.untracked.filter((path) => path.endsWith('/') || wasKeptOut(path))
   const [guarded, pins, folders] = await Promise.all([
-    rememberGuarded(room, sight.settings.hooksPath),
-    pinTips(room, sight.refs.all, sight.stashLog, what.earlier?.pins ?? []),
-    treeFolders(room.git, what.tree),
+    rememberGuarded(store, observed.settings.hooksPath),
+    pinTips(store, observed.refs.all, observed.stashLog, what.earlier?.pins ?? []),
+    treeFolders(store.git, what.tree),
   ])
   const { earlier } = what
-  const ignored = [...new Set([...sight.scan.ignored, ...keptOut])]
-  const unseen = findUnseen(room.git, exempt(room.protectedPaths, ignored))
-  const own = ownFiles(room, earlier?.own ?? [], [
-    ...sight.scan.changed,
-    ...sight.scan.untracked,
+  const ignored = [...new Set([...observed.scan.ignored, ...keptOut])]
+  const unseen = findUnseen(store.git, exempt(store.protectedPaths, ignored))
+  const own = ownFiles(store, earlier?.own ?? [], [
+    ...observed.scan.changed,
+    ...observed.scan.untracked,
     ...(what.fresh ?? []),
   ])
   // Those of the start, for as long as the run goes on.
-  const conversions = earlier?.conversions ?? sight.settings.conversions.map(([key, value]) => [key, value])
+  const conversions =
+    earlier?.conversions ?? observed.settings.conversions.map(([key, value]) => [key, value])
   return {
     commit: what.commit,
     tree: what.tree,
-    head: sight.refs.head,
+    head: observed.refs.head,
     index: what.index,
     own_index: what.ownIndex,
-    refs: { ...sight.refs.all },
-    stash_log: sight.stashLog,
+    refs: { ...observed.refs.all },
+    stash_log: observed.stashLog,
     guarded,
-    hooks_path: sight.settings.hooksPath,
-    included: [...sight.settings.included],
-    obeyed: findObeyed(room.git, sight.settings.hooksPath, sight.settings.included),
-    excludes_file: sight.settings.excludesFile,
+    hooks_path: observed.settings.hooksPath,
+    included: [...observed.settings.included],
+    obeyed: findObeyed(store.git, observed.settings.hooksPath, observed.settings.included),
+    excludes_file: observed.settings.excludesFile,
     ignored,
-    empty: [...sight.empty],
+    empty: [...observed.empty],
     special: [...unseen.special],
     deep: [...unseen.deep],
-    ...(sight.settings.isSparse && {
-      outside: await presentOutside(room.git, join(room.folder, what.index)),
+    ...(observed.settings.isSparse && {
+      outside: await presentOutside(store.git, join(store.folder, what.index)),
     }),
     pins,
     own,
-    modes: await modesFor(room, sight, own),
-    bytes: await bytesOf(room, own, folders, what.index, conversions, earlier),
+    modes: await modesFor(store, observed, own),
+    bytes: await bytesOf(store, own, folders, what.index, conversions, earlier),
     conversions,
-    global_settings: earlier?.global_settings ?? globalSettings(room),
-    folder_modes: readFolderModes(room.git, [...folders.map(({ path }) => path), ...bareNames(sight.empty)]),
-    nested: what.earlier?.tree === what.tree ? what.earlier.nested : nestedRepositories(room.git, folders),
-    ...(await captureSubmodules(room, gitlinksOf(folders), what.earlier, what.inside)),
+    global_settings: earlier?.global_settings ?? globalSettings(store),
+    folder_modes: readFolderModes(store.git, [
+      ...folders.map(({ path }) => path),
+      ...bareNames(observed.empty),
+    ]),
+    nested: what.earlier?.tree === what.tree ? what.earlier.nested : nestedRepositories(store.git, folders),
+    ...(await captureSubmodules(store, gitlinksOf(folders), what.earlier, what.inside)),
   }
 }
 
-async function writeSnapshot(room: Room, snapshot: Snapshot, earlier: Snapshot | undefined): Promise<void> {
-  const git_dirs = await mirrorGitDirs(room, snapshot, earlier)
-  await writeDurably(join(room.folder, 'snapshot.json'), JSON.stringify({ ...snapshot, git_dirs }))
+async function writeSnapshot(store: Store, snapshot: Snapshot, earlier: Snapshot | undefined): Promise<void> {
+  const git_dirs = await mirrorGitDirs(store, snapshot, earlier)
+  await writeDurably(join(store.folder, 'snapshot.json'), JSON.stringify({ ...snapshot, git_dirs }))
 }
 
 /** What only the snapshot before had use for. */
-async function sweep(room: Room, snapshot: Snapshot): Promise<void> {
+async function sweep(store: Store, snapshot: Snapshot): Promise<void> {
   const used = new Set([snapshot.index, snapshot.own_index])
-  for (const file of await readdir(room.folder)) {
-    if (file.startsWith('index-') && !used.has(file)) await rm(join(room.folder, file), { force: true })
+  for (const file of await readdir(store.folder)) {
+    if (file.startsWith('index-') && !used.has(file)) await rm(join(store.folder, file), { force: true })
   }
-  if (snapshot.guarded !== undefined) await forgetOthers(room, snapshot.guarded)
-  for (const submodule of snapshot.submodules ?? []) await sweep(roomOf(room, submodule), submodule.snapshot)
+  if (snapshot.guarded !== undefined) await forgetOthers(store, snapshot.guarded)
+  for (const submodule of snapshot.submodules ?? [])
+    await sweep(storeOf(store, submodule), submodule.snapshot)
 }
 
 async function modesFor(
-  { git }: Room,
-  { settings }: Sight,
+  { git }: Store,
+  { settings }: Observed,
   own: readonly string[],
 ): Promise<Record<string, number>> {
   if (settings.fileMode) return readModes(git, own, false)
@@ -197,72 +206,77 @@ async function modesFor(
 }
 
 /** Those that are files still. */
-function ownFiles({ git }: Room, earlier: readonly string[], seen: readonly string[]): string[] {
+function ownFiles({ git }: Store, earlier: readonly string[], seen: readonly string[]): string[] {
   const paths = new Set([...earlier, ...seen.filter((path) => !path.endsWith('/'))])
   return [...paths].filter((path) => lstatNow(git.worktree, path)?.isFile() === true)
 }
 
 async function bytesOf(
-  room: Room,
+  store: Store,
   paths: readonly string[],
   folders: readonly TreeFolder[],
   index: string,
   conversions: NonNullable<Snapshot['conversions']>,
   earlier: Snapshot | undefined,
 ): Promise<Snapshot['bytes']> {
-  return await rememberBytes(room, {
+  return await rememberBytes(store, {
     paths,
     folders: folders.map(({ path }) => path),
-    index: join(room.folder, index),
+    index: join(store.folder, index),
     conversions,
     earlier: earlier?.bytes ?? {},
   })
 }
 
 /** After a checkpoint on the branch: the same surroundings, until `ensure` looks again. */
-export async function advanceSnapshot(room: Room, head: Head, tree: string, refs: Refs): Promise<void> {
-  const earlier = await mustSnapshot(room)
+export async function advanceSnapshot(store: Store, head: Head, tree: string, refs: Refs): Promise<void> {
+  const earlier = await requireSnapshot(store)
   const index = `index-${head.commit}`
   const all = { ...refs.all, [head.ref]: head.commit }
   const [changed, folders] = await Promise.all([
-    changedPaths(room.git, earlier.tree, tree),
-    treeFolders(room.git, tree),
+    changedPaths(store.git, earlier.tree, tree),
+    treeFolders(store.git, tree),
   ])
-  const own = ownFiles(room, earlier.own, changed)
-  const modes = readModes(room.git, own, false)
-  const bytes = await bytesOf(room, own, folders, index, earlier.conversions ?? [], earlier)
-  const folder_modes = readFolderModes(room.git, [
+  const own = ownFiles(store, earlier.own, changed)
+  const modes = readModes(store.git, own, false)
+  const bytes = await bytesOf(store, own, folders, index, earlier.conversions ?? [], earlier)
+  const folder_modes = readFolderModes(store.git, [
     ...folders.map(({ path }) => path),
     ...bareNames(earlier.empty),
   ])
-  const inside = await captureSubmodules(room, gitlinksOf(folders), earlier)
+  const inside = await captureSubmodules(store, gitlinksOf(folders), earlier)
   const surroundings = { index, own_index: '', refs: all, own, modes, bytes, folder_modes, ...inside }
   const snapshot: Snapshot = { ...earlier, commit: head.commit, tree, head, ...surroundings }
-  await writeSnapshot(room, snapshot, earlier)
+  await writeSnapshot(store, snapshot, earlier)
 }
 
-export async function loadSnapshot(room: Room): Promise<Snapshot | undefined> {
-  const text = await readIfThere(join(room.folder, 'snapshot.json'))
+export async function loadSnapshot(store: Store): Promise<Snapshot | undefined> {
+  const text = await readIfThere(join(store.folder, 'snapshot.json'))
   return text === undefined ? undefined : snapshotSchema.parse(JSON.parse(text.toString('utf8')))
 }
 
-export async function mustSnapshot(room: Room): Promise<Snapshot> {
-  const snapshot = await loadSnapshot(room)
+export async function requireSnapshot(store: Store): Promise<Snapshot> {
+  const snapshot = await loadSnapshot(store)
   if (snapshot !== undefined) return snapshot
   throw new RalphError(
     'checkpoint_failed',
-    `the record of the last checkpoint of ${room.change} is missing`,
+    `the record of the last checkpoint of ${store.change} is missing`,
     {
-      hint: (await wayOut(room.git, room.change)) || `Start anew with \`ralph loop ${room.change} --fresh\`.`,
+      hint:
+        (await wayOut(store.git, store.change)) || `Start anew with \`ralph loop ${store.change} --fresh\`.`,
       exitCode: 1,
     },
   )
 }
 
 /** A copy of the repository's index under a name of its own, for the snapshot of this commit. */
-export async function snapshotIndex(room: Room, commit: string, from = realIndex(room.git)): Promise<string> {
+export async function snapshotIndex(
+  store: Store,
+  commit: string,
+  from = realIndex(store.git),
+): Promise<string> {
   const name = `index-${commit}`
-  await copyIndex(from, join(room.folder, name))
+  await copyIndex(from, join(store.folder, name))
   return name
 }
 

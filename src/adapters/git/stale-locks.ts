@@ -9,7 +9,7 @@ import { shellWord } from '../process/shell-word.ts'
 import { holdersOf } from '../process/strays.ts'
 import { processTable, readProc } from '../process/table.ts'
 import type { Git, Repository } from './git.ts'
-import { checkpointFolder, type Room } from './room.ts'
+import { checkpointFolder, type Store } from './store.ts'
 
 /** A git that was not killed with its ralph may still be at it; it is given this long to end by itself. */
 export const patienceMs = 10_000
@@ -18,17 +18,17 @@ export const patienceMs = 10_000
  * After an attempt and before a recovery: what a killed git (the agent's, or ralph's own) has locked is free again.
  * Of others it is waited for. Returns the names of what was moved.
  */
-export async function outwaitLocks(room: Room, waitMs: number): Promise<string[]> {
-  const { git } = room
-  await sweepOwn(git, room.change)
-  const since = lastCheckpoint(room)
+export async function outwaitLocks(store: Store, waitMs: number): Promise<string[]> {
+  const { git } = store
+  await sweepOwn(git, store.change)
+  const since = lastCheckpoint(store)
   const moved: string[] = []
   const deadline = performance.now() + waitMs
   for (;;) {
     const locks = [...locksOf(git), ...refLocks(git)]
     for (const lock of locks) {
       if (claimOn(git, lock, since).owner !== 'agent') continue
-      const folder = join(room.folder, 'stale-locks')
+      const folder = join(store.folder, 'stale-locks')
       await mkdir(folder, { recursive: true })
       await rename(lock, join(folder, basename(lock)))
       moved.push(basename(lock))
@@ -119,7 +119,7 @@ function ageOf(lock: string): number | undefined {
 }
 
 /** By the clock of the disk, as the locks' own times are: the last checkpoint, or the start if there was none yet. */
-function lastCheckpoint({ folder, outer }: Room): number | undefined {
+function lastCheckpoint({ folder, outer }: Store): number | undefined {
   if (outer !== undefined) return lastCheckpoint(outer)
   const written = ['snapshot.json', 'origin.json'].map(
     (name) => statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs,

@@ -9,7 +9,7 @@ import { writeDurably } from './files.ts'
 import { shown, type Git } from './git.ts'
 import { moveAway, removePath } from './remove.ts'
 import { readIfThere } from './repository.ts'
-import { checkpointFolder } from './room.ts'
+import { checkpointFolder } from './store.ts'
 import { scanTree } from './scan.ts'
 
 const startSchema = z.object({

@@ -1,11 +1,11 @@
-// One submodule: where its repository lies, and the room in which ralph keeps what belongs to it.
+// One submodule: where its repository lies, and the store in which ralph keeps what belongs to it.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { lstatNow, onDisk, writeDurably } from './files.ts'
 import { shown, type Git, type Repository } from './git.ts'
 import { blank, type Memory } from './memory.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 
 export interface CheckedOut {
   readonly path: string
@@ -36,8 +36,8 @@ export function repositoryOf(worktree: string, path: string, link: string | null
 }
 
 /** As it was at a checkpoint. */
-export function roomOf(room: Room, { path, link }: Pick<CheckedOut, 'path' | 'link'>): Room {
-  return roomInside(room, path, repositoryOf(room.git.worktree, path, link))
+export function storeOf(store: Store, { path, link }: Pick<CheckedOut, 'path' | 'link'>): Store {
+  return roomInside(store, path, repositoryOf(store.git.worktree, path, link))
 }
 
 export async function writeLink({ worktree }: Repository, link: string | null): Promise<void> {
@@ -60,20 +60,20 @@ export async function checkedOut(git: Git, prefix = ''): Promise<(CheckedOut & {
   return found
 }
 
-/** What is written there is part of what the superproject's own room has in its journal: each step can be done again. */
-export function roomInside(room: Room, path: string, repository: Repository): Room {
-  const { home: _home, brought: _brought, ...rest } = room
+/** What is written there is part of what the superproject's own store has in its journal: each step can be done again. */
+export function roomInside(store: Store, path: string, repository: Repository): Store {
+  const { home: _home, brought: _brought, ...rest } = store
   const name = createHash('sha1').update(path).digest('hex').slice(0, 12)
-  const folder = join(room.folder, 'submodules', name)
+  const folder = join(store.folder, 'submodules', name)
   mkdirSync(folder, { recursive: true })
-  const memory = async (): Promise<Memory> => ({ ...blank, attempt: (await room.memory()).attempt ?? 0 })
-  const inside = room.protectedPaths.filter((glob) => glob.startsWith(`${path}/`))
+  const memory = async (): Promise<Memory> => ({ ...blank, attempt: (await store.memory()).attempt ?? 0 })
+  const inside = store.protectedPaths.filter((glob) => glob.startsWith(`${path}/`))
   return {
     ...rest,
-    outer: room,
-    git: room.git.into(repository),
+    outer: store,
+    git: store.git.into(repository),
     folder,
-    refs: refsInside(room.change),
+    refs: refsInside(store.change),
     protectedPaths: inside.map((glob) => glob.slice(path.length + 1)),
     memory,
     reread: memory,

@@ -10,16 +10,16 @@ import { outwaitLocks } from './stale-locks.ts'
 import { missingObjects } from './pins.ts'
 import { compareRefs, moveRefs, readRefs } from './refs.ts'
 import { restoreSnapshot } from './restore.ts'
-import { timeName, type Room } from './room.ts'
+import { timeName, type Store } from './store.ts'
 import { composeSnapshot, gitlinksOf, treeFolders, type Snapshot, type Submodule } from './snapshot.ts'
 import { putBackStashes, readStashLog, stashEntries } from './stash-list.ts'
 import { fullState, stagedTree, storeIndexes, type FullState } from './stash-state.ts'
-import { nameInside, roomInside, roomOf, submoduleAt, writeLink, type CheckedOut } from './submodule.ts'
+import { nameInside, roomInside, storeOf, submoduleAt, writeLink, type CheckedOut } from './submodule.ts'
 import { commitTree } from './tree.ts'
 
 /** What was seen of one submodule, and of those inside it. */
 export interface Inside extends CheckedOut {
-  readonly room: Room
+  readonly store: Store
   readonly state: FullState
   readonly staged: string
   readonly inside: readonly Inside[]
@@ -29,15 +29,15 @@ export interface Inside extends CheckedOut {
 
 /** Only objects and private copies of indexes are written. */
 export async function lookInside(
-  room: Room,
+  store: Store,
   gitlinks: readonly string[],
   earlier: Snapshot | undefined,
 ): Promise<Inside[]> {
-  const found = gitlinks.flatMap((path) => submoduleAt(room.git, path) ?? [])
+  const found = gitlinks.flatMap((path) => submoduleAt(store.git, path) ?? [])
   const seen: Inside[] = []
   for (let at = 0; at < found.length; at += atOnce) {
     const some = found.slice(at, at + atOnce)
-    seen.push(...(await Promise.all(some.map((submodule) => lookInto(room, submodule, earlier)))))
+    seen.push(...(await Promise.all(some.map((submodule) => lookInto(store, submodule, earlier)))))
   }
   return seen
 }
@@ -45,8 +45,8 @@ export async function lookInside(
 /** Each asks git five things side by side. */
 const atOnce = 4
 
-async function lookInto(room: Room, submodule: CheckedOut, earlier: Snapshot | undefined): Promise<Inside> {
-  const inner = roomInside(room, submodule.path, submodule.repository)
+async function lookInto(store: Store, submodule: CheckedOut, earlier: Snapshot | undefined): Promise<Inside> {
+  const inner = roomInside(store, submodule.path, submodule.repository)
   const known = earlier?.submodules?.find(
     ({ path, link }) => path === submodule.path && link === submodule.link,
   )?.snapshot
@@ -55,7 +55,7 @@ async function lookInto(room: Room, submodule: CheckedOut, earlier: Snapshot | u
   const state = await fullState(inner, known)
   const [staged, folders] = await Promise.all([stagedTree(inner), treeFolders(inner.git, state.tree)])
   const inside = await lookInside(inner, gitlinksOf(folders), known)
-  return { ...submodule, room: inner, state, staged, inside, known }
+  return { ...submodule, store: inner, state, staged, inside, known }
 }
 
 export function isInsideSame(inside: readonly Inside[], earlier: Snapshot | undefined): boolean {
@@ -63,7 +63,7 @@ export function isInsideSame(inside: readonly Inside[], earlier: Snapshot | unde
   if (inside.length !== submodules.length) return false
   return inside.every(({ known, state, staged, inside: inner }) => {
     if (known === undefined) return false
-    const { head } = state.sight.refs
+    const { head } = state.observed.refs
     const isHere = known.tree === state.tree && known.staged === staged
     return (
       isHere && known.head.ref === head.ref && known.head.commit === head.commit && isInsideSame(inner, known)
@@ -82,63 +82,63 @@ export function isSameInside(one: Snapshot, other: Snapshot): boolean {
 
 /** The part of a snapshot that is about submodules. */
 export async function captureSubmodules(
-  room: Room,
+  store: Store,
   gitlinks: readonly string[],
   earlier: Snapshot | undefined,
   seen?: readonly Inside[],
 ): Promise<Pick<Snapshot, 'gitlinks' | 'submodules' | 'submodule_settings'>> {
   const submodules: Submodule[] = []
-  for (const inside of seen ?? (await lookInside(room, gitlinks, earlier)))
+  for (const inside of seen ?? (await lookInside(store, gitlinks, earlier)))
     submodules.push(await capture(inside))
   const settings =
-    submodules.length === 0 ? {} : { submodule_settings: await readSubmoduleSettings(room.git) }
+    submodules.length === 0 ? {} : { submodule_settings: await readSubmoduleSettings(store.git) }
   return { gitlinks: [...gitlinks], submodules, ...settings }
 }
 
-async function capture({ path, link, room, state, staged, known, inside }: Inside): Promise<Submodule> {
-  const { git } = room
-  const { head } = state.sight.refs
+async function capture({ path, link, store, state, staged, known, inside }: Inside): Promise<Submodule> {
+  const { git } = store
+  const { head } = state.observed.refs
   const isSame = known?.tree === state.tree && known.staged === staged && known.head.commit === head.commit
-  const commit = isSame ? known.commit : await commitState(room, state, staged, known)
+  const commit = isSame ? known.commit : await commitState(store, state, staged, known)
   if (known === undefined) {
-    await moveRefs(git, 'archive', await attemptMoves(git, nameInside(room.change), timeName(room)))
+    await moveRefs(git, 'archive', await attemptMoves(git, nameInside(store.change), timeName(store)))
     // After `git mv`: that setting is put back with the others that an agent changes.
     if (link !== null)
       await git.run(['config', '--local', 'core.worktree', relative(git.gitDir, git.worktree)])
   }
-  if (!isSame) await moveRefs(git, 'checkpoint', [`update ${room.refs}/checkpoint ${commit}`])
-  const indexes = await storeIndexes(room, commit)
+  if (!isSame) await moveRefs(git, 'checkpoint', [`update ${store.refs}/checkpoint ${commit}`])
+  const indexes = await storeIndexes(store, commit)
   const parts = { commit, tree: state.tree, ...indexes, earlier: known, inside }
-  return { path, link, snapshot: { ...(await composeSnapshot(room, state.sight, parts)), staged } }
+  return { path, link, snapshot: { ...(await composeSnapshot(store, state.observed, parts)), staged } }
 }
 
 /** Holds the files, what is staged, HEAD, and the checkpoint before it: no gc takes any of them. */
 async function commitState(
-  { git, change }: Room,
-  { tree, sight }: FullState,
+  { git, change }: Store,
+  { tree, observed }: FullState,
   staged: string,
   known: Snapshot | undefined,
 ): Promise<string> {
-  const head = sight.refs.head.commit
+  const head = observed.refs.head.commit
   const index = await commitTree(git, staged, [head], `staged, as the loop of ${change} found it`)
   return await commitTree(git, tree, [head, index, known?.commit ?? ''], `as the loop of ${change} found it`)
 }
 
 /** After the work tree around them: their folders are there. Each step can be done again. */
-export async function restoreSubmodules(room: Room, outer: Snapshot): Promise<void> {
-  const { attempt = 0 } = await room.memory()
+export async function restoreSubmodules(store: Store, outer: Snapshot): Promise<void> {
+  const { attempt = 0 } = await store.memory()
   for (const { path, link, snapshot } of outer.submodules ?? []) {
-    const inner = roomOf(room, { path, link })
+    const inner = storeOf(store, { path, link })
     await writeLink(inner.git, link)
     await mendRepository(inner, snapshot, attempt)
     await putBackRefs(inner, snapshot)
     await restoreSnapshot(inner, snapshot, `${inner.refs}/attempts/${attempt}`)
   }
-  await putBackSettings(room, outer)
+  await putBackSettings(store, outer)
 }
 
 /** What `git submodule deinit` took out of them. */
-async function putBackSettings({ git }: Room, { submodule_settings: before }: Snapshot): Promise<void> {
+async function putBackSettings({ git }: Store, { submodule_settings: before }: Snapshot): Promise<void> {
   if (before === undefined) return
   const keys = new Set((await readSubmoduleSettings(git)).map((setting) => setting.split('\n')[0]))
   for (const setting of before) {
@@ -152,8 +152,8 @@ async function readSubmoduleSettings(git: Git): Promise<string[]> {
 }
 
 /** Where the agent left them is kept under `moved/`. */
-async function putBackRefs(room: Room, snapshot: Snapshot): Promise<void> {
-  const { git } = room
+async function putBackRefs(store: Store, snapshot: Snapshot): Promise<void> {
+  const { git } = store
   const [now, log] = await Promise.all([readRefs(git), readStashLog(git)])
   const { moved, deleted, created } = compareRefs(snapshot.refs, now.all)
   const [were, are] = [snapshot.stash_log, log].map((text) => stashEntries(text).map(({ hash }) => hash))
@@ -161,7 +161,7 @@ async function putBackRefs(room: Room, snapshot: Snapshot): Promise<void> {
   const fresh = are?.filter((hash) => were?.includes(hash) !== true) ?? []
   const gone = await missingObjects(git, [...[...moved, ...deleted].map(({ from }) => from), ...dropped])
   const aside = (name: string): string =>
-    `${room.refs}/moved/${timeName(room)}/${name.replace(/^refs\//, '')}`
+    `${store.refs}/moved/${timeName(store)}/${name.replace(/^refs\//, '')}`
   // Apart from the rest: a branch `a/b` makes room for a branch `a`.
   await moveRefs(git, 'restore', [
     ...[...moved, ...created].map(({ name, to }) => `update ${aside(name)} ${to}`),
@@ -182,18 +182,18 @@ async function putBackRefs(room: Room, snapshot: Snapshot): Promise<void> {
 
 /** Before a recovery: what a killed git has locked in them is free again. */
 export async function outwaitInside(
-  room: Room,
+  store: Store,
   snapshot: Snapshot | undefined,
   waitMs: number,
 ): Promise<void> {
   for (const submodule of snapshot?.submodules ?? []) {
-    const inner = roomOf(room, submodule)
+    const inner = storeOf(store, submodule)
     await outwaitLocks(inner, waitMs)
     await outwaitInside(inner, submodule.snapshot, waitMs)
   }
 }
 
-function refuseHalfDone({ git }: Room): void {
+function refuseHalfDone({ git }: Store): void {
   const halfDone = operationsInProgress(git.gitDir)
   if (halfDone.length === 0) return
   throw new RalphError(

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { ownerOfPath } from '../../core/ownership.ts'
 import type { Git } from './git.ts'
 import { readIfThere } from './repository.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { changedPaths, isAncestor, joined } from './tree.ts'
 
@@ -15,23 +15,23 @@ export interface TheirCommits {
 
 /** Undefined outside of a repair, and where the branch was rewound or rebased: that is kept aside, and told. */
 export async function theirCommits(
-  room: Room,
+  store: Store,
   { head }: Snapshot,
   tip: string | undefined,
 ): Promise<TheirCommits | undefined> {
-  const absence = room.absence?.()
+  const absence = store.absence?.()
   if (absence === undefined || head.ref === '' || head.commit === '' || !tip || tip === head.commit)
     return undefined
   // Which moves were ralph's the reflog says itself; times tell only the agent's from the user's.
-  const moves = (await reflog(room.git, head.ref)).filter(
+  const moves = (await reflog(store.git, head.ref)).filter(
     ({ atMs, why }) =>
       !why.startsWith('ralph: ') &&
       ownerOfPath({ changedMs: atMs }, { ...absence, repairs: [] }).owner === 'user',
   )
   const from = moves[0]?.from
-  if (from === undefined || moves.at(-1)?.to !== tip || !(await isAncestor(room.git, head.commit, tip)))
+  if (from === undefined || moves.at(-1)?.to !== tip || !(await isAncestor(store.git, head.commit, tip)))
     return undefined
-  return { tip, paths: await changedPaths(room.git, from, tip) }
+  return { tip, paths: await changedPaths(store.git, from, tip) }
 }
 
 /** What they committed is in the index as they committed it. */

@@ -5,7 +5,7 @@ import { holdsExempt } from './hidden.ts'
 import { onDisk } from './files.ts'
 import { placeOf } from './open.ts'
 import { removePath } from './remove.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import { exempt } from './scan.ts'
 import type { Snapshot } from './snapshot.ts'
 import { joined } from './tree.ts'
@@ -38,25 +38,29 @@ export function findUnseen({ worktree }: Pick<Git, 'worktree'>, isExempt: (path:
 }
 
 /** Before git looks: a revert that meets a path beyond reach can do nothing about it. What was there at the checkpoint stays. */
-export async function removeDeep(room: Room, snapshot: Snapshot, folders: readonly string[]): Promise<void> {
-  const { deep } = findUnseen(room.git, exempt(room.protectedPaths, snapshot.ignored))
+export async function removeDeep(
+  store: Store,
+  snapshot: Snapshot,
+  folders: readonly string[],
+): Promise<void> {
+  const { deep } = findUnseen(store.git, exempt(store.protectedPaths, snapshot.ignored))
   const known = new Set(folders.map((folder) => `${folder}/`))
   const isOld = (top: string): boolean =>
     known.has(top) ||
-    holdsExempt(room, snapshot, top) ||
+    holdsExempt(store, snapshot, top) ||
     [...snapshot.special, ...snapshot.deep].some((path) => path.startsWith(top))
   const tops = deep.flatMap((path) => above(path).find((top) => !isOld(top)) ?? [])
-  for (const top of new Set(tops)) await removePath(room.git.worktree, top)
+  for (const top of new Set(tops)) await removePath(store.git.worktree, top)
 }
 
 /** Once the checkpoint's own ignore rules are back: ignored ones stay. */
 export async function removeSpecial(
-  room: Room,
+  store: Store,
   snapshot: Snapshot,
   stays: (path: string) => boolean,
 ): Promise<void> {
-  const { git } = room
-  const found = findUnseen(git, exempt(room.protectedPaths, snapshot.ignored))
+  const { git } = store
+  const found = findUnseen(git, exempt(store.protectedPaths, snapshot.ignored))
   const before = new Set(snapshot.special)
   const fresh = found.special.filter((path) => !before.has(path) && !stays(path))
   const ignored = await ignoredOf(git, fresh)
@@ -64,8 +68,8 @@ export async function removeSpecial(
 }
 
 /** For the attempt that made them: git holds nothing of it. */
-export function deepWarnings(room: Room, snapshot: Snapshot): string[] {
-  const { deep } = findUnseen(room.git, exempt(room.protectedPaths, snapshot.ignored))
+export function deepWarnings(store: Store, snapshot: Snapshot): string[] {
+  const { deep } = findUnseen(store.git, exempt(store.protectedPaths, snapshot.ignored))
   const fresh = deep.filter((path) => !snapshot.deep.includes(path))
   const tops = [...new Set(fresh.map((path) => path.split('/').slice(0, 3).join('/')))]
   return tops.map(

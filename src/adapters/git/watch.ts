@@ -3,7 +3,7 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { existsSync, readdirSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { quoted } from '../process/shell-word.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 
 export type Watched = 'agent' | 'gate'
 
@@ -31,14 +31,14 @@ const hookNames = [
  * A new ledger for this attempt, and the variables that make a git write it. They go into the environment of that one process;
  * a program that drops them is not seen, and what it did is then nobody's. Idempotent: a gate after a gate adds to the same.
  */
-export async function watch(room: Room, by: Watched, n: number): Promise<Record<string, string>> {
-  const { git } = room
+export async function watch(store: Store, by: Watched, n: number): Promise<Record<string, string>> {
+  const { git } = store
   // What an earlier attempt told has been used.
-  if (by === 'agent') await forgetWatches(room)
-  const folder = watchFolder(room, by, n)
+  if (by === 'agent') await forgetWatches(store)
+  const folder = watchFolder(store, by, n)
   const hooks = join(folder, 'hooks')
   await mkdir(hooks, { recursive: true, mode: 0o700 })
-  const user = await userSettings(room)
+  const user = await userSettings(store)
   const shim = join(folder, 'shim.sh')
   for (const name of ['ledger', 'trace']) await writeFile(join(folder, name), '', { flag: 'a', mode: 0o600 })
   await writeFile(shim, shimScript({ ...user, folder, gitDir: git.gitDir, common: git.gitCommonDir }))
@@ -59,23 +59,23 @@ export async function watch(room: Room, by: Watched, n: number): Promise<Record<
 }
 
 /** The attempt is settled: the trace may hold what an agent typed, secrets too. */
-export async function forgetWatches(room: Room): Promise<void> {
-  await rm(watchesOf(room), { recursive: true, force: true })
+export async function forgetWatches(store: Store): Promise<void> {
+  await rm(watchesOf(store), { recursive: true, force: true })
 }
 
 /** The iteration whose gates were watched, if any were. */
-export async function watchedGates(room: Room): Promise<number | undefined> {
-  const names = existsSync(watchesOf(room)) ? await readdir(watchesOf(room)) : []
+export async function watchedGates(store: Store): Promise<number | undefined> {
+  const names = existsSync(watchesOf(store)) ? await readdir(watchesOf(store)) : []
   const n = names.map((name) => /^gate-(\d+)$/.exec(name)?.[1]).find((found) => found !== undefined)
   return n === undefined ? undefined : Number(n)
 }
 
-export function watchFolder(room: Room, by: Watched, n: number): string {
-  return join(watchesOf(room), `${by}-${n}`)
+export function watchFolder(store: Store, by: Watched, n: number): string {
+  return join(watchesOf(store), `${by}-${n}`)
 }
 
-function watchesOf(room: Room): string {
-  return join(room.folder, 'watch')
+function watchesOf(store: Store): string {
+  return join(store.folder, 'watch')
 }
 
 interface UserSettings {
@@ -87,7 +87,7 @@ interface UserSettings {
   readonly hasTrace: boolean
 }
 
-async function userSettings({ git, env = process.env }: Room): Promise<UserSettings> {
+async function userSettings({ git, env = process.env }: Store): Promise<UserSettings> {
   const asked = [
     '--type=path',
     '-z',

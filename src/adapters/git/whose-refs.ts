@@ -3,7 +3,7 @@ import { leftBeside, ownerOfRef, type Ledger } from '../../core/ownership.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { named, type Git } from './git.ts'
 import { compareRefs, type RefChanges, type Refs } from './refs.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { isAncestor } from './tree.ts'
 
@@ -16,12 +16,12 @@ export interface RefPlan {
   readonly beside: readonly string[]
 }
 
-export function planRefs(room: Room, snapshot: Snapshot, now: Refs['all'], ledger: Ledger): RefPlan {
+export function planRefs(store: Store, snapshot: Snapshot, now: Refs['all'], ledger: Ledger): RefPlan {
   const changes = compareRefs(snapshot.refs, now)
-  const branch = `refs/heads/ralph/${room.change}`
+  const branch = `refs/heads/ralph/${store.change}`
   const claimed = (name: string): { isOwn: boolean; isOthers: boolean; found: string } => {
     const before = snapshot.refs[name] ?? ''
-    const { owner, found } = ownerOfRef(room.change, { name, before, now: now[name] ?? '' }, ledger)
+    const { owner, found } = ownerOfRef(store.change, { name, before, now: now[name] ?? '' }, ledger)
     const isOwn = name === branch || owner === 'agent' || owner === 'gate'
     // Of the branch that the loop stands on a revert has to say more.
     const isOthers = !isOwn && owner !== 'other_loop' && name !== snapshot.head.ref
@@ -105,23 +105,23 @@ function few(words: readonly string[]): string {
 
 /** On a revert, and on a checkpoint that has not got them: each commit by name, with what holds it. */
 export async function besideTold(
-  room: Room,
+  store: Store,
   beside: readonly { readonly hash: string; readonly n: number }[],
   checkpoint: string,
 ): Promise<string[]> {
   const lines = await Promise.all(
     beside.map(async ({ hash, n }) => {
-      if (await isAncestor(room.git, hash, checkpoint)) return []
-      const subject = named(await room.git.line(['log', '-1', '--format=%s', hash]))
+      if (await isAncestor(store.git, hash, checkpoint)) return []
+      const subject = named(await store.git.line(['log', '-1', '--format=%s', hash]))
       const short = hash.slice(0, 12)
       return [
-        `your commit ${short} (${subject}), made while the agent ran, is no longer on the branch; it is kept as ${besideRef(room, n, hash)}: git cherry-pick ${short} brings it back`,
+        `your commit ${short} (${subject}), made while the agent ran, is no longer on the branch; it is kept as ${besideRef(store, n, hash)}: git cherry-pick ${short} brings it back`,
       ]
     }),
   )
   return lines.flat()
 }
 
-export function besideRef(room: Room, n: number, hash: string): string {
-  return `${room.refs}/moved/${n}/beside/${hash.slice(0, 12)}`
+export function besideRef(store: Store, n: number, hash: string): string {
+  return `${store.refs}/moved/${n}/beside/${hash.slice(0, 12)}`
 }

@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { Git, Repository } from './git.ts'
 import { readRefs } from './refs.ts'
-import { besideNote, standOf } from './stand.ts'
+import { besideNote, startingPoint } from './starting-point.ts'
 import { noteStart } from './started-tree.ts'
 
 export interface LoopTree {
@@ -35,11 +35,11 @@ export async function addWorktree(
 ): Promise<LoopTree> {
   const { change, changeFolder } = options
   const dir = resolve(git.worktree, options.dir ?? defaultTree(git.worktree, change))
-  const stand = await standOf(git, change)
-  const base = stand.commit
+  const point = await startingPoint(git, change)
+  const base = point.commit
   const isOwnCopy = changeFolder !== undefined && (await hasUncommitted(git, changeFolder, base))
   const brought = isOwnCopy ? [changeFolder] : []
-  const note = besideNote(change, stand)
+  const note = besideNote(change, point)
   const known = await findTree(git, dir)
   if (known !== undefined) {
     await refuseForeign(git.at(known), change)

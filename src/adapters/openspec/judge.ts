@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { joinLines, setBox, splitLines } from '../../core/box.ts'
 import { judgeTasks, type TasksJudgement } from '../../core/tasks-judge.ts'
 import { parseTasks } from '../../core/tasks.ts'
-import type { HeldPlan, SpecJudgement } from '../../ports.ts'
+import type { WatchedPlan, SpecJudgement } from '../../ports.ts'
 import { lstatIfThere, readRegular, writeWhole } from './files.ts'
 import {
   copyPlan,
@@ -40,11 +40,11 @@ export async function judgeAgent(
 }
 
 /** Not on disk as a guard: after a crash the attempt is undone, gates and all. */
-export async function holdPlan(
+export async function watchPlan(
   places: GuardPlaces,
   pattern: string,
   tracked: readonly TrackedFile[],
-): Promise<HeldPlan> {
+): Promise<WatchedPlan> {
   const guarded = await copyPlan(places, tracked)
   return async (gate) => {
     const who = `the gate \`${gate}\``

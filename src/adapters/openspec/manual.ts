@@ -5,7 +5,7 @@ import type { SpecSource } from '../../ports.ts'
 import { changeDirOf } from './changes.ts'
 import { promptContext } from './context.ts'
 import { readGuard, takeGuard } from './guard.ts'
-import { holdPlan, judgeAgent } from './judge.ts'
+import { watchPlan, judgeAgent } from './judge.ts'
 import { taskPattern } from './project.ts'
 import { restoreAll, stays } from './restore.ts'
 import type { SourceDeps } from './source.ts'
@@ -31,7 +31,7 @@ export function manualSource(deps: SourceDeps & { readonly task: string }): Spec
       }),
     guard: async () => takeGuard(places, await files()),
     judge: async () => judgeAgent(places, await pattern(), undefined),
-    hold: async () => holdPlan(places, await pattern(), await files()),
+    watch: async () => watchPlan(places, await pattern(), await files()),
     putBack: async () => {
       const guarded = await readGuard(places)
       if (guarded !== undefined) await restoreAll(deps.guardDir, guarded, changeDir, stays(deps.absence?.()))

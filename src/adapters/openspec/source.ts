@@ -12,7 +12,7 @@ import { changeDirOf } from './changes.ts'
 import { promptContext, type ContextDeps } from './context.ts'
 import { lstatIfThere, writeWhole } from './files.ts'
 import { findGuarded, readBlob, readGuard, takeGuard, type GuardPlaces } from './guard.ts'
-import { holdPlan, judgeAgent } from './judge.ts'
+import { watchPlan, judgeAgent } from './judge.ts'
 import { taskPattern } from './project.ts'
 import { restoreAll, stays } from './restore.ts'
 import { planOf, readTracked, trackedFiles, type TrackedFile } from './tracked.ts'
@@ -47,7 +47,7 @@ export function openspecSource(deps: SourceDeps): SpecSource {
     prompt: async (request) => promptFor(deps, await read(), await files(), request),
     guard: async () => takeGuard(places, await files()),
     judge: async (storyId) => judgeAgent(places, await pattern(), storyId),
-    hold: async () => holdPlan(places, await pattern(), await files()),
+    watch: async () => watchPlan(places, await pattern(), await files()),
     putBack: async () => {
       const guarded = await readGuard(places)
       if (guarded === undefined) return []

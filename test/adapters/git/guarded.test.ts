@@ -16,7 +16,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { takeOver } from '../../../src/adapters/git/aside.ts'
 import type { LoopEvent } from '../../../src/core/event.ts'
-import { checkpointFolder } from '../../../src/adapters/git/room.ts'
+import { checkpointFolder } from '../../../src/adapters/git/store.ts'
 import { makeWorld, type Strategy, type World } from './world.ts'
 
 const worlds: World[] = []

@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { readLedger } from '../../../src/adapters/git/ledger.ts'
-import { openRoom } from '../../../src/adapters/git/room.ts'
+import { openStore } from '../../../src/adapters/git/store.ts'
 import { watch } from '../../../src/adapters/git/watch.ts'
 import type { Ledger } from '../../../src/core/ownership.ts'
 import { makeWorld, type World } from './world.ts'
@@ -22,7 +22,7 @@ async function watched(env: NodeJS.ProcessEnv = {}): Promise<{
 }> {
   const w = makeWorld()
   worlds.push(w)
-  const room = openRoom({
+  const store = openStore({
     git: w.gitPort,
     change: 'demo',
     writeAhead: () => Promise.resolve(),
@@ -31,10 +31,10 @@ async function watched(env: NodeJS.ProcessEnv = {}): Promise<{
     clock: { now: () => 0 },
     env,
   })
-  const own = { ...w.env, ...env, ...(await watch(room, 'agent', 1)) }
+  const own = { ...w.env, ...env, ...(await watch(store, 'agent', 1)) }
   const agent = (...args: string[]): string =>
     execFileSync('git', args, { cwd: w.dir, env: own, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
-  return { w, agent, ledger: () => readLedger(room, 1), env: own }
+  return { w, agent, ledger: () => readLedger(store, 1), env: own }
 }
 
 function hook(w: World, folder: string, name: string, script: string): void {

@@ -18,7 +18,7 @@ import { expect } from 'vitest'
 import { branchCheckpoints } from '../../../src/adapters/git/branch.ts'
 import { gitIn, type Git } from '../../../src/adapters/git/git.ts'
 import { stashCheckpoints } from '../../../src/adapters/git/stash.ts'
-import type { CheckpointDeps } from '../../../src/adapters/git/room.ts'
+import type { CheckpointDeps } from '../../../src/adapters/git/store.ts'
 import type { EventBody, LoopEvent } from '../../../src/core/event.ts'
 import type { Checkpoints } from '../../../src/ports.ts'
 

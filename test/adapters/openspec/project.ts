@@ -1,4 +1,4 @@
-// A throw-away OpenSpec project for the tests of this room.
+// A throw-away OpenSpec project for the tests of this part.
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'

@@ -236,7 +236,7 @@ describe('hold', () => {
     await source.guard()
     await edit(tasks, '[ ] 1.2 two', '[x] 1.2 two')
     await source.judge('1')
-    const held = await source.hold()
+    const held = await source.watch()
     await rm(join(root, 'openspec'), { recursive: true })
     const { lost, putBack } = await held('make clean')
     expect(lost).toContain('the gate `make clean` deleted tasks.md')
@@ -251,7 +251,7 @@ describe('hold', () => {
   test('P9: no tick of a gate counts and no rewording stays; added lines do, and a gate that changes nothing is not named', async () => {
     const { source, tasks, text } = await makeProject()
     await source.guard()
-    const held = await source.hold()
+    const held = await source.watch()
     expect(await held('true')).toEqual({ putBack: [], lost: '' })
     await edit(tasks, '[ ] 1.2 two', '[x] 1.2 two')
     await edit(tasks, '1.1 one', '1.1 won')

@@ -13,7 +13,7 @@ import type { KnownRun, Site } from './site.ts'
  * on another branch. A run without its branch (settled by a cleanup, or killed before its first checkpoint) goes on from where the
  * user stands.
  */
-export async function standOnBranch({ git }: Site, { change, state }: KnownRun): Promise<void> {
+export async function checkOutRunBranch({ git }: Site, { change, state }: KnownRun): Promise<void> {
   if (state.settings?.checkpoint !== 'stash') await goTo(git, change, `ralph/${change}`)
 }
 

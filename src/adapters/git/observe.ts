@@ -2,30 +2,30 @@
 import { refuseLocked } from './locked.ts'
 import { operationsInProgress } from './operations.ts'
 import { readRefs } from './refs.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 import { exempt, scanEmptyFolders, scanTree } from './scan.ts'
 import { readSettings } from './settings.ts'
-import type { Sight, Snapshot } from './snapshot.ts'
+import type { Observed, Snapshot } from './snapshot.ts'
 import { readStashLog } from './stash-list.ts'
 
-export async function look(room: Room, index?: string): Promise<Sight> {
+export async function observe(store: Store, index?: string): Promise<Observed> {
   const [refs, stashLog, scan, empty, settings] = await Promise.all([
-    readRefs(room.git),
-    readStashLog(room.git),
-    scanTree(room.git, { ignored: true, ...(index !== undefined && { index }) }),
-    scanEmptyFolders(room.git),
-    readSettings(room.git),
+    readRefs(store.git),
+    readStashLog(store.git),
+    scanTree(store.git, { ignored: true, ...(index !== undefined && { index }) }),
+    scanEmptyFolders(store.git),
+    readSettings(store.git),
   ])
-  await refuseLocked(room.git, scan)
+  await refuseLocked(store.git, scan)
   return { refs, stashLog, scan, empty, settings }
 }
 
 /** Whether anything but exempt paths differs from the index and from HEAD; a repository inside is no part of a checkpoint. */
-export function isDirty(room: Room, { scan }: Sight, earlier: Snapshot | undefined): boolean {
-  const isExempt = exempt(room.protectedPaths, earlier?.ignored ?? [])
+export function isDirty(store: Store, { scan }: Observed, earlier: Snapshot | undefined): boolean {
+  const isExempt = exempt(store.protectedPaths, earlier?.ignored ?? [])
   const differing = [...scan.changed, ...scan.deleted, ...scan.untracked, ...scan.staged, ...scan.unmerged]
   return (
     differing.some((path) => !path.endsWith('/') && !isExempt(path)) ||
-    operationsInProgress(room.git.gitDir).length > 0
+    operationsInProgress(store.git.gitDir).length > 0
   )
 }

@@ -26,13 +26,13 @@ export interface CheckpointDeps {
   readonly brought?: readonly string[]
 }
 
-export interface Room extends CheckpointDeps {
+export interface Store extends CheckpointDeps {
   /** Private files of the checkpoints of this change and work tree. */
   readonly folder: string
   /** `refs/ralph/<change>` */
   readonly refs: string
   /** Of a submodule: that of the repository around it, whose snapshot and journal are its own, too. */
-  readonly outer?: Room
+  readonly outer?: Store
   memory(): Promise<Memory>
   /** The same, with what the engine has written meanwhile (an iteration that began, retries used up). */
   reread(): Promise<Memory>
@@ -42,7 +42,7 @@ export interface Room extends CheckpointDeps {
   step(op: string, key: string, value: string): Promise<void>
 }
 
-export function openRoom(deps: CheckpointDeps): Room {
+export function openStore(deps: CheckpointDeps): Store {
   let known: Memory | undefined
   const memory = async (): Promise<Memory> =>
     (known ??= (await deps.history()).reduce<Memory>(remember, blank))
@@ -77,8 +77,8 @@ export function checkpointFolder(gitCommonDir: string, change: string): string {
 }
 
 /** Ref-safe, sorts by time. */
-export function timeName(room: Room): string {
-  return new Date(room.clock.now()).toISOString().replace(/[-:.]/g, '')
+export function timeName(store: Store): string {
+  return new Date(store.clock.now()).toISOString().replace(/[-:.]/g, '')
 }
 
 export function nothingToResume(change: string): RalphError {
@@ -90,12 +90,12 @@ export function nothingToResume(change: string): RalphError {
 
 /** A save that a crash cut off from its answer: it is there, and is not made twice. */
 export async function savedBefore(
-  room: Room,
+  store: Store,
   message: string,
 ): Promise<{ commit: string; changed: boolean } | undefined> {
-  const { saved, isKept } = await room.memory()
+  const { saved, isKept } = await store.memory()
   if (isKept === true || saved?.message !== message) return undefined
-  const trees = await room.git.line(['rev-parse', `${saved.commit}^{tree}`, `${saved.before}^{tree}`])
+  const trees = await store.git.line(['rev-parse', `${saved.commit}^{tree}`, `${saved.before}^{tree}`])
   const [now, before] = trees.split('\n')
   return { commit: saved.commit, changed: now !== before }
 }

@@ -11,7 +11,7 @@ import { RalphError } from '../core/error.ts'
 import { knownRun, pathsOf } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
-export interface HeldRun {
+export interface OpenRun {
   /** As its journal told it after the lock was taken, or at the last `reread`. */
   readonly run: KnownRun
   reread(): Promise<KnownRun>
@@ -32,7 +32,7 @@ interface Wish {
   readonly runId?: string
 }
 
-export async function holdRun(site: Site, change: string, wish: Wish): Promise<HeldRun> {
+export async function openRun(site: Site, change: string, wish: Wish): Promise<OpenRun> {
   const paths = pathsOf(site, change)
   const before = inspectLock(paths.lock, site.identity)
   const earlier = before.held === 'dead' ? before.owner?.run_id : undefined

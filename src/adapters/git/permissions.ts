@@ -6,16 +6,16 @@ import type { Checkpoints } from '../../ports.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { named } from './git.ts'
 import { openRepository } from './open.ts'
-import type { Room } from './room.ts'
+import type { Store } from './store.ts'
 
 /** The same checkpoints; a refusal of the file system comes out of them as an error with its remedy. */
-export function tellingReach(room: Room, checkpoints: Checkpoints): Checkpoints {
+export function explainRefusals(store: Store, checkpoints: Checkpoints): Checkpoints {
   const told = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work()
     } catch (error) {
-      const path = refusedPath(room, error)
-      throw path === undefined ? error : await outOfReach(room, path, error)
+      const path = refusedPath(store, error)
+      throw path === undefined ? error : await refusedAccess(store, path, error)
     }
   }
   return {
@@ -25,7 +25,7 @@ export function tellingReach(room: Room, checkpoints: Checkpoints): Checkpoints 
     keep: (n, mayBeSaved) =>
       told(() => {
         // Before the journal is read: it lies beyond the folders that an agent may have closed.
-        openRepository(room.git)
+        openRepository(store.git)
         return checkpoints.keep(n, mayBeSaved)
       }),
     look: (since) => told(() => checkpoints.look(since)),
@@ -38,7 +38,7 @@ export function tellingReach(room: Room, checkpoints: Checkpoints): Checkpoints 
   }
 }
 
-function refusedPath({ git }: Room, error: unknown): string | undefined {
+function refusedPath({ git }: Store, error: unknown): string | undefined {
   if (error instanceof RalphError) {
     const isGit = error.code === 'git_failed' || error.code === 'checkpoint_failed'
     if (!isGit || !/Permission denied|Operation not permitted|insufficient permission/.test(error.message))
@@ -51,10 +51,10 @@ function refusedPath({ git }: Room, error: unknown): string | undefined {
   return code === 'EACCES' || code === 'EPERM' ? path : undefined
 }
 
-async function outOfReach(room: Room, path: string, cause: unknown): Promise<RalphError> {
-  const { place, owner } = culprit(path, [room.git.worktree, room.git.gitCommonDir])
+async function refusedAccess(store: Store, path: string, cause: unknown): Promise<RalphError> {
+  const { place, owner } = culprit(path, [store.git.worktree, store.git.gitCommonDir])
   const shellName = shellWord(place)
-  const isGit = `${place}/`.startsWith(`${room.git.gitCommonDir}/`)
+  const isGit = `${place}/`.startsWith(`${store.git.gitCommonDir}/`)
   const remedy =
     owner === undefined
       ? `Give yourself access: chmod -R u+rwX ${shellName}`
@@ -63,22 +63,22 @@ async function outOfReach(room: Room, path: string, cause: unknown): Promise<Ral
         : `Make it yours (sudo chown -R "$USER" ${shellName}) or remove it (sudo rm -rf ${shellName})`
   const what = owner === undefined ? 'refuses access' : `belongs to another user (${owner})`
   return new RalphError('checkpoint_failed', `${named(latin1(place))} ${what}, and ralph has to get at it`, {
-    hint: `${remedy}, then ${again}. ${await safety(room)}`,
+    hint: `${remedy}, then ${again}. ${await safety(store)}`,
     exitCode: 1,
     cause,
   })
 }
 
 /** Asked of the repository now: an attempt that is not in it is not said to be. */
-async function safety(room: Room): Promise<string> {
-  const memory = await room.reread().catch(() => undefined)
+async function safety(store: Store): Promise<string> {
+  const memory = await store.reread().catch(() => undefined)
   if (memory === undefined) return 'Nothing was reverted.'
   const { openAttempt, isKept, checkpoint } = memory
   if (checkpoint === undefined) return 'Your files are as they were.'
-  const base = `The last checkpoint is ${room.refs}/checkpoint`
+  const base = `The last checkpoint is ${store.refs}/checkpoint`
   if (openAttempt === undefined) return `${base}.`
-  const ref = `${room.refs}/attempts/${openAttempt}`
-  const asked = await room.git
+  const ref = `${store.refs}/attempts/${openAttempt}`
+  const asked = await store.git
     .run(['rev-parse', '--verify', '--quiet', `${ref}^{commit}`], { accept: [1] })
     .catch(() => undefined)
   return isKept === true && asked?.code === 0

@@ -1,7 +1,7 @@
 // What is passed over undecoded in a flood must change nothing: the promise found, the echo taken out, the words shown (P2, P3, P5).
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { textEar } from '../../../src/adapters/agents/ear.ts'
+import { textParser } from '../../../src/adapters/agents/output.ts'
 import { echoFilter } from '../../../src/adapters/agents/echo.ts'
 import { quoteMarker } from '../../../src/adapters/agents/quote.ts'
 import { agentKind } from '../../../src/adapters/agents/table.ts'
@@ -160,7 +160,7 @@ function listen(
     },
     () => false,
   )
-  const ear = textEar(orders, turn)
+  const ear = textParser(orders, turn)
   const places = [...cuts.map((cut) => cut % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length]
   let from = 0
   for (const place of places) {

@@ -9,19 +9,19 @@ import type { AgentFact, AgentKind, Listener } from './kind.ts'
 import { quoteMarker } from './quote.ts'
 import type { Turn } from './turn.ts'
 
-interface Ear {
+interface OutputParser {
   /** The chunk may be lent. */
   feed(chunk: Buffer): void
   end(): void
 }
 
-export function lineEar(
+export function lineParser(
   kind: AgentKind,
   listener: Listener,
   turn: Turn,
   tell: (signal: AgentSignal) => void,
   group: () => Group | undefined,
-): Ear {
+): OutputParser {
   return lineSplitter(
     lineMaxBytes,
     (line) => {
@@ -40,7 +40,7 @@ export function lineEar(
   )
 }
 
-export function textEar(prompt: string, turn: Turn): Ear {
+export function textParser(prompt: string, turn: Turn): OutputParser {
   const decoder = new StringDecoder('utf8')
   const filter = echoFilter(prompt)
   const marker = quoteMarker(prompt)

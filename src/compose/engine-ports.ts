@@ -45,7 +45,7 @@ function rootOf(site: Site, { worktree, root }: KnownRun['state']): string {
   return inside.startsWith('..') ? root : join(site.git.worktree, inside)
 }
 
-export async function standingPorts(site: Site, run: KnownRun): Promise<Standing> {
+export async function enginePorts(site: Site, run: KnownRun): Promise<Standing> {
   const journal = fileJournal(run.paths.journal)
   let bound: Loop | undefined
   const tell = (body: EventBody): Promise<void> =>
