@@ -82,6 +82,18 @@ describe('the core is pure', () => {
   })
 })
 
+describe('the process belongs to the door', () => {
+  test('its streams, signals and exit are used in src/ui/cli and src/main.ts only', () => {
+    const ofProcess =
+      /\bprocess\.(?:stdin|stdout|stderr|exit|exitCode|on|once|off|addListener|removeListener|title)\b/
+    const users = files.filter((file) => ofProcess.test(withoutComments(file.text))).map(({ path }) => path)
+    expect(users).toContain('main.ts')
+    // A program of its own, run by `--agent demo`.
+    const own = new Set(['main.ts', 'adapters/agents/demo-program.ts'])
+    expect(users.filter((path) => !path.startsWith('ui/cli/') && !own.has(path))).toEqual([])
+  })
+})
+
 describe('the shape of files', () => {
   test('the first line says what the file is for', () => {
     const wrong = files.filter((file) => {

@@ -11,7 +11,7 @@ import { agree, unagreed } from './config-trust.ts'
 import { damagedRun } from './damage.ts'
 import { openRun } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
-import { enterTree, repairRun, toStderr, withEngine } from './recovery.ts'
+import { enterTree, repairRun, withEngine } from './recovery.ts'
 import { isRunning, needsRepair } from './site.ts'
 import type { Site } from './site.ts'
 import { siteOf } from './engine-ports.ts'
@@ -123,8 +123,8 @@ export async function cleanRun(site: Site, change: string | undefined, attempts:
 
 /** The run in hand, its work tree too, and whatever a dead loop left there put in order. */
 async function inOrder(site: Site, held: OpenRun): Promise<Site> {
-  const detail = await repairRun(site, held, toStderr)
-  if (detail !== '') toStderr(detail)
+  const detail = await repairRun(site, held, site.warn)
+  if (detail !== '') site.warn(detail)
   const there = await siteOf(site, held.run)
   await held.enter(there)
   return there

@@ -27,12 +27,12 @@ export interface Standing {
 export async function siteOf(site: Site, run: KnownRun): Promise<Site> {
   const { worktree, home } = run.state
   if (worktree === site.git.worktree) return site
-  const there = existsSync(worktree) ? await openSite(worktree, site.env) : undefined
+  const there = existsSync(worktree) ? await openSite(worktree, site.env, { warn: site.warn }) : undefined
   if (there?.git.gitCommonDir === site.git.gitCommonDir) return there
   // The repository was moved or copied: the run that its git directory records is this one's.
   if (home === '') return site
   const moved = await loopTree(site.git, run.change)
-  if (moved !== undefined) return openSite(moved.worktree, site.env)
+  if (moved !== undefined) return openSite(moved.worktree, site.env, { warn: site.warn })
   throw new RalphError('repository_state', `The work tree of ${run.change} is gone: ${worktree}`, {
     hint: `If it was moved by hand, tell git: git worktree repair NEW-FOLDER, then type the command again. If it was removed: its commits are on ralph/${run.change}, git merge --squash ralph/${run.change} brings them here. To start anew: git worktree prune, then ralph loop ${run.change} --fresh`,
     exitCode: 2,

@@ -27,7 +27,7 @@ import { finishedAway, modeOf, onlyUnfinished, refuseLeftover, resumedFolder } f
 import { notifications } from './notify.ts'
 import { changeFolder, openChange } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
-import { enterTree, repairRun, toStderr } from './recovery.ts'
+import { enterTree, repairRun } from './recovery.ts'
 import { keepSettings, resumedSettings, startedSettings } from './run-settings.ts'
 import { runSession } from './session.ts'
 import { loopSettings } from './settings.ts'
@@ -97,7 +97,7 @@ async function runHeld(
   if (wish === 'loop') await modeOf(held.run, wish, asked, here, feedback)
   const named: string[] = []
   const recovered = await repairRun(here, held, (message) => {
-    toStderr(message)
+    here.warn(message)
     if (asked.json) named.push(message)
   })
   // The agent of a dead loop may have written the file that was read; the repair has put it back, or knows whose it is.
@@ -236,7 +236,7 @@ async function runHeld(
         ...settings.agents.map((agent) => bill(agent, site.env, config)),
       ],
       tell: request.tell,
-      readerGone: request.readerGone,
+      onRunning: request.onRunning,
       reserve,
       onTell: (engineTell) => {
         tell = engineTell

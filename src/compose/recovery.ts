@@ -110,11 +110,6 @@ export async function repairRun(site: Site, held: OpenRun, warn: (message: strin
   return detail
 }
 
-/** At once: what is undone next must have been named before. */
-export function toStderr(message: string): void {
-  process.stderr.write(`warning: ${message}\n`)
-}
-
 /** The engine of a run that is not running now, its state file kept in step. Call with its locks held. */
 export async function withEngine<T>(
   there: Site,

@@ -1,19 +1,18 @@
-// One loop from its first event to its last, with everything that reads along: state file, printer, notifiers, signals.
+// One loop from its first event to its last, with everything that reads along: state file, printer, notifiers.
 import { basename } from 'node:path'
 import { stateFile } from '../adapters/files/paths.ts'
 import type { Reserve } from '../adapters/files/reserve.ts'
 import { openStateFile } from '../adapters/files/state-file.ts'
 import { excludeFromGit } from '../adapters/git/repository.ts'
 import { killNow } from '../adapters/process/reap.ts'
-import { isFull } from '../core/disk.ts'
 import { again, RalphError } from '../core/error.ts'
 import type { EventBody, LoopEvent } from '../core/event.ts'
 import type { LoopState } from '../core/state.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
 import { LoopBug, createLoop } from '../engine/run.ts'
 import type { Ports, Reader } from '../engine/run.ts'
+import type { LoopRequest } from '../ui/app.ts'
 import { hiddenPaths } from './checkpoints.ts'
-import { handleSignals } from './signals.ts'
 import { pathsOf } from './site.ts'
 import type { Site } from './site.ts'
 import { keepStateFile } from './state-keeper.ts'
@@ -32,7 +31,7 @@ export interface Session {
   >
   readonly warnings: readonly string[]
   readonly tell: (event: LoopEvent) => void
-  readonly readerGone: AbortSignal
+  readonly onRunning: LoopRequest['onRunning']
   /** Spent when the disk is full: from then on the loop goes to its end. */
   readonly reserve: Reserve
   /** The engine's `tell`, for adapters that write ahead. */
@@ -64,22 +63,23 @@ export async function runSession(session: Session): Promise<number> {
   const loop = createLoop(ports, session.from, [keeper.read, remember])
   session.onTell(loop.tell)
   session.reserve.onSpent((error) => loop.fail(error))
-  const release = handleSignals(loop, () => {
-    killNow(runId)
-    // The next command records the iteration; until then the file must not say that anything runs.
-    writer.writeNow({
-      ...toStateFile(loop.state),
-      status: 'stopped',
-      stop_reason: 'signal',
-      updated_at: site.clock.stamp(),
-    })
+  const release = session.onRunning({
+    get isAsking() {
+      return loop.state.phase === 'choosing'
+    },
+    stop: (signal) => loop.stop(signal),
+    fail: (error) => loop.fail(error),
+    kill() {
+      killNow(runId)
+      // The next command records the iteration; until then the file must not say that anything runs.
+      writer.writeNow({
+        ...toStateFile(loop.state),
+        status: 'stopped',
+        stop_reason: 'signal',
+        updated_at: site.clock.stamp(),
+      })
+    },
   })
-  const onGone = (): void => {
-    // A log on a full disk is no reader that went away.
-    if (isFull(session.readerGone.reason)) loop.fail(session.readerGone.reason)
-    else loop.stop('SIGHUP')
-  }
-  session.readerGone.addEventListener('abort', onGone, { once: true })
   try {
     const begun = loop.tell({
       type: 'loop.started',
@@ -94,26 +94,24 @@ export async function runSession(session: Session): Promise<number> {
       .map((message) => loop.tell({ type: 'warning', code: 'start', message }))
     // A journal that cannot take them: the loop has its own way to end.
     await Promise.allSettled([begun, ...warned])
-    const state = await loop.run().catch((error: unknown) => endedAllTheSame(loop.state, error))
+    const state = await loop.run().catch((error: unknown) => endedAllTheSame(site, loop.state, error))
     await keeper.settle()
-    if (last !== undefined)
-      for (const message of await session.atEnd(last)) process.stderr.write(`warning: ${message}\n`)
+    if (last !== undefined) for (const message of await session.atEnd(last)) site.warn(message)
     return state.outcome?.exitCode ?? 1
   } catch (error) {
     await keeper.settle()
     throw error instanceof LoopBug ? (error.cause ?? error) : error
   } finally {
-    session.readerGone.removeEventListener('abort', onGone)
     release()
     keeper.stop()
   }
 }
 
 /** A journal that could not be written: told as the loop's end, unless only `complete` itself is missing there. */
-function endedAllTheSame(state: LoopState, error: unknown): LoopState {
+function endedAllTheSame(site: Site, state: LoopState, error: unknown): LoopState {
   if (!(error instanceof RalphError) || state.phase !== 'ended') throw error
   if (state.outcome?.stopReason !== 'error')
-    process.stderr.write(`warning: ${error.message} The next command writes down that the loop has ended.\n`)
+    site.warn(`${error.message} The next command writes down that the loop has ended.`)
   return state
 }
 

@@ -28,7 +28,7 @@ export interface Site {
   readonly clock: Clock
   /** Whether somebody sits there who can answer. */
   readonly isTerminal: boolean
-  /** What a report must not keep to itself. */
+  /** What must not be kept to itself, said at once: what is undone next must have been named before. */
   readonly warn: (message: string) => void
 }
 

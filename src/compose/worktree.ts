@@ -32,7 +32,7 @@ export async function enterWorktree(
   changeFolder: string,
   mode: 'start' | 'fresh' | 'resume',
 ): Promise<Entered> {
-  const options = { timeoutMs: config.command_timeout * 1000, isTerminal: home.isTerminal }
+  const options = { timeoutMs: config.command_timeout * 1000, isTerminal: home.isTerminal, warn: home.warn }
   const stay = (): Promise<void> => Promise.resolve()
   const left = await clearStart(home.git, run.change, run.state.worktree)
   const common = { notes: [left], settled: stay, leave: stay }

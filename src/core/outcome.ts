@@ -4,6 +4,9 @@ import { notKept } from './report.ts'
 import type { LoopState, Outcome, StopReason } from './state.ts'
 import { selectedStories, totalCostUsd, totalTokens } from './state.ts'
 
+/** As a shell says it: 128 and the signal's number. */
+export const signalExits = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
+
 const exits: Record<StopReason, readonly [status: Outcome['status'], exitCode: number]> = {
   done: ['done', 0],
   retries: ['stuck', 3],

@@ -1,7 +1,7 @@
 // What comes next when the loop is between two iterations: the rules and the precedence of contract 3.
 import type { AgentEnding, IterationRecord, Verdict } from './event.ts'
 import { firstBack, pickAgent, untilOf } from './limits.ts'
-import { outcome } from './outcome.ts'
+import { outcome, signalExits } from './outcome.ts'
 import type { LoopState, Outcome } from './state.ts'
 import { selectedStories, totalCostUsd } from './state.ts'
 import { overshoots } from './usage.ts'
@@ -167,12 +167,11 @@ function fatalOutcome(state: LoopState, last: LastIteration): Outcome {
 }
 
 export function interruptedOutcome(state: LoopState): Outcome {
-  const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143, killed: 137 }
   const by = state.stop ?? 'SIGTERM'
   const hint = `To go on: ralph resume ${state.changeId}`
   return by === 'killed'
     ? outcome('killed', 'The loop was killed and has been put in order.', hint)
-    : outcome('signal', `Stopped by ${by}.`, hint, { exitCode: exitCodes[by] })
+    : outcome('signal', `Stopped by ${by}.`, hint, { exitCode: signalExits[by] })
 }
 
 export function isManual(state: LoopState): boolean {

@@ -29,7 +29,7 @@ export interface App {
     readonly storyId: string | undefined
   }): Promise<string>
 
-  /** Runs to its end, whatever that is; signals are its own business. Resolves after `complete` was told. */
+  /** Runs to its end, whatever that is. Resolves after `complete` was told. */
   loop(request: LoopRequest): Promise<LoopEnd>
   resume(request: LoopRequest & { readonly feedback: string | undefined }): Promise<LoopEnd>
   /** `--dry-run`: preflight, plan and prompts; spawns and changes nothing. */
@@ -76,8 +76,20 @@ export interface LoopRequest {
   /** Every event, private ones too, in order. Must not throw. */
   readonly tell: (event: LoopEvent) => void
   readonly human: Human
-  /** Aborts when nobody reads stdout any more (EPIPE): the loop stops as after HUP. */
-  readonly readerGone: AbortSignal
+  /** Called when there is a loop to control; what it returns is called when there is none any more. */
+  readonly onRunning: (loop: LoopHandle) => () => void
+}
+
+/** A running loop in the hands of whoever started it. */
+export interface LoopHandle {
+  /** The loop is over and asks where its work goes; a stop answers that with "later". */
+  readonly isAsking: boolean
+  /** The agent is ended, the iteration recorded, the loop stopped; `signal` says how it is told and which exit code it has. */
+  stop(signal: 'SIGHUP' | 'SIGINT' | 'SIGTERM'): void
+  /** Something outside the loop broke (the disk, a bug): the open iteration is recorded and the loop ends. Heard once. */
+  fail(error: unknown): void
+  /** Ends what the agent has running, without waiting; the journal lets the next command put the rest in order. */
+  kill(): void
 }
 
 export interface LoopEnd {

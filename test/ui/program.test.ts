@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { optionKeys, flagOf, specOf } from '../../src/config/options.ts'
 import { RalphError } from '../../src/core/error.ts'
-import type { ChangeList, LoopRequest } from '../../src/ui/app.ts'
+import type { ChangeList, LoopHandle, LoopRequest } from '../../src/ui/app.ts'
 import { buildProgram } from '../../src/ui/cli/program.ts'
 import type { Context } from '../../src/ui/cli/context.ts'
 import { complete, event, script, started } from './events.ts'
@@ -314,11 +314,16 @@ describe('loop', () => {
     expect({ choice, out: ran.out }).toEqual({ choice: 'later', out: '' })
   })
 
-  it('a reader that goes away aborts readerGone, and the loop still ends by itself', async () => {
+  it('a reader that goes away stops the loop, and the loop still ends by itself', async () => {
     let gone = false
     const loop = async (request: LoopRequest) => {
       request.tell(event(started))
-      await new Promise<void>((resolve) => request.readerGone.addEventListener('abort', () => resolve()))
+      let release = (): void => undefined
+      await new Promise<void>((resolve, reject) => {
+        const handle: LoopHandle = { isAsking: false, stop: () => resolve(), fail: reject, kill: reject }
+        release = request.onRunning(handle)
+      })
+      release()
       gone = true
       request.tell(event(complete))
       return { exitCode: 129 }

@@ -11,6 +11,7 @@ const printer = terminalPrinter({
   now: () => performance.now(),
   frameMs: 20,
 })
+process.on('exit', printer.close)
 const stop = new AbortController()
 process.on('SIGINT', () => stop.abort())
 

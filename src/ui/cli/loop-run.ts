@@ -13,6 +13,7 @@ import { terminalPrinter } from '../print/terminal.ts'
 import { oneLine } from '../print/text.ts'
 import type { Context } from './context.ts'
 import { respond } from './context.ts'
+import { driveBySignals } from './signals.ts'
 
 export async function startLoop(
   context: Context,
@@ -74,12 +75,14 @@ async function perform(
   work: (request: Omit<LoopRequest, 'change' | 'acceptsConfig'>) => Promise<LoopEnd>,
 ): Promise<void> {
   const printer = printerFor(context, settings.config)
+  // The cursor is never hidden and the terminal never raw: even kill -9 leaves it usable.
+  process.on('exit', printer.close)
   const human = humanAt({ ...context.io, isQuiet: settings.config.json, before: () => printer.pause() })
   try {
     const { exitCode, note } = await work({
       settings,
       human,
-      readerGone: context.readerGone,
+      onRunning: (loop) => driveBySignals(loop, context.readerGone),
       tell: (event) => printer.tell(event),
     })
     // With --json stdout is for events.
@@ -87,6 +90,7 @@ async function perform(
     context.exitWith(exitCode)
   } finally {
     printer.close()
+    process.off('exit', printer.close)
   }
 }
 

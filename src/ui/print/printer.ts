@@ -7,5 +7,5 @@ export interface Printer {
   /** Takes whatever moves off the screen while a question is asked; the next event brings it back. */
   pause(): void
   /** Leaves the terminal as it was found; may be called more than once. */
-  close(): void
+  readonly close: () => void
 }

@@ -62,10 +62,7 @@ export function terminalPrinter({
     rest()
     // The stack is left as it was; the status stands until a shell or the next program sets a title of its own.
     stdout.write(popTitle + (endTitle === undefined ? '' : titleBytes(endTitle)))
-    process.removeListener('exit', close)
   }
-  // The cursor is never hidden and the terminal never raw: even kill -9 leaves it usable.
-  process.on('exit', close)
 
   return {
     tell(event): void {
