@@ -1,8 +1,9 @@
 // Keeps what an attempt left in the submodules, in each one's own repository, under the number of the attempt.
 import { readdirSync } from 'node:fs'
 import { shellWord } from '../process/shell-word.ts'
+import { differences } from './apply.ts'
 import { lstatNow } from './files.ts'
-import { named, shown } from './git.ts'
+import { named, shown, type Git } from './git.ts'
 import { attemptTree, withHidden } from './keep.ts'
 import { mendRepository } from './mend.ts'
 import { putBackOpened } from './open.ts'
@@ -12,7 +13,7 @@ import type { Store } from './store.ts'
 import type { Snapshot, Submodule } from './snapshot.ts'
 import { outwaitLocks } from './stale-locks.ts'
 import { isGitDir, storeOf, submoduleAt, writeLink } from './submodule.ts'
-import { changedPaths, commitTree, emptyTree, joined } from './tree.ts'
+import { commitTree, emptyTree, joined } from './tree.ts'
 
 export interface KeptInside {
   readonly isChanged: boolean
@@ -123,9 +124,9 @@ export async function tellSwept(
     const git = inner.git.into({ worktree: gitDir, gitDir, gitCommonDir: gitDir })
     const name = `${prefix}${path}`
     const base = was.head.commit === '' ? await emptyTree(git) : was.head.commit
-    const own = now?.tree === was.tree ? [] : await changedPaths(git, base, was.tree)
-    // Where it is as it was committed, nothing is left of what stood there; where it is anything else, it was worked on.
-    const still = new Set(now === undefined ? [] : await changedPaths(git, base, now.tree))
+    const own = now?.tree === was.tree ? [] : await changedFiles(git, base, was.tree)
+    // Where it is gone or as it was committed, nothing is left of what stood there; where it is anything else, it was worked on.
+    const still = new Set(now === undefined ? [] : await changedFiles(git, base, now.tree))
     const swept = own.filter((one) => !still.has(one))
     if (swept.length > 0) {
       const commit = was.commit.slice(0, 12)
@@ -138,6 +139,11 @@ export async function tellSwept(
     }
     await tellSwept(inner, was, now, `${name}/`)
   }
+}
+
+async function changedFiles(git: Git, before: string, after: string): Promise<string[]> {
+  const all = await differences(git, before, after)
+  return all.filter(({ isDeleted }) => !isDeleted).map(({ path }) => path)
 }
 
 function outermost(store: Store): Store {

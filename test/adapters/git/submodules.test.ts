@@ -223,6 +223,22 @@ it('O2, O19: an agent that sweeps a submodule or removes one and completes: what
   expect(w.read('../look/mine/new file.txt')).toBe('untracked\n')
 })
 
+it('O2, O19: one that deletes a file with uncommitted work in a submodule and completes: named, and the command brings it back', async () => {
+  const w = world()
+  const checkpoints = w.checkpoints()
+  await checkpoints.start('start')
+  await checkpoints.ensure('1')
+  await w.note(started(1))
+  const was = w.read(`${plain}/one.txt`)
+  rmSync(join(w.dir, plain, 'one.txt'))
+  await checkpoints.keep(1)
+  await checkpoints.save('1', 'checkpoint: 1')
+  const told = w.journal.flatMap((event) => (event.type === 'warning' ? [event.message] : []))
+  const line = told.find((text) => text.includes(`submodule ${plain} is gone: one.txt`)) ?? ''
+  execFileSync('sh', ['-c', line.split('it is kept: ')[1] ?? 'false'], { cwd: w.dir, env: w.env })
+  expect(w.read(`${plain}/one.txt`)).toBe(was)
+})
+
 function started(n: number) {
   return {
     type: 'iteration.started' as const,
