@@ -92,7 +92,7 @@ export async function putBackBytes(
   )
   for (const path of held) {
     const content = contents.get(bytes[path]?.id ?? '')
-    if (content !== undefined) await replace(git, path, content)
+    if (content !== undefined) await replaceFile(git, path, content)
   }
   const left = wrong()
   if (left.length === 0) return
@@ -140,7 +140,7 @@ async function hold(
   await moveRefs(git, 'bytes', [`update ${ref} ${commit}`])
 }
 
-async function writeBlobs(git: Git, paths: readonly string[]): Promise<void> {
+export async function writeBlobs(git: Git, paths: readonly string[]): Promise<void> {
   const args = ['hash-object', '-w', '--no-filters']
   // Behind `./` no name is taken for a quoted one; one with a line break cannot be listed.
   const listed = paths.filter((path) => !path.includes('\n'))
@@ -150,7 +150,7 @@ async function writeBlobs(git: Git, paths: readonly string[]): Promise<void> {
     await git.run([...args, '--stdin'], { input: readFileSync(onDisk(git.worktree, path)) })
 }
 
-async function contentsOf(git: Git, ids: readonly string[]): Promise<Map<string, Buffer>> {
+export async function contentsOf(git: Git, ids: readonly string[]): Promise<Map<string, Buffer>> {
   const contents = new Map<string, Buffer>()
   if (ids.length === 0) return contents
   const { out } = await git.run(['cat-file', '--batch'], { input: `${[...new Set(ids)].join('\n')}\n` })
@@ -166,9 +166,13 @@ async function contentsOf(git: Git, ids: readonly string[]): Promise<Map<string,
 }
 
 /** A new file under the old name: the old one may be read-only, or have a second name elsewhere. */
-async function replace(git: Git, path: string, content: Buffer): Promise<void> {
+export async function replaceFile(
+  git: Git,
+  path: string,
+  content: Buffer,
+  mode = (lstatNow(git.worktree, path)?.mode ?? 0o644) & 0o777,
+): Promise<void> {
   const place = onDisk(git.worktree, path)
-  const mode = (lstatNow(git.worktree, path)?.mode ?? 0o644) & 0o777
   await unlink(place)
   await writeFile(place, content, { mode, flag: 'wx' })
 }
@@ -187,7 +191,7 @@ function isFile(worktree: string, path: string): boolean {
 }
 
 /** The name that git would give to these bytes, in a repository whose names have this length. */
-function idOf(worktree: string, path: string, length: number): string {
+export function idOf(worktree: string, path: string, length: number): string {
   const content = readFileSync(onDisk(worktree, path))
   return createHash(length === 40 ? 'sha1' : 'sha256')
     .update(`blob ${content.length}\0`)

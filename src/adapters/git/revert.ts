@@ -17,6 +17,7 @@ import { exempt, scanEmptyFolders } from './scan.ts'
 import { bareNames, nestedRepositories, treeFolders, type Snapshot, type TreeFolder } from './snapshot.ts'
 import { absentPaths } from './sparse.ts'
 import { joined } from './tree.ts'
+import { putBackUnignored } from './unignored.ts'
 import { removeDeep, removeSpecial } from './unseen.ts'
 
 /**
@@ -67,6 +68,7 @@ export async function revertTree(
       )
     if (left.length === 0 && round > 0) {
       await putBackBytes(store, snapshot, stays)
+      await putBackUnignored(store, snapshot, stays)
       putBackModes(git, snapshot, stays)
       putBackFolderModes(git, snapshot, names)
       return

@@ -14,6 +14,7 @@ import { copyIndex, realIndex } from './index-file.ts'
 import { wayOut } from './lost-record.ts'
 import { readFolderModes, readModes } from './modes.ts'
 import { pinTips } from './pins.ts'
+import { rememberUnignored, unignoredSchema } from './unignored.ts'
 import type { Head, Refs } from './refs.ts'
 import { readIfThere } from './repository.ts'
 import type { Store } from './store.ts'
@@ -72,6 +73,7 @@ const snapshotSchema = z.object({
   own: z.array(z.string()).default([]),
   /** Of those that git converts. */
   bytes: exactBytesSchema.default({}),
+  unignored: unignoredSchema.optional(),
   /** Settings of the run's start that decide what is converted, and a mark of the files that hold the user's own. */
   conversions: z.array(z.tuple([z.string(), z.string()])).optional(),
   global_settings: z.string().default(''),
@@ -136,6 +138,11 @@ export async function composeSnapshot(
   ])
   const { earlier } = what
   const ignored = [...new Set([...observed.scan.ignored, ...keptOut])]
+  const unignored = await rememberUnignored(
+    store,
+    keptOut.filter((path) => !path.endsWith('/')),
+    what.tree.length,
+  )
   const unseen = findUnseen(store.git, exempt(store.protectedPaths, ignored))
   const own = ownFiles(store, earlier?.own ?? [], [
     ...observed.scan.changed,
@@ -169,6 +176,7 @@ export async function composeSnapshot(
     own,
     modes: await modesFor(store, observed, own),
     bytes: await bytesOf(store, own, folders, what.index, conversions, earlier),
+    ...(Object.keys(unignored).length > 0 && { unignored }),
     conversions,
     global_settings: earlier?.global_settings ?? globalSettings(store),
     folder_modes: readFolderModes(store.git, [

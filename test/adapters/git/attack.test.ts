@@ -113,6 +113,37 @@ describe.each<Strategy>(['branch', 'stash'])('files that rules of the checkpoint
     await checkpoints.restore()
     expect(w.read('node_modules/dep/index.js')).toBe('d')
   })
+
+  it.each(['a complete story', 'the user, between two stories'])(
+    'G16: a file that %s has un-ignored is in no commit, and a failed attempt can neither delete nor change it',
+    async (who) => {
+      const w = world()
+      w.write('notes.log', 'precious')
+      w.write('deep/er/other.log', 'precious too')
+      chmodSync(join(w.dir, 'notes.log'), 0o600)
+      const checkpoints = w.checkpoints(strategy)
+      await checkpoints.start('start')
+      await checkpoints.ensure('1')
+      if (who === 'a complete story') w.write('.gitignore', 'node_modules/\n')
+      await checkpoints.keep(1)
+      await checkpoints.save('1', 'checkpoint: 1')
+      if (who !== 'a complete story') w.write('.gitignore', 'node_modules/\n')
+      const { commit } = await checkpoints.ensure('2')
+      expect(w.git('ls-tree', '-r', '--name-only', commit)).not.toContain('.log')
+      rmSync(join(w.dir, 'notes.log'))
+      w.write('deep/er/other.log', 'by the agent')
+      await checkpoints.keep(2)
+      await checkpoints.restore()
+      expect([w.read('notes.log'), w.read('deep/er/other.log')]).toEqual(['precious', 'precious too'])
+      expect(statSync(join(w.dir, 'notes.log')).mode & 0o777).toBe(0o600)
+      const told = w.journal.flatMap((event) => (event.type === 'warning' ? [event.message] : []))
+      expect(told).toContain('notes.log, which is no longer ignored, was deleted and is back')
+      const theirs = told.flatMap((text) => /other\.log.*(git cat-file blob \w+)$/.exec(text)?.[1] ?? [])
+      expect(execFileSync('sh', ['-c', theirs[0] ?? 'false'], { cwd: w.dir, encoding: 'utf8' })).toBe(
+        'by the agent',
+      )
+    },
+  )
 })
 
 describe.each<Strategy>(['branch', 'stash'])(

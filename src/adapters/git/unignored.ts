@@ -1,0 +1,93 @@
+// Files that were ignored when the loop began and are not any more: never committed, for they may be secrets, but a revert brings them back.
+import { mkdir, writeFile } from 'node:fs/promises'
+import * as z from 'zod'
+import { contentsOf, idOf, replaceFile, writeBlobs } from './exact-bytes.ts'
+import { lstatNow, onDisk } from './files.ts'
+import { named } from './git.ts'
+import { openAbove } from './open.ts'
+import { moveRefs } from './refs.ts'
+import type { Store } from './store.ts'
+import type { Snapshot } from './snapshot.ts'
+import { commitTree } from './tree.ts'
+
+export const unignoredSchema = z.record(z.string(), z.object({ id: z.string(), mode: z.number() }))
+type Unignored = z.infer<typeof unignoredSchema>
+
+/** `length`: of this repository's object names. */
+export async function rememberUnignored(
+  store: Store,
+  paths: readonly string[],
+  length: number,
+): Promise<Unignored> {
+  const { worktree } = store.git
+  const found: Unignored = {}
+  let bytes = 0
+  for (const path of paths) {
+    const stat = lstatNow(worktree, path)
+    if (stat?.isFile() !== true) continue
+    bytes += stat.size
+    if (bytes > mostBytes || Object.keys(found).length >= mostFiles) break
+    found[path] = { id: idOf(worktree, path, length), mode: stat.mode & 0o777 }
+  }
+  await hold(store, found)
+  return found
+}
+
+/** What stands there now is held, too, and named. */
+export async function putBackUnignored(
+  store: Store,
+  { unignored = {} }: Snapshot,
+  stays: (path: string) => boolean,
+): Promise<void> {
+  const { git } = store
+  const wrong = Object.entries(unignored).filter(
+    ([path, { id }]) => !stays(path) && idNow(store, path, id.length) !== id,
+  )
+  if (wrong.length === 0) return
+  const now: Unignored = {}
+  for (const [path, { id: known }] of wrong) {
+    const id = idNow(store, path, known.length)
+    if (id !== undefined) now[path] = { id, mode: 0o600 }
+  }
+  await hold(store, now)
+  const contents = await contentsOf(
+    git,
+    wrong.map(([, { id }]) => id),
+  )
+  for (const [path, { id, mode }] of wrong) {
+    const content = contents.get(id)
+    // A folder in its place is the agent's, and is reverted as such.
+    if (content === undefined || lstatNow(git.worktree, path)?.isDirectory() === true) continue
+    openAbove(git.worktree, [path])
+    if (lstatNow(git.worktree, path) === undefined) {
+      await mkdir(onDisk(git.worktree, path.replace(/\/?[^/]*$/, '')), { recursive: true })
+      await writeFile(onDisk(git.worktree, path), content, { mode, flag: 'wx' })
+    } else await replaceFile(git, path, content, mode)
+    const held = now[path]
+    const theirs = held === undefined ? '' : `; what stood there: git cat-file blob ${held.id}`
+    const message = `${named(path)}, which is no longer ignored, was ${held === undefined ? 'deleted' : 'changed'} and is back${theirs}`
+    await store.note({ type: 'warning', code: 'unignored', message })
+  }
+}
+
+function idNow({ git }: Store, path: string, length: number): string | undefined {
+  const stat = lstatNow(git.worktree, path)
+  return stat?.isFile() === true ? idOf(git.worktree, path, length) : undefined
+}
+
+async function hold(store: Store, files: Unignored): Promise<void> {
+  const { git } = store
+  const paths = Object.keys(files)
+  if (paths.length === 0) return
+  await writeBlobs(git, paths)
+  const ids = [...new Set(Object.values(files).map(({ id }) => id))].sort()
+  const tree = await git.line(['mktree'], { input: ids.map((id) => `100644 blob ${id}\t${id}\n`).join('') })
+  const ref = `${store.refs}/unignored`
+  const before = await git.line(['rev-parse', '--verify', '--quiet', ref], { accept: [1] })
+  if (before !== '' && (await git.line(['rev-parse', `${before}^{tree}`])) === tree) return
+  const commit = await commitTree(git, tree, [before], 'files that are no longer ignored')
+  await moveRefs(git, 'unignored', [`update ${ref} ${commit}`])
+}
+
+const mostFiles = 2_000
+const mostBytes = 20e6
