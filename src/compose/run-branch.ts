@@ -44,7 +44,7 @@ async function goTo(git: Git, change: string, branch: string): Promise<boolean> 
   ])
   if (tip.code !== 0 || head.out.trim() === `refs/heads/${branch}`) return false
   const place = head.code === 0 ? head.out.trim().replace('refs/heads/', '') : 'a detached HEAD'
-  const { out } = await git.run(['status', '--porcelain', '-z'])
+  const { out } = await git.run(['status', '--porcelain', '-z', '--ignore-submodules=dirty'])
   if (out !== '') {
     throw new RalphError(
       'repository_state',
@@ -55,6 +55,6 @@ async function goTo(git: Git, change: string, branch: string): Promise<boolean> 
       },
     )
   }
-  await git.run(['checkout', '--quiet', branch])
+  await git.run(['-c', 'submodule.recurse=false', 'checkout', '--quiet', branch])
   return true
 }

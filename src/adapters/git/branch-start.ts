@@ -159,13 +159,35 @@ export async function redoStart(store: Store, pending: Pending): Promise<string>
     await completeStart(store, commit, await git.line(['rev-parse', `${commit}^{tree}`]))
     return 'the start of the loop was completed'
   }
+  const isIntact = commit === undefined || tip !== commit || (await isInTree(store, commit))
+  if (!isIntact && (await git.run(['status', '--porcelain', '-z', '--ignore-submodules=dirty'])).out === '') {
+    await git.run([
+      '-c',
+      'submodule.recurse=false',
+      'checkout',
+      '--quiet',
+      branchOf(store).replace('refs/heads/', ''),
+    ])
+    await completeStart(store, commit, await git.line(['rev-parse', `${commit}^{tree}`]))
+    return `the start of the loop was completed; you had left ralph/${store.change}, where your uncommitted files are, and are back on it`
+  }
+  const holder = `${store.refs}/archive/${timeName(store)}`
+  if (!isIntact) await moveRefs(git, 'undo start', [`update ${holder} ${commit}`])
   const previous = z.string().parse(pending.data['previous'])
   if (tip !== previous)
     await moveRefs(git, 'undo start', [
       previous ? `update ${branchOf(store)} ${previous}` : `delete ${branchOf(store)}`,
     ])
   await store.note({ type: 'git.step', op: 'start', step: 'undone' })
-  return 'an unfinished start was undone; the repository is as it was'
+  return isIntact
+    ? 'an unfinished start was undone; the repository is as it was'
+    : `an unfinished start was undone; the files have changed since: as they were at the start they are kept as ${holder}`
+}
+
+/** Not so when the user has switched to another branch since: what was uncommitted stays behind on this one. */
+async function isInTree(store: Store, commit: string): Promise<boolean> {
+  const { changed, deleted } = await scanTree(store.git, { index: join(store.folder, `index-${commit}`) })
+  return changed.length + deleted.length === 0
 }
 
 async function completeStart(store: Store, commit: string, tree: string): Promise<void> {

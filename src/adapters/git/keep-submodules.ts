@@ -12,7 +12,7 @@ import { moveRefs, readRefs } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot, Submodule } from './snapshot.ts'
 import { outwaitLocks } from './stale-locks.ts'
-import { isGitDir, storeOf, submoduleAt, writeLink } from './submodule.ts'
+import { isGitDir, outermost, storeOf, submoduleAt, writeLink } from './submodule.ts'
 import { commitTree, emptyTree, joined } from './tree.ts'
 
 export interface KeptInside {
@@ -144,8 +144,4 @@ export async function tellSwept(
 async function changedFiles(git: Git, before: string, after: string): Promise<string[]> {
   const all = await differences(git, before, after)
   return all.filter(({ isDeleted }) => !isDeleted).map(({ path }) => path)
-}
-
-function outermost(store: Store): Store {
-  return store.outer === undefined ? store : outermost(store.outer)
 }

@@ -1,12 +1,14 @@
 // Between the look at an attempt and its revert a person may still be writing: that goes on top of the attempt before it is undone.
 import { accessSync, constants } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { leftBeside } from '../../core/ownership.ts'
 import { lstatNow, onDisk } from './files.ts'
+import { named } from './git.ts'
 import { readLedger } from './ledger.ts'
 import { moveRefs, readRefs } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
+import { outermost } from './submodule.ts'
 import { commitTree, joined } from './tree.ts'
 import { besideRef } from './whose-refs.ts'
 
@@ -32,6 +34,11 @@ export async function keepLate(store: Store, snapshot: Snapshot, paths: readonly
   if (tree === (await git.line(['rev-parse', `${kept}^{tree}`]))) return
   const message = `attempt ${attempt}\n\nRalph-Base: ${snapshot.commit}`
   await moveRefs(git, `attempt ${attempt}`, [`update ${ref} ${await commitTree(git, tree, [kept], message)}`])
+  const outer = outermost(store)
+  if (outer === store) return
+  const name = relative(outer.git.worktree, git.worktree)
+  const text = `changed in the submodule ${name} while attempt ${attempt} was undone: ${late.slice(0, 10).map(named).join(', ')}; kept there as ${ref}`
+  await outer.note({ type: 'warning', code: 'beside', message: text })
 }
 
 /** Commits that others have made since on the branch that the loop stands on: a revert names them, too. */

@@ -37,7 +37,7 @@ export function repositoryOf(worktree: string, path: string, link: string | null
 
 /** As it was at a checkpoint. */
 export function storeOf(store: Store, { path, link }: Pick<CheckedOut, 'path' | 'link'>): Store {
-  return roomInside(store, path, repositoryOf(store.git.worktree, path, link))
+  return storeInside(store, path, repositoryOf(store.git.worktree, path, link))
 }
 
 export async function writeLink({ worktree }: Repository, link: string | null): Promise<void> {
@@ -60,13 +60,20 @@ export async function checkedOut(git: Git, prefix = ''): Promise<(CheckedOut & {
   return found
 }
 
+export function outermost(store: Store): Store {
+  return store.outer === undefined ? store : outermost(store.outer)
+}
+
 /** What is written there is part of what the superproject's own store has in its journal: each step can be done again. */
-export function roomInside(store: Store, path: string, repository: Repository): Store {
+export function storeInside(store: Store, path: string, repository: Repository): Store {
   const { home: _home, brought: _brought, ...rest } = store
   const name = createHash('sha1').update(path).digest('hex').slice(0, 12)
   const folder = join(store.folder, 'submodules', name)
   mkdirSync(folder, { recursive: true })
-  const memory = async (): Promise<Memory> => ({ ...blank, attempt: (await store.memory()).attempt ?? 0 })
+  const memory = async (): Promise<Memory> => {
+    const { attempt = 0, isKept = false, keptMs = 0 } = await store.memory()
+    return { ...blank, attempt, isKept, keptMs }
+  }
   const inside = store.protectedPaths.filter((glob) => glob.startsWith(`${path}/`))
   return {
     ...rest,

@@ -14,7 +14,7 @@ import { timeName, type Store } from './store.ts'
 import { composeSnapshot, gitlinksOf, treeFolders, type Snapshot, type Submodule } from './snapshot.ts'
 import { putBackStashes, readStashLog, stashEntries } from './stash-list.ts'
 import { fullState, stagedTree, storeIndexes, type FullState } from './stash-state.ts'
-import { nameInside, roomInside, storeOf, submoduleAt, writeLink, type CheckedOut } from './submodule.ts'
+import { nameInside, storeInside, storeOf, submoduleAt, writeLink, type CheckedOut } from './submodule.ts'
 import { commitTree } from './tree.ts'
 
 /** What was seen of one submodule, and of those inside it. */
@@ -46,7 +46,7 @@ export async function lookInside(
 const atOnce = 4
 
 async function lookInto(store: Store, submodule: CheckedOut, earlier: Snapshot | undefined): Promise<Inside> {
-  const inner = roomInside(store, submodule.path, submodule.repository)
+  const inner = storeInside(store, submodule.path, submodule.repository)
   const known = earlier?.submodules?.find(
     ({ path, link }) => path === submodule.path && link === submodule.link,
   )?.snapshot

@@ -6,6 +6,7 @@ import { lstatNow, onDisk } from './files.ts'
 import { named } from './git.ts'
 import { openAbove } from './open.ts'
 import { moveRefs } from './refs.ts'
+import { outermost } from './submodule.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { commitTree } from './tree.ts'
@@ -66,7 +67,7 @@ export async function putBackUnignored(
     const held = now[path]
     const theirs = held === undefined ? '' : `; what stood there: git cat-file blob ${held.id}`
     const message = `${named(path)}, which is no longer ignored, was ${held === undefined ? 'deleted' : 'changed'} and is back${theirs}`
-    await store.note({ type: 'warning', code: 'unignored', message })
+    await outermost(store).note({ type: 'warning', code: 'unignored', message })
   }
 }
 
