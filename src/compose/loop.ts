@@ -11,6 +11,7 @@ import { shellGates } from '../adapters/process/gates.ts'
 import { measureUsage } from '../adapters/usage/measure.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
+import { beginning, cursorAfter } from '../core/cursor.ts'
 import { RalphError } from '../core/error.ts'
 import type { EventBody, Settings } from '../core/event.ts'
 import { initialState } from '../core/state.ts'
@@ -166,8 +167,8 @@ async function runHeld(
     const taken = request.acceptsConfig ? await acceptGitSettings(here, change.name) : []
     const from =
       mode === 'resume'
-        ? { state: run.state, seq: run.events.at(-1)?.seq ?? 0 }
-        : { state: initialState(change.name), seq: 0 }
+        ? { state: run.state, seq: run.events.at(-1)?.seq ?? 0, cursor: cursorAfter(run.events) }
+        : { state: initialState(change.name), seq: 0, cursor: beginning }
     const loopStarted = from.state.startedAt === '' ? site.clock.stamp() : from.state.startedAt
     const usage = measureUsage({
       worktree: site.git.worktree,

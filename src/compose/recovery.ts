@@ -3,6 +3,7 @@ import { openStateFile } from '../adapters/files/state-file.ts'
 import { stateFile } from '../adapters/files/paths.ts'
 import { lastSign } from '../adapters/files/heartbeat.ts'
 import { findAlive, reapByMarker } from '../adapters/process/reap.ts'
+import { cursorAfter } from '../core/cursor.ts'
 import { RalphError } from '../core/error.ts'
 import { recordDeath, repair } from '../engine/recover.ts'
 import { createLoop } from '../engine/run.ts'
@@ -125,10 +126,12 @@ export async function withEngine<T>(
       fault = { error }
     })
     try {
-      const loop = createLoop(ports, { state: run.state, seq: run.events.at(-1)?.seq ?? 0 }, [
-        keeper.read,
-        ...readers,
-      ])
+      const from = {
+        state: run.state,
+        seq: run.events.at(-1)?.seq ?? 0,
+        cursor: cursorAfter(run.events),
+      }
+      const loop = createLoop(ports, from, [keeper.read, ...readers])
       bind(loop)
       const result = await work(loop, ports)
       await keeper.settle()

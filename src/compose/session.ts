@@ -3,9 +3,11 @@ import { basename } from 'node:path'
 import { stateFile } from '../adapters/files/paths.ts'
 import type { Reserve } from '../adapters/files/reserve.ts'
 import { openStateFile } from '../adapters/files/state-file.ts'
+import { talkLog } from '../adapters/files/talk.ts'
 import { excludeFromGit } from '../adapters/git/repository.ts'
 import { killNow } from '../adapters/process/reap.ts'
 import { again, RalphError } from '../core/error.ts'
+import type { Cursor } from '../core/cursor.ts'
 import type { EventBody, LoopEvent } from '../core/event.ts'
 import type { LoopState } from '../core/state.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
@@ -23,7 +25,7 @@ export interface Session {
   readonly runId: string
   readonly worktree: string
   readonly ports: Ports
-  readonly from: { readonly state: LoopState; readonly seq: number }
+  readonly from: { readonly state: LoopState; readonly seq: number; readonly cursor: Cursor }
   /** Filled in here: pid, worktree. */
   readonly started: Omit<
     Extract<EventBody, { type: 'loop.started' }>,
@@ -60,7 +62,8 @@ export async function runSession(session: Session): Promise<number> {
   const keeper = keepStateFile(writer, site.clock, (error) => {
     if (!session.reserve.spend(error)) loop.fail(stateFileError(error, worktree))
   })
-  const loop = createLoop(ports, session.from, [keeper.read, remember])
+  const talk = talkLog(paths.talk)
+  const loop = createLoop(ports, session.from, [keeper.read, talk.read, remember])
   session.onTell(loop.tell)
   session.reserve.onSpent((error) => loop.fail(error))
   const release = session.onRunning({
@@ -103,6 +106,7 @@ export async function runSession(session: Session): Promise<number> {
     throw error instanceof LoopBug ? (error.cause ?? error) : error
   } finally {
     release()
+    talk.close()
     keeper.stop()
   }
 }

@@ -1,8 +1,8 @@
 // A reader of the stream that keeps `.claude/loop-state.json` in step: coalesced, refreshed while the loop lives.
+import type { LoopEvent } from '../core/event.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
 import type { LoopState } from '../core/state.ts'
 import type { StateFileWriter } from '../adapters/files/state-file.ts'
-import type { Reader } from '../engine/run.ts'
 import type { Clock } from '../ports.ts'
 
 /** Others take a file older than 60 s for a dead loop's. */
@@ -20,7 +20,7 @@ const talk: ReadonlySet<string> = new Set([
 ])
 
 export interface StateKeeper {
-  readonly read: Reader
+  readonly read: (event: LoopEvent, state: LoopState) => void
   /** Resolves when the file holds the last state that was told; throws what `onFault` threw. */
   settle(): Promise<void>
   stop(): void

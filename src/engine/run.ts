@@ -1,4 +1,6 @@
 // Drives one loop: performs the reducer's commands through the ports and feeds what came of them back as events.
+import { advance, beginning } from '../core/cursor.ts'
+import type { Cursor } from '../core/cursor.ts'
 import { publicEventTypes } from '../core/event.ts'
 import type { EventBody, LoopEvent } from '../core/event.ts'
 import type { Command } from '../core/loop.ts'
@@ -33,8 +35,8 @@ export interface Ports {
   transcript(n: number): string
 }
 
-/** A reader of the stream: called for every event, in order, with the state after it. It must not throw. */
-export type Reader = (event: LoopEvent, state: LoopState) => void
+/** A reader of the stream: called for every event, in order, with the state after it and its name. It must not throw. */
+export type Reader = (event: LoopEvent, state: LoopState, cursor: Cursor) => void
 
 export interface Loop {
   readonly state: LoopState
@@ -50,11 +52,12 @@ export interface Loop {
 
 export function createLoop(
   ports: Ports,
-  from: { state: LoopState; seq: number },
+  from: { state: LoopState; seq: number; cursor?: Cursor },
   readers: readonly Reader[],
 ): Loop {
   let state = from.state
   let seq = from.seq
+  let cursor = from.cursor ?? beginning
   let due: Command[] = []
   /** All that was told, durable or refused by the journal; never rejects. */
   let written: Promise<unknown> = Promise.resolve()
@@ -80,7 +83,8 @@ export function createLoop(
     }
     const appended = ports.journal.append(event)
     written = Promise.all([written, appended.then(onRecorded, onFault)])
-    for (const read of readers) read(event, state)
+    cursor = advance(cursor, event)
+    for (const read of readers) read(event, state, cursor)
     return appended
   }
   const onRecorded = (): void => {

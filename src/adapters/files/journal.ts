@@ -3,12 +3,11 @@ import type { BigIntStats } from 'node:fs'
 import { link, mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { isTalk } from '../../core/cursor.ts'
 import type { LoopEvent } from '../../core/event.ts'
 import { RalphError } from '../../core/error.ts'
 import { isSurelyEvent } from '../../core/shape.ts'
 import type { Journal } from '../../ports.ts'
-
-const talk: ReadonlySet<string> = new Set(['agent.message', 'agent.tool'])
 
 export interface JournalOptions {
   /** Makes room on a full disk and says whether it did; see reserve.ts. */
@@ -59,7 +58,7 @@ export function fileJournal(
   let last = Promise.resolve()
   return {
     append(event) {
-      if (talk.has(event.type)) return Promise.resolve()
+      if (isTalk(event)) return Promise.resolve()
       waiting.push(event)
       if (flushing === undefined) {
         flushing = last.then(flush)
@@ -219,19 +218,24 @@ async function parseJournal(path: string, text: string): Promise<JournalText> {
   const lines = text.split('\n')
   for (const [index, line] of lines.entries()) {
     if (line === '') continue
-    const value = toJson(line)
-    const event = isSurelyEvent(value) ? value : await judged(value)
+    const event = await toEvent(toJson(line))
     if (event !== undefined) events.push(event)
-    else if (index < lines.length - 1) {
-      const what =
-        value === undefined ? 'is damaged (it is no JSON)' : 'is no event that this version of ralph knows'
-      return { events, damage: `Line ${index + 1} of the journal ${path} ${what}.` }
-    }
+    else if (index < lines.length - 1) return { events, damage: damageOf(path, index + 1, line) }
   }
   return { events, damage: '' }
 }
 
+function damageOf(path: string, line: number, text: string): string {
+  const what =
+    toJson(text) === undefined ? 'is damaged (it is no JSON)' : 'is no event that this version of ralph knows'
+  return `Line ${line} of the journal ${path} ${what}.`
+}
+
 /** The schemas are loaded only for what the quick look did not know. */
+async function toEvent(value: unknown): Promise<LoopEvent | undefined> {
+  return isSurelyEvent(value) ? value : judged(value)
+}
+
 async function judged(value: unknown): Promise<LoopEvent | undefined> {
   const { bodySchema, envelopeSchema } = await import('../../core/event.ts')
   const body = bodySchema.safeParse(value)

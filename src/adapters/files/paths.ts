@@ -12,6 +12,8 @@ export interface RunPaths {
   /** Bytes of the change folder as of the last spawn. */
   readonly guard: string
   readonly transcripts: string
+  /** What the agents said, in pieces, for readers in other processes. */
+  readonly talk: string
   /** Earlier runs of this change, a folder each. */
   readonly archive: string
   /** TMPDIR of the agent; removed after each turn. */
@@ -28,6 +30,7 @@ export function runPaths(gitCommonDir: string, change: string): RunPaths {
     learnings: join(root, 'learnings.md'),
     guard: join(root, 'guard'),
     transcripts: join(root, 'transcripts'),
+    talk: join(root, 'talk'),
     archive: join(root, 'archive'),
     temp: join(root, 'tmp'),
   }

@@ -1,0 +1,166 @@
+// What the agents say, kept beside the journal for readers in other processes: not synced, bounded, never in the way of the loop.
+import {
+  closeSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { isTalk } from '../../core/cursor.ts'
+import type { Cursor, TalkEvent } from '../../core/cursor.ts'
+import type { LoopEvent } from '../../core/event.ts'
+import type { LoopState } from '../../core/state.ts'
+
+/** What is beyond goes, the oldest first, a file at a time: of an iteration, and of all. */
+export interface TalkLimits {
+  readonly fileBytes: number
+  readonly iterationBytes: number
+  readonly totalBytes: number
+}
+
+const defaults: TalkLimits = {
+  fileBytes: 256 * 1024,
+  iterationBytes: 4 * 1024 * 1024,
+  totalBytes: 32 * 1024 * 1024,
+}
+/** Long enough to gather a flood, short enough to be called live. */
+const gatherMs = 100
+const gatherBytes = 32 * 1024
+
+/** The first line of each file: whose talk it is. Talk after a line that never got into the journal must not pass for another loop's. */
+interface TalkHead {
+  readonly talk: 1
+  readonly loop: string
+}
+
+type TalkLine = Pick<Cursor, 'record' | 'talk'> &
+  /** So many up to here could not be written. */
+  ({ readonly event: TalkEvent } | { readonly dropped: number })
+
+export interface TalkLog {
+  /** A reader of the stream; it never throws. */
+  readonly read: (event: LoopEvent, state: LoopState, cursor: Cursor) => void
+  close(): void
+}
+
+/**
+ * Synchronous, and before the journal writes what was told next: whoever finds a record there finds all talk before it here.
+ * That is a write into the system's cache, at most once in `gatherMs` beside those that a record brings.
+ */
+export function talkLog(folder: string, limits: TalkLimits = defaults): TalkLog {
+  let file: { readonly handle: number; readonly n: number; size: number } | undefined
+  let waiting: string[] = []
+  let waitingBytes = 0
+  let from = { loop: '', n: 0 }
+  let last: Cursor | undefined
+  let lost: { readonly at: Cursor; readonly count: number } | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  const flush = (): void => {
+    clearTimeout(timer)
+    timer = undefined
+    if (last === undefined || waiting.length === 0) return
+    const lines = waiting
+    waiting = []
+    waitingBytes = 0
+    try {
+      if (file !== undefined && (file.n !== from.n || file.size > limits.fileBytes)) close()
+      file ??= { handle: beginFile(folder, from.n, limits), n: from.n, size: 0 }
+      const head = file.size === 0 ? lineOf({ talk: 1, loop: from.loop }) : ''
+      const marker =
+        lost === undefined ? '' : lineOf({ record: lost.at.record, talk: lost.at.talk, dropped: lost.count })
+      file.size = writeWhole(file.handle, file.size, head + marker + lines.join(''))
+      lost = undefined
+    } catch {
+      // A full disk, a folder that an agent closed: the talk is lost and counted, the loop goes on.
+      lost = { at: last, count: (lost?.count ?? 0) + lines.length }
+    }
+  }
+  const close = (): void => {
+    const open = file
+    file = undefined
+    if (open !== undefined) closeSync(open.handle)
+  }
+  return {
+    read(event, state, cursor) {
+      if (!isTalk(event)) return flush()
+      if (event.n !== from.n || state.runId !== from.loop) flush()
+      from = { loop: state.runId, n: event.n }
+      last = cursor
+      const line = lineOf({ record: cursor.record, talk: cursor.talk, event })
+      waiting.push(line)
+      waitingBytes += line.length
+      if (waitingBytes >= gatherBytes) flush()
+      else timer ??= setTimeout(flush, gatherMs).unref()
+    },
+    close() {
+      flush()
+      try {
+        close()
+      } catch {
+        // A disk that went away: there is nothing left to do about it.
+      }
+    },
+  }
+}
+
+function lineOf(line: TalkHead | TalkLine): string {
+  return `${JSON.stringify(line)}\n`
+}
+
+/** Half a line would spoil the one after it. */
+function writeWhole(handle: number, size: number, text: string): number {
+  const bytes = Buffer.from(text)
+  try {
+    for (let done = 0; done < bytes.length;)
+      done += writeSync(handle, bytes, done, bytes.length - done, size + done)
+  } catch (error) {
+    ftruncateSync(handle, size)
+    throw error
+  }
+  return size + bytes.length
+}
+
+export interface TalkFile {
+  readonly path: string
+  /** Counted through the whole run: a number that is not there was dropped. */
+  readonly number: number
+  /** Iteration. */
+  readonly n: number
+}
+
+/** In the order in which they were written. */
+export function talkFiles(folder: string): readonly TalkFile[] {
+  const files: TalkFile[] = []
+  for (const name of readdirSync(folder)) {
+    const parts = /^(\d{6,})-(\d+)\.ndjson$/.exec(name)
+    if (parts !== null)
+      files.push({ path: join(folder, name), number: Number(parts[1]), n: Number(parts[2]) })
+  }
+  return files.sort((a, b) => a.number - b.number)
+}
+
+function beginFile(folder: string, n: number, limits: TalkLimits): number {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const files = talkFiles(folder)
+  const own = files.filter((file) => file.n === n)
+  for (const { path } of [...beyond(own, limits.iterationBytes), ...beyond(files, limits.totalBytes)])
+    rmSync(path, { force: true })
+  const number = String((files.at(-1)?.number ?? 0) + 1).padStart(6, '0')
+  return openSync(join(folder, `${number}-${n}.ndjson`), 'wx', 0o600)
+}
+
+/** The oldest that have to go, so that another file still fits. */
+function beyond(files: readonly TalkFile[], limitBytes: number): readonly TalkFile[] {
+  const sizes = files.map(({ path }) => statSync(path, { throwIfNoEntry: false })?.size ?? 0)
+  let total = sizes.reduce((sum, size) => sum + size, 0)
+  return files.filter((_, index) => {
+    if (total <= limitBytes) return false
+    total -= sizes[index] ?? 0
+    return true
+  })
+}
