@@ -3,7 +3,7 @@ import type { LoadedConfig } from './config/load.ts'
 import { RalphError } from './core/error.ts'
 import type { Site } from './compose/site.ts'
 import { openSite } from './compose/site.ts'
-import type { App } from './ui/app.ts'
+import type { App, Observe } from './ui/app.ts'
 import type { Io } from './ui/io.ts'
 import { isTerminal } from './ui/io.ts'
 
@@ -14,14 +14,19 @@ export function createApp(io: Io): App {
   let opened: Promise<Site> | undefined
   const site = (): Promise<Site> =>
     (opened ??= openSite(folderOf(io), io.env, { isTerminal: attended, warn }))
-  const reports = () => import('./compose/reports.ts')
-  const control = () => import('./compose/control.ts')
-  const plans = () => import('./compose/changes.ts')
+  /** The part is loaded while git looks for the repository. */
+  const at = async <Part, Answer>(
+    load: () => Promise<Part>,
+    work: (part: Part, site: Site) => Promise<Answer>,
+  ): Promise<Answer> => work(...(await Promise.all([load(), site()])))
   const attempts = () => import('./compose/attempts.ts')
-  /** A part is loaded while git looks for the repository. */
-  const withSite = <Part>(part: () => Promise<Part>): Promise<[Part, Site]> => Promise.all([part(), site()])
+  const control = () => import('./compose/control.ts')
+  const loops = () => import('./compose/loop.ts')
+  const plans = () => import('./compose/changes.ts')
+  const reports = () => import('./compose/reports.ts')
+  const usage = () => import('./compose/usage.ts')
 
-  const load: App['settings'] = async (flags, isResumed = false) => {
+  const settings: Observe['settings'] = async (flags, isResumed = false) => {
     const projectFolder = await site().then(
       (found) => found.git.worktree,
       (error: unknown) => {
@@ -39,8 +44,8 @@ export function createApp(io: Io): App {
   }
 
   /** For those who only look: also what no start would use. */
-  const looked = async (): Promise<LoadedConfig> => {
-    const loaded = await load({})
+  const config = async (): Promise<LoadedConfig> => {
+    const loaded = await settings({})
     if (loaded.files.project === undefined) return loaded
     const { unagreed } = await import('./compose/config-trust.ts')
     const doubtful = await unagreed((await site()).git.gitCommonDir, loaded.files)
@@ -49,41 +54,53 @@ export function createApp(io: Io): App {
   }
 
   return {
-    settings: load,
-    config: looked,
-    list: () => withSite(plans).then(([part, at]) => part.listAll(at)),
-    show: (change) => withSite(plans).then(([part, at]) => part.showOne(at, change)),
-    prompt: async ({ change, storyId }) =>
-      (await plans()).promptFor(await site(), change, storyId, (await load({})).config),
-    learnings: (change) => withSite(plans).then(([part, at]) => part.learningsOf(at, change)),
-    loop: async (request) => (await import('./compose/loop.ts')).runLoop(await site(), request, 'loop'),
-    resume: async ({ feedback, ...request }) =>
-      (await import('./compose/loop.ts')).runLoop(await site(), request, 'resume', feedback),
-    plan: async (request) => (await import('./compose/dry-run.ts')).dryRun(await site(), request),
-    stop: ({ change, force }) =>
-      withSite(() => import('./compose/stop.ts')).then(([part, at]) => part.stopLoop(at, change, force)),
-    done: (change) => withSite(control).then(([part, at]) => part.sayDone(at, change)),
-    finish: (request) => withSite(control).then(([part, at]) => part.finishOrAccept(at, request)),
-    clean: async ({ change, attempts: all }) => (await control()).cleanRun(await site(), change, all),
-    status: (change) => withSite(reports).then(([part, at]) => part.statusOf(at, change)),
-    history: (change) => withSite(reports).then(([part, at]) => part.historyOf(at, change)),
-    logs: (request) =>
-      withSite(() => import('./compose/logs.ts')).then(([part, at]) => part.writeLogs(at, request)),
-    attempts: (change) => withSite(attempts).then(([part, at]) => part.attemptsOf(at, change)),
-    diff: ({ change, n }) => withSite(attempts).then(([part, at]) => part.diffOf(at, change, n)),
-    restore: ({ change, n, to }) =>
-      withSite(attempts).then(([part, at]) => part.restoreTo(at, change, n, to)),
-    why: (change) => withSite(reports).then(([part, at]) => part.whyOf(at, change)),
-    doctor: async () =>
-      (await import('./compose/doctor.ts')).diagnose(folderOf(io), io.env, attended, looked),
-    usage: async (request) => (await import('./compose/usage.ts')).usageReport(await site(), request),
-    report: async ({ change, format }) =>
-      (await import('./compose/usage.ts')).runReportAs(
-        await site(),
-        change,
-        format,
-        io.stdout.columns ?? 100,
-      ),
+    observe: {
+      settings,
+      config,
+      list: () => at(plans, (part, here) => part.listAll(here)),
+      show: (change) => at(plans, (part, here) => part.showOne(here, change)),
+      prompt: (request) =>
+        at(plans, async (part, here) => part.promptFor(here, request, (await settings({})).config)),
+      learnings: (change) => at(plans, (part, here) => part.learningsOf(here, change)),
+      plan: (request) =>
+        at(
+          () => import('./compose/dry-run.ts'),
+          (part, here) => part.dryRun(here, request),
+        ),
+      status: (change) => at(reports, (part, here) => part.statusOf(here, change)),
+      history: (change) => at(reports, (part, here) => part.historyOf(here, change)),
+      why: (change) => at(reports, (part, here) => part.whyOf(here, change)),
+      logs: (request) =>
+        at(
+          () => import('./compose/logs.ts'),
+          (part, here) => part.writeLogs(here, request),
+        ),
+      attempts: (change) => at(attempts, (part, here) => part.attemptsOf(here, change)),
+      diff: ({ change, n }) => at(attempts, (part, here) => part.diffOf(here, change, n)),
+      doctor: async () =>
+        (await import('./compose/doctor.ts')).diagnose(folderOf(io), io.env, attended, config),
+      usage: (request) => at(usage, (part, here) => part.usageOf(here, request)),
+      report: (change) => at(usage, (part, here) => part.reportOf(here, change)),
+    },
+    control: {
+      loop: (request) => at(loops, (part, here) => part.runLoop(here, request, 'loop')),
+      resume: ({ feedback, ...request }) =>
+        at(loops, (part, here) => part.runLoop(here, request, 'resume', feedback)),
+      stop: ({ change, force }) =>
+        at(
+          () => import('./compose/stop.ts'),
+          (part, here) => part.stopLoop(here, change, force),
+        ),
+      done: (change) => at(control, (part, here) => part.sayDone(here, change)),
+      finish: (request) => at(control, (part, here) => part.finishOrAccept(here, request)),
+      clean: ({ change, attempts: all }) => at(control, (part, here) => part.cleanRun(here, change, all)),
+      restore: (request) => at(attempts, (part, here) => part.restoreTo(here, request)),
+      recordDeaths: (changes) =>
+        at(
+          () => import('./compose/recovery.ts'),
+          (part, here) => part.recordDeaths(here, changes),
+        ),
+    },
   }
 }
 

@@ -6,7 +6,7 @@ import { RalphError } from '../core/error.ts'
 import type { IterationRecord } from '../core/event.ts'
 import { replay } from '../core/loop.ts'
 import { initialState } from '../core/state.ts'
-import type { AttemptList, Said } from '../ui/app.ts'
+import type { AttemptList, Control, Said } from '../ui/app.ts'
 import { hiddenPaths } from './checkpoints.ts'
 import { must } from './choose.ts'
 import { openRun } from './open-run.ts'
@@ -52,9 +52,7 @@ export async function diffOf(site: Site, change: string | undefined, n: number):
 
 export async function restoreTo(
   site: Site,
-  change: string | undefined,
-  n: number,
-  to: string | undefined,
+  { change, n, to }: Parameters<Control['restore']>[0],
 ): Promise<Said> {
   const run = await must(site, change)
   const restored = (folder?: string): Promise<string> =>

@@ -4,7 +4,7 @@ import { readLearnings } from '../adapters/openspec/learnings.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import { storyStatus } from '../core/story.ts'
-import type { ChangeDetail, ChangeList } from '../ui/app.ts'
+import type { ChangeDetail, ChangeList, Observe } from '../ui/app.ts'
 import { must } from './choose.ts'
 import { damagedStatus } from './damage.ts'
 import { findRootOf } from './root.ts'
@@ -53,8 +53,7 @@ export async function showOne(site: Site, change: string): Promise<ChangeDetail>
 
 export async function promptFor(
   site: Site,
-  change: string | undefined,
-  storyId: string | undefined,
+  { change, storyId }: Parameters<Observe['prompt']>[0],
   config: Config,
 ): Promise<string> {
   const { openChange } = await import('./plan.ts')

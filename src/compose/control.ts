@@ -4,7 +4,7 @@ import { wayOut } from '../adapters/git/lost-record.ts'
 import { readSettingsFile } from '../config/files.ts'
 import { userFolder } from '../config/load.ts'
 import { RalphError } from '../core/error.ts'
-import type { App, Said } from '../ui/app.ts'
+import type { Control, Said } from '../ui/app.ts'
 import { acceptGitSettings } from './checkpoints.ts'
 import { chooseRun } from './choose.ts'
 import { agree, unagreed } from './config-trust.ts'
@@ -44,7 +44,7 @@ export async function sayDone(site: Site, change: string | undefined): Promise<S
 /** The choice, the user's word on what agents changed of config files and git's settings, or both. */
 export async function finishOrAccept(
   site: Site,
-  { change, choice, acceptsConfig }: Parameters<App['finish']>[0],
+  { change, choice, acceptsConfig }: Parameters<Control['finish']>[0],
 ): Promise<Said> {
   return withRun(site, change, async (held) => {
     const finished = choice === undefined ? undefined : await finishHeld(site, held, choice)

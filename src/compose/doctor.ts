@@ -8,7 +8,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Diagnosis } from '../ui/app.ts'
-import { deathOf, recordIfDead } from './recovery.ts'
+import { deathOf } from './recovery.ts'
 import { isRunning, knownRuns, needsRepair, openSite } from './site.ts'
 import type { KnownRun } from './site.ts'
 
@@ -82,7 +82,7 @@ async function repository(cwd: string, env: NodeJS.ProcessEnv): Promise<Check[]>
     // What `ralph loop` would refuse is a problem here too.
     refuseReadOnly(site.git)
     const checks = [ok('repository', site.git.worktree)]
-    for (const run of await knownRuns(site)) checks.push(loopCheck(await recordIfDead(site, run)))
+    for (const run of await knownRuns(site)) checks.push(loopCheck(run))
     return checks
   } catch (error) {
     if (!(error instanceof RalphError)) throw error

@@ -1,7 +1,7 @@
 // `--dry-run`: the preflight, the plan and the prompts; spawns and changes nothing.
 import { fileJournal } from '../adapters/files/journal.ts'
 import { planRead } from '../engine/record.ts'
-import type { App, DryRun } from '../ui/app.ts'
+import type { DryRun, Observe } from '../ui/app.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { refuseUnagreed } from './config-trust.ts'
 import { openChange } from './plan.ts'
@@ -11,7 +11,7 @@ import type { Site } from './site.ts'
 
 export async function dryRun(
   site: Site,
-  { change: name, settings: loaded, acceptsConfig }: Parameters<App['plan']>[0],
+  { change: name, settings: loaded, acceptsConfig }: Parameters<Observe['plan']>[0],
 ): Promise<DryRun> {
   const { config, files } = loaded
   if (!acceptsConfig) await refuseUnagreed(site.git.gitCommonDir, files, 'ralph loop')

@@ -10,7 +10,7 @@ import { createLoop } from '../engine/run.ts'
 import type { Loop, Ports, Reader } from '../engine/run.ts'
 import { openRun } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
-import { isDead, knownRun, needsRepair, pendingStep } from './site.ts'
+import { isDead, knownRuns, needsRepair, pendingStep } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { keepStateFile } from './state-keeper.ts'
 import { returnToRun } from './run-branch.ts'
@@ -35,8 +35,14 @@ function orphansOf(runId: string): number[] {
 }
 
 /** For `status` and `doctor`: the journal and the state file, nothing else. What the world does not allow is left to a later command. */
-export async function recordIfDead(site: Site, run: KnownRun): Promise<KnownRun> {
-  if (!isDead(run)) return run
+export async function recordDeaths(site: Site, changes?: readonly string[]): Promise<boolean> {
+  const runs = await knownRuns(site)
+  const dead = runs.filter((run) => isDead(run) && changes?.includes(run.change) !== false)
+  for (const run of dead) await recordOne(site, run)
+  return dead.length > 0
+}
+
+async function recordOne(site: Site, run: KnownRun): Promise<void> {
   try {
     await inRecord(site, run, async (loop, ports, held) => {
       const death = { lastSignMs: held.lastSignMs, orphans: orphansOf(loop.state.runId) }
@@ -46,7 +52,6 @@ export async function recordIfDead(site: Site, run: KnownRun): Promise<KnownRun>
     // A full disk, another user's files, a command that is at it already: a look must be possible all the same.
     if (!isOfTheWorld(error)) throw error
   }
-  return knownRun(site, run.change)
 }
 
 /** For `stop`: ends what outlived its loop and writes down when, since until then it may have changed the tree. */

@@ -27,30 +27,25 @@ export async function statusOf(site: Site, change: string | undefined): Promise<
         const file = await readStateFile(stateFile(run.state.worktree))
         return { ...(file?.change_id === run.change ? file : toStateFile(run.state)), alive: true }
       }
-      const { now, ...death } = await lookAt(site, run)
       return {
-        ...toStateFile(now.state),
-        // Not recorded where that was not possible.
-        ...(isDead(now) && { status: 'stopped' as const }),
+        ...toStateFile(run.state),
+        // Not recorded yet, or where that was not possible.
+        ...(isDead(run) && { status: 'stopped' as const }),
         alive: false,
-        ...(await goneTree(site, now)),
-        ...death,
+        ...(await goneTree(site, run)),
+        ...(await deathIn(site, run)),
       }
     }),
   )
 }
 
 /** What a death brings with it, the engine and every adapter, is loaded only for a loop that died. */
-async function lookAt(
-  site: Site,
-  run: KnownRun,
-): Promise<{ readonly now: KnownRun } & Pick<StatusReport, 'died_at' | 'orphan_pids'>> {
-  if (!isDead(run) && run.state.absence === undefined) return { now: run }
-  const { deathOf, recordIfDead } = await import('./recovery.ts')
-  const now = await recordIfDead(site, run)
-  const death = deathOf(now)
-  if (death === undefined) return { now }
-  return { now, died_at: site.clock.stamp(death.diedMs), orphan_pids: [...death.orphans] }
+async function deathIn(site: Site, run: KnownRun): Promise<Pick<StatusReport, 'died_at' | 'orphan_pids'>> {
+  if (!isDead(run) && run.state.absence === undefined) return {}
+  const { deathOf } = await import('./recovery.ts')
+  const death = deathOf(run)
+  if (death === undefined) return {}
+  return { died_at: site.clock.stamp(death.diedMs), orphan_pids: [...death.orphans] }
 }
 
 /** A work tree that was removed: what the state file would say next cannot be done. */

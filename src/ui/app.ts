@@ -1,4 +1,4 @@
-// Everything a command can ask for, as functions that return data: the commands print, compose.ts does.
+// Everything a face can ask for, as functions that return data: faces print, compose.ts does.
 import type { LoadedConfig, RawFlags } from '../config/load.ts'
 import type {
   GoneFile,
@@ -8,8 +8,10 @@ import type {
   StorySummary,
   Verdict,
 } from '../core/event.ts'
+import type { RunReport } from '../core/report.ts'
 import type { StateFile } from '../core/state-file.ts'
 import type { TaskState } from '../core/story.ts'
+import type { UsageSummary } from '../core/usage-summary.ts'
 import type { Human } from '../ports.ts'
 
 /**
@@ -17,24 +19,44 @@ import type { Human } from '../ports.ts'
  * What the user can fix is thrown as RalphError. Fields are snake_case where they are printed as JSON (contract 9).
  */
 export interface App {
+  readonly observe: Observe
+  readonly control: Control
+}
+
+/** Looks and never writes: safe for whoever may only see (MCP, a web page, a status line). */
+export interface Observe {
   /** Settles flags, variables and files; throws `config` before anything is touched. For a resume a file that cannot be used is no error. */
   settings(flags: RawFlags, forResume?: boolean): Promise<LoadedConfig>
   /** As `settings`, for `ralph config`: all entries. */
   config(): Promise<Pick<LoadedConfig, 'entries' | 'warnings'>>
-
   list(): Promise<ChangeList>
   show(change: string): Promise<ChangeDetail>
   prompt(request: {
     readonly change: string | undefined
     readonly storyId: string | undefined
   }): Promise<string>
+  /** `--dry-run`: preflight, plan and prompts; spawns and changes nothing. */
+  plan(request: Pick<LoopRequest, 'change' | 'settings' | 'acceptsConfig'>): Promise<DryRun>
+  /** Without a name: every loop of the repository, all work trees, the latest first. */
+  status(change: string | undefined): Promise<readonly StatusReport[]>
+  history(change: string | undefined): Promise<History>
+  /** Raw transcript bytes in order; with `follow` until the loop has ended or `stop` aborts. */
+  logs(request: LogRequest): Promise<void>
+  attempts(change: string | undefined): Promise<AttemptList>
+  /** A patch as git prints it, without colours. */
+  diff(request: { readonly change: string | undefined; readonly n: number }): Promise<string>
+  why(change: string | undefined): Promise<Decisions>
+  learnings(change: string | undefined): Promise<{ readonly path: string; readonly text: string }>
+  doctor(): Promise<Diagnosis>
+  usage(request: UsageRequest): Promise<UsageSummary>
+  report(change: string | undefined): Promise<RunReport>
+}
 
+/** Runs loops and changes what they left. */
+export interface Control {
   /** Runs to its end, whatever that is. Resolves after `complete` was told. */
   loop(request: LoopRequest): Promise<LoopEnd>
   resume(request: LoopRequest & { readonly feedback: string | undefined }): Promise<LoopEnd>
-  /** `--dry-run`: preflight, plan and prompts; spawns and changes nothing. */
-  plan(request: Pick<LoopRequest, 'change' | 'settings' | 'acceptsConfig'>): Promise<DryRun>
-
   stop(request: { readonly change: string | undefined; readonly force: boolean }): Promise<Said>
   done(change: string | undefined): Promise<Said>
   /** Without a choice: only --accept-config. */
@@ -44,28 +66,13 @@ export interface App {
     readonly acceptsConfig: boolean
   }): Promise<Said>
   clean(request: { readonly change: string | undefined; readonly attempts: boolean }): Promise<Said>
-
-  /** Without a name: every loop of the repository, all work trees, the latest first. */
-  status(change: string | undefined): Promise<readonly StatusReport[]>
-  history(change: string | undefined): Promise<History>
-  /** Raw transcript bytes in order; with `follow` until the loop has ended or `stop` aborts. */
-  logs(request: LogRequest): Promise<void>
-  attempts(change: string | undefined): Promise<AttemptList>
-  /** A patch as git prints it, without colours. */
-  diff(request: { readonly change: string | undefined; readonly n: number }): Promise<string>
   restore(request: {
     readonly change: string | undefined
     readonly n: number
     readonly to: string | undefined
   }): Promise<Said>
-  why(change: string | undefined): Promise<Decisions>
-  learnings(change: string | undefined): Promise<{ readonly path: string; readonly text: string }>
-  doctor(): Promise<Diagnosis>
-  usage(request: UsageRequest): Promise<UsageReport>
-  report(request: {
-    readonly change: string | undefined
-    readonly format: 'md' | 'html' | 'json' | 'text'
-  }): Promise<string>
+  /** Writes down, in ralph's own data, that these loops have died; absent: every one that has. True where one was written down. */
+  recordDeaths(changes?: readonly string[]): Promise<boolean>
 }
 
 export interface LoopRequest {
@@ -240,11 +247,4 @@ export interface UsageRequest {
   /** An ISO time that Date.parse understands; `today` and `week` are the local day and week so far. */
   readonly since: string
   readonly by: 'agent' | 'model' | 'story' | 'day' | undefined
-}
-
-export interface UsageReport {
-  /** Printed as it is by `--format json`: the fields of `wt-usage` and more. */
-  readonly json: Readonly<Record<string, unknown>>
-  /** The same for a person, with bars as wide as `columns` allows. */
-  readonly text: (columns: number) => string
 }

@@ -1,7 +1,7 @@
 // A program to talk to without a repository: records what it was asked, answers with what the test gave it.
 import { PassThrough, Writable } from 'node:stream'
 import { loadConfig } from '../../src/config/load.ts'
-import type { App } from '../../src/ui/app.ts'
+import type { App, Control, Observe } from '../../src/ui/app.ts'
 import { run } from '../../src/ui/cli/run.ts'
 import type { Input, Io } from '../../src/ui/io.ts'
 
@@ -10,14 +10,17 @@ export interface Call {
   readonly request: unknown
 }
 
+export type Answers = Partial<Observe & Control>
+
 /** Every function of `answers` is used as it is; any other one is a call the test did not expect. */
-export function fakeApp(answers: Partial<App>): { app: App; calls: Call[] } {
+export function fakeApp(answers: Answers): { app: App; calls: Call[] } {
   const calls: Call[] = []
-  const known: Partial<App> = {
+  const known: Answers = {
     settings: (flags) => loadConfig({ flags, env: { XDG_CONFIG_HOME: '/nonexistent' } }),
+    recordDeaths: () => Promise.resolve(false),
     ...answers,
   }
-  const app = new Proxy(known, {
+  const both = new Proxy(known, {
     get: (target, name) => {
       const answer: unknown = Reflect.get(target, name)
       if (typeof name !== 'string' || name === 'then') return undefined
@@ -28,7 +31,8 @@ export function fakeApp(answers: Partial<App>): { app: App; calls: Call[] } {
       }
     },
   })
-  return { app: app as App, calls }
+  const { observe, control } = { observe: both as Observe, control: both as Control }
+  return { app: { observe, control }, calls }
 }
 
 export class Sink extends Writable {
@@ -50,7 +54,7 @@ export interface Ran {
 }
 
 export interface RunOptions {
-  readonly answers?: Partial<App>
+  readonly answers?: Answers
   readonly env?: NodeJS.ProcessEnv
   readonly terminal?: boolean
   readonly size?: { readonly columns: number; readonly rows: number }

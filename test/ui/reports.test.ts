@@ -1,12 +1,14 @@
 // The texts of the reports, and their JSON as contract 9 has it.
 import { describe, expect, it } from 'vitest'
-import type { App, StatusReport } from '../../src/ui/app.ts'
+import type { UsageSummary } from '../../src/core/usage-summary.ts'
+import type { Observe, StatusReport } from '../../src/ui/app.ts'
 import { iteration, status } from './events.ts'
 import { ralph } from './fake-app.ts'
+import type { Answers } from './fake-app.ts'
 
 const { current: _current, ...ended } = status
 
-const answering = (answers: Partial<App>) => ({ answers })
+const answering = (answers: Answers) => ({ answers })
 
 describe('status', () => {
   it('one loop on one screen: story, attempt, last sign, tokens, cost, next command', async () => {
@@ -194,7 +196,7 @@ describe('the past', () => {
 
   it('P5: logs do no harm on a terminal or in a pipe, not even by an escape split over two chunks; --raw has every byte', async () => {
     const bytes = [Buffer.from([0xff, 0x1b]), Buffer.from('[2Jhello\nlast')]
-    const logs: App['logs'] = ({ write }) => {
+    const logs: Observe['logs'] = ({ write }) => {
       bytes.forEach((chunk) => write(chunk))
       return Promise.resolve()
     }
@@ -277,14 +279,27 @@ describe('setup', () => {
   })
 
   it('usage: text for people, the report’s own fields for programs', async () => {
-    const usage: App['usage'] = () =>
-      Promise.resolve({ json: { total_tokens: 5 }, text: (columns) => `wide ${String(columns)}` })
-    expect((await ralph(['usage', '--today'], answering({ usage }))).out).toBe('wide 80\n')
+    const figures: UsageSummary = {
+      period: 'custom',
+      since: '2026-02-09',
+      input_tokens: 3,
+      output_tokens: 2,
+      cache_read_tokens: 0,
+      cache_creation_tokens: 0,
+      api_tokens: 5,
+      total_tokens: 5,
+      unpriced_models: [],
+      skipped: [],
+    }
+    const usage: Observe['usage'] = () => Promise.resolve(figures)
+    const { out } = await ralph(['usage', '--today'], answering({ usage }))
+    expect(out).toContain('Usage since 2026-02-09\n')
+    expect(out).toMatch(/API \(in\+out\) +5\n/)
     const ran = await ralph(
       ['usage', '--since', '2026-02-09', '--format', 'json', '--by', 'day'],
       answering({ usage }),
     )
-    expect(JSON.parse(ran.out)).toEqual({ total_tokens: 5 })
+    expect(JSON.parse(ran.out)).toEqual(figures)
     expect(ran.calls).toEqual([{ name: 'usage', request: { since: '2026-02-09', by: 'day' } }])
   })
 })

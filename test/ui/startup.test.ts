@@ -42,7 +42,7 @@ describe('start-up', () => {
 
   it('--help loads commander, the declarations of the commands and the table of settings, nothing else', () => {
     const loaded = loadedWith('src/ui/cli/run.ts')
-    expect(loaded).toContain('src/ui/cli/loop.ts')
+    expect(loaded).toContain('src/ui/cli/commands.ts')
     const expected =
       /^(node_modules\/(commander|@commander-js)\/|src\/ui\/cli\/|src\/config\/options?\.ts$|src\/core\/error\.ts$)/
     expect(loaded.filter((file) => !expected.test(file))).toEqual([])

@@ -1,12 +1,36 @@
 // Answers the shell's Tab from the program's own declarations, with the names of the changes.
 import type { CommandUnknownOpts, Option } from '@commander-js/extra-typings'
 import { agentNames } from '../../config/option.ts'
+import { oneLine } from '../print/text.ts'
+import type { Context } from './context.ts'
 
 /** A word to offer and what it is for. */
-export type Offer = readonly [word: string, description: string]
+type Offer = readonly [word: string, description: string]
+
+export async function answerTab(
+  context: Context,
+  program: CommandUnknownOpts,
+  words: readonly string[],
+): Promise<void> {
+  // Commands and flags need no look at the repository: Tab must be quick.
+  const changes = words.length > 1 && !words.at(-1)?.startsWith('-') ? await changeNames(context) : []
+  const lines = offers(program, words, changes).map(([word, what]) => `${oneLine(word)}\t${oneLine(what)}\n`)
+  context.io.stdout.write(lines.join(''))
+}
+
+/** Tab must stay silent: outside a repository, or with a broken plan, there are just no names to offer. */
+async function changeNames(context: Context): Promise<readonly Offer[]> {
+  try {
+    const { observe } = await context.app()
+    const { changes } = await observe.list()
+    return changes.map(({ name, title }) => [name, title])
+  } catch {
+    return []
+  }
+}
 
 /** `words`: everything after the program's name up to the cursor; the last one is being typed and may be empty. */
-export function offers(
+function offers(
   program: CommandUnknownOpts,
   words: readonly string[],
   changes: readonly Offer[],

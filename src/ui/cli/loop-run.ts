@@ -5,6 +5,7 @@ import { RalphError } from '../../core/error.ts'
 import type { Config } from '../../config/options.ts'
 import type { App, LoopEnd, LoopRequest } from '../app.ts'
 import { isTerminal } from '../io.ts'
+import type { Paint } from '../io.ts'
 import { humanAt } from '../print/choice.ts'
 import { jsonPrinter } from '../print/json.ts'
 import { plainPrinter } from '../print/plain.ts'
@@ -12,7 +13,7 @@ import type { Printer } from '../print/printer.ts'
 import { terminalPrinter } from '../print/terminal.ts'
 import { oneLine } from '../print/text.ts'
 import type { Context } from './context.ts'
-import { respond } from './context.ts'
+import { respond } from './row.ts'
 import { driveBySignals } from './signals.ts'
 
 export async function startLoop(
@@ -21,24 +22,22 @@ export async function startLoop(
   flags: RawFlags,
   acceptsConfig: boolean,
 ): Promise<void> {
-  const { app, settings } = await prepare(context, flags)
+  const { observe, control, settings } = await prepare(context, flags)
   if (settings.config.dry_run) {
-    const plan = await app.plan({ change, settings, acceptsConfig })
-    await respond(context, settings.config.json, plan, async (paint) => {
-      const { dryRunText } = await import('../print/dry-run.ts')
-      return dryRunText(plan, paint)
-    })
-    return
+    const plan = await observe.plan({ change, settings, acceptsConfig })
+    const text = async ({ paint }: { paint: Paint }): Promise<string> =>
+      (await import('../print/dry-run.ts')).dryRunText(plan, paint)
+    return respond(context, settings.config.json, () => plan, text)
   }
   const attended = !settings.config.json && isTerminal(context.io.stdin) && isTerminal(context.io.stdout)
   const start = (name: string | undefined): Promise<void> =>
-    perform(context, settings, (request) => app.loop({ ...request, change: name, acceptsConfig }))
+    perform(context, settings, (request) => control.loop({ ...request, change: name, acceptsConfig }))
   try {
     await start(change)
   } catch (error) {
     if (!attended || !(error instanceof RalphError) || error.code !== 'change_ambiguous') throw error
     const { pickChange } = await import('../print/picker.ts')
-    const picked = await pickChange(context.io, await app.list(), context.readerGone)
+    const picked = await pickChange(context.io, await observe.list(), context.readerGone)
     if (picked === undefined) throw error
     await start(picked)
   }
@@ -50,23 +49,25 @@ export async function resumeLoop(
   flags: RawFlags,
   { feedback, acceptsConfig }: { feedback: string | undefined; acceptsConfig: boolean },
 ): Promise<void> {
-  const { app, settings } = await prepare(context, flags, true)
-  await perform(context, settings, (request) => app.resume({ ...request, change, feedback, acceptsConfig }))
+  const { control, settings } = await prepare(context, flags, true)
+  await perform(context, settings, (request) =>
+    control.resume({ ...request, change, feedback, acceptsConfig }),
+  )
 }
 
 async function prepare(
   context: Context,
   flags: RawFlags,
   forResume = false,
-): Promise<{ app: App; settings: LoadedConfig }> {
+): Promise<App & { readonly settings: LoadedConfig }> {
   const app = await context.app()
   const { passThrough } = context
-  const settings = await app.settings(
+  const settings = await app.observe.settings(
     { ...flags, ...(passThrough && { agent_args: passThrough }) },
     forResume,
   )
   for (const warning of settings.warnings) context.io.stderr.write(`warning: ${oneLine(warning)}\n`)
-  return { app, settings }
+  return { ...app, settings }
 }
 
 async function perform(

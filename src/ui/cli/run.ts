@@ -26,7 +26,6 @@ export async function run(argv: readonly string[], { io, version, loadApp }: Sur
   const program = buildProgram(context, version, argv[0])
   try {
     if (argv.length === 0) {
-      const { home } = await import('./home.ts')
       await home(context, program.helpInformation())
     } else await program.parseAsync(isUnknown(program, argv[0]) ? [argv[0]] : own, { from: 'user' })
     return exitCode
@@ -35,6 +34,21 @@ export async function run(argv: readonly string[], { io, version, loadApp }: Sur
     const { reportFailure } = await import('./failure.ts')
     return reportFailure(error, { io, json: wantsJson(argv), command: argv[0] ?? '' })
   }
+}
+
+/** `ralph` alone: on a terminal the changes and what to type next; in a pipe the help text and exit 2. */
+async function home({ io: { stdout, env }, app, exitWith }: Context, help: string): Promise<void> {
+  if (stdout.isTTY !== true) {
+    stdout.write(help)
+    exitWith(2)
+    return
+  }
+  const [{ observe }, { paintFor }, { homeText }] = await Promise.all([
+    app(),
+    import('../io.ts'),
+    import('../print/list.ts'),
+  ])
+  stdout.write(`${homeText(await observe.list(), paintFor(stdout, env))}\n`)
 }
 
 /** Commander answers `--help` after a word that it does not know with everybody's help, as if there were such a command. */

@@ -1,34 +1,37 @@
 // `ralph status`: where the loop stands, once or until it has ended.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Command } from '@commander-js/extra-typings'
 import type { StatusReport } from '../app.ts'
 import type { Context } from './context.ts'
-import { respond } from './context.ts'
+import { respond } from './row.ts'
 
 const refreshMs = 1000
 
-export function addStatus(program: Command, context: Context): void {
-  program
-    .command('status')
-    .description('where a loop stands, and what to type next')
-    .argument('[change]', 'left out: every loop of this repository')
-    .option('--watch', 'go on until no loop is running')
-    .option('--json', 'as JSON')
-    .addHelpText('after', '\nExample:\n  $ ralph status add-login --watch')
-    .action(async (change, { watch, json }) => {
-      const app = await context.app()
-      const read = (): Promise<readonly StatusReport[]> => app.status(change)
-      await (watch
-        ? keepShowing(context, json === true, read)
-        : showOnce(context, json === true, await read()))
-    })
-}
-
-async function showOnce(context: Context, json: boolean, reports: readonly StatusReport[]): Promise<void> {
-  await respond(context, json, asJson(reports), async (paint) => {
-    const { statusText } = await import('../print/status.ts')
-    return statusText(reports, { paint, nowMs: Date.now() })
-  })
+/** A look writes down what it finds: a loop that died is recorded, once. */
+export async function showStatus(
+  context: Context,
+  change: string | undefined,
+  { watch, json }: { readonly watch: boolean; readonly json: boolean },
+): Promise<void> {
+  const { observe, control } = await context.app()
+  let isRecorded = false
+  const read = async (): Promise<readonly StatusReport[]> => {
+    const reports = await observe.status(change)
+    const died = reports.filter((report) => report.died_at !== undefined)
+    if (isRecorded || died.length === 0) return reports
+    isRecorded = true
+    return (await control.recordDeaths(died.map((report) => report.change_id)))
+      ? observe.status(change)
+      : reports
+  }
+  if (watch) return keepShowing(context, json, read)
+  const reports = await read()
+  await respond(
+    context,
+    json,
+    () => asJson(reports),
+    async ({ paint }) =>
+      (await import('../print/status.ts')).statusText(reports, { paint, nowMs: Date.now() }),
+  )
 }
 
 /** The contract's shape for one loop; a list where there are several, or none. */

@@ -24,7 +24,15 @@ function valueText({ key, value }: SettingEntry): string {
   return oneLine(typeof shown === 'string' ? shown : JSON.stringify(shown))
 }
 
+export function configJson(entries: readonly SettingEntry[]) {
+  const shown = entries.map(({ key, value, origin, where }) => [
+    key,
+    { value: publicValue(key, value) ?? null, origin, where },
+  ])
+  return { settings: Object.fromEntries(shown) as Record<string, unknown> }
+}
+
 /** Values of agent_env may be secrets: its names only. */
-export function publicValue(key: SettingEntry['key'], value: unknown): unknown {
+function publicValue(key: SettingEntry['key'], value: unknown): unknown {
   return key === 'agent_env' && typeof value === 'object' && value !== null ? Object.keys(value) : value
 }

@@ -1,0 +1,413 @@
+// Every command of the program as one row: its words, what it asks of the App, and who prints the answer. Loads commander and nothing else.
+import { Argument, InvalidArgumentError, Option } from '@commander-js/extra-typings'
+import type { Command } from '@commander-js/extra-typings'
+import { RalphError } from '../../core/error.ts'
+import type { Said } from '../app.ts'
+import { acceptConfig, addLoopOptions } from './loop-options.ts'
+import { act, report, row } from './row.ts'
+import type { Row } from './row.ts'
+
+const optionalChange =
+  (help = 'may be left out when there is only one') =>
+  (command: Command) =>
+    command.argument('[change]', help)
+
+const attemptNumber = (command: Command) =>
+  command
+    .argument('<n>', "the iteration's number", iterationNumber)
+    .argument('[change]', 'may be left out when there is only one')
+
+const loopUsage = '[change] [options] [-- <arguments for the agent>]'
+
+/** Help in the order in which one needs the commands. */
+export const groups: readonly (readonly [heading: string, rows: readonly Row[]])[] = [
+  [
+    'Run a loop:',
+    [
+      row({
+        name: 'loop',
+        alias: 'run',
+        what: 'run the agent over a change, story by story',
+        example: 'ralph loop add-login --agent claude --verify "npm test" --max-retries 2',
+        takes: (command) => {
+          const takes = command
+            .argument('[change]', 'its folder under openspec/changes; may be left out when there is only one')
+            .usage(loopUsage)
+            .option(...acceptConfig)
+          return Object.assign(takes, { flags: addLoopOptions(takes) })
+        },
+        run: async (context, { args: [change], options, command }) => {
+          const { startLoop } = await import('./loop-run.ts')
+          await startLoop(context, change, command.flags(), options.acceptConfig === true)
+        },
+      }),
+      row({
+        name: 'resume',
+        what: 'go on after a stop, a crash, a stall or a failed story',
+        example: 'ralph resume add-login --feedback "the login page is in src/web"',
+        takes: (command) => {
+          const takes = command
+            .argument('[change]', 'may be left out when only one can be resumed')
+            .usage(loopUsage)
+            .option('--feedback <text>', 'your words for the next prompt')
+            .option(...acceptConfig)
+          return Object.assign(takes, { flags: addLoopOptions(takes, ['fresh', 'dry_run']) })
+        },
+        run: async (context, { args: [change], options, command }) => {
+          const { resumeLoop } = await import('./loop-run.ts')
+          const { feedback, acceptConfig: acceptsConfig = false } = options
+          await resumeLoop(context, change, command.flags(), { feedback, acceptsConfig })
+        },
+      }),
+      act({
+        name: 'stop',
+        what: 'stop the running loop, and wait until it has stopped',
+        example: 'ralph stop add-login',
+        takes: (command) =>
+          command
+            .argument('[change]', 'may be left out when only one loop is running')
+            .option('--force', 'kill it'),
+        ask: ({ control }, [change], { force = false }) => control.stop({ change, force }),
+      }),
+      act({
+        name: 'done',
+        what: 'your word that a manual loop is done',
+        example: 'ralph done add-login',
+        takes: optionalChange('may be left out when only one loop awaits it'),
+        ask: ({ control }, [change]) => control.done(change),
+      }),
+      act({
+        name: 'finish',
+        what: "say where a loop's work goes: --cleanup or --keep",
+        example: 'ralph finish add-login --cleanup',
+        takes: (command) =>
+          command
+            .argument('[change]', 'may be left out when only one loop is unfinished')
+            .addOption(
+              new Option('--cleanup', 'back to your branch, the work there as uncommitted changes').conflicts(
+                'keep',
+              ),
+            )
+            .addOption(
+              new Option('--keep', "stay on ralph's branch with all its commits").conflicts('cleanup'),
+            )
+            .option(...acceptConfig),
+        refuse: (_, { cleanup, keep, acceptConfig: acceptsConfig }) =>
+          cleanup || keep || acceptsConfig
+            ? undefined
+            : wrong(
+                'finish needs to know what to do: --cleanup or --keep',
+                '--cleanup: the work as uncommitted changes on your branch; --keep: stay on its own branch',
+              ),
+        ask: ({ control }, [change], { cleanup, keep, acceptConfig: acceptsConfig = false }): Promise<Said> =>
+          control.finish({
+            change,
+            choice: cleanup ? 'cleanup' : keep ? 'keep' : undefined,
+            acceptsConfig,
+          }),
+      }),
+    ],
+  ],
+  [
+    'See the plan:',
+    [
+      report({
+        name: 'list',
+        what: 'the changes, with stories, tasks and loop status',
+        example: 'ralph list',
+        takes: (command) => command,
+        ask: ({ observe }) => observe.list(),
+        text: async (list, { paint }) => (await import('../print/list.ts')).listText(list, paint),
+      }),
+      report({
+        name: 'show',
+        what: 'one change: stories, tasks, scenarios',
+        example: 'ralph show add-login',
+        takes: (command) => command.argument('<change>'),
+        ask: ({ observe }, [change]) => observe.show(change),
+        text: async (detail, { paint }) => (await import('../print/show.ts')).showText(detail, paint),
+      }),
+      report({
+        name: 'prompt',
+        what: 'the exact prompt of the next iteration; spawns nothing',
+        example: 'ralph prompt add-login --story 2',
+        takes: (command) =>
+          command.argument('<change>').option('--story <ID>', 'of this story instead of the next one'),
+        ask: async ({ observe }, [change], { story }) => ({
+          change_id: change,
+          prompt: await observe.prompt({ change, storyId: story }),
+        }),
+        text: ({ prompt }) => prompt,
+      }),
+    ],
+  ],
+  [
+    'See what happened:',
+    [
+      row({
+        name: 'status',
+        what: 'where a loop stands, and what to type next',
+        example: 'ralph status add-login --watch',
+        takes: (command) =>
+          command
+            .argument('[change]', 'left out: every loop of this repository')
+            .option('--watch', 'go on until no loop is running')
+            .option('--json', 'as JSON'),
+        run: async (context, { args: [change], options: { watch = false, json = false } }) => {
+          const { showStatus } = await import('./status.ts')
+          await showStatus(context, change, { watch, json })
+        },
+      }),
+      report({
+        name: 'history',
+        what: 'every iteration: story, attempt, verdict, duration, tokens',
+        example: 'ralph history add-login',
+        takes: optionalChange(),
+        ask: ({ observe }, [change]) => observe.history(change),
+        text: async (history, { paint }) => (await import('../print/history.ts')).historyText(history, paint),
+      }),
+      row({
+        name: 'logs',
+        what: 'what the agent said',
+        example: 'ralph logs add-login -f',
+        takes: (command) =>
+          command
+            .argument('[change]', 'may be left out when there is only one')
+            .option('-f, --follow', 'go on until the loop ends')
+            .option('--iteration <N>', 'of this iteration (default: the latest)', iterationNumber)
+            .addOption(new Option('--raw', 'every byte, control characters too').conflicts('json'))
+            .option('--json', 'one JSON object per piece of output'),
+        run: async ({ io, app, readerGone }, { args: [change], options }) => {
+          const { follow = false, iteration, json = false, raw = false } = options
+          const { observe } = await app()
+          const { logWriter } = await import('../print/log-writer.ts')
+          const { write, end } = logWriter(io.stdout, { json, raw })
+          await observe.logs({ change, iteration, follow, write, stop: readerGone })
+          end()
+        },
+      }),
+      report({
+        name: 'why',
+        what: 'each decision of the last run, with its rule and its inputs',
+        example: 'ralph why add-login',
+        takes: optionalChange(),
+        ask: ({ observe }, [change]) => observe.why(change),
+        text: async (decisions, { paint }) => (await import('../print/why.ts')).whyText(decisions, paint),
+      }),
+      report({
+        name: 'usage',
+        what: 'tokens used since a time',
+        example: 'ralph usage --since 2026-02-09 --by day',
+        takes: (command) =>
+          command
+            .option('--since <ISO>', 'a date or a time, such as 2026-02-09T14:00', isoTime)
+            .option('--today', 'since midnight')
+            .option('--week', 'since Monday')
+            .addOption(new Option('--format <format>', 'how').choices(['text', 'json']).default('text'))
+            .addOption(
+              new Option('--by <what>', 'broken down').choices(['agent', 'model', 'story', 'day'] as const),
+            ),
+        jsonHelp: 'the same as --format json',
+        refuse: (_, options) => refuseSpan(spansOf(options)),
+        ask: ({ observe }, _, options) => observe.usage({ since: spansOf(options)[0] ?? '', by: options.by }),
+        text: async (summary, { columns = 80 }) =>
+          (await import('../print/report-usage.ts')).usageText(summary, columns),
+      }),
+      report({
+        name: 'report',
+        what: 'a run as a document: tokens, cost and time per story and attempt',
+        example: 'ralph report add-login --format html > report.html',
+        takes: (command) =>
+          command
+            .argument('[change]', 'may be left out when there is only one')
+            .addOption(
+              new Option('--format <format>', 'how')
+                .choices(['text', 'md', 'html', 'json'] as const)
+                .default('text' as const),
+            ),
+        jsonHelp: 'the same as --format json',
+        ask: ({ observe }, [change]) => observe.report(change),
+        text: async (run, { columns = 100 }, { format }) => {
+          if (format === 'html') return (await import('../print/report-html.ts')).reportHtml(run)
+          if (format === 'md') return (await import('../print/report-md.ts')).reportMarkdown(run)
+          return (await import('../print/report-text.ts')).reportText(run, columns)
+        },
+      }),
+      report({
+        name: 'learnings',
+        what: 'what the agents have noted for one another',
+        example: 'ralph learnings add-login',
+        takes: optionalChange(),
+        ask: ({ observe }, [change]) => observe.learnings(change),
+        text: async ({ text, path }) =>
+          text === '' ? `nothing noted yet (${path})` : (await import('../print/text.ts')).clean(text),
+      }),
+    ],
+  ],
+  [
+    'Every attempt is kept:',
+    [
+      report({
+        name: 'attempts',
+        what: 'every attempt, failed ones too',
+        example: 'ralph attempts add-login',
+        takes: optionalChange(),
+        ask: ({ observe }, [change]) => observe.attempts(change),
+        text: async (list, { paint }) => (await import('../print/attempts.ts')).attemptsText(list, paint),
+      }),
+      report({
+        name: 'diff',
+        what: 'what an attempt had changed, as a patch',
+        example: 'ralph diff 3',
+        takes: attemptNumber,
+        ask: async ({ observe }, [n, change]) => ({ n, patch: await observe.diff({ change, n }) }),
+        text: async ({ patch }, { paint }) => (await import('../print/patch.ts')).patchText(patch, paint),
+      }),
+      act({
+        name: 'restore',
+        what: 'bring an attempt back',
+        example: 'ralph restore 3 --to /tmp/attempt-3',
+        takes: (command) =>
+          attemptNumber(command).option('--to <dir>', 'into this folder instead of the work tree'),
+        ask: ({ control }, [n, change], { to }) => control.restore({ change, n, to }),
+      }),
+      act({
+        name: 'clean',
+        what: 'remove what ralph has kept of a change: --attempts',
+        example: 'ralph clean add-login --attempts',
+        takes: (command) => optionalChange()(command).option('--attempts', 'the refs of all its attempts'),
+        refuse: (_, { attempts }) =>
+          attempts
+            ? undefined
+            : wrong(
+                'clean removes only what it is told to',
+                'see what there is with: ralph attempts; remove it with: ralph clean --attempts',
+              ),
+        ask: ({ control }, [change], { attempts = false }) => control.clean({ change, attempts }),
+      }),
+    ],
+  ],
+  [
+    'Set up:',
+    [
+      report({
+        name: 'config',
+        what: 'every setting, its value and its origin',
+        example: 'RALPH_MAX_RETRIES=1 ralph config',
+        takes: (command) => command,
+        ask: ({ observe }) => observe.config(),
+        also: async ({ warnings }, { io }) => {
+          const { oneLine } = await import('../print/text.ts')
+          for (const warning of warnings) io.stderr.write(`warning: ${oneLine(warning)}\n`)
+        },
+        json: async ({ entries }) => (await import('../print/config.ts')).configJson(entries),
+        text: async ({ entries }, { paint }) =>
+          (await import('../print/config.ts')).configText(entries, paint),
+      }),
+      report({
+        name: 'doctor',
+        what: 'git, openspec, agents, terminal, repository: what works, and how to fix what does not',
+        note: 'Exits with 2 when something stands in the way of a loop.',
+        example: 'ralph doctor',
+        takes: (command) => command,
+        ask: async ({ observe, control }) => {
+          const found = await observe.doctor()
+          const hasDied = found.checks.some(
+            ({ name, verdict }) => name.startsWith('loop ') && verdict === 'warning',
+          )
+          if (hasDied) await control.recordDeaths()
+          return found
+        },
+        also: ({ checks }, { exitWith }) => {
+          if (checks.some((check) => check.verdict === 'problem')) exitWith(2)
+        },
+        text: async (found, { paint }) => (await import('../print/doctor.ts')).doctorText(found, paint),
+      }),
+      row({
+        name: 'completion',
+        what: 'completion for your shell, change names too',
+        example: 'source <(ralph completion bash)',
+        takes: (command) =>
+          command.addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish'] as const)),
+        run: async ({ io }, { args: [shell] }) => {
+          const { completionScripts } = await import('./completion-scripts.ts')
+          io.stdout.write(completionScripts[shell])
+        },
+      }),
+      row({
+        name: 'complete',
+        isAboutAll: true,
+        takes: (command) => command.argument('[words...]'),
+        run: async (context, { args: [words], program }) => {
+          const { answerTab } = await import('./complete.ts')
+          await answerTab(context, program, words)
+        },
+      }),
+      // Commander's own help command has no answer for a wrong name.
+      row({
+        name: 'help',
+        isAboutAll: true,
+        what: 'help for a command',
+        example: 'ralph help loop',
+        takes: (command) => command.argument('[command]'),
+        run: async (_, { args: [name], program }) => {
+          if (name === undefined) return program.outputHelp()
+          const found = program.commands.find((command) =>
+            [command.name(), ...command.aliases()].includes(name),
+          )
+          if (found !== undefined) return found.outputHelp()
+          const { nearest } = await import('../../core/nearest.ts')
+          const names = program.commands.map((command) => command.name())
+          const near = nearest(name, names)
+          const hint = near === undefined ? 'see: ralph --help' : `did you mean ${near}?`
+          throw wrong(`unknown command '${name}'`, hint)
+        },
+      }),
+    ],
+  ],
+]
+
+function wrong(message: string, hint: string): RalphError {
+  return new RalphError('usage', message, { hint, exitCode: 2 })
+}
+
+function iterationNumber(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) {
+    throw new InvalidArgumentError('It wants the number of an iteration, 1 or more; see: ralph attempts')
+  }
+  return Number(text)
+}
+
+interface Span {
+  readonly since?: string | undefined
+  readonly today?: true | undefined
+  readonly week?: true | undefined
+}
+
+function spansOf({ since, today, week }: Span): readonly string[] {
+  return [since, today && 'today', week && 'week'].filter((word) => typeof word === 'string')
+}
+
+function refuseSpan({ length }: readonly string[]): RalphError | undefined {
+  if (length === 1) return undefined
+  return length === 0
+    ? wrong('usage needs to know since when', 'type: ralph usage --today (or --week, or --since 2026-02-09)')
+    : wrong(
+        '--since, --today and --week are three answers to one question',
+        'type one of them: ralph usage --today, ralph usage --week, or ralph usage --since 2026-02-09',
+      )
+}
+
+function isoTime(text: string): string {
+  const day = /^\d{4}-\d{2}-\d{2}/.exec(text)?.[0] ?? ''
+  if (!isRealDay(day) || Number.isNaN(Date.parse(text))) {
+    throw new InvalidArgumentError('It wants an ISO time, such as 2026-02-09 or 2026-02-09T14:03:22+01:00')
+  }
+  return text
+}
+
+/** Date.parse takes the 30th of February for the 2nd of March. */
+function isRealDay(day: string): boolean {
+  const moment = new Date(`${day}T00:00:00Z`)
+  return !Number.isNaN(moment.getTime()) && moment.toISOString().startsWith(day)
+}
