@@ -1,7 +1,10 @@
 // attempts, diff and restore: every attempt is kept under a ref, until the user says otherwise.
 import { join, resolve } from 'node:path'
 import { readJournal } from '../adapters/files/journal.ts'
-import { diffAttempt, listAttempts, listEarlier, restoreAttempt } from '../adapters/git/attempts.ts'
+import { diffAttempt, listAttempts, listEarlier } from '../adapters/git/attempts.ts'
+import type { SavedAs } from '../adapters/git/attempts.ts'
+import { bringBack, writeAttempt } from '../adapters/git/bring-back.ts'
+import { named } from '../adapters/git/git.ts'
 import { RalphError } from '../core/error.ts'
 import type { IterationRecord } from '../core/event.ts'
 import { replay } from '../core/loop.ts'
@@ -47,7 +50,8 @@ function summary({ n, story_id, attempt, verdict, reason }: IterationRecord) {
 
 export async function diffOf(site: Site, change: string | undefined, n: number): Promise<string> {
   const run = await must(site, change)
-  return (await diffAttempt(site.git, run.change, n)).toString('utf8')
+  await refuseUnkept(site, run, n)
+  return (await diffAttempt(site.git, run.change, n, savedAs(run, n))).toString('utf8')
 }
 
 export async function restoreTo(
@@ -55,23 +59,74 @@ export async function restoreTo(
   { change, n, to }: Parameters<Control['restore']>[0],
 ): Promise<Said> {
   const run = await must(site, change)
-  const restored = (folder?: string): Promise<string> =>
-    restoreAttempt(site.git, run.change, n, {
+  await refuseUnkept(site, run, n)
+  const saved = savedAs(run, n)
+  const data = { change_id: run.change, n, to: to ?? site.git.worktree }
+  if (to !== undefined) {
+    const folder = resolve(site.cwd, to)
+    await writeAttempt(site.git, run.change, n, folder, saved)
+    return { message: folder, data }
+  }
+  const { paths, undo } = await inThisTree(site, run, n, () =>
+    bringBack(site.git, run.change, n, {
       protectedPaths: hiddenPaths,
-      ...(folder !== undefined && { to: folder }),
-    })
-  const where =
-    to === undefined ? await inThisTree(site, run, n, restored) : await restored(resolve(site.cwd, to))
-  return { message: where, data: { change_id: run.change, n, to: to ?? site.git.worktree } }
+      cwd: site.cwd,
+      ...(saved !== undefined && { saved }),
+    }),
+  )
+  const names = paths.map(named)
+  return { message: broughtBack(run.change, n, names, undo), data: { ...data, paths: names, undo } }
+}
+
+function broughtBack(change: string, n: number, names: readonly string[], undo: readonly string[]): string {
+  if (names.length === 0)
+    return `Everything that attempt ${n} of ${change} had changed is in the work tree already; nothing was touched.`
+  const rest = names.length - mostNames
+  const list = names.slice(0, mostNames).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
+  return [
+    `What attempt ${n} of ${change} had changed is in the work tree now, uncommitted: ${list}`,
+    ...undo.map((command) => `undo: ${command}`),
+  ].join('\n')
+}
+
+const mostNames = 20
+
+/** The checkpoint that it became, if it did: the boxes are settled only there. */
+function savedAs({ events, state }: KnownRun, n: number): SavedAs | undefined {
+  const saved = events.findLast((event) => event.type === 'checkpoint.saved' && event.n === n)
+  return saved?.type === 'checkpoint.saved' ? { commit: saved.commit, tasksFile: state.tasksFile } : undefined
+}
+
+/** An attempt that is not under its ref: where it is, if anywhere. */
+async function refuseUnkept(site: Site, run: KnownRun, n: number): Promise<void> {
+  const { change, state } = run
+  const refs = await listAttempts(site.git, change)
+  if (refs.some((ref) => ref.n === n)) return
+  if (needsRepair(run) && n === (state.unsettled ?? state.current)?.n) {
+    const base = (state.checkpoint || 'HEAD').slice(0, 12)
+    throw new RalphError(
+      'attempt_not_found',
+      `Attempt ${n} of ${change} is not kept yet: its loop died, and what it left is in ${state.worktree}.`,
+      {
+        hint: `See it there: git diff ${base}, and git status for new files. It is kept as attempt ${n} by: ralph resume ${change}, or ralph finish ${change} --keep`,
+        exitCode: 2,
+      },
+    )
+  }
+  const earlier = (await listEarlier(site.git, change)).findLast((ref) => ref.n === n)
+  if (earlier === undefined) return
+  throw new RalphError(
+    'attempt_not_found',
+    `Attempt ${n} of ${change} is one of an earlier run, of ${earlier.run}.`,
+    {
+      hint: `See it: git diff ${earlier.base.slice(0, 12)} ${earlier.ref}. Bring a file of it back: git restore --source=${earlier.ref} -- :/PATH`,
+      exitCode: 2,
+    },
+  )
 }
 
 /** With both locks: a loop of any change in this work tree would take what is brought back for its agent's. */
-async function inThisTree(
-  site: Site,
-  run: KnownRun,
-  n: number,
-  work: () => Promise<string>,
-): Promise<string> {
+async function inThisTree<T>(site: Site, run: KnownRun, n: number, work: () => Promise<T>): Promise<T> {
   const aside = `Bring the attempt into a folder instead: ralph restore ${n} --to DIR`
   const held = await openRun(site, run.change, { purpose: 'repair' }).catch(refused(aside))
   try {

@@ -132,7 +132,7 @@ function above(path: string): string[] {
 const finishHint =
   'The cleanup has touched nothing. Commit or move your changes, or merge the ralph branch by hand, then run `ralph finish` again.'
 
-function conflict(what: string, paths: readonly string[], hint: string): RalphError {
+export function conflict(what: string, paths: readonly string[], hint: string): RalphError {
   const names = paths.slice(0, 10).map(named).join(', ')
   return new RalphError('finish_conflict', `${what}: ${names}`, {
     hint,

@@ -1,17 +1,13 @@
-// Every attempt that was kept: listed, shown as a patch, brought back, pruned on request.
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+// Every attempt that was kept: listed, shown as a patch, pruned on request.
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import { applyTrees, refuseOverwrite, uncommitted } from './apply.ts'
 import { textOf } from './bytes.ts'
 import { shown, type Git } from './git.ts'
-import { copyIndex, realIndex } from './index-file.ts'
-import { moveRefs, readRefs } from './refs.ts'
-import { checkpointFolder } from './store.ts'
-import { scanTree } from './scan.ts'
+import { takeFrom } from './index-file.ts'
+import { moveRefs } from './refs.ts'
 import { checkedOut, nameInside } from './submodule.ts'
-import { changedPaths, writeTree } from './tree.ts'
 
 export interface AttemptRef {
   readonly n: number
@@ -54,8 +50,8 @@ export async function listEarlier(git: Git, change: string): Promise<EarlierAtte
 }
 
 /** The bytes of a patch that `git apply` takes, binary files too. */
-export async function diffAttempt(git: Git, change: string, n: number): Promise<Buffer> {
-  const own = await findAttempt(git, change, n)
+export async function diffAttempt(git: Git, change: string, n: number, saved?: SavedAs): Promise<Buffer> {
+  const own = await findAttempt(git, change, n, saved)
   const inside = await attemptsInside(git, change, n)
   const patches = await Promise.all([
     patch(git, own, []),
@@ -72,7 +68,7 @@ async function patch(git: Git, { base, commit }: AttemptRef, more: readonly stri
 }
 
 /** Of the same number, in the submodules that it changed. */
-async function attemptsInside(
+export async function attemptsInside(
   git: Git,
   change: string,
   n: number,
@@ -85,57 +81,6 @@ async function attemptsInside(
   return (await Promise.all(found)).flat()
 }
 
-/**
- * Writes the whole tree of the attempt into `to` (empty or not there yet), or carries its changes into the work tree,
- * uncommitted; refuses where that would overwrite something.
- */
-export async function restoreAttempt(
-  git: Git,
-  change: string,
-  n: number,
-  options: { readonly protectedPaths: readonly string[]; readonly to?: string },
-): Promise<string> {
-  const { base, commit } = await findAttempt(git, change, n)
-  const inside = await attemptsInside(git, change, n)
-  if (options.to !== undefined) {
-    await refuseFull(options.to)
-    await writeInto(git, options.to, commit)
-    for (const { path, git: inner, attempt } of inside)
-      await writeInto(inner, join(options.to, shown(path)), attempt.commit)
-    return options.to
-  }
-  const folder = checkpointFolder(git.gitCommonDir, change)
-  await mkdir(folder, { recursive: true })
-  const { head } = await readRefs(git)
-  const from = await git.line(['rev-parse', `${head.commit || base}^{tree}`])
-  const to = await git.line(['rev-parse', `${commit}^{tree}`])
-  const hint = `Nothing was touched. Commit or move your changes first, or look at the attempt elsewhere: \`ralph restore ${n} --to DIR\`.`
-  await refuseOverwrite(git, from, to, () => false, hint)
-  for (const { git: inner, attempt } of inside) await refuseChanged(inner, folder, attempt, hint)
-  await applyTrees(git, folder, from, to, options.protectedPaths)
-  for (const { git: inner, attempt } of inside)
-    await applyTrees(inner, folder, attempt.base, attempt.commit, [])
-  return git.worktree
-}
-
-/** The user's own work lies there uncommitted, as it did when the attempt began: only what differs since is in the way. */
-async function refuseChanged(
-  git: Git,
-  folder: string,
-  { base, commit }: AttemptRef,
-  hint: string,
-): Promise<void> {
-  const index = join(folder, 'restore-index')
-  await copyIndex(realIndex(git), index)
-  const { tree } = await writeTree(git, index, await scanTree(git), () => false)
-  const [attempted, since] = await Promise.all([
-    changedPaths(git, base, commit),
-    changedPaths(git, base, tree),
-  ])
-  const inTheWay = attempted.filter((path) => since.includes(path))
-  if (inTheWay.length > 0) throw uncommitted(git, inTheWay, hint)
-}
-
 /** Iterations of the next run count from 1 again: the attempts of this one make store. */
 export async function archiveAttempts(git: Git, change: string, time: string): Promise<void> {
   await moveRefs(git, 'archive', await attemptMoves(git, change, time))
@@ -144,7 +89,9 @@ export async function archiveAttempts(git: Git, change: string, time: string): P
 export async function attemptMoves(git: Git, change: string, time: string): Promise<string[]> {
   const own = `refs/ralph/${change}`
   const format = '--format=%(objectname) %(refname)'
-  const out = textOf(await git.line(['for-each-ref', format, `${own}/attempts`, `${own}/moved`]))
+  const out = textOf(
+    await git.line(['for-each-ref', format, `${own}/attempts`, `${own}/moved`, `${own}/restored`]),
+  )
   const lines = out.split('\n').filter((line) => line !== '')
   return lines.flatMap((line) => {
     const [hash = '', name = ''] = line.split(' ')
@@ -159,7 +106,7 @@ export async function cleanAttempts(git: Git, change: string): Promise<number> {
 }
 
 async function deleteAttempts(git: Git, change: string): Promise<number> {
-  const folders = ['attempts', 'moved', 'earlier'].map((name) => `refs/ralph/${change}/${name}`)
+  const folders = ['attempts', 'moved', 'restored', 'earlier'].map((name) => `refs/ralph/${change}/${name}`)
   const lines = (await git.line(['for-each-ref', '--format=%(refname) %(objectname)', ...folders])).split(
     '\n',
   )
@@ -172,10 +119,16 @@ async function deleteAttempts(git: Git, change: string): Promise<number> {
   return refs.filter((line) => line.includes('/attempts/')).length
 }
 
-async function findAttempt(git: Git, change: string, n: number): Promise<AttemptRef> {
+/** The checkpoint that an attempt became, and the plan in it: ralph ticks boxes after the attempt was kept. */
+export interface SavedAs {
+  readonly commit: string
+  readonly tasksFile: string
+}
+
+export async function findAttempt(git: Git, change: string, n: number, saved?: SavedAs): Promise<AttemptRef> {
   const attempts = await listAttempts(git, change)
   const found = attempts.find((attempt) => attempt.n === n)
-  if (found !== undefined) return found
+  if (found !== undefined) return saved === undefined ? found : withTicks(git, found, saved)
   const numbers = attempts.map((attempt) => attempt.n).join(', ')
   throw new RalphError('attempt_not_found', `there is no attempt ${n} of ${change}`, {
     hint: numbers === '' ? 'No attempt has been kept yet.' : `These are kept: ${numbers}.`,
@@ -183,24 +136,16 @@ async function findAttempt(git: Git, change: string, n: number): Promise<Attempt
   })
 }
 
-async function refuseFull(to: string): Promise<void> {
-  await mkdir(to, { recursive: true })
-  if ((await readdir(to)).length > 0) {
-    throw new RalphError('usage', `${to} is not empty`, {
-      hint: 'Name a folder that is empty or not there yet.',
-      exitCode: 2,
-    })
-  }
-}
-
-async function writeInto(git: Git, to: string, commit: string): Promise<void> {
-  // Not in ralph's own folder: this is allowed while a loop runs, which may sweep there.
-  const folder = await mkdtemp(join(tmpdir(), 'ralph-restore-'))
+/** With the boxes as they were settled; a checkpoint that git has no more, or that does not hold the plan, adds nothing. */
+async function withTicks(git: Git, attempt: AttemptRef, { commit, tasksFile }: SavedAs): Promise<AttemptRef> {
+  const settled = await git.run(['cat-file', '-e', `${commit}:${tasksFile}`], { accept: [1, 128] })
+  if (tasksFile === '' || settled.code !== 0) return attempt
+  const folder = await mkdtemp(join(tmpdir(), 'ralph-attempt-'))
   try {
     const index = join(folder, 'index')
-    const prefix = `--prefix=${to.replace(/\/*$/, '')}/`
-    await git.run(['read-tree', commit], { index })
-    await git.run(['checkout-index', '--all', '--force', '--quiet', prefix], { index })
+    await git.run(['read-tree', attempt.commit], { index })
+    await takeFrom(git, index, commit, [Buffer.from(tasksFile).toString('latin1')])
+    return { ...attempt, commit: await git.line(['write-tree'], { index }) }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

@@ -18,8 +18,8 @@ import {
   cleanAttempts,
   diffAttempt,
   listAttempts,
-  restoreAttempt,
 } from '../../../src/adapters/git/attempts.ts'
+import { bringBack, writeAttempt } from '../../../src/adapters/git/bring-back.ts'
 import { gitIn } from '../../../src/adapters/git/git.ts'
 import { excludeFromGit, findRepository } from '../../../src/adapters/git/repository.ts'
 import { makeWorld, picture, type World } from './world.ts'
@@ -380,12 +380,12 @@ describe('attempts', () => {
     const patch = (await diffAttempt(w.gitPort, 'demo', 2)).toString('utf8')
     expect(patch).toMatch(/\+2\n[^]*\+try 2/)
     expect(patch).not.toContain('try 1')
-    await restoreAttempt(w.gitPort, 'demo', 2, { protectedPaths: [] })
+    await bringBack(w.gitPort, 'demo', 2, { protectedPaths: [] })
     expect(w.git('status', '--porcelain')).toBe(' M a.txt\n?? try-2.txt\n')
     const to = join(w.root, 'out')
-    await restoreAttempt(w.gitPort, 'demo', 1, { protectedPaths: [], to })
+    await writeAttempt(w.gitPort, 'demo', 1, to)
     expect(readFileSync(join(to, 'try-1.txt'), 'utf8')).toBe('try 1\n')
-    await expect(restoreAttempt(w.gitPort, 'demo', 1, { protectedPaths: [], to })).rejects.toMatchObject({
+    await expect(writeAttempt(w.gitPort, 'demo', 1, to)).rejects.toMatchObject({
       code: 'usage',
       ...refused,
     })
@@ -394,7 +394,7 @@ describe('attempts', () => {
   it('bringing one back never overwrites, and an unknown number names the known ones', async () => {
     const w = await twoAttempts()
     w.write('try-1.txt', 'mine')
-    await expect(restoreAttempt(w.gitPort, 'demo', 1, { protectedPaths: [] })).rejects.toMatchObject({
+    await expect(bringBack(w.gitPort, 'demo', 1, { protectedPaths: [] })).rejects.toMatchObject({
       code: 'finish_conflict',
       hint: expect.stringContaining('ralph restore 1 --to DIR') as string,
     })

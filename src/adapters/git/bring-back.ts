@@ -1,0 +1,142 @@
+// Brings a kept attempt back: into a folder of its own, or its changes three-way onto the work tree as it is.
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { RalphError } from '../../core/error.ts'
+import { shellWord } from '../process/shell-word.ts'
+import { applyTrees, conflict, differences, tryMerge, uncommitted } from './apply.ts'
+import { attemptsInside, findAttempt } from './attempts.ts'
+import type { AttemptRef, SavedAs } from './attempts.ts'
+import { lstatIfThere, parentOf } from './files.ts'
+import { shown, type Git } from './git.ts'
+import { copyIndex, realIndex } from './index-file.ts'
+import { moveRefs } from './refs.ts'
+import { exempt, scanTree } from './scan.ts'
+import { checkpointFolder } from './store.ts'
+import { nameInside } from './submodule.ts'
+import { commitTree, writeTree } from './tree.ts'
+
+export interface BroughtBack {
+  /** Paths of the work tree that are not what they were. */
+  readonly paths: readonly string[]
+  /** Commands that undo it, one for each repository that was changed. */
+  readonly undo: readonly string[]
+}
+
+export async function writeAttempt(
+  git: Git,
+  change: string,
+  n: number,
+  to: string,
+  saved?: SavedAs,
+): Promise<void> {
+  const { commit } = await findAttempt(git, change, n, saved)
+  await refuseFull(to)
+  await writeInto(git, to, commit)
+  for (const { path, git: inner, attempt } of await attemptsInside(git, change, n))
+    await writeInto(inner, join(to, shown(path)), attempt.commit)
+}
+
+/** What the attempt had changed, uncommitted; refuses, with nothing touched, where it and the tree changed the same. */
+export async function bringBack(
+  git: Git,
+  change: string,
+  n: number,
+  options: { readonly protectedPaths: readonly string[]; readonly saved?: SavedAs; readonly cwd?: string },
+): Promise<BroughtBack> {
+  const { protectedPaths } = options
+  const folder = checkpointFolder(git.gitCommonDir, change)
+  await mkdir(folder, { recursive: true })
+  const own = await findAttempt(git, change, n, options.saved)
+  const plans = [await plan(git, folder, own, protectedPaths)]
+  for (const { path, git: inner, attempt } of await attemptsInside(git, change, n))
+    plans.push({ ...(await plan(inner, folder, attempt, [])), prefix: `${path}/` })
+  const differing = plans.filter(({ paths }) => paths.length > 0)
+  for (const each of differing) await remember(each, each.git === git ? change : nameInside(change), n)
+  for (const { git: at, before, after } of differing)
+    await applyTrees(at, folder, before, after, at === git ? protectedPaths : [])
+  return {
+    paths: differing.flatMap(({ prefix, paths }) => paths.map((path) => `${prefix}${path}`)),
+    undo: differing.map(({ git: at }) => {
+      const ref = `refs/ralph/${at === git ? change : nameInside(change)}/restored/${n}`
+      const inside = at.worktree === options.cwd ? 'git' : `git -C ${shellWord(at.worktree)}`
+      return `${inside} diff-tree -p --binary ${ref} | ${inside} apply -R`
+    }),
+  }
+}
+
+interface Plan {
+  readonly git: Git
+  readonly prefix: string
+  /** The tree as it is, uncommitted files included. */
+  readonly before: string
+  readonly after: string
+  readonly paths: readonly string[]
+}
+
+async function plan(
+  git: Git,
+  folder: string,
+  { n, base, commit }: AttemptRef,
+  protectedPaths: readonly string[],
+): Promise<Plan> {
+  const hint = `Nothing was touched. Commit or move your changes first, or look at the attempt elsewhere: \`ralph restore ${n} --to DIR\`.`
+  const isExempt = exempt(protectedPaths, [])
+  const index = join(folder, 'restore-index')
+  await copyIndex(realIndex(git), index)
+  const { tree: before } = await writeTree(git, index, await scanTree(git), isExempt)
+  const [from = '', to = ''] = (await git.line(['rev-parse', `${base}^{tree}`, `${commit}^{tree}`])).split(
+    '\n',
+  )
+  const { tree: after, conflicts } = await tryMerge(git, from, before, to)
+  if (conflicts.length > 0)
+    throw conflict(`attempt ${n} and ${git.worktree} changed the same lines`, conflicts, hint)
+  const changes = (await differences(git, before, after)).filter(({ path }) => !isExempt(path))
+  const inTheWay: string[] = []
+  // What git ignores is in no tree, and is not overwritten either.
+  for (const { path, isAdded } of changes) if (isAdded && (await isTaken(git, path))) inTheWay.push(path)
+  if (inTheWay.length > 0) throw uncommitted(git, inTheWay, hint)
+  return { git, prefix: '', before, after, paths: changes.map(({ path }) => path) }
+}
+
+/** By a file, or by one where a folder has to be. */
+async function isTaken(git: Git, path: string): Promise<boolean> {
+  if ((await lstatIfThere(git.worktree, path)) !== undefined) return true
+  for (let above = parentOf(path); above !== ''; above = parentOf(above)) {
+    const stat = await lstatIfThere(git.worktree, above)
+    if (stat !== undefined) return !stat.isDirectory()
+  }
+  return false
+}
+
+/** Before anything is written: what the tree was, and what it becomes, under one ref; what an earlier restore left there stays its past. */
+async function remember({ git, before, after }: Plan, change: string, n: number): Promise<void> {
+  const ref = `refs/ralph/${change}/restored/${n}`
+  const earlier = (await git.run(['rev-parse', '--verify', '--quiet', ref], { accept: [1] })).out.trim()
+  const was = await commitTree(git, before, [earlier], `before attempt ${n} was brought back`)
+  const is = await commitTree(git, after, [was], `attempt ${n} brought back`)
+  await moveRefs(git, 'restore', [`update ${ref} ${is}`])
+}
+
+async function refuseFull(to: string): Promise<void> {
+  await mkdir(to, { recursive: true })
+  if ((await readdir(to)).length > 0) {
+    throw new RalphError('usage', `${to} is not empty`, {
+      hint: 'Name a folder that is empty or not there yet.',
+      exitCode: 2,
+    })
+  }
+}
+
+async function writeInto(git: Git, to: string, commit: string): Promise<void> {
+  // Not in ralph's own folder: this is allowed while a loop runs, which may sweep there.
+  const folder = await mkdtemp(join(tmpdir(), 'ralph-restore-'))
+  try {
+    const index = join(folder, 'index')
+    const prefix = `--prefix=${to.replace(/\/*$/, '')}/`
+    await git.run(['read-tree', commit], { index })
+    await git.run(['checkout-index', '--all', '--force', '--quiet', prefix], { index })
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
