@@ -19,7 +19,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { fileLock } from '../../src/adapters/files/lock.ts'
 import { bootId, isAlive, processIdentity } from '../../src/adapters/process/table.ts'
-import { goodAgent, ralph, scratch, start, tasksOf, type Running, type Scratch } from './harness.ts'
+import { goodAgent, longDead, ralph, scratch, start, tasksOf, type Running, type Scratch } from './harness.ts'
 
 const tasks = 'openspec/changes/demo/tasks.md'
 /** Leaves half an attempt, and would do so for ever. */
@@ -59,7 +59,7 @@ async function killed(
   running.child.kill('SIGKILL')
   await running.ended
   if (options.orphan !== true) for (const pid of ofLoop(at)) process.kill(pid, 'SIGKILL')
-  await longDead(at)
+  longDead(at)
   return { at, running }
 }
 
@@ -76,16 +76,6 @@ function ofLoop(at: Scratch): number[] {
         return false
       }
     })
-}
-
-/** Until a file that is changed now is surely later than the loop's last sign of life: 2 s are its tolerance. */
-async function longDead(at: Scratch): Promise<void> {
-  const probe = join(at.root, 'probe')
-  const diedMs = statSync(join(at.repo, '.git/ralph/changes/demo/alive')).mtimeMs
-  do {
-    await delay(50)
-    writeFileSync(probe, '')
-  } while (statSync(probe).ctimeMs <= diedMs + 2000)
 }
 
 /** Every byte, mode and link of the work tree (without the state file), the index, HEAD and all refs. */
@@ -156,7 +146,7 @@ describe('commands that look', () => {
         cwd: at.repo,
         encoding: 'utf8',
       })
-    await longDead(at)
+    longDead(at)
     for (const args of looks.filter(([name]) => name !== 'status' && name !== 'doctor')) {
       await ralph(at, args)
       expect([args, own()]).toEqual([args, ''])
@@ -327,7 +317,7 @@ describe.each([
     edits(at)
     // The repair is killed in the middle of its revert.
     await killedWhenStuck(at, ['finish', 'demo', '--keep'], stuckGit(at, '*checkout-index*'))
-    await longDead(at)
+    await longAfterRepair(at)
     at.write('later.txt', 'after the second crash\n')
     expect((await ralph(at, resume)).code).toBe(0)
     expect([at.read('README.md'), at.read('mine.txt')]).toEqual(['# mine now\n', 'typed after the crash\n'])
@@ -336,6 +326,16 @@ describe.each([
     expect(at.read('src/old.txt')).toBe('old\n')
   })
 })
+
+/** That a repair began is a record of the journal, which nobody can age: until a change is later than its tolerance of 2 s. */
+async function longAfterRepair(at: Scratch): Promise<void> {
+  const probe = join(at.root, 'probe')
+  const diedMs = statSync(join(at.repo, '.git/ralph/changes/demo/alive')).mtimeMs
+  do {
+    await delay(50)
+    writeFileSync(probe, '')
+  } while (statSync(probe).ctimeMs <= diedMs + 2000)
+}
 
 describe('where the user has moved on', () => {
   const resume = ['resume', 'demo', '--agent-command', goodAgent, '--json']

@@ -1,7 +1,17 @@
 // A scratch repository with an OpenSpec change, and the built program run in it as a user would.
 import { execFileSync, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -162,6 +172,24 @@ export function eventsOf(finished: Finished): LoopEvent[] {
 /** Says COMPLETE after writing a file named after its story and iteration. */
 export const goodAgent =
   'echo "work of $RALPH_STORY" > "story-$RALPH_STORY.txt"; echo done; echo "<promise>COMPLETE</promise>"'
+
+/**
+ * Ages the last sign of life of a killed loop instead of waiting: what changed until now is just within its tolerance of 2 s, what
+ * changes from now on is later.
+ */
+export function longDead(at: Scratch): void {
+  const probe = join(at.root, 'probe')
+  const touched = (): number => {
+    writeFileSync(probe, '')
+    return statSync(probe).ctimeMs
+  }
+  const sign = join(at.repo, '.git/ralph/changes/demo/alive')
+  const nowMs = Math.ceil(touched())
+  const diedSeconds = Math.min(statSync(sign).mtimeMs, nowMs - 2000) / 1000
+  utimesSync(sign, diedSeconds, diedSeconds)
+  // The clock of a file system ticks a few times in a hundredth of a second.
+  while (touched() <= nowMs);
+}
 
 /** As a user has it: no tools of this project, so no openspec either. */
 function withoutOwnBin(path: string): string {

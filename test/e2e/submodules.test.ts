@@ -1,10 +1,9 @@
 // O19, G19: whole loops in a repository whose submodules hold the user's work.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { ralph, scratch, start, tasksOf, type Scratch } from './harness.ts'
+import { longDead, ralph, scratch, start, tasksOf, type Scratch } from './harness.ts'
 
 /** `sub` on a branch and `sub/inner` detached; in both something staged, edited, untracked and ignored. */
 function withSubmodules(tasks = tasksOf(1)): Scratch {
@@ -161,13 +160,8 @@ test('O5, O19: what the user edits in a submodule after a kill -9 stays, and the
   await loop.seen((out) => out.includes('"text":"worked'))
   loop.child.kill('SIGKILL')
   await loop.ended
+  longDead(at)
   expect((await ralph(at, ['stop', 'demo'])).code).toBe(0)
-  // Until a change is surely later than the loop's last sign of life: 2 s are its tolerance.
-  const diedMs = statSync(join(at.repo, '.git/ralph/changes/demo/alive')).mtimeMs
-  do {
-    await delay(50)
-    writeFileSync(join(at.root, 'probe'), '')
-  } while (statSync(join(at.root, 'probe')).ctimeMs <= diedMs + 2000)
   at.write('sub/new.txt', 'edited after the death\n')
   at.write('sub/inner/later.txt', 'made after the death\n')
   const agent = 'echo x > x.txt; echo "<promise>COMPLETE</promise>"'

@@ -1,10 +1,9 @@
 // What `npm run torture` found, each as the shortest story that shows it.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { goodAgent, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
+import { goodAgent, longDead, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
 
 /** A git on PATH that kills ralph, or dies itself, at the first call whose arguments hold these words. */
 function gitThat(at: Scratch, words: string, deed: string): NodeJS.ProcessEnv {
@@ -67,7 +66,7 @@ test('O5, O20: a checkpoint that only had to be completed counts, whatever the u
   const env = gitThat(at, 'ralph:?checkpoint', 'kill -KILL $PPID')
   const killed = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent], { env })
   expect(killed.signal).toBe('SIGKILL')
-  await afterDeath(at)
+  longDead(at)
   at.write('README.md', 'edited after the crash\n')
   const finished = await ralph(at, ['finish', 'demo', '--keep'])
   expect(finished.code).toBe(0)
@@ -78,13 +77,3 @@ test('O5, O20: a checkpoint that only had to be completed counts, whatever the u
   expect(at.state().iterations.map(({ story_id: story }) => story)).toEqual(['1', '2'])
   expect(at.read('README.md')).toBe('edited after the crash\n')
 })
-
-/** Until what is changed now is surely later than the loop's last sign of life: 2 s are its tolerance. */
-async function afterDeath(at: Scratch): Promise<void> {
-  const diedMs = statSync(join(at.repo, '.git', 'ralph', 'changes', 'demo', 'alive')).mtimeMs
-  const probe = join(at.root, 'probe')
-  do {
-    await delay(20)
-    writeFileSync(probe, '')
-  } while (statSync(probe).ctimeMs <= diedMs + 2000)
-}

@@ -1,0 +1,54 @@
+// Temp folders of the tests are in memory where there is room: most of what they wait for is a disk that syncs.
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { freemem } from 'node:os'
+import { join } from 'node:path'
+
+const disk = '/dev/shm'
+const prefix = 'ralph-tests-'
+const neededBytes = 2 * 2 ** 30
+
+/** RALPH_TEST_TMP names another folder, such as one on a disk: `RALPH_TEST_TMP=/tmp npm test`. */
+export default function setUp(): (() => void) | undefined {
+  const chosen = process.env['RALPH_TEST_TMP']
+  if (chosen === undefined && !hasRoom()) return undefined
+  sweep(chosen ?? disk)
+  const folder = mkdtempSync(join(chosen ?? disk, `${prefix}${process.pid}-`))
+  if (chosen === undefined && !runsPrograms(folder)) {
+    rmSync(folder, { recursive: true })
+    return undefined
+  }
+  // As /tmp: some tests go on as another user.
+  chmodSync(folder, 0o1777)
+  process.env['TMPDIR'] = folder
+  return () => rmSync(folder, { recursive: true, force: true })
+}
+
+function hasRoom(): boolean {
+  if (!existsSync(disk) || freemem() < neededBytes) return false
+  const { bavail, bsize } = statfsSync(disk)
+  return bavail * bsize >= neededBytes
+}
+
+/** Containers often forbid it there. */
+function runsPrograms(folder: string): boolean {
+  const program = join(folder, 'program')
+  writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 })
+  try {
+    execFileSync(program)
+    return true
+  } catch {
+    return false
+  } finally {
+    rmSync(program)
+  }
+}
+
+/** What a run that was killed has left would else stay in memory until the next boot. */
+function sweep(parent: string): void {
+  for (const name of readdirSync(parent)) {
+    const pid = new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1]
+    if (pid !== undefined && !existsSync(`/proc/${pid}`))
+      rmSync(join(parent, name), { recursive: true, force: true })
+  }
+}
