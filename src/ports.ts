@@ -178,8 +178,6 @@ export type AgentSignal =
   | { readonly type: 'tool'; readonly name: string; readonly input: string }
   /** Cumulative for this run of the agent; `source` when it is not the agent's own word. */
   | ({ readonly type: 'usage'; readonly source?: 'sessions' } & UsageFigures)
-  /** Any sign of life without a better name (a retry, a raw line): throttled by the runner. */
-  | { readonly type: 'activity' }
   | { readonly type: 'warning'; readonly message: string }
 
 export interface Agent {

@@ -1,5 +1,5 @@
 // `ralph doctor`: what works here, what does not, and how to fix it.
-import { billing, findProgram, installedAgents } from '../adapters/agents/installed.ts'
+import { billing, installedAgents, programOf } from '../adapters/agents/installed.ts'
 import { refuseReadOnly } from '../adapters/git/preflight.ts'
 import { systemClock } from '../adapters/clock.ts'
 import { findCli } from '../adapters/openspec/cli.ts'
@@ -150,7 +150,7 @@ function agents(env: NodeJS.ProcessEnv, config: Config | undefined): Check[] {
   }
   return installed.map((name) => {
     const how = billing(name, env)
-    const detail = `${findProgram(name, env)}; billing: ${how}`
+    const detail = `${programOf(name, env) ?? ''}; billing: ${how}`
     return how.startsWith('API key')
       ? {
           name: `agent ${name}`,

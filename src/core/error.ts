@@ -25,12 +25,9 @@ export type ErrorCode =
   | 'git_failed'
   | 'locked'
   | 'agent_missing'
-  | 'agent_login'
-  | 'agent_model'
   | 'budget'
   | 'human_needed'
   | 'journal_unreadable'
-  | 'state_foreign'
   | 'disk'
   | 'internal'
 

@@ -44,9 +44,8 @@ export async function runAgent(
     },
     context.agentStop(),
     (signal) => {
-      const body = agentEvent(n, signal)
       // Durability is awaited before the next command; the agent's talk must not wait for the disk.
-      if (body !== undefined) tell(body).catch(() => undefined)
+      tell(agentEvent(n, signal)).catch(() => undefined)
     },
   )
   if (ended.promise.kind === 'complete' && (ended.exit_code ?? 0) !== 0) {
@@ -80,7 +79,7 @@ export async function runAgent(
   })
 }
 
-function agentEvent(n: number, signal: AgentSignal): EventBody | undefined {
+function agentEvent(n: number, signal: AgentSignal): EventBody {
   switch (signal.type) {
     case 'started':
       return { type: 'agent.started', n, pid: signal.pid, pid_started: signal.pidStarted }
@@ -96,7 +95,5 @@ function agentEvent(n: number, signal: AgentSignal): EventBody | undefined {
     }
     case 'warning':
       return { type: 'warning', code: 'agent', message: signal.message }
-    case 'activity':
-      return undefined
   }
 }

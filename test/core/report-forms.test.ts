@@ -86,7 +86,7 @@ describe('html', () => {
     expect(timeline).toContain('<title id="timeline-title">Timeline of 8 iterations in 3 stories</title>')
     expect(timeline.match(/<g class="bar /g)).toHaveLength(8)
     expect(timeline).toContain(
-      'Iteration 7, attempt 2: timeout, 57.0k tokens, 45m 00s. timed out after 45 min',
+      'Iteration 7, attempt 2: timed out, 57.0k tokens, 45m 00s. timed out after 45 min',
     )
     expect(timeline).toContain('>✓ 1</text>')
   })

@@ -2,7 +2,7 @@
 import { existsSync, watch } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { findProgram } from '../../src/adapters/agents/installed.ts'
+import { onPath } from '../../src/adapters/process/on-path.ts'
 import { pointedAt, realAgent, type RealAgent } from '../model-stub/real-agents.ts'
 import { steps, type Script, type Step } from '../model-stub/script.ts'
 import { modelServer, type ModelServer } from '../model-stub/server.ts'
@@ -38,7 +38,7 @@ const rows = [
   own('codex', 6 * 850),
   own('opencode', 6 * 850),
   own('gemini', 6 * 850),
-  acp('opencode', 'opencode acp', findProgram('sqlite3', process.env) === '' ? 0 : 6 * 850),
+  acp('opencode', 'opencode acp', onPath('sqlite3', process.env) === undefined ? 0 : 6 * 850),
   // It does not tell what came from the cache, nor what was thought.
   acp('gemini', 'gemini --acp', 6 * 1040),
 ]

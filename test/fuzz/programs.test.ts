@@ -65,11 +65,7 @@ describe('fuzz: programs', () => {
   })
 
   test(`openspec: any answer is taken, or the built-in rules serve ${seeded}`, async () => {
-    const { cli } = await findCli({
-      from: folder,
-      configured: join(folder, 'openspec'),
-      env: { PATH: '/usr/bin:/bin' },
-    })
+    const { cli } = await findCli({ from: folder, env: { PATH: `${folder}:/usr/bin:/bin` } })
     if (cli === undefined) throw new Error('the stand-in was not taken')
     const answers = [
       { context: 'x', operationGuidance: ['a'], state: 'ready', progress: { total: 2, complete: 1 } },

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { lineParser, textParser } from '../../src/adapters/agents/output.ts'
-import { agentNames } from '../../src/adapters/agents/kind.ts'
+import { agentNames } from '../../src/config/option.ts'
 import type { AgentRun } from '../../src/adapters/agents/kind.ts'
 import { agentKinds } from '../../src/adapters/agents/table.ts'
 import { startTurn } from '../../src/adapters/agents/turn.ts'

@@ -97,7 +97,6 @@ async function runTurn(running: Running): Promise<AgentEnded> {
     kind.speaks === 'lines'
       ? lineParser(kind, listener, turn, tell, () => group)
       : textParser(task.prompt, turn)
-  const pulse = throttled(() => tell({ type: 'activity' }))
   let leaving: NodeJS.Timeout | undefined
 
   try {
@@ -114,7 +113,6 @@ async function runTurn(running: Running): Promise<AgentEnded> {
       farewell: () => (turn.isOver ? '' : (listener.cancel?.() ?? '')),
       onOutput(chunk) {
         transcript.write(chunk)
-        pulse()
         ear.feed(chunk)
         // Some stay for minutes after their last word, for a background task of their own (R15).
         if (turn.isOver)
@@ -123,7 +121,6 @@ async function runTurn(running: Running): Promise<AgentEnded> {
       },
       onErrorOutput(chunk) {
         transcript.write(chunk)
-        pulse()
         stderr.feed(chunk)
       },
     })
@@ -194,14 +191,4 @@ function cannotStart(error: unknown, file: string, cwd: string): AgentEnded {
 
 function notStarted(ending: AgentEnding, lastWords: string): AgentEnded {
   return { ending, promise: { kind: 'none' }, last_words: lastWords, survivors: [] }
-}
-
-function throttled(act: () => void): () => void {
-  let last = Number.NEGATIVE_INFINITY
-  return () => {
-    const now = performance.now()
-    if (now - last < 1000) return
-    last = now
-    act()
-  }
 }

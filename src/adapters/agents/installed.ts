@@ -1,22 +1,21 @@
 // Which agents are there, and who pays for their calls: by looking, without starting any of them.
-import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { faultCode } from '../process/fault.ts'
+import { onPath } from '../process/on-path.ts'
 import { at, textAt } from './json.ts'
-import type { AgentName } from './kind.ts'
 import { agentKinds } from './table.ts'
+import type { AgentName } from './table.ts'
 
 /** In order of preference; only those that a user installs. */
 const preferred = ['claude', 'codex', 'opencode', 'gemini'] as const satisfies readonly AgentName[]
 
 export function installedAgents(env: NodeJS.ProcessEnv): AgentName[] {
-  return preferred.filter((name) => findProgram(agentKinds[name].program ?? name, env) !== '')
+  return preferred.filter((name) => programOf(name, env) !== undefined)
 }
 
-/** Path of the program on PATH, or empty. */
-export function findProgram(program: string, env: NodeJS.ProcessEnv): string {
-  const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
-  return folders.map((folder) => join(folder, program)).find(isExecutable) ?? ''
+export function programOf(name: AgentName, env: NodeJS.ProcessEnv): string | undefined {
+  return onPath(agentKinds[name].program ?? name, env)
 }
 
 /** One line for the banner and `doctor`: a key in the environment may bill a user who has a subscription (R12). */
@@ -56,16 +55,6 @@ export function billing(agent: string, env: NodeJS.ProcessEnv): string {
       return 'free (no model is called)'
     default:
       return 'unknown'
-  }
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return statSync(path).isFile()
-  } catch (error) {
-    if (faultCode(error) !== '') return false
-    throw error
   }
 }
 

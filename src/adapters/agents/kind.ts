@@ -2,9 +2,6 @@
 import type { AgentEnding } from '../../core/event.ts'
 import type { UsageFigures } from '../../core/usage.ts'
 
-export const agentNames = ['claude', 'codex', 'opencode', 'gemini', 'command', 'acp', 'demo'] as const
-export type AgentName = (typeof agentNames)[number]
-
 /** What a line tells; a kind makes these of its own protocol. */
 export type AgentFact =
   | { readonly type: 'session'; readonly id: string }

@@ -5,13 +5,14 @@ import { codex } from './codex.ts'
 import { command } from './command.ts'
 import { demo } from './demo.ts'
 import { gemini } from './gemini.ts'
-import type { AgentKind, AgentName } from './kind.ts'
+import type { AgentKind } from './kind.ts'
 import { opencode } from './opencode.ts'
 
 export const agentKinds = { claude, codex, opencode, gemini, command, acp, demo } satisfies Record<
-  AgentName,
+  string,
   AgentKind
 >
+export type AgentName = keyof typeof agentKinds
 
 export function agentKind(name: string): AgentKind | undefined {
   return Object.entries(agentKinds).find(([known]) => known === name)?.[1]

@@ -104,10 +104,7 @@ export function startTurn(
         halted = undefined
       }
       if (fact.type === 'resets') resetsAtMs = fact.atMs
-      if (fact.type === 'retry') {
-        retrying = fact.ending
-        tell({ type: 'activity' })
-      }
+      if (fact.type === 'retry') retrying = fact.ending
       if (fact.type === 'halted') halted = fact.ending
       if (fact.type === 'failed') {
         failed = fact

@@ -16,8 +16,6 @@ export interface RunPaths {
   readonly talk: string
   /** Earlier runs of this change, a folder each. */
   readonly archive: string
-  /** TMPDIR of the agent; removed after each turn. */
-  readonly temp: string
 }
 
 export function runPaths(gitCommonDir: string, change: string): RunPaths {
@@ -32,7 +30,6 @@ export function runPaths(gitCommonDir: string, change: string): RunPaths {
     transcripts: join(root, 'transcripts'),
     talk: join(root, 'talk'),
     archive: join(root, 'archive'),
-    temp: join(root, 'tmp'),
   }
 }
 

@@ -1,9 +1,9 @@
 // The installed `openspec` program: found once, asked at the edges of a loop, never needed in its middle.
-import { constants } from 'node:fs'
-import { access, realpath } from 'node:fs/promises'
-import { delimiter, dirname, join } from 'node:path'
+import { realpath } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import * as z from 'zod'
 import { exec } from '../process/exec.ts'
+import { isProgram, onPath } from '../process/on-path.ts'
 import { readIfThere } from './files.ts'
 
 export interface OpenSpecCli {
@@ -20,7 +20,6 @@ type CliAnswer =
 export interface CliSearch {
   /** Any folder of the project; `node_modules/.bin` is looked for from here upward. */
   readonly from: string
-  readonly configured?: string
   readonly env: NodeJS.ProcessEnv
   readonly timeoutMs?: number
 }
@@ -29,7 +28,7 @@ export interface CliSearch {
 export async function findCli(
   search: CliSearch,
 ): Promise<{ readonly cli?: OpenSpecCli; readonly note: string }> {
-  const path = await findProgram(search)
+  const path = findProgram(search)
   const builtIn = 'the built-in rules are used; validate and archive are not available'
   if (path === undefined) return { note: `openspec is not installed: ${builtIn}` }
   const timeoutMs = search.timeoutMs ?? 30_000
@@ -74,18 +73,13 @@ export function isAtLeast(version: string, wanted: readonly [number, number, num
   return true
 }
 
-async function findProgram({ from, configured, env }: CliSearch): Promise<string | undefined> {
-  if (configured !== undefined) return (await isProgram(configured)) ? configured : undefined
+function findProgram({ from, env }: CliSearch): string | undefined {
   for (let folder = from; ; folder = dirname(folder)) {
     const local = join(folder, 'node_modules', '.bin', 'openspec')
-    if (await isProgram(local)) return local
+    if (isProgram(local)) return local
     if (dirname(folder) === folder) break
   }
-  for (const folder of (env['PATH'] ?? '').split(delimiter)) {
-    // An empty entry of PATH means the current folder, which is the agent's to write in.
-    if (folder.startsWith('/') && (await isProgram(join(folder, 'openspec')))) return join(folder, 'openspec')
-  }
-  return undefined
+  return onPath('openspec', env)
 }
 
 /** npm links the program to its package, which says the version without half a second of start-up. */
@@ -106,13 +100,6 @@ async function toldVersion(
 ): Promise<string | undefined> {
   const asked = await exec(path, ['--version'], { cwd, env, timeoutMs })
   return /\d+\.\d+\.\d+/.exec(asked.stdout.toString('utf8'))?.[0]
-}
-
-async function isProgram(path: string): Promise<boolean> {
-  return access(path, constants.X_OK).then(
-    () => true,
-    () => false,
-  )
 }
 
 function readJson(text: string): unknown {

@@ -8,8 +8,6 @@ export interface ExecOptions {
   readonly timeoutMs: number
   readonly input?: string | Uint8Array
   readonly signal?: AbortSignal
-  /** Output beyond this is dropped from the front; default keeps everything. */
-  readonly maxBytes?: number
 }
 
 export interface ExecResult {
@@ -30,7 +28,6 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
   return new Promise((resolve) => {
     const stdout: Buffer[] = []
     const stderr: Buffer[] = []
-    let kept = 0
     let timedOut = false
     let chunks = 0
     let child: ReturnType<typeof spawn>
@@ -64,10 +61,6 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
     child.stdout?.on('data', (chunk: Buffer) => {
       chunks += 1
       stdout.push(chunk)
-      kept += chunk.length
-      while (options.maxBytes !== undefined && kept > options.maxBytes && stdout.length > 1) {
-        kept -= stdout.shift()?.length ?? 0
-      }
     })
     child.stderr?.on('data', (chunk: Buffer) => {
       chunks += 1

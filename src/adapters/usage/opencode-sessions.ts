@@ -1,7 +1,7 @@
 // Reads what OpenCode wrote about its answers: a SQLite file, through the sqlite3 program because Node 20 has no reader.
 import { join } from 'node:path'
 import { exec } from '../process/exec.ts'
-import { onPath } from './on-path.ts'
+import { onPath } from '../process/on-path.ts'
 import { bothPaths, homeOf, isInside, statFile } from './session-folder.ts'
 import type { JsonObject, SessionQuery, SessionSource, UsageRecord } from './usage-record.ts'
 import { asCount, asObject, asText } from './usage-record.ts'

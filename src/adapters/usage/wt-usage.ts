@@ -2,7 +2,7 @@
 import type { UsageFigures } from '../../core/usage.ts'
 import { exec } from '../process/exec.ts'
 import { asObject } from './usage-record.ts'
-import { onPath } from './on-path.ts'
+import { onPath } from '../process/on-path.ts'
 
 export type WtUsageAnswer =
   | { readonly is: 'figures'; readonly figures: UsageFigures }

@@ -5,7 +5,7 @@ import type { History } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { verdictWord, verdictWords } from './describe.ts'
 import { earlierLines } from './earlier.ts'
-import { caveats, costWord, notKeptWords, timeWord } from './report-words.ts'
+import { costWord, notesOf, timeWord } from './report-words.ts'
 import { table } from './table.ts'
 import { clockTime, duration, excerpt, plural, tokens } from './text.ts'
 
@@ -31,7 +31,7 @@ export function historyText(
     table(['n', 'at', 'story', 'attempt', 'verdict', 'took', 'tokens', 'cost', 'reason'], rows, paint),
     ...(report.stories.length > 1 ? ['', storyTable(report, paint), ''] : []),
     totalLine(report),
-    ...[notKeptWords(report.totals, report.not_kept), ...caveats(report)].filter((line) => line !== ''),
+    ...notesOf(report),
     ...earlierLines(earlier, paint),
   ].join('\n')
 }

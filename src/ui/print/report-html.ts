@@ -1,20 +1,18 @@
 // The report as one HTML file: no script, nothing to load, readable in light and dark and by a screen reader.
-import { countAttempts } from '../../core/report.ts'
-import type { AttemptReport, RunReport, StoryReport } from '../../core/report.ts'
-import { inOrder } from './report-md.ts'
+import type { RunReport } from '../../core/report.ts'
 import { reportStyle } from './report-style.ts'
 import { escapeXml, timelineSvg, tokensSvg } from './report-svg.ts'
 import {
-  caveats,
   costWord,
-  notKeptWords,
-  timeWord,
-  tokenWord,
+  inOrder,
+  iterationsTable,
+  notesOf,
+  storiesTable,
   verdictKind,
   verdictKinds,
-  verdictWord,
 } from './report-words.ts'
-import { clean, duration, oneLine, plural, tokens } from './text.ts'
+import type { Cell, Table, VerdictKind } from './report-words.ts'
+import { clean, duration, oneLine, tokens } from './text.ts'
 
 export function reportHtml(report: RunReport): string {
   const name = escape(report.change_id)
@@ -40,15 +38,12 @@ ${tiles(report)}
 ${notes(report)}
 ${hasRun ? pictures(report) : '<p>No iteration ran.</p>'}
 <section aria-labelledby="stories"><h2 id="stories">Stories</h2>
-${table(['Story', 'State', 'Tasks', 'Attempts', 'Tokens', 'Cost', 'Not kept', 'Time'], report.stories.map(storyRow))}
+${table(storiesTable(report))}
 </section>
 ${
   hasRun
     ? `<section aria-labelledby="iterations"><h2 id="iterations">Iterations</h2>
-${table(
-  ['#', 'Story', 'Attempt', 'Verdict', 'Tokens', 'Cost', 'Time', 'Commits', 'Reason'],
-  inOrder(report).map(([story, attempt]) => attemptRow(story, attempt)),
-)}
+${table(iterationsTable(report))}
 </section>`
     : ''
 }
@@ -73,9 +68,7 @@ function tiles(report: RunReport): string {
 }
 
 function notes(report: RunReport): string {
-  const lines = [notKeptWords(report.totals, report.not_kept), ...caveats(report)].filter(
-    (line) => line !== '',
-  )
+  const lines = notesOf(report)
   return lines.length === 0
     ? ''
     : `<ul class="notes">${lines.map((line) => `<li>${escape(line)}</li>`).join('')}</ul>`
@@ -83,10 +76,7 @@ function notes(report: RunReport): string {
 
 function pictures(report: RunReport): string {
   const used = new Set(inOrder(report).map(([, attempt]) => verdictKind(attempt.verdict)))
-  const keys = [...used].map(
-    (kind) =>
-      `<li><span class="key ${kind}" aria-hidden="true">${verdictKinds[kind].sign}</span> ${verdictKinds[kind].meaning}</li>`,
-  )
+  const keys = [...used].map((kind) => `<li>${keyHtml(kind)} ${verdictKinds[kind].meaning}</li>`)
   return `<section aria-labelledby="when"><h2 id="when">Iterations by story</h2>
 <div class="wide">${timelineSvg(report)}</div>
 <ul class="legend">${keys.join('')}</ul>
@@ -97,57 +87,28 @@ ${report.not_kept.tokens > 0 ? `<ul class="legend"><li><span class="swatch" aria
 </section>`
 }
 
-type Cell = { readonly html: string; readonly isNumber?: boolean }
-const words = (text: string): Cell => ({ html: escape(text) })
-const number = (text: string): Cell => ({ html: escape(text), isNumber: true })
-
-function storyRow(story: StoryReport): readonly Cell[] {
-  return [
-    words(`${story.story_id} ${story.title}`),
-    words(story.status || 'no longer planned'),
-    number(`${String(story.tasks_done)}/${String(story.tasks_total)}`),
-    number(String(countAttempts(story.attempts))),
-    number(tokens(story.tokens)),
-    number(costWord(story)),
-    number(
-      story.not_kept.iterations === 0
-        ? '-'
-        : `${[tokens(story.not_kept.tokens), costWord(story.not_kept)].filter((word) => word !== '-').join(', ')} (${plural(story.not_kept.iterations, 'iteration')})`,
-    ),
-    number(timeWord(story)),
-  ]
-}
-
-function attemptRow(story: StoryReport, attempt: AttemptReport): readonly Cell[] {
-  const kind = verdictKind(attempt.verdict)
-  const reason = clean(attempt.reason).trim()
-  const [first = '', ...more] = reason.split('\n')
-  return [
-    number(String(attempt.n)),
-    words(story.story_id),
-    number(String(attempt.attempt)),
-    {
-      html: `<span class="key ${kind}" aria-hidden="true">${verdictKinds[kind].sign}</span> ${escape(verdictWord(attempt.verdict))}`,
-    },
-    number(tokenWord(attempt)),
-    number(costWord(attempt)),
-    number(duration(attempt.duration_ms)),
-    number(String(attempt.commits)),
-    more.length === 0
-      ? words(first)
-      : { html: `<details><summary>${escape(first)}</summary><pre>${escapeXml(reason)}</pre></details>` },
-  ]
-}
-
-function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  const numbers = rows[0]?.map((cell) => cell.isNumber === true) ?? []
+function table({ heads, rows }: Table): string {
   const open = (tag: string, isNumber: boolean | undefined): string =>
     isNumber === true ? `<${tag} class="n"` : `<${tag}`
-  const titles = head.map((title, index) => `${open('th', numbers[index])} scope="col">${title}</th>`)
+  const titles = heads.map(
+    (title, column) => `${open('th', rows[0]?.[column]?.isNumber)} scope="col">${title}</th>`,
+  )
   const body = rows.map(
-    (cells) => `<tr>${cells.map((cell) => `${open('td', cell.isNumber)}>${cell.html}</td>`).join('')}</tr>`,
+    (cells) =>
+      `<tr>${cells.map((cell) => `${open('td', cell.isNumber)}>${cellHtml(cell)}</td>`).join('')}</tr>`,
   )
   return `<div class="wide"><table><thead><tr>${titles.join('')}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>`
+}
+
+function cellHtml({ text, kind, isLong }: Cell): string {
+  if (kind !== undefined) return `${keyHtml(kind)} ${escape(text)}`
+  const [first = '', ...more] = isLong === true ? clean(text).trim().split('\n') : [text]
+  if (more.length === 0) return escape(first)
+  return `<details><summary>${escape(first)}</summary><pre>${escapeXml(clean(text).trim())}</pre></details>`
+}
+
+function keyHtml(kind: VerdictKind): string {
+  return `<span class="key ${kind}" aria-hidden="true">${verdictKinds[kind].sign}</span>`
 }
 
 /** Everything that comes from a plan or an agent goes through here: it may hold markup and control characters. */

@@ -1,16 +1,7 @@
 // The report as Markdown, for a pull request or a wiki.
-import { countAttempts } from '../../core/report.ts'
-import type { AttemptReport, RunReport, StoryReport } from '../../core/report.ts'
-import {
-  caveats,
-  costWord,
-  notKeptWords,
-  timeWord,
-  tokenWord,
-  verdictKind,
-  verdictKinds,
-  verdictWord,
-} from './report-words.ts'
+import type { RunReport } from '../../core/report.ts'
+import { costWord, iterationsTable, notesOf, storiesTable, verdictKinds } from './report-words.ts'
+import type { Cell, Table } from './report-words.ts'
 import { duration, excerpt, oneLine, plural, tokens } from './text.ts'
 
 export function reportMarkdown(report: RunReport): string {
@@ -22,7 +13,7 @@ export function reportMarkdown(report: RunReport): string {
     costWord(totals),
     `${duration(totals.duration_ms)} of agent time in ${duration(report.wall_ms)}`,
   ].filter((word) => word !== '-')
-  const notes = [notKeptWords(totals, report.not_kept), ...caveats(report)].filter((line) => line !== '')
+  const notes = notesOf(report)
   return [
     `# ralph: ${inline(report.change_id)}`,
     '',
@@ -33,59 +24,26 @@ export function reportMarkdown(report: RunReport): string {
     '',
     '## Stories',
     '',
-    '| story | state | tasks | attempts | tokens | cost | not kept | time |',
-    '|---|---|---:|---:|---:|---:|---:|---:|',
-    ...report.stories.map(storyRow),
+    ...table(storiesTable(report)),
     '',
-    ...(totals.iterations > 0
-      ? [
-          '## Iterations',
-          '',
-          '| # | story | attempt | verdict | tokens | cost | time | commits | reason |',
-          '|---:|---|---:|---|---:|---:|---:|---:|---|',
-          ...inOrder(report).map(([story, attempt]) => attemptRow(story, attempt)),
-          '',
-        ]
-      : []),
+    ...(totals.iterations > 0 ? ['## Iterations', '', ...table(iterationsTable(report)), ''] : []),
   ].join('\n')
 }
 
-/** Every attempt with its story, as they happened. */
-export function inOrder(report: RunReport): readonly (readonly [StoryReport, AttemptReport])[] {
-  return report.stories
-    .flatMap((story) => story.attempts.map((attempt) => [story, attempt] as const))
-    .sort(([, a], [, b]) => a.n - b.n)
+function table({ heads, rows }: Table): readonly string[] {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+  const sides = heads.map((_, column) => (rows[0]?.[column]?.isNumber === true ? '---:' : '---'))
+  return [
+    line(heads.map((head) => head.toLowerCase())),
+    `|${sides.join('|')}|`,
+    ...rows.map((cells) => line(cells.map(cellText))),
+  ]
 }
 
-function storyRow(story: StoryReport): string {
-  return row([
-    inline(`${story.story_id} ${story.title}`),
-    story.status || 'no longer planned',
-    `${String(story.tasks_done)}/${String(story.tasks_total)}`,
-    String(countAttempts(story.attempts)),
-    tokens(story.tokens),
-    costWord(story),
-    story.not_kept.iterations === 0 ? '-' : `${tokens(story.not_kept.tokens)} (${costWord(story.not_kept)})`,
-    timeWord(story),
-  ])
-}
-
-function attemptRow(story: StoryReport, attempt: AttemptReport): string {
-  return row([
-    String(attempt.n),
-    inline(story.story_id),
-    String(attempt.attempt),
-    `${verdictKinds[verdictKind(attempt.verdict)].sign} ${verdictWord(attempt.verdict)}`,
-    tokenWord(attempt),
-    costWord(attempt),
-    duration(attempt.duration_ms),
-    String(attempt.commits),
-    inline(excerpt(attempt.reason, 120)),
-  ])
-}
-
-function row(cells: readonly string[]): string {
-  return `| ${cells.join(' | ')} |`
+function cellText({ text, kind, isLong, isNumber }: Cell): string {
+  if (kind !== undefined) return `${verdictKinds[kind].sign} ${text}`
+  if (isNumber === true) return text
+  return inline(isLong === true ? excerpt(text, 120) : text)
 }
 
 /** An agent's reason must not start a table column, a link, an image or markup of its own. */

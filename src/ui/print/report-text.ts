@@ -1,14 +1,15 @@
 // The report for a terminal: stories with their attempts below them.
 import type { AttemptReport, RunReport, StoryReport } from '../../core/report.ts'
+import { verdictWords } from './describe.ts'
 import {
-  caveats,
   costWord,
-  notKeptWords,
+  notesOf,
+  stateWord,
+  storyLabel,
   timeWord,
   tokenWord,
   verdictKind,
   verdictKinds,
-  verdictWord,
 } from './report-words.ts'
 import { clip, duration, excerpt, oneLine, plural, tokens, widthOf } from './text.ts'
 
@@ -23,7 +24,7 @@ export function reportText(report: RunReport, columns: number): string {
   const lines = [
     `${oneLine(report.change_id)}: ${report.status}${report.reason === '' ? '' : `, ${oneLine(report.reason)}`}`,
     `${String(report.stories_done)}/${String(report.stories_total)} stories, ${figures.join(', ')}`,
-    ...[notKeptWords(totals, report.not_kept), ...caveats(report)].filter((line) => line !== ''),
+    ...notesOf(report),
     ...report.stories.flatMap((story) => ['', storyLine(story, columns), ...story.attempts.map(attemptLine)]),
   ]
   return `${lines.map((line) => clip(line, columns)).join('\n')}\n`
@@ -31,21 +32,20 @@ export function reportText(report: RunReport, columns: number): string {
 
 function storyLine(story: StoryReport, columns: number): string {
   const figures = `${tokens(story.tokens)} tokens  ${costWord(story)}  ${timeWord(story)}`
-  const state = story.status || 'no longer planned'
-  const name = clip(
-    oneLine(`${story.story_id} ${story.title}`),
-    Math.max(12, columns - figures.length - state.length - 6),
-  )
+  const state = stateWord(story)
+  const name = clip(oneLine(storyLabel(story)), Math.max(12, columns - figures.length - state.length - 6))
   const gap = Math.max(2, columns - widthOf(name) - state.length - figures.length - 4)
   return `${name}  ${state}${' '.repeat(gap)}${figures}`
 }
+
+const verdictWidth = Math.max(...Object.values(verdictWords).map((word) => word.length))
 
 function attemptLine(attempt: AttemptReport): string {
   const { sign } = verdictKinds[verdictKind(attempt.verdict)]
   const words = [
     `#${String(attempt.n)}`.padStart(6),
     sign,
-    verdictWord(attempt.verdict).padEnd(11),
+    verdictWords[attempt.verdict].padEnd(verdictWidth),
     tokenWord(attempt).padStart(7),
     costWord(attempt).padStart(8),
     duration(attempt.duration_ms).padStart(8),

@@ -1,6 +1,8 @@
-// The words that all forms of the report share, so that they say the same.
-import type { RunReport, Spending } from '../../core/report.ts'
+// What all forms of the report show, so that they say the same: its words, its figures and its two tables, before any markup.
+import { countAttempts } from '../../core/report.ts'
+import type { AttemptReport, RunReport, Spending, StoryReport } from '../../core/report.ts'
 import type { Verdict } from '../../core/event.ts'
+import { verdictWords } from './describe.ts'
 import { duration, plural, tokens, usd } from './text.ts'
 
 /** What a reader sees first of a verdict: five kinds, each with a sign that does without colour. */
@@ -35,10 +37,6 @@ export function verdictKind(verdict: Verdict): VerdictKind {
   return kindOf[verdict]
 }
 
-export function verdictWord(verdict: Verdict): string {
-  return verdict === 'none' ? 'no promise' : verdict.replaceAll('_', ' ')
-}
-
 /** Unpriced is never $0.00, and nothing used is. */
 export function costWord({
   cost_usd: cost,
@@ -71,7 +69,7 @@ export function notKeptWords(whole: Pick<Spending, 'iterations' | 'tokens'>, par
 }
 
 /** What the figures leave out or guess. */
-export function caveats({ totals }: RunReport): readonly string[] {
+function caveats({ totals }: RunReport): readonly string[] {
   return [
     ...(totals.estimated > 0
       ? [`~ tokens of ${plural(totals.estimated, 'iteration')} are estimated from the size of session files`]
@@ -80,4 +78,81 @@ export function caveats({ totals }: RunReport): readonly string[] {
       ? [`the cost of ${plural(totals.unpriced, 'iteration')} is not known and not in the sum`]
       : []),
   ]
+}
+
+/** What a sum of figures cannot say. */
+export function notesOf(report: RunReport): readonly string[] {
+  return [notKeptWords(report.totals, report.not_kept), ...caveats(report)].filter((line) => line !== '')
+}
+
+/** Every attempt with its story, as they happened. */
+export function inOrder(report: RunReport): readonly (readonly [StoryReport, AttemptReport])[] {
+  return report.stories
+    .flatMap((story) => story.attempts.map((attempt) => [story, attempt] as const))
+    .sort(([, a], [, b]) => a.n - b.n)
+}
+
+/** Plain words, some of them an agent's: whoever prints a cell makes it harmless. */
+export interface Cell {
+  readonly text: string
+  readonly isNumber?: true
+  /** A verdict: its sign stands before the word. */
+  readonly kind?: VerdictKind
+  /** May run over many lines. */
+  readonly isLong?: true
+}
+
+export interface Table {
+  readonly heads: readonly string[]
+  readonly rows: readonly (readonly Cell[])[]
+}
+
+const words = (text: string): Cell => ({ text })
+const number = (text: string | number): Cell => ({ text: String(text), isNumber: true })
+
+export function storiesTable({ stories }: RunReport): Table {
+  return {
+    heads: ['Story', 'State', 'Tasks', 'Attempts', 'Tokens', 'Cost', 'Not kept', 'Time'],
+    rows: stories.map((story) => [
+      words(storyLabel(story)),
+      words(stateWord(story)),
+      number(`${String(story.tasks_done)}/${String(story.tasks_total)}`),
+      number(countAttempts(story.attempts)),
+      number(tokens(story.tokens)),
+      number(costWord(story)),
+      number(lossWord(story.not_kept)),
+      number(timeWord(story)),
+    ]),
+  }
+}
+
+export function iterationsTable(report: RunReport): Table {
+  return {
+    heads: ['#', 'Story', 'Attempt', 'Verdict', 'Tokens', 'Cost', 'Time', 'Commits', 'Reason'],
+    rows: inOrder(report).map(([story, attempt]) => [
+      number(attempt.n),
+      words(story.story_id),
+      number(attempt.attempt),
+      { text: verdictWords[attempt.verdict], kind: verdictKind(attempt.verdict) },
+      number(tokenWord(attempt)),
+      number(costWord(attempt)),
+      number(duration(attempt.duration_ms)),
+      number(attempt.commits),
+      { text: attempt.reason, isLong: true },
+    ]),
+  }
+}
+
+export function storyLabel(story: StoryReport): string {
+  return `${story.story_id} ${story.title}`
+}
+
+export function stateWord(story: StoryReport): string {
+  return story.status || 'no longer planned'
+}
+
+function lossWord(lost: Spending): string {
+  if (lost.iterations === 0) return '-'
+  const figures = [tokens(lost.tokens), costWord(lost)].filter((word) => word !== '-')
+  return `${figures.join(', ')} (${plural(lost.iterations, 'iteration')})`
 }

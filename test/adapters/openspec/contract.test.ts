@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { applyFacts } from '../../../src/adapters/openspec/apply.ts'
@@ -17,7 +17,9 @@ const fixtures = new URL('../../fixtures/tasks/', import.meta.url)
 const fixtureNames = readdirSync(fixtures)
 
 async function realCli(home: string, from = home): Promise<OpenSpecCli> {
-  const { cli, note } = await findCli({ from, configured: program, env: testEnv(home) })
+  const env = testEnv(home)
+  const PATH = `${dirname(program)}:${env['PATH'] ?? ''}`
+  const { cli, note } = await findCli({ from, env: { ...env, PATH } })
   if (cli === undefined) throw new Error(note)
   return cli
 }
