@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { branchCheckpoints } from '../src/adapters/git/branch.ts'
 import { gitIn } from '../src/adapters/git/git.ts'
+import { blankMemory, remember } from '../src/core/git-memory.ts'
 import type { LoopEvent } from '../src/core/event.ts'
 
 const files = Number(process.argv[2] ?? 10_000)
@@ -87,7 +88,7 @@ async function ours(): Promise<Competitor & { ensure(): Promise<void>; keep(n: n
     writeAhead: async (body) => {
       journal.push({ v: 1, seq: journal.length + 1, time: '', change_id: 'bench', ...body })
     },
-    history: async () => journal,
+    memory: () => journal.reduce(remember, blankMemory),
     protectedPaths: ['.claude/loop-state.json*'],
     clock: { now: () => Date.now() },
   })

@@ -128,19 +128,16 @@ async function refuseUnkept(site: Site, run: KnownRun, n: number): Promise<void>
 /** With both locks: a loop of any change in this work tree would take what is brought back for its agent's. */
 async function inThisTree<T>(site: Site, run: KnownRun, n: number, work: () => Promise<T>): Promise<T> {
   const aside = `Bring the attempt into a folder instead: ralph restore ${n} --to DIR`
-  const held = await openRun(site, run.change, { purpose: 'repair' }).catch(refused(aside))
-  try {
+  return openRun(site, run.change, { purpose: 'repair' }, async (held) => {
     if (needsRepair(held.run)) {
       throw new RalphError('repository_state', `The loop of ${run.change} died, and is not in order yet.`, {
         hint: `Nothing was touched. First: ralph resume ${run.change}, or ralph finish ${run.change} --keep. ${aside}`,
         exitCode: 2,
       })
     }
-    await held.enter(site).catch(refused(aside))
+    await held.enter(site)
     return await work()
-  } finally {
-    await held.release()
-  }
+  }).catch(refused(aside))
 }
 
 function refused(hint: string): (error: unknown) => never {

@@ -3,11 +3,11 @@ import { statSync } from 'node:fs'
 import { takeOver } from '../adapters/git/aside.ts'
 import { branchCheckpoints } from '../adapters/git/branch.ts'
 import type { Repository } from '../adapters/git/git.ts'
+import { through } from '../adapters/git/permissions.ts'
 import { checkpointFolder } from '../adapters/git/store.ts'
 import { stashCheckpoints } from '../adapters/git/stash.ts'
 import { RalphError } from '../core/error.ts'
-import type { LoopEvent } from '../core/event.ts'
-import type { Absence } from '../core/ownership.ts'
+import type { LoopState } from '../core/state.ts'
 import type { Checkpoints, WriteAhead } from '../ports.ts'
 import { watchConfig } from './config-watch.ts'
 import type { Site } from './site.ts'
@@ -18,10 +18,8 @@ export const hiddenPaths = ['.claude/loop-state.json', '.claude/loop-state.json.
 export interface CheckpointWish {
   readonly change: string
   readonly strategy: 'branch' | 'stash'
-  readonly writeAhead: WriteAhead
-  readonly history: () => Promise<readonly LoopEvent[]>
-  /** For a repair. */
-  readonly absence?: () => Absence | undefined
+  /** The run's own: what it knows, and where each step is written ahead. */
+  readonly stream: { readonly state: Pick<LoopState, 'git' | 'absence'>; readonly tell: WriteAhead }
   /** The user's own checkout, when the loop runs in a work tree of its own. */
   readonly home?: Repository
   readonly brought?: readonly string[]
@@ -33,31 +31,28 @@ export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
   const plain = make({
     git: site.git,
     change: wish.change,
-    writeAhead: wish.writeAhead,
-    history: wish.history,
+    writeAhead: (body) => wish.stream.tell(body),
+    memory: () => wish.stream.state.git,
+    absence: () => wish.stream.state.absence,
     protectedPaths: hiddenPaths,
     clock: site.clock,
     env: site.env,
-    ...(wish.absence !== undefined && { absence: wish.absence }),
     ...(wish.home !== undefined && { home: wish.home }),
     ...(wish.brought !== undefined && { brought: wish.brought }),
   })
-  const checkpoints = watchConfig(site, plain, {
+  const watched = watchConfig(site, plain, {
     change: wish.change,
     gates: wish.gates,
     home: (wish.home ?? site.git).worktree,
-    tell: wish.writeAhead,
+    tell: (body) => wish.stream.tell(body),
   })
-  const there = (): void => refuseGone(site)
-  return {
-    ...checkpoints,
-    ensure: async (storyId) => (there(), checkpoints.ensure(storyId)),
-    keep: async (n, mayBeSaved) => (there(), checkpoints.keep(n, mayBeSaved)),
-    look: async (since) => (there(), checkpoints.look(since)),
-    save: async (storyId, message, judged) => (there(), checkpoints.save(storyId, message, judged)),
-    restore: async () => (there(), checkpoints.restore()),
-  }
+  return through(watched, async (name, work) => {
+    if (needsTree.has(name)) refuseGone(site)
+    return await work()
+  })
 }
+
+const needsTree: ReadonlySet<string> = new Set(['ensure', 'keep', 'look', 'save', 'restore'])
 
 /** By the user's word: what complete attempts had changed of git's settings, hooks and info/ takes effect now. */
 export async function acceptGitSettings({ git }: Site, change: string): Promise<string[]> {

@@ -11,10 +11,10 @@ import { agree, unagreed } from './config-trust.ts'
 import { damagedRun } from './damage.ts'
 import { openRun } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
-import { enterTree, repairRun, withEngine } from './recovery.ts'
+import { enterTree, repairRun } from './recovery.ts'
+import { withEngine } from './run-engine.ts'
 import { isRunning, needsRepair } from './site.ts'
 import type { Site } from './site.ts'
-import { siteOf } from './engine-ports.ts'
 
 export async function sayDone(site: Site, change: string | undefined): Promise<Said> {
   return withRun(site, change, async (held) => {
@@ -29,7 +29,7 @@ export async function sayDone(site: Site, change: string | undefined): Promise<S
     const there = await inOrder(site, held)
     const data = { change_id: name, status: 'done' }
     if (held.run.state.status === 'done') return { message: `${name} is done already.`, data }
-    await withEngine(there, held.run, async (loop) => {
+    await withEngine(there, held, async (loop) => {
       await loop.tell({ type: 'human.done' })
       await loop.run()
     })
@@ -73,7 +73,7 @@ export async function finishOrAccept(
 export async function finishHeld(site: Site, held: OpenRun, choice: 'cleanup' | 'keep'): Promise<Said> {
   const there = await inOrder(site, held)
   const { run } = held
-  const report = await withEngine(there, run, async (loop, ports) => {
+  const report = await withEngine(there, held, async (loop, ports) => {
     held.beat()
     const finished = await ports.checkpoints.finish(choice)
     await loop.tell({ type: 'loop.finished', choice, ok: true, message: finished.message })
@@ -112,7 +112,7 @@ export async function cleanRun(site: Site, change: string | undefined, attempts:
         { hint: `First: ralph resume ${run.change} or ralph finish ${run.change} --keep`, exitCode: 2 },
       )
     }
-    await enterTree(site, held)
+    await enterTree(held)
     const count = await cleanAttempts(site.git, run.change)
     return {
       message: `${count} attempts of ${run.change} are gone.`,
@@ -123,11 +123,9 @@ export async function cleanRun(site: Site, change: string | undefined, attempts:
 
 /** The run in hand, its work tree too, and whatever a dead loop left there put in order. */
 async function inOrder(site: Site, held: OpenRun): Promise<Site> {
-  const detail = await repairRun(site, held, site.warn)
+  const detail = await repairRun(held, site.warn)
   if (detail !== '') site.warn(detail)
-  const there = await siteOf(site, held.run)
-  await held.enter(there)
-  return there
+  return held.enterOwn()
 }
 
 /** The run that is meant, its lock taken; refused while its loop is running. */
@@ -157,11 +155,10 @@ async function withRun<T>(
       },
     )
   }
+  // Not with its lock in hand: that tells whose the orphans are.
   if (run.damage !== '') throw await damagedRun(site, run)
-  const held = await openRun(site, run.change, { purpose: 'repair' })
-  try {
-    return await work(held)
-  } finally {
-    await held.release()
-  }
+  return openRun(site, run.change, { purpose: 'repair' }, async (held) => {
+    if (held.run.damage !== '') throw await damagedRun(site, held.run)
+    return work(held)
+  })
 }

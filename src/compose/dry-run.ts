@@ -1,12 +1,13 @@
 // `--dry-run`: the preflight, the plan and the prompts; spawns and changes nothing.
-import { fileJournal } from '../adapters/files/journal.ts'
+import { initialState } from '../core/state.ts'
 import { planRead } from '../engine/record.ts'
 import type { DryRun, Observe } from '../ui/app.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { refuseUnagreed } from './config-trust.ts'
+import { damagedRun } from './damage.ts'
 import { openChange } from './plan.ts'
 import { loopSettings } from './settings.ts'
-import { pathsOf } from './site.ts'
+import { knownRun } from './site.ts'
 import type { Site } from './site.ts'
 
 export async function dryRun(
@@ -22,13 +23,16 @@ export async function dryRun(
     isTerminal: false,
     needsAgent: false,
   })
-  const journal = fileJournal(pathsOf(site, change.name).journal)
+  const run = await knownRun(site, change.name)
+  if (run.damage !== '' && !config.fresh) throw await damagedRun(site, run)
   const checkpoints = checkpointsFor(site, {
     change: change.name,
     strategy: settings.checkpoint,
     gates: settings.gates,
-    writeAhead: () => Promise.reject(new TypeError('a dry run writes nothing')),
-    history: () => journal.read(),
+    stream: {
+      state: initialState(change.name),
+      tell: () => Promise.reject(new TypeError('a dry run writes nothing')),
+    },
   })
   const preflight = await checkpoints.preflight(config.fresh ? 'fresh' : 'start')
   const read = planRead(change.plan, settings)

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { createAgents } from '../adapters/agents/agents.ts'
 import { billing } from '../adapters/agents/installed.ts'
-import { fileJournal } from '../adapters/files/journal.ts'
 import { reserveFile } from '../adapters/files/paths.ts'
 import { diskReserve } from '../adapters/files/reserve.ts'
 import { refuseReadOnly } from '../adapters/git/preflight.ts'
@@ -11,10 +10,8 @@ import { shellGates } from '../adapters/process/gates.ts'
 import { measureUsage } from '../adapters/usage/measure.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
-import { beginning, cursorAfter } from '../core/cursor.ts'
 import { RalphError } from '../core/error.ts'
-import type { EventBody, Settings } from '../core/event.ts'
-import { initialState } from '../core/state.ts'
+import type { Settings } from '../core/event.ts'
 import { storyStatus } from '../core/story.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
@@ -24,15 +21,17 @@ import { acceptGitSettings, checkpointsFor } from './checkpoints.ts'
 import { agree, refuseUnagreed } from './config-trust.ts'
 import { openRun, refuseRunning } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
-import { finishedAway, modeOf, onlyUnfinished, refuseLeftover, resumedFolder } from './mode.ts'
+import { isFinishedAway, modeOf, onlyUnfinished, refuseLeftover, resumedFolder } from './mode.ts'
 import { notifications } from './notify.ts'
 import { changeFolder, openChange } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
 import { enterTree, repairRun } from './recovery.ts'
+import { streamOf } from './run-engine.ts'
 import { keepSettings, resumedSettings, startedSettings } from './run-settings.ts'
 import { runSession } from './session.ts'
 import { loopSettings } from './settings.ts'
 import { endUnknown } from './damage.ts'
+import { knownRun } from './site.ts'
 import type { Site } from './site.ts'
 import { finishHeld } from './control.ts'
 import { unarchived, wrapUpOf } from './wrap-up.ts'
@@ -54,24 +53,19 @@ export async function runLoop(
 ): Promise<LoopEnd> {
   const { config } = request.settings
   const wanted = request.change ?? (wish === 'resume' ? await onlyUnfinished(here) : undefined)
-  const archived = wish === 'resume' ? await finishedAway(here, wanted) : undefined
   // Only the name is of use after the lock: what else is known by now may be somebody else's past.
   const { name } =
-    archived !== undefined
-      ? { name: archived.change }
-      : wish === 'resume'
-        ? await resumedFolder(here, wanted)
-        : await changeFolder(here, wanted)
+    wish === 'resume' && wanted !== undefined
+      ? await resumedFolder(here, await knownRun(here, wanted))
+      : await changeFolder(here, wanted)
   refuseRunning(here, name, config.worktree === undefined)
   refuseReadOnly(here.git)
   const runId = randomUUID()
-  const held = await openRun(here, name, { purpose: 'loop', runId })
-  try {
-    if (archived !== undefined) return await alreadyDone(here, held, config, '')
-    return await runHeld(here, held, { ...request, wish, runId, ...(feedback !== undefined && { feedback }) })
-  } finally {
-    await held.release()
-  }
+  return openRun(here, name, { purpose: 'loop', runId }, async (held) => {
+    if (wish === 'resume' && (await isFinishedAway(here, held.run)))
+      return alreadyDone(here, held, config, '')
+    return runHeld(here, held, { ...request, wish, runId, ...(feedback !== undefined && { feedback }) })
+  })
 }
 
 async function runHeld(
@@ -86,7 +80,7 @@ async function runHeld(
   const { wish, runId, feedback } = request
   const asked = request.settings.config
   const name = held.run.change
-  const { folder } = wish === 'resume' ? await resumedFolder(here, name) : await changeFolder(here, name)
+  const { folder } = wish === 'resume' ? await resumedFolder(here, held.run) : await changeFolder(here, name)
   const common = here.git.gitCommonDir
   const refuse = async ({ files }: LoadedConfig): Promise<void> => {
     const command = `ralph loop ${name}${asked.fresh ? ' --fresh' : ''}`
@@ -97,7 +91,7 @@ async function runHeld(
   if (asked.worktree === undefined) await refuseLeftover(here, name)
   if (wish === 'loop') await modeOf(held.run, wish, asked, here, feedback)
   const named: string[] = []
-  const recovered = await repairRun(here, held, (message) => {
+  const recovered = await repairRun(held, (message) => {
     here.warn(message)
     if (asked.json) named.push(message)
   })
@@ -114,16 +108,7 @@ async function runHeld(
   const entered = await enterWorktree(here, run, config, folder, mode)
   const { site, home, brought } = entered
   const reserve = diskReserve(reserveFile(site.git.gitDir))
-  const journal = fileJournal(run.paths.journal, {
-    spend: reserve.spend,
-    onChanged: (message) => hear(message),
-  })
-  let tell: (body: EventBody) => Promise<void> = () => Promise.reject(new TypeError('no engine is bound'))
-  let hear = (message: string): void => {
-    tell({ type: 'warning', code: 'journal', message }).catch(() => undefined)
-  }
-  // An unread journal is no history; it is archived before the first line of the new one.
-  let isUnread = run.damage !== ''
+  const stream = streamOf(here, held, { isNew: mode !== 'resume', spend: reserve.spend })
   const prepare = async (): Promise<Prepared> => {
     await held.enter(site)
     if (mode === 'resume') await checkOutRunBranch(site, run)
@@ -142,8 +127,7 @@ async function runHeld(
       change: change.name,
       strategy: settings.checkpoint,
       gates: settings.gates,
-      writeAhead: (body) => tell(body),
-      history: () => (isUnread ? Promise.resolve([]) : journal.read()),
+      stream,
       ...(site !== home && { home: home.git, brought }),
     })
     return { change, settings, checkpoints, preflight: await checkpoints.preflight(mode) }
@@ -155,27 +139,23 @@ async function runHeld(
   held.beat()
   try {
     await reserve.fill()
-    if (isUnread) {
+    // An unread journal is no history; it is archived before the first line of the new one.
+    if (run.damage !== '') {
       const ended = await endUnknown(run)
       if (ended.length > 0)
         site.warn(`the agent of the earlier run was still running and has been ended (${ended.join(', ')})`)
     }
     if (mode !== 'resume') await archiveRun(site, run)
-    isUnread = false
     await keepSettings(run, kept)
     if (mode !== 'resume' || request.acceptsConfig) await agree(common, loaded.files)
     const taken = request.acceptsConfig ? await acceptGitSettings(here, change.name) : []
-    const from =
-      mode === 'resume'
-        ? { state: run.state, seq: run.events.at(-1)?.seq ?? 0, cursor: cursorAfter(run.events) }
-        : { state: initialState(change.name), seq: 0, cursor: beginning }
-    const loopStarted = from.state.startedAt === '' ? site.clock.stamp() : from.state.startedAt
+    const { startedAt } = stream.state
     const usage = measureUsage({
       worktree: site.git.worktree,
       // The agent's own surroundings: they say where its session files are.
       env: { ...site.env, ...config.agent_env },
       clock: site.clock,
-      loopStarted,
+      loopStarted: startedAt === '' ? site.clock.stamp() : startedAt,
       source: config.usage,
     })
     const agents = createAgents({
@@ -203,14 +183,13 @@ async function runHeld(
           timeoutMs: settings.iteration_timeout_min * 60_000,
         }),
         usage,
-        journal,
         clock: site.clock,
         human: request.human,
         wrapUp: wrapUpOf(site, change, config, home),
         mode,
         transcript: (n) => join(run.paths.transcripts, `${n}.log`),
       },
-      from,
+      stream,
       started: {
         resumed: mode === 'resume',
         settings,
@@ -239,17 +218,13 @@ async function runHeld(
       tell: request.tell,
       onRunning: request.onRunning,
       reserve,
-      onTell: (engineTell) => {
-        tell = engineTell
-      },
       atEnd: notifications(config, site),
     })
     await entered.settled()
     return { exitCode }
   } finally {
     await reserve.close()
-    hear = site.warn
-    await journal.close()
+    await stream.close()
   }
 }
 
@@ -280,7 +255,7 @@ function bill(agent: string, env: NodeJS.ProcessEnv, config: Config): string {
 async function alreadyDone(site: Site, held: OpenRun, config: Config, recovered: string): Promise<LoopEnd> {
   const { change, state } = held.run
   // Also where nothing is left to do: a loop that was killed after its last word has left its locks.
-  await enterTree(site, held)
+  await enterTree(held)
   const wish = config.on_complete
   const said =
     (wish === 'cleanup' || wish === 'keep') && state.choice !== 'cleanup'

@@ -9,7 +9,7 @@ import { storyStatus } from '../core/story.ts'
 import { parseTasks } from '../core/tasks.ts'
 import { damagedRun } from './damage.ts'
 import { changeFolder } from './plan.ts'
-import { isDead, isRunning, knownRun, knownRuns, needsRepair } from './site.ts'
+import { isDead, knownRuns, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export type Mode = 'start' | 'fresh' | 'resume'
@@ -21,19 +21,15 @@ export async function onlyUnfinished(site: Site): Promise<string | undefined> {
 }
 
 /** A run that is done, and whose change was archived after it: there is no folder any more, but an answer. */
-export async function finishedAway(site: Site, change: string | undefined): Promise<KnownRun | undefined> {
-  if (change === undefined) return undefined
-  const run = (await knownRuns(site)).find((each) => each.change === change)
-  if (run === undefined || run.damage !== '' || run.state.status !== 'done' || isRunning(run))
-    return undefined
-  const isThere = await changeFolder(site, change).then(
-    () => true,
+export async function isFinishedAway(site: Site, run: KnownRun): Promise<boolean> {
+  if (run.damage !== '' || run.state.status !== 'done') return false
+  return changeFolder(site, run.change).then(
+    () => false,
     (error: unknown) => {
-      if (error instanceof RalphError && error.code === 'change_not_found') return false
+      if (error instanceof RalphError && error.code === 'change_not_found') return true
       throw error
     },
   )
-  return isThere ? undefined : run
 }
 
 export async function modeOf(
@@ -87,12 +83,8 @@ async function hasMore(site: Site, run: KnownRun, feedback: string | undefined):
 }
 
 /** The run's own name and place: the branch that the user stands on now may not even have the change. */
-export async function resumedFolder(
-  home: Site,
-  wanted: string | undefined,
-): Promise<{ name: string; folder: string }> {
-  const run = wanted === undefined ? undefined : await knownRun(home, wanted)
-  if (run === undefined || run.state.phase === 'idle') return changeFolder(home, wanted)
+export async function resumedFolder(home: Site, run: KnownRun): Promise<{ name: string; folder: string }> {
+  if (run.state.phase === 'idle') return changeFolder(home, run.change)
   return { name: run.change, folder: changeDirOf(run.state.root, run.change) }
 }
 

@@ -1,4 +1,5 @@
 // A run in hand: its lock first, then its journal. What was read before a lock is never used after it.
+import { existsSync } from 'node:fs'
 import { rmdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -7,8 +8,9 @@ import { fileLock, inspectLock, refuseHeld } from '../adapters/files/lock.ts'
 import type { LockOwner, Purpose } from '../adapters/files/lock.ts'
 import { worktreeLock } from '../adapters/files/paths.ts'
 import { sweepOwn } from '../adapters/git/stale-locks.ts'
+import { loopTree } from '../adapters/git/worktrees.ts'
 import { RalphError } from '../core/error.ts'
-import { knownRun, pathsOf } from './site.ts'
+import { knownRun, openSite, pathsOf } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export interface OpenRun {
@@ -19,9 +21,10 @@ export interface OpenRun {
   readonly lastSignMs: number
   /** The lock of a work tree too: one loop per tree, whatever its change. A second tree takes the first one's place. */
   enter(tree: Site): Promise<void>
+  /** That of the run's own tree. Throws where it is gone. */
+  enterOwn(): Promise<Site>
   /** From now on whoever looks sees signs of life. Not before the earlier ones are in the journal: they are gone with this. */
   beat(): void
-  release(): Promise<void>
 }
 
 type Release = () => Promise<void>
@@ -32,7 +35,13 @@ interface Wish {
   readonly runId?: string
 }
 
-export async function openRun(site: Site, change: string, wish: Wish): Promise<OpenRun> {
+/** The one way to a run that is written to. All of it is given back when the work is done, or has failed. */
+export async function openRun<T>(
+  site: Site,
+  change: string,
+  wish: Wish,
+  work: (held: OpenRun) => Promise<T>,
+): Promise<T> {
   const paths = pathsOf(site, change)
   const before = inspectLock(paths.lock, site.identity)
   const earlier = before.held === 'dead' ? before.owner?.run_id : undefined
@@ -40,41 +49,58 @@ export async function openRun(site: Site, change: string, wish: Wish): Promise<O
   const releaseChange = await take(site, paths.lock, owner)
   let tree: { readonly path: string; readonly release: Release } | undefined
   let stopBeating: (() => void) | undefined
-  const release = async (): Promise<void> => {
-    stopBeating?.()
-    await tree?.release()
-    await releaseChange()
-    await removeEmpty(paths.root)
-  }
   // Not its own: whose it was is of use where the journal tells nothing any more.
   const lock = before.held === 'dead' ? before : ({ held: 'no' } as const)
   const read = async (): Promise<KnownRun> => ({ ...(await knownRun(site, change)), lock })
   try {
     let run = await read()
-    return {
+    const enter = async (there: Site): Promise<void> => {
+      const path = worktreeLock(there.git.gitDir)
+      if (tree?.path === path) return
+      await tree?.release()
+      tree = undefined
+      tree = { path, release: await take(there, path, owner) }
+      // Whoever only records a death touches nothing else.
+      if (wish.purpose !== 'record') await sweepOwn(there.git, change)
+    }
+    return await work({
       get run() {
         return run
       },
       reread: async () => (run = await read()),
       lastSignMs: lastSign(paths.sign) || lastSign(paths.journal),
-      async enter(there) {
-        const path = worktreeLock(there.git.gitDir)
-        if (tree?.path === path) return
-        await tree?.release()
-        tree = undefined
-        tree = { path, release: await take(there, path, owner) }
-        // Whoever only records a death touches nothing else.
-        if (wish.purpose !== 'record') await sweepOwn(there.git, change)
+      enter,
+      async enterOwn() {
+        const there = await siteOf(site, run)
+        await enter(there)
+        return there
       },
       beat() {
         stopBeating ??= startBeating(paths.sign)
       },
-      release,
-    }
-  } catch (error) {
-    await release()
-    throw error
+    })
+  } finally {
+    stopBeating?.()
+    await tree?.release()
+    await releaseChange()
+    await removeEmpty(paths.root)
   }
+}
+
+/** The site seen from the run's own work tree: a loop in a worktree of its own is controlled from anywhere. */
+export async function siteOf(site: Site, run: KnownRun): Promise<Site> {
+  const { worktree, home } = run.state
+  if (worktree === site.git.worktree) return site
+  const there = existsSync(worktree) ? await openSite(worktree, site.env, { warn: site.warn }) : undefined
+  if (there?.git.gitCommonDir === site.git.gitCommonDir) return there
+  // The repository was moved or copied: the run that its git directory records is this one's.
+  if (home === '') return site
+  const moved = await loopTree(site.git, run.change)
+  if (moved !== undefined) return openSite(moved.worktree, site.env, { warn: site.warn })
+  throw new RalphError('repository_state', `The work tree of ${run.change} is gone: ${worktree}`, {
+    hint: `If it was moved by hand, tell git: git worktree repair NEW-FOLDER, then type the command again. If it was removed: its commits are on ralph/${run.change}, git merge --squash ralph/${run.change} brings them here. To start anew: git worktree prune, then ralph loop ${run.change} --fresh`,
+    exitCode: 2,
+  })
 }
 
 /** Before anything is looked at closely: a loop that runs here or on this change is named, and nothing is written. */

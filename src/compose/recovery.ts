@@ -1,20 +1,16 @@
 // Loops that died without a word: their death is recorded by commands that look, their trees are put in order by commands that may.
-import { openStateFile } from '../adapters/files/state-file.ts'
-import { stateFile } from '../adapters/files/paths.ts'
 import { lastSign } from '../adapters/files/heartbeat.ts'
 import { findAlive, reapByMarker } from '../adapters/process/reap.ts'
-import { cursorAfter } from '../core/cursor.ts'
 import { RalphError } from '../core/error.ts'
 import { recordDeath, repair } from '../engine/recover.ts'
-import { createLoop } from '../engine/run.ts'
-import type { Loop, Ports, Reader } from '../engine/run.ts'
+import type { Loop, Ports } from '../engine/run.ts'
+import type { Reader } from '../engine/stream.ts'
 import { openRun } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
 import { isDead, knownRuns, needsRepair, pendingStep } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
-import { keepStateFile } from './state-keeper.ts'
 import { returnToRun } from './run-branch.ts'
-import { siteOf, enginePorts } from './engine-ports.ts'
+import { withEngine } from './run-engine.ts'
 
 /** What a look finds of a run whose loop has died and that nobody has put in order yet. */
 export interface Dead {
@@ -75,32 +71,28 @@ async function inRecord(
   { change }: KnownRun,
   work: (loop: Loop, ports: Ports, held: OpenRun) => Promise<void>,
 ): Promise<void> {
-  const held = await openRun(site, change, { purpose: 'record' })
-  try {
-    const there = await enterTree(site, held)
-    if (there === undefined) return
-    await withEngine(there, held.run, (loop, ports) => work(loop, ports, held))
-  } finally {
-    await held.release()
-  }
+  await openRun(site, change, { purpose: 'record' }, async (held) => {
+    const there = await enterTree(held)
+    if (there !== undefined) await withEngine(there, held, (loop, ports) => work(loop, ports, held))
+  })
 }
 
 /**
  * For `resume`, `finish`, `done` and `loop --fresh`, with the run in hand. Resolves with one sentence for the user, empty when there was
  * nothing to do; what it must say before it undoes anything goes to `warn` at once.
  */
-export async function repairRun(site: Site, held: OpenRun, warn: (message: string) => void): Promise<string> {
+export async function repairRun(held: OpenRun, warn: (message: string) => void): Promise<string> {
   if (!needsRepair(held.run)) return ''
-  const there = await enterTree(site, held)
+  const there = await enterTree(held)
   if (there === undefined) return ''
   const { run, lastSignMs } = held
   const { runId } = run.state
   const listen: Reader = (event) => {
     if (event.type === 'warning') warn(event.message)
   }
-  const detail = await withEngine(
+  return withEngine(
     there,
-    run,
+    held,
     (loop, ports) =>
       repair(loop, ports, {
         lastSignMs,
@@ -112,66 +104,18 @@ export async function repairRun(site: Site, held: OpenRun, warn: (message: strin
       }),
     [listen],
   )
-  await held.reread()
-  return detail
-}
-
-/** The engine of a run that is not running now, its state file kept in step. Call with its locks held. */
-export async function withEngine<T>(
-  there: Site,
-  run: KnownRun,
-  work: (loop: Loop, ports: Ports) => Promise<T>,
-  readers: readonly Reader[] = [],
-): Promise<T> {
-  const { ports, bind, close } = await enginePorts(there, run)
-  try {
-    const { writer } = await openStateFile(stateFile(there.git.worktree), run.paths.archive, run.change)
-    let fault: { readonly error: unknown } | undefined
-    const keeper = keepStateFile(writer, there.clock, (error) => {
-      fault = { error }
-    })
-    try {
-      const from = {
-        state: run.state,
-        seq: run.events.at(-1)?.seq ?? 0,
-        cursor: cursorAfter(run.events),
-      }
-      const loop = createLoop(ports, from, [keeper.read, ...readers])
-      bind(loop)
-      const result = await work(loop, ports)
-      await keeper.settle()
-      if (fault !== undefined) throw fault.error
-      return result
-    } finally {
-      keeper.stop()
-    }
-  } finally {
-    await close()
-  }
 }
 
 /** Of a loop that was killed after its last word: nothing is left to do but to take its locks away. */
 export async function sweepLocks(site: Site, run: KnownRun): Promise<void> {
   if (run.lock.held !== 'dead' || needsRepair(run)) return
-  const held = await openRun(site, run.change, { purpose: 'record' })
-  try {
-    await enterTree(site, held)
-  } finally {
-    await held.release()
-  }
-}
-
-/** The lock of its work tree, where that is still there. */
-export async function enterTree(site: Site, held: OpenRun): Promise<Site | undefined> {
-  const there = await placeOf(site, held.run)
-  if (there !== undefined) await held.enter(there)
-  return there
+  await openRun(site, run.change, { purpose: 'record' }, enterTree)
 }
 
 /** A work tree that is gone cannot be put in order; commands that need it say so themselves. */
-async function placeOf(site: Site, run: KnownRun): Promise<Site | undefined> {
+export async function enterTree(held: OpenRun): Promise<Site | undefined> {
   try {
-    return await siteOf(site, run)
+    return await held.enterOwn()
   } catch (error) {
     if (error instanceof RalphError && error.code === 'repository_state') return undefined
     throw error

@@ -51,7 +51,7 @@ async function deathIn(site: Site, run: KnownRun): Promise<Pick<StatusReport, 'd
 /** A work tree that was removed: what the state file would say next cannot be done. */
 async function goneTree(site: Site, run: KnownRun): Promise<Pick<StatusReport, 'problem'>> {
   if (run.state.home === '' || existsSync(run.state.worktree)) return {}
-  const { siteOf } = await import('./engine-ports.ts')
+  const { siteOf } = await import('./open-run.ts')
   return siteOf(site, run).then(
     () => ({}),
     (error: unknown) => {

@@ -7,12 +7,12 @@ import { talkLog } from '../adapters/files/talk.ts'
 import { excludeFromGit } from '../adapters/git/repository.ts'
 import { killNow } from '../adapters/process/reap.ts'
 import { again, RalphError } from '../core/error.ts'
-import type { Cursor } from '../core/cursor.ts'
 import type { EventBody, LoopEvent } from '../core/event.ts'
 import type { LoopState } from '../core/state.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
 import { LoopBug, createLoop } from '../engine/run.ts'
-import type { Ports, Reader } from '../engine/run.ts'
+import type { Ports } from '../engine/run.ts'
+import type { Reader, Stream } from '../engine/stream.ts'
 import type { LoopRequest } from '../ui/app.ts'
 import { hiddenPaths } from './checkpoints.ts'
 import { pathsOf } from './site.ts'
@@ -25,7 +25,7 @@ export interface Session {
   readonly runId: string
   readonly worktree: string
   readonly ports: Ports
-  readonly from: { readonly state: LoopState; readonly seq: number; readonly cursor: Cursor }
+  readonly stream: Stream
   /** Filled in here: pid, worktree. */
   readonly started: Omit<
     Extract<EventBody, { type: 'loop.started' }>,
@@ -36,8 +36,6 @@ export interface Session {
   readonly onRunning: LoopRequest['onRunning']
   /** Spent when the disk is full: from then on the loop goes to its end. */
   readonly reserve: Reserve
-  /** The engine's `tell`, for adapters that write ahead. */
-  readonly onTell: (tell: (body: EventBody) => Promise<void>) => void
   /** After the last event, before the process ends: notifications and the like. */
   readonly atEnd: (event: LoopEvent) => Promise<readonly string[]>
 }
@@ -63,8 +61,7 @@ export async function runSession(session: Session): Promise<number> {
     if (!session.reserve.spend(error)) loop.fail(stateFileError(error, worktree))
   })
   const talk = talkLog(paths.talk)
-  const loop = createLoop(ports, session.from, [keeper.read, talk.read, remember])
-  session.onTell(loop.tell)
+  const loop = createLoop(ports, session.stream, [keeper.read, talk.read, remember])
   session.reserve.onSpent((error) => loop.fail(error))
   const release = session.onRunning({
     get isAsking() {

@@ -129,11 +129,6 @@ export function needsRepair(run: KnownRun): boolean {
 }
 
 /** The git operation that began and never ended. */
-export function pendingStep({ events }: KnownRun): string | undefined {
-  let open: string | undefined
-  for (const event of events) {
-    if (event.type === 'git.began') open = event.op
-    if (event.type === 'git.ended') open = undefined
-  }
-  return open
+export function pendingStep({ state }: KnownRun): string | undefined {
+  return state.git.pending?.operation.op
 }

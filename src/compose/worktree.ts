@@ -9,7 +9,7 @@ import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import { openSite } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
-import { siteOf } from './engine-ports.ts'
+import { siteOf } from './open-run.ts'
 
 export interface Entered {
   readonly site: Site

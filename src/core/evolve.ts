@@ -2,6 +2,7 @@
 import { planRead, started } from './beginning.ts'
 import { died, keptLate, prolonged } from './death.ts'
 import type { LoopEvent } from './event.ts'
+import { remember } from './git-memory.ts'
 import { checkpointRefused, gatesChecked } from './gating.ts'
 import { outcome } from './outcome.ts'
 import type { LoopState } from './state.ts'
@@ -19,6 +20,12 @@ import {
 } from './transitions.ts'
 
 export function evolve(before: LoopState, event: LoopEvent): LoopState {
+  const after = evolveLoop(before, event)
+  const git = remember(before.git, event)
+  return after.git === git ? after : { ...after, git }
+}
+
+function evolveLoop(before: LoopState, event: LoopEvent): LoopState {
   // Also in the wake of an error: what was under way may still have come to its end.
   const settles =
     (event.type === 'checkpoint.saved' || event.type === 'checkpoint.reverted') &&

@@ -8,6 +8,8 @@ import type {
   StorySummary,
   Verdict,
 } from './event.ts'
+import { blankMemory } from './git-memory.ts'
+import type { GitMemory } from './git-memory.ts'
 import type { Absence } from './ownership.ts'
 import type { UsageFigures } from './usage.ts'
 
@@ -140,6 +142,8 @@ export interface LoopState {
     | undefined
   /** Since a loop died, or an error cut its iteration off: who may have changed its tree after that, and when. */
   readonly absence: Absence | undefined
+  /** What the write-ahead facts tell of the repository. */
+  readonly git: GitMemory
   readonly iterations: readonly IterationRecord[]
   /** Uncommitted files of the user's that are in no checkpoint any more, by an agent's doing. */
   readonly gone: readonly GoneFile[]
@@ -198,6 +202,7 @@ export function initialState(changeId: string): LoopState {
     current: undefined,
     unsettled: undefined,
     absence: undefined,
+    git: blankMemory,
     iterations: [],
     gone: [],
     commitless: 0,

@@ -1,15 +1,13 @@
 // Drives one loop: performs the reducer's commands through the ports and feeds what came of them back as events.
-import { advance, beginning } from '../core/cursor.ts'
-import type { Cursor } from '../core/cursor.ts'
-import { publicEventTypes } from '../core/event.ts'
-import type { EventBody, LoopEvent } from '../core/event.ts'
+import type { EventBody } from '../core/event.ts'
 import type { Command } from '../core/loop.ts'
-import { next, reduce } from '../core/loop.ts'
+import { next } from '../core/loop.ts'
 import type { LoopState } from '../core/state.ts'
 import type { RalphError } from '../core/error.ts'
 import { errorBody, isKnown, journalError } from './failure.ts'
-import type { Agent, Checkpoints, Clock, Gates, Human, Journal, SpecSource, Usage } from '../ports.ts'
+import type { Agent, Checkpoints, Clock, Gates, Human, SpecSource, Usage } from '../ports.ts'
 import { perform } from './perform.ts'
+import type { Reader, Stream } from './stream.ts'
 
 /** What is said, and maybe saved, once every story is complete and before the choice is carried out. */
 export interface WrapUp {
@@ -24,7 +22,6 @@ export interface Ports {
   readonly agent: Agent
   readonly gates: Gates
   readonly usage: Usage
-  readonly journal: Journal
   readonly clock: Clock
   readonly human: Human
   /** Asked only at the end of a loop that is done. */
@@ -35,13 +32,9 @@ export interface Ports {
   transcript(n: number): string
 }
 
-/** A reader of the stream: called for every event, in order, with the state after it and its name. It must not throw. */
-export type Reader = (event: LoopEvent, state: LoopState, cursor: Cursor) => void
-
 export interface Loop {
   readonly state: LoopState
-  /** Stamps the body, reduces it, tells the readers; resolves when it is durable. */
-  readonly tell: (body: EventBody) => Promise<void>
+  readonly tell: Stream['tell']
   /** Runs until no command is left; resolves with the final state. A journal that failed is thrown after `complete` was told. */
   run(): Promise<LoopState>
   /** TERM, INT, HUP: the agent is ended, the iteration recorded, the loop stopped. */
@@ -50,70 +43,40 @@ export interface Loop {
   fail(error: unknown): void
 }
 
-export function createLoop(
-  ports: Ports,
-  from: { state: LoopState; seq: number; cursor?: Cursor },
-  readers: readonly Reader[],
-): Loop {
-  let state = from.state
-  let seq = from.seq
-  let cursor = from.cursor ?? beginning
+export function createLoop(ports: Ports, stream: Stream, readers: readonly Reader[]): Loop {
+  const { tell } = stream
   let due: Command[] = []
-  /** All that was told, durable or refused by the journal; never rejects. */
-  let written: Promise<unknown> = Promise.resolve()
   let fault: RalphError | undefined
   let isFailed = false
-  /** Without a line in the journal there is no run that a resume could go on with. */
-  let isRecorded = from.seq > 0
   /** Ends a gate, a wait or a question. */
   const stopping = new AbortController()
   const question = new AbortController()
   /** Ends the agent of the open iteration, with the reason. */
   let agentStop = new AbortController()
 
-  const tell = (body: EventBody): Promise<void> => {
-    // Numbered without gaps for whoever reads the stream; private facts stand under the number before them.
-    if (publicEventTypes.includes(body.type)) seq += 1
-    const event: LoopEvent = { v: 1, seq, time: ports.clock.stamp(), change_id: state.changeId, ...body }
-    const reduced = reduce(state, event)
-    state = reduced.state
-    for (const command of reduced.commands) {
+  stream.follow(readers, {
+    due(command) {
       if (command.do === 'end_agent') agentStop.abort(command.why)
       else due.push(command)
-    }
-    const appended = ports.journal.append(event)
-    written = Promise.all([written, appended.then(onRecorded, onFault)])
-    cursor = advance(cursor, event)
-    for (const read of readers) read(event, state, cursor)
-    return appended
-  }
-  const onRecorded = (): void => {
-    isRecorded = true
-  }
+    },
+    // Heard once: telling it is an append too, and would fail again.
+    refused(error) {
+      if (fault !== undefined) return
+      fault = journalError(error, stream.state, stream.isRecorded)
+      if (isFailed || stream.state.phase === 'ended') return
+      giveUp(fault)
+      interrupt()
+    },
+  })
   /** The loop goes to its end from here, whatever was due. */
   const giveUp = (error: unknown): void => {
     isFailed = true
     due = []
-    tell(errorBody(error, state, isRecorded)).catch(() => undefined)
-  }
-  // Heard once: telling it is an append too, and would fail again.
-  const onFault = (error: unknown): void => {
-    if (fault !== undefined) return
-    fault = journalError(error, state, isRecorded)
-    if (isFailed || state.phase === 'ended') return
-    giveUp(fault)
-    interrupt()
+    tell(errorBody(error, stream.state, stream.isRecorded)).catch(() => undefined)
   }
   const interrupt = (): void => {
     stopping.abort('stopped')
     agentStop.abort('stopped')
-  }
-  const settled = async (): Promise<void> => {
-    let seen: Promise<unknown>
-    do {
-      seen = written
-      await seen
-    } while (seen !== written)
   }
 
   let begun = ports.mode === 'resume'
@@ -130,7 +93,7 @@ export function createLoop(
       if (!begun) await tell({ type: 'checkpoint.saved', message: 'initial state', commit, changed: true })
       begun = true
     },
-    state: () => state,
+    state: () => stream.state,
     stopping: stopping.signal,
     question: question.signal,
     agentStop: () => agentStop.signal,
@@ -138,10 +101,11 @@ export function createLoop(
 
   return {
     get state() {
-      return state
+      return stream.state
     },
     tell,
     stop(signal) {
+      const { state } = stream
       if (state.phase === 'ended' || state.phase === 'completing') return
       if (state.phase === 'choosing') {
         // The loop is over already; a signal now answers the question with "later".
@@ -153,24 +117,24 @@ export function createLoop(
       interrupt()
     },
     fail(error) {
+      const { phase } = stream.state
       // A loop that is at its last step ends by itself.
-      if (isFailed || state.phase === 'finishing' || state.phase === 'completing' || state.phase === 'ended')
-        return
+      if (isFailed || phase === 'finishing' || phase === 'completing' || phase === 'ended') return
       giveUp(error)
       question.abort()
       interrupt()
     },
     async run() {
       let bug: unknown
-      const first = due.length === 0 ? next(state) : undefined
+      const first = due.length === 0 ? next(stream.state) : undefined
       if (first !== undefined) due.push(first)
       for (;;) {
-        await settled()
+        await stream.settled()
         const command = due.shift()
         if (command === undefined) break
         if (command.do === 'run_agent') {
           agentStop = new AbortController()
-          if (state.stop !== undefined) agentStop.abort('stopped')
+          if (stream.state.stop !== undefined) agentStop.abort('stopped')
         }
         const wasFailed = isFailed
         try {
@@ -178,14 +142,14 @@ export function createLoop(
         } catch (error) {
           // The loop failed meanwhile, and said so: what broke in its wake needs no second word.
           if (isFailed && !wasFailed) continue
-          if (state.phase === 'completing' || state.phase === 'ended') throw error
+          if (stream.state.phase === 'completing' || stream.state.phase === 'ended') throw error
           if (!isKnown(error)) bug = error
           giveUp(error)
         }
       }
-      if (bug !== undefined) throw new LoopBug(bug, state)
+      if (bug !== undefined) throw new LoopBug(bug, stream.state)
       if (fault !== undefined) throw fault
-      return state
+      return stream.state
     },
   }
 }

@@ -1,13 +1,27 @@
 import { describe, expect, test } from 'vitest'
+import { beginning } from '../../src/core/cursor.ts'
 import { RalphError } from '../../src/core/error.ts'
 import type { AgentEnded, EventBody, LoopEvent } from '../../src/core/event.ts'
 import { initialState } from '../../src/core/state.ts'
 import type { Plan } from '../../src/core/story.ts'
 import { createLoop, LoopBug } from '../../src/engine/run.ts'
-import type { Ports } from '../../src/engine/run.ts'
+import type { Loop, Ports as EnginePorts } from '../../src/engine/run.ts'
+import { openStream } from '../../src/engine/stream.ts'
+import type { Reader } from '../../src/engine/stream.ts'
+import type { Journal } from '../../src/ports.ts'
 import { settings } from '../core/world.ts'
 
 const ended: AgentEnded = { ending: 'finished', promise: { kind: 'complete' }, last_words: '', survivors: [] }
+
+type Ports = EnginePorts & { readonly journal: Journal }
+
+function open(ports: Ports, readers: readonly Reader[] = []): Loop {
+  return createLoop(
+    ports,
+    openStream(ports, { state: initialState('demo'), seq: 0, cursor: beginning }),
+    readers,
+  )
+}
 
 /** Ports of memory: one story, an agent that completes it; `log` is the order of things. */
 function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; events: LoopEvent[] } {
@@ -146,7 +160,7 @@ const started: EventBody = {
 describe('engine', () => {
   test('each event is durable before the next command runs', async () => {
     const { ports, log } = world()
-    const loop = createLoop(ports, { state: initialState('demo'), seq: 0 }, [])
+    const loop = open(ports)
     await loop.tell(started)
     const state = await loop.run()
     expect(state.status).toBe('done')
@@ -167,7 +181,7 @@ describe('engine', () => {
           ),
       },
     }
-    const loop = createLoop(failing, { state: initialState('demo'), seq: 0 }, [])
+    const loop = open(failing)
     await loop.tell(started)
     const state = await loop.run()
     expect(state).toMatchObject({ status: 'stopped', outcome: { exitCode: 1, stopReason: 'error' } })
@@ -181,11 +195,7 @@ describe('engine', () => {
       Promise.reject(new RalphError('spec_unreadable', 'it is gone', { hint: 'bring it back', exitCode: 2 }))
     const exitCodeWith = async (broken: Partial<Ports['spec']>): Promise<number | undefined> => {
       const { ports } = world()
-      const loop = createLoop(
-        { ...ports, spec: { ...ports.spec, ...broken } },
-        { state: initialState('demo'), seq: 0 },
-        [],
-      )
+      const loop = open({ ...ports, spec: { ...ports.spec, ...broken } })
       await loop.tell(started)
       return (await loop.run()).outcome?.exitCode
     }
@@ -196,7 +206,7 @@ describe('engine', () => {
   test('a bug in a port is thrown, but only after complete was told', async () => {
     const { ports, events } = world()
     const buggy: Ports = { ...ports, agent: { work: () => Promise.reject(new TypeError('a bug')) } }
-    const loop = createLoop(buggy, { state: initialState('demo'), seq: 0 }, [])
+    const loop = open(buggy)
     await loop.tell(started)
     await expect(loop.run()).rejects.toThrow(LoopBug)
     expect(events.at(-1)).toMatchObject({ type: 'complete', exit_code: 1, status: 'stopped' })
@@ -209,7 +219,7 @@ describe('engine', () => {
         check: () => Promise.resolve({ outcome: 'could_not_run', outputTail: 'no sh', durationMs: 0 }),
       },
     })
-    const loop = createLoop(ports, { state: initialState('demo'), seq: 0 }, [])
+    const loop = open(ports)
     await loop.tell({ ...started, settings: { ...settings, gates: ['x'] } })
     const state = await loop.run()
     expect(state).toMatchObject({ status: 'stopped', outcome: { exitCode: 1 } })
@@ -231,7 +241,7 @@ describe('engine', () => {
           }),
       },
     }
-    const loop = createLoop(hanging, { state: initialState('demo'), seq: 0 }, [])
+    const loop = open(hanging)
     await loop.tell(started)
     const state = await loop.run()
     expect(state).toMatchObject({ status: 'stopped', outcome: { exitCode: 143 } })
@@ -252,7 +262,7 @@ describe('engine', () => {
     }
     const hours = { ...clock, stamp: () => (wall >= 20 ? '2026-01-01T00:00:00+00:00' : clock.stamp()) }
     const { ports } = world({ clock: hours })
-    const loop = createLoop(ports, { state: initialState('demo'), seq: 0 }, [])
+    const loop = open(ports)
     await loop.tell(started)
     const state = await loop.run()
     const [iteration] = state.iterations
@@ -288,11 +298,7 @@ describe('engine', () => {
       const { ports, log } = world()
       const events: LoopEvent[] = []
       const heard: LoopEvent[] = []
-      const loop = createLoop(
-        { ...ports, journal: fullFrom(type, events) },
-        { state: initialState('demo'), seq: 0 },
-        [(event) => heard.push(event)],
-      )
+      const loop = open({ ...ports, journal: fullFrom(type, events) }, [(event) => heard.push(event)])
       await loop.tell(started).catch(() => undefined)
       await expect(loop.run()).rejects.toMatchObject({ code: 'disk', exitCode: 1 })
       const errors = heard.filter((event) => event.type === 'error')
@@ -317,11 +323,7 @@ describe('engine', () => {
           tell({ type: 'session', sessionId: 's' })
         }),
     }
-    const loop = createLoop(
-      { ...ports, agent: hanging, journal: fullFrom('agent.session', events) },
-      { state: initialState('demo'), seq: 0 },
-      [],
-    )
+    const loop = open({ ...ports, agent: hanging, journal: fullFrom('agent.session', events) })
     await loop.tell(started)
     await expect(loop.run()).rejects.toMatchObject({ code: 'disk' })
     expect(loop.state).toMatchObject({ phase: 'ended', iterations: [{ n: 1, verdict: 'error' }] })
@@ -335,7 +337,7 @@ describe('engine', () => {
         return Promise.resolve(ended)
       },
     }
-    const loop = createLoop({ ...ports, agent: storm }, { state: initialState('demo'), seq: 0 }, [])
+    const loop = open({ ...ports, agent: storm })
     await loop.tell(started)
     const state = await loop.run()
     expect(state).toMatchObject({ status: 'stopped', outcome: { exitCode: 1 } })
@@ -349,7 +351,7 @@ describe('engine', () => {
       ...ports.spec,
       guard: () => Promise.reject(Object.assign(new Error('ENOSPC, write'), { code: 'ENOSPC' })),
     }
-    const loop = createLoop({ ...ports, spec }, { state: initialState('demo'), seq: 0 }, [])
+    const loop = open({ ...ports, spec })
     await loop.tell(started)
     expect(await loop.run()).toMatchObject({ outcome: { exitCode: 1, stopReason: 'error' } })
     expect(events.find((event) => event.type === 'error')).toMatchObject({

@@ -1,15 +1,14 @@
 // The completion choice: *cleanup* brings the work back to where the user stood, uncommitted; *keep* stays.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
+import type { CleanupPlan, GitMemory, Origin } from '../../core/git-memory.ts'
 import type { FinishReport } from '../../ports.ts'
 import { applyTrees, mergeTrees, refuseOverwrite } from './apply.ts'
 import { planCarry } from './carry.ts'
 import { carryInside, releaseSubmodules, toldInside } from './finish-submodules.ts'
 import { named, shown, type Git } from './git.ts'
 import { copyIndex, installIndex, takeFrom } from './index-file.ts'
-import { carriedSchema, type Memory, type Origin, type Pending } from './memory.ts'
 import { storedOrigin } from './origin.ts'
 import { unpin } from './pins.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
@@ -17,26 +16,11 @@ import { timeName, type Store } from './store.ts'
 import { loadSnapshot } from './snapshot.ts'
 import { changedPaths, emptyTree } from './tree.ts'
 
-const planSchema = z.object({
-  tip: z.string(),
-  time: z.string(),
-  /** Trees to carry files between; empty when they are in place already. */
-  from: z.string(),
-  to: z.string(),
-  /** Where HEAD goes; absent when it stays. */
-  head: z.object({ ref: z.string(), commit: z.string() }).optional(),
-  /** What becomes of the index: the prepared file, none at all, or as it is. */
-  index: z.enum(['prepared', 'none', 'as_is']),
-  /** With a work tree of its own: what the user's checkout has of the work from here on. */
-  carried: carriedSchema.optional(),
-})
-type Plan = z.infer<typeof planSchema>
-
 export async function finishBranch(
   store: Store,
   choice: 'cleanup' | 'keep' | 'later',
 ): Promise<FinishReport> {
-  const memory = await store.reread()
+  const memory = store.memory()
   const { git } = store
   const refs = await readRefs(git)
   const branch = `ralph/${store.change}`
@@ -86,7 +70,7 @@ export async function finishBranch(
     store,
     loopPaths.filter((path) => snapshot?.gitlinks.includes(path)),
   )
-  await store.operate('finish', { ...plan }, () => perform(store, plan))
+  await store.operate({ op: 'finish', ...plan }, () => perform(store, plan))
   const message = [
     `${carried === undefined ? 'everything' : 'the rest'} is on ${nameOf(origin)}, uncommitted`,
     `the commits of ${branch} are archived as ${store.refs}/archive/${plan.time}`,
@@ -98,7 +82,7 @@ export async function finishBranch(
 }
 
 /** `--fresh` with nothing left to do archives the journal of a kept run and writes no new beginning: the branch is still there. */
-async function forgotten(store: Store, refs: Refs): Promise<Pick<Memory, 'origin' | 'initial'>> {
+async function forgotten(store: Store, refs: Refs): Promise<Pick<GitMemory, 'origin' | 'initial'>> {
   const branch = `refs/heads/ralph/${store.change}`
   const origin = refs.head.ref === branch ? await storedOrigin(store) : undefined
   if (origin === undefined) return {}
@@ -107,13 +91,13 @@ async function forgotten(store: Store, refs: Refs): Promise<Pick<Memory, 'origin
   return { origin, initial: made.split('\n')[0] || refs.head.commit }
 }
 
-export async function redoFinish(store: Store, pending: Pending): Promise<string> {
-  await perform(store, planSchema.parse(pending.data))
+export async function redoFinish(store: Store, plan: CleanupPlan): Promise<string> {
+  await perform(store, plan)
   return 'the cleanup was completed'
 }
 
 /** Each step may have been done already. */
-async function perform(store: Store, plan: Plan): Promise<void> {
+async function perform(store: Store, plan: CleanupPlan): Promise<void> {
   const { git, home } = store
   const branch = `refs/heads/ralph/${store.change}`
   await moveRefs(git, 'archive', [
@@ -148,7 +132,7 @@ async function planHere(
   refs: Refs,
   tip: string,
   touched: readonly string[],
-): Promise<Plan> {
+): Promise<CleanupPlan> {
   const { git } = store
   const isOnBranch = refs.head.ref === `refs/heads/ralph/${store.change}`
   const now = origin.kind === 'detached' ? origin.commit : (refs.all[origin.ref] ?? origin.commit)
@@ -172,7 +156,11 @@ async function planHere(
 }
 
 /** The user's own index again, except for what the loop or the branch's move has touched: that is as in `now`, unstaged. */
-async function giveBackIndex(store: Store, now: string, touched: readonly string[]): Promise<Plan['index']> {
+async function giveBackIndex(
+  store: Store,
+  now: string,
+  touched: readonly string[],
+): Promise<CleanupPlan['index']> {
   const { git } = store
   const index = join(store.folder, 'finish-index')
   if (!(await copyIndex(join(store.folder, 'user-index'), index))) {
@@ -189,14 +177,20 @@ async function planHome(
   store: Store,
   origin: Origin,
   from: Parameters<typeof planCarry>[2],
-): Promise<{ plan: Plan; left: readonly string[] }> {
+): Promise<{ plan: CleanupPlan; left: readonly string[] }> {
   const { git, home } = store
   if (home === undefined) throw elsewhere(store, origin)
   const { head } = await readRefs(git.at(home))
   if (head.ref !== origin.ref || head.commit === '') throw elsewhere(store, origin, head.ref)
   const { left, commit, ...trees } = await planCarry(store, home, from)
   const { tip } = from
-  const plan: Plan = { tip, time: timeName(store), ...trees, head: { ref: '', commit: tip }, index: 'as_is' }
+  const plan: CleanupPlan = {
+    tip,
+    time: timeName(store),
+    ...trees,
+    head: { ref: '', commit: tip },
+    index: 'as_is',
+  }
   return { plan: { ...plan, carried: { commit, origin } }, left }
 }
 

@@ -1,12 +1,11 @@
 // The first change to the repository: from where the user stands to `ralph/<change>`, files untouched.
 import { mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
+import type { Origin } from '../../core/git-memory.ts'
 import type { PreflightReport } from '../../ports.ts'
 import { attemptMoves } from './attempts.ts'
 import { copyIndex, installIndex, realIndex } from './index-file.ts'
-import { stepOf, type Origin, type Pending } from './memory.ts'
 import { putAway, wayOut } from './lost-record.ts'
 import { storedOrigin, storeOrigin } from './origin.ts'
 import { doubtful, refuseClash, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
@@ -27,7 +26,8 @@ export async function preflightBranch(store: Store, wish: StartMode): Promise<Pr
   await refuseName(git, change)
   refuseReadOnly(git)
   await refuseLockFiles(git, change)
-  const [refs, scan, memory] = await Promise.all([readRefs(git), scanTree(git), store.reread()])
+  const [refs, scan] = await Promise.all([readRefs(git), scanTree(git)])
+  const memory = store.memory()
   refuseClash(git, refs, change)
   const branch = `ralph/${change}`
   // A run that was killed before its first checkpoint, or settled by a cleanup, goes on from where the user stands.
@@ -48,7 +48,7 @@ export async function preflightBranch(store: Store, wish: StartMode): Promise<Pr
 
 export async function startBranch(store: Store, wish: StartMode): Promise<{ commit: string }> {
   if (wish === 'resume') {
-    const { checkpoint } = await store.reread()
+    const { checkpoint } = store.memory()
     if (checkpoint !== undefined) return { commit: checkpoint }
   }
   const { git } = store
@@ -59,7 +59,7 @@ export async function startBranch(store: Store, wish: StartMode): Promise<{ comm
   const previous = observed.refs.all[branchOf(store)] ?? ''
   const time = timeName(store)
   const undo = await undoing(store, observed.refs.head)
-  const made = store.operate('start', { origin, previous, time }, async () => {
+  const made = store.operate({ op: 'start', origin, previous, time }, async () => {
     await storeOrigin(store, origin)
     const index = join(store.folder, 'start-index')
     const staged = await saveUserIndex(
@@ -74,7 +74,7 @@ export async function startBranch(store: Store, wish: StartMode): Promise<{ comm
     const { tree } = await writeTree(git, index, observed.scan, isExempt)
     const commit = await commitTree(git, tree, [observed.refs.head.commit], 'initial state')
     await rename(index, join(store.folder, `index-${commit}`))
-    await store.step('start', 'checkpoint', commit)
+    await store.step('start', { did: 'checkpoint', commit })
     await moveRefs(git, 'start', [
       `update ${branchOf(store)} ${commit} ${previous || '0'.repeat(commit.length)}`,
       `update ${store.refs}/checkpoint ${commit}`,
@@ -112,7 +112,7 @@ async function undoing(store: Store, head: Head): Promise<(error: unknown) => Pr
     }
     // A journal that takes no more says so itself, and a recovery finds nothing left to undo.
     await store
-      .note({ type: 'git.step', op: 'start', step: 'undone' })
+      .step('start', { did: 'undone' })
       .then(() => store.note({ type: 'git.ended', op: 'start' }))
       .catch(() => undefined)
     throw error
@@ -150,10 +150,9 @@ async function isSameFile(one: string, other: string): Promise<boolean> {
 }
 
 /** Before HEAD moved nothing of the user's had changed: undone. After: completed. */
-export async function redoStart(store: Store, pending: Pending): Promise<string> {
+export async function redoStart(store: Store, previous: string, commit: string | undefined): Promise<string> {
   const { git } = store
   const refs = await readRefs(git)
-  const commit = stepOf(pending, 'checkpoint')
   const tip = refs.all[branchOf(store)] ?? ''
   if (commit !== undefined && tip === commit && refs.head.ref === branchOf(store)) {
     await completeStart(store, commit, await git.line(['rev-parse', `${commit}^{tree}`]))
@@ -173,12 +172,11 @@ export async function redoStart(store: Store, pending: Pending): Promise<string>
   }
   const holder = `${store.refs}/archive/${timeName(store)}`
   if (!isIntact) await moveRefs(git, 'undo start', [`update ${holder} ${commit}`])
-  const previous = z.string().parse(pending.data['previous'])
   if (tip !== previous)
     await moveRefs(git, 'undo start', [
       previous ? `update ${branchOf(store)} ${previous}` : `delete ${branchOf(store)}`,
     ])
-  await store.note({ type: 'git.step', op: 'start', step: 'undone' })
+  await store.step('start', { did: 'undone' })
   return isIntact
     ? 'an unfinished start was undone; the repository is as it was'
     : `an unfinished start was undone; the files have changed since: as they were at the start they are kept as ${holder}`
@@ -263,7 +261,7 @@ async function originOf(store: Store, refs: Refs, mode: StartMode): Promise<Orig
       },
     )
   }
-  const { carried } = await store.memory()
+  const { carried } = store.memory()
   // Gone on with after a cleanup: the tree stands at the loop's own tip, the work is still for where the user stood.
   if (carried !== undefined) return carried.origin
   if (!ref.startsWith('refs/heads/ralph/')) {
@@ -283,7 +281,7 @@ async function originOf(store: Store, refs: Refs, mode: StartMode): Promise<Orig
 }
 
 async function knownOrigin(store: Store): Promise<Origin | undefined> {
-  return (await store.memory()).origin ?? (await storedOrigin(store))
+  return store.memory().origin ?? (await storedOrigin(store))
 }
 
 function nameOf(origin: Origin | undefined): string {

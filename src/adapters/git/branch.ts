@@ -1,6 +1,7 @@
 // Checkpoints as commits on a branch of their own, `ralph/<change>`: the default strategy.
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
+import type { Operation } from '../../core/git-memory.ts'
 import type { Judged } from '../../core/loop.ts'
 import { ownerOfRef } from '../../core/ownership.ts'
 import type { Checkpoints, KeptAttempt, SavedCheckpoint } from '../../ports.ts'
@@ -15,7 +16,6 @@ import { keepAttempt, redoKeep } from './keep.ts'
 import { tellSwept } from './keep-submodules.ts'
 import { lateCommits } from './late.ts'
 import { readLedger } from './ledger.ts'
-import { stepOf } from './memory.ts'
 import { mendRepository } from './mend.ts'
 import { endOperations } from './operations.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
@@ -66,11 +66,11 @@ export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
 }
 
 async function ensure(store: Store, storyId: string, mayRepair: boolean): Promise<{ commit: string }> {
-  const { checkpoint, openAttempt: unsettled } = await store.memory()
+  const { checkpoint, openAttempt } = store.memory()
   if (checkpoint === undefined) throw nothingToResume(store.change)
   const earlier = await loadSnapshot(store)
   // Before git looks: it would obey what that attempt has left.
-  if (unsettled !== undefined) await mendRepository(store, await requireSnapshot(store), unsettled)
+  if (openAttempt !== undefined) await mendRepository(store, await requireSnapshot(store), openAttempt)
   else if (earlier !== undefined) await insistOnConversions(store, earlier)
   const observed = await observe(store)
   const branch = branchRef(store)
@@ -95,7 +95,6 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
       },
     )
   }
-  const { openAttempt } = await store.reread()
   if (openAttempt !== undefined) {
     await keep(store, openAttempt, false)
     await restore(store)
@@ -118,11 +117,11 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
 
 /** Changed between two attempts, so by a person: taken into the checkpoint, never reverted. */
 async function adopt(store: Store, observed: Observed, storyId: string): Promise<void> {
-  const { checkpoint = '' } = await store.memory()
+  const { checkpoint = '' } = store.memory()
   const { git } = store
   const tip = observed.refs.head.commit
   const earlier = await loadSnapshot(store)
-  await store.operate('adopt', { story: storyId, from: checkpoint, to: tip }, async () => {
+  await store.operate({ op: 'adopt', story: storyId, from: checkpoint, to: tip }, async () => {
     const index = join(store.folder, 'attempt-index')
     await copyIndex(realIndex(git), index)
     const { tree } = await writeTree(
@@ -146,8 +145,8 @@ async function adopt(store: Store, observed: Observed, storyId: string): Promise
 
 async function keep(store: Store, n: number, mayBeSaved: boolean): Promise<KeptAttempt> {
   const snapshot = await requireSnapshot(store)
-  const data = { n, commit: snapshot.commit, now_ms: store.clock.now() }
-  return await store.operate('keep', data, () => keepAttempt(store, n, snapshot, mayBeSaved))
+  const operation = { op: 'keep', n, commit: snapshot.commit, now_ms: store.clock.now() } as const
+  return await store.operate(operation, () => keepAttempt(store, n, snapshot, mayBeSaved))
 }
 
 async function save(
@@ -159,11 +158,11 @@ async function save(
   const again = await savedBefore(store, message)
   if (again !== undefined) return again
   const snapshot = await requireSnapshot(store)
-  const { keptHead = snapshot.commit, beside, attempt = 0 } = await store.memory()
+  const { keptHead = snapshot.commit, beside, attempt = 0 } = store.memory()
   const { tree, refs, refused } = await treeToSave(store, snapshot, judged)
   if (refused !== undefined) return { commit: snapshot.commit, changed: false, refused }
   const theirs = await commitBeside(store, snapshot, refs, keptHead)
-  const saved = await store.operate('save', { story: storyId, message }, async () => {
+  const saved = await store.operate({ op: 'save', story: storyId, message }, async () => {
     await settleGates(store, snapshot)
     const commit = await commitTree(store.git, tree, [keptHead, theirs], message)
     await becomeCheckpoint(store, 'save', commit, tree, join(store.folder, 'attempt-index'))
@@ -186,17 +185,19 @@ async function commitBeside(store: Store, { commit }: Snapshot, refs: Refs, kept
   const name = branchRef(store)
   const now = refs.all[name] ?? commit
   if (now === commit || (await isAncestor(store.git, now, kept))) return ''
-  const { attempt = 0 } = await store.memory()
+  const { attempt = 0 } = store.memory()
   const { owner } = ownerOfRef(store.change, { name, before: commit, now }, await readLedger(store, attempt))
   return owner === 'user' ? now : ''
 }
 
 async function restore(store: Store): Promise<{ commit: string }> {
   const snapshot = await requireSnapshot(store)
-  const { beside } = await store.memory()
+  const { beside } = store.memory()
   const holder = await keptAs(store)
   const late = await lateCommits(store, snapshot)
-  await store.operate('restore', { commit: snapshot.commit }, () => restoreSnapshot(store, snapshot, holder))
+  await store.operate({ op: 'restore', commit: snapshot.commit }, () =>
+    restoreSnapshot(store, snapshot, holder),
+  )
   await tellAside(store, 'reverted')
   await settled(store, [...beside, ...late], snapshot.commit)
   return { commit: snapshot.commit }
@@ -205,13 +206,13 @@ async function restore(store: Store): Promise<{ commit: string }> {
 /** From the step on it can only be completed: the commit holds everything. */
 async function becomeCheckpoint(
   store: Store,
-  op: string,
+  op: Operation['op'],
   commit: string,
   tree: string,
   index: string,
 ): Promise<void> {
   await snapshotIndex(store, commit, index)
-  await store.step(op, 'checkpoint', commit)
+  await store.step(op, { did: 'checkpoint', commit })
   await completeCheckpoint(store, commit, tree)
 }
 
@@ -238,35 +239,36 @@ async function redoSave(store: Store, commit: string): Promise<void> {
 async function recover(store: Store): Promise<string> {
   await outwaitLocks(store, patienceMs)
   await outwaitInside(store, await loadSnapshot(store), patienceMs)
-  const { pending, beside } = await store.reread()
+  const { pending, beside } = store.memory()
   if (pending === undefined) return ''
+  const { operation, checkpoint: commit } = pending
   const ended = async (what: string): Promise<string> => {
-    await store.note({ type: 'git.ended', op: pending.op })
+    await store.note({ type: 'git.ended', op: operation.op })
     return what
   }
-  const commit = stepOf(pending, 'checkpoint')
-  switch (pending.op) {
+  switch (operation.op) {
     case 'start':
-      return await ended(await redoStart(store, pending))
+      return await ended(await redoStart(store, operation.previous ?? '', commit))
     case 'save':
     case 'adopt':
       if (commit === undefined) {
-        await store.note({ type: 'git.step', op: pending.op, step: 'undone' })
+        await store.step(operation.op, { did: 'undone' })
         return await ended('an unfinished checkpoint was dropped; the work tree is as it was')
       }
       await redoSave(store, commit)
       await tellAside(store, 'saved')
       return await ended(`the checkpoint ${commit.slice(0, 12)} was completed`)
     case 'keep':
-      return await ended(await redoKeep(store, pending))
+      return await ended(await redoKeep(store, operation.n))
     case 'restore':
       await restoreFound(store, await requireSnapshot(store))
       await tellAside(store, 'reverted')
       await settled(store, beside, (await requireSnapshot(store)).commit)
       return await ended('the revert to the last checkpoint was completed')
     case 'finish':
-      return await ended(await redoFinish(store, pending))
-    default:
+      return await ended('index' in operation ? await redoFinish(store, operation) : '')
+    case 'take':
+    case 'unknown':
       return await ended('')
   }
 }

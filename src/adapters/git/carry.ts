@@ -1,16 +1,13 @@
 // From the loop's own work tree into the user's checkout: everything the first time, and only the rest after an earlier cleanup.
 import { join } from 'node:path'
+import type { Carried } from '../../core/git-memory.ts'
 import { mergeTrees, refuseOverwrite, uncommitted } from './apply.ts'
 import { lstatNow } from './files.ts'
 import type { Git, Repository } from './git.ts'
-import type { Memory } from './memory.ts'
 import { readRefs } from './refs.ts'
 import type { Store } from './store.ts'
 import { scanTree } from './scan.ts'
 import { changedPaths, commitTree, joined } from './tree.ts'
-
-/** What the checkout has of the loop's work: its tree as it was carried, the checkout's commit then, and the loop's tip. */
-export type Carried = NonNullable<Memory['carried']>
 
 interface Carry {
   readonly from: string

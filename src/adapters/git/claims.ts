@@ -27,7 +27,7 @@ export async function claimTree(store: Store, snapshot: Snapshot): Promise<Claim
   const absence = store.absence?.()
   if (absence === undefined) return none
   const { git } = store
-  const { attempt = 0 } = await store.memory()
+  const { attempt = 0 } = store.memory()
   for (const message of await mendRepository(store, snapshot, attempt))
     await outermost(store).note({ type: 'warning', code: 'agent_git', message })
   const isExempt = exempt(store.protectedPaths, snapshot.ignored)

@@ -6,7 +6,6 @@ import { named, type Git } from './git.ts'
 import { mendGitDirs } from './git-dirs.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { copyIndex } from './index-file.ts'
-import type { Pending } from './memory.ts'
 import { mendRepository } from './mend.ts'
 import { autostashes, endOperations, operationsInProgress } from './operations.ts'
 import { openFiles, scanOpened } from './locked.ts'
@@ -84,13 +83,13 @@ export async function keepAttempt(
     : await commitTree(git, tree, parents, `attempt ${n}\n\nRalph-Base: ${snapshot.commit}`)
   const commits = await madeCommits(git, snapshot, now, changes)
   const found = leftBehind(store, snapshot, ledger, { now, log, tree: seen, isOnTop: !headMoved || descends })
-  const { initial } = await store.memory()
+  const { initial } = store.memory()
   const reunion = mayBeSaved ? await planReunion(store, snapshot, found) : apart
 
   const leaked = descends ? await leakedPaths(store, snapshot, now.head.commit) : []
   // Without this step a checkpoint has the tree alone: what is in a branch's history gets pushed.
-  if (descends && leaked.length === 0) await store.step('keep', 'head', now.head.commit)
-  for (const hash of beside) await store.step('keep', 'beside', `${n} ${hash}`)
+  if (descends && leaked.length === 0) await store.step('keep', { did: 'head', commit: now.head.commit })
+  for (const hash of beside) await store.step('keep', { did: 'beside', n, hash })
   const moved = `${store.refs}/moved/${n}`
   const aside = (name: string): string => `${moved}/${name.replace(/^refs\//, '')}`
   const trees = await madeTrees(git, ledger)
@@ -186,8 +185,7 @@ export async function keepAttempt(
 }
 
 /** What a kill cut off is reverted, never saved: nothing has to be put together for it. */
-export async function redoKeep(store: Store, pending: Pending): Promise<string> {
-  const n = Number(pending.data['n'])
+export async function redoKeep(store: Store, n: number): Promise<string> {
   await keepAttempt(store, n, await requireSnapshot(store), false)
   return `attempt ${n} was kept`
 }

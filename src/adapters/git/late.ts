@@ -15,7 +15,7 @@ import { besideRef } from './whose-refs.ts'
 /** `paths` are about to go. In a repair the user's stay anyway, see claims.ts. */
 export async function keepLate(store: Store, snapshot: Snapshot, paths: readonly string[]): Promise<void> {
   const { git } = store
-  const { attempt, isKept, keptMs } = await store.memory()
+  const { attempt, isKept, keptMs } = store.memory()
   if (isKept !== true || keptMs === undefined || store.absence?.() !== undefined) return
   // Folders are repositories of their own and are moved, not removed; what nobody can read was no edit of the last second.
   const late = paths.filter((path) => {
@@ -46,7 +46,7 @@ export async function lateCommits(
   store: Store,
   { head: { ref }, refs }: Snapshot,
 ): Promise<{ readonly hash: string; readonly n: number }[]> {
-  const { attempt, isKept, beside } = await store.memory()
+  const { attempt, isKept, beside } = store.memory()
   if (isKept !== true || attempt === undefined || ref === '' || store.absence?.() !== undefined) return []
   const [{ all }, ledger] = await Promise.all([readRefs(store.git), readLedger(store, attempt)])
   const found = leftBeside({ name: ref, before: refs[ref] ?? '', now: all[ref] ?? '' }, ledger)

@@ -1,7 +1,7 @@
 // Where the user stood, in a file beside the journal: it outlasts an archived journal for as long as the branch is there.
 import { join } from 'node:path'
+import { isOrigin, type Origin } from '../../core/git-memory.ts'
 import { writeDurably } from './files.ts'
-import { originSchema, type Origin } from './memory.ts'
 import { readIfThere } from './repository.ts'
 import type { Store } from './store.ts'
 
@@ -11,7 +11,10 @@ export async function storeOrigin(store: Store, origin: Origin): Promise<void> {
 
 export async function storedOrigin(store: Pick<Store, 'folder'>): Promise<Origin | undefined> {
   const text = await readIfThere(file(store))
-  return text === undefined ? undefined : originSchema.parse(JSON.parse(text.toString('utf8')))
+  if (text === undefined) return undefined
+  const origin: unknown = JSON.parse(text.toString('utf8'))
+  if (!isOrigin(origin)) throw new TypeError(`${file(store)} is not what ralph wrote`)
+  return origin
 }
 
 function file(store: Pick<Store, 'folder'>): string {

@@ -18,24 +18,29 @@ export function explainRefusals(store: Store, checkpoints: Checkpoints): Checkpo
       throw path === undefined ? error : await refusedAccess(store, path, error)
     }
   }
-  return {
-    preflight: (mode) => told(() => checkpoints.preflight(mode)),
-    start: (mode) => told(() => checkpoints.start(mode)),
-    ensure: (storyId) => told(() => checkpoints.ensure(storyId)),
-    keep: (n, mayBeSaved) =>
-      told(() => {
-        // Before the journal is read: it lies beyond the folders that an agent may have closed.
-        openRepository(store.git)
-        return checkpoints.keep(n, mayBeSaved)
-      }),
-    look: (since) => told(() => checkpoints.look(since)),
-    save: (storyId, message, judged) => told(() => checkpoints.save(storyId, message, judged)),
-    isAsLeft: () => told(() => checkpoints.isAsLeft()),
-    restore: () => told(() => checkpoints.restore()),
-    watch: (by, n) => told(() => checkpoints.watch(by, n)),
-    finish: (choice) => told(() => checkpoints.finish(choice)),
-    recover: () => told(() => checkpoints.recover()),
-  }
+  return through(checkpoints, (name, work) =>
+    told(() => {
+      // Before anything else: what is read and written first lies beyond the folders that an agent may have closed.
+      if (name === 'keep') openRepository(store.git)
+      return work()
+    }),
+  )
+}
+
+/** The same checkpoints, each of their methods called through `call`. */
+export function through(
+  checkpoints: Checkpoints,
+  call: <T>(name: keyof Checkpoints, work: () => Promise<T>) => Promise<T>,
+): Checkpoints {
+  const entries = Object.entries(checkpoints) as [
+    keyof Checkpoints,
+    (...args: unknown[]) => Promise<unknown>,
+  ][]
+  const wrapped = entries.map(([name, method]) => [
+    name,
+    (...args: unknown[]) => call(name, () => method(...args)),
+  ])
+  return Object.fromEntries(wrapped) as Checkpoints
 }
 
 function refusedPath({ git }: Store, error: unknown): string | undefined {
@@ -71,9 +76,7 @@ async function refusedAccess(store: Store, path: string, cause: unknown): Promis
 
 /** Asked of the repository now: an attempt that is not in it is not said to be. */
 async function safety(store: Store): Promise<string> {
-  const memory = await store.reread().catch(() => undefined)
-  if (memory === undefined) return 'Nothing was reverted.'
-  const { openAttempt, isKept, checkpoint } = memory
+  const { openAttempt, isKept, checkpoint } = store.memory()
   if (checkpoint === undefined) return 'Your files are as they were.'
   const base = `The last checkpoint is ${store.refs}/checkpoint`
   if (openAttempt === undefined) return `${base}.`

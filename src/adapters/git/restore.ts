@@ -24,7 +24,7 @@ export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: 
   await mendGitDirs(store, snapshot)
   const claims = await claimTree(store, snapshot)
   await tellClaims(store, claims, holder)
-  const { attempt = 0 } = await store.memory()
+  const { attempt = 0 } = store.memory()
   await mendRepository(store, snapshot, attempt)
   await settleGates(store, snapshot)
   const refs = await readRefs(git)
@@ -73,19 +73,19 @@ export async function restoreFound(store: Store, snapshot: Snapshot): Promise<vo
     const commit = await commitTree(store.git, tree, [snapshot.commit], 'found after the loop had died')
     await moveRefs(store.git, 'repair', [`update ${holder} ${commit}`])
   }
-  const { attempt } = await store.memory()
+  const { attempt } = store.memory()
   if (attempt !== undefined) await keepSubmodules(store, attempt, snapshot)
   await restoreSnapshot(store, snapshot, holder)
 }
 
 /** Where the attempt is kept that is being reverted. */
 export async function keptAs(store: Store): Promise<string> {
-  const { openAttempt } = await store.memory()
+  const { openAttempt } = store.memory()
   return openAttempt === undefined ? `${store.refs}/checkpoint` : `${store.refs}/attempts/${openAttempt}`
 }
 
 export async function isAsLeft(store: Store, seen?: Snapshot): Promise<boolean> {
-  const { saved, isKept } = await store.memory()
+  const { saved, isKept } = store.memory()
   // It had been saved before the crash, or by the repair: nothing waits for what the tree is now.
   if (saved !== undefined && isKept !== true) return true
   const snapshot = seen ?? (await requireSnapshot(store))

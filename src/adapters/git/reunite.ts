@@ -188,7 +188,7 @@ export async function takenBy(git: Git, { hash }: StashEntry, tree: string): Pro
 /** Files of the user's that were in no commit when the loop began, and that this attempt removed or set back. */
 async function goneFiles(store: Store, snapshot: Snapshot, tree: string): Promise<GoneFile[]> {
   const { git } = store
-  const { origin, initial } = await store.memory()
+  const { origin, initial } = store.memory()
   if (tree === snapshot.tree || origin === undefined || initial === undefined) return []
   const before = origin.commit === '' ? await emptyTree(git) : origin.commit
   const own = (await differences(git, before, initial)).filter(({ isDeleted }) => !isDeleted)

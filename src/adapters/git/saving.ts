@@ -50,7 +50,7 @@ export async function treeToSave(
 
 /** The gates have run since, with what the attempt wrote. */
 async function mend(store: Store, snapshot: Snapshot): Promise<void> {
-  const { attempt = 0 } = await store.memory()
+  const { attempt = 0 } = store.memory()
   await mendRepository(store, snapshot, attempt)
 }
 
@@ -62,7 +62,7 @@ async function lossIn(
   { head }: Refs,
 ): Promise<string> {
   const { git } = store
-  const { openAttempt = 0 } = await store.memory()
+  const { openAttempt = 0 } = store.memory()
   const ledger = await readLedger(store, openAttempt)
   const isMoved =
     head.ref !== snapshot.head.ref ||

@@ -1,9 +1,9 @@
 // Checkpoints as stash entries: the loop stays on the user's branch and commits nothing.
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import * as z from 'zod'
 import { outwaitLocks, patienceMs, refuseLockFiles } from './stale-locks.ts'
 import { RalphError } from '../../core/error.ts'
+import type { Origin, Pending } from '../../core/git-memory.ts'
 import type { Judged } from '../../core/loop.ts'
 import type { Checkpoints, FinishReport, KeptAttempt, PreflightReport, SavedCheckpoint } from '../../ports.ts'
 import { tellAside } from './aside.ts'
@@ -17,7 +17,6 @@ import { installIndex, realIndex, takeFrom } from './index-file.ts'
 import { keepAttempt, redoKeep } from './keep.ts'
 import { lateCommits } from './late.ts'
 import { tellSwept } from './keep-submodules.ts'
-import { stepOf, type Pending } from './memory.ts'
 import { mendRepository } from './mend.ts'
 import { unpin } from './pins.ts'
 import { doubtful, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
@@ -64,10 +63,10 @@ async function preflight(store: Store, mode: StartMode): Promise<PreflightReport
   await refuseName(git, change)
   refuseReadOnly(git)
   await refuseLockFiles(git, change)
-  const [refs, scan, memory] = await Promise.all([readRefs(git), scanTree(git), store.reread()])
+  const [refs, scan] = await Promise.all([readRefs(git), scanTree(git)])
   const branch = refs.head.ref === '' ? refs.head.commit : refs.head.ref.replace('refs/heads/', '')
   const report = { worktree: git.worktree, originalBranch: branch, branch }
-  if (mode === 'resume' && memory.checkpoint !== undefined) return { ...report, warnings: [] }
+  if (mode === 'resume' && store.memory().checkpoint !== undefined) return { ...report, warnings: [] }
   if (refs.head.commit === '' || store.home !== undefined) {
     const what =
       store.home === undefined
@@ -84,13 +83,17 @@ async function preflight(store: Store, mode: StartMode): Promise<PreflightReport
 
 async function start(store: Store, mode: StartMode): Promise<{ commit: string }> {
   if (mode === 'resume') {
-    const { checkpoint } = await store.reread()
+    const { checkpoint } = store.memory()
     if (checkpoint !== undefined) return { commit: checkpoint }
   }
   await mkdir(store.folder, { recursive: true })
   const { head } = await readRefs(store.git)
-  const origin = { kind: head.ref === '' ? 'detached' : 'branch', ref: head.ref, commit: head.commit }
-  return await store.operate('start', { origin }, async () => {
+  const origin: Origin = {
+    kind: head.ref === '' ? 'detached' : 'branch',
+    ref: head.ref,
+    commit: head.commit,
+  }
+  return await store.operate({ op: 'start', origin }, async () => {
     if (mode !== 'resume') {
       await moveRefs(store.git, 'archive', await attemptMoves(store.git, store.change, timeName(store)))
     }
@@ -99,11 +102,11 @@ async function start(store: Store, mode: StartMode): Promise<{ commit: string }>
 }
 
 async function ensure(store: Store, storyId: string): Promise<{ commit: string }> {
-  const { checkpoint, openAttempt: unsettled } = await store.memory()
+  const { checkpoint, openAttempt } = store.memory()
   const snapshot = await loadSnapshot(store)
   if (checkpoint === undefined || snapshot === undefined) throw nothingToResume(store.change)
   // Before git looks: it would obey what that attempt has left.
-  if (unsettled !== undefined) await mendRepository(store, snapshot, unsettled)
+  if (openAttempt !== undefined) await mendRepository(store, snapshot, openAttempt)
   else await insistOnConversions(store, snapshot)
   const now = await fullState(store, snapshot)
   const inside = await lookInside(store, snapshot.gitlinks, snapshot)
@@ -111,8 +114,7 @@ async function ensure(store: Store, storyId: string): Promise<{ commit: string }
     now.tree === snapshot.tree &&
     now.observed.refs.head.commit === snapshot.head.commit &&
     isInsideSame(inside, snapshot)
-  if (!isSame && (await store.reread()).openAttempt !== undefined) {
-    const { openAttempt = 0 } = await store.memory()
+  if (!isSame && openAttempt !== undefined) {
     await keep(store, openAttempt, false)
     await restore(store)
     return await ensure(store, storyId)
@@ -122,7 +124,7 @@ async function ensure(store: Store, storyId: string): Promise<{ commit: string }
     await recordState(store, now, snapshot.commit, snapshot, inside)
     return { commit: snapshot.commit }
   }
-  const commit = await store.operate('take', { story: storyId }, () => retake(store, storyId, true, now))
+  const commit = await store.operate({ op: 'take', story: storyId }, () => retake(store, storyId, true, now))
   if (!isSame) {
     const message = `the work tree had changed since the last checkpoint; the changes are now part of it (before story ${storyId})`
     await store.note({ type: 'warning', code: 'changes_adopted', message })
@@ -141,7 +143,12 @@ async function retake(store: Store, storyId: string, isOlder: boolean, seen?: Fu
   return await recordNow(store, 'take', name, seen)
 }
 
-async function recordNow(store: Store, op: string, message: string, seen?: FullState): Promise<string> {
+async function recordNow(
+  store: Store,
+  op: 'start' | 'take',
+  message: string,
+  seen?: FullState,
+): Promise<string> {
   const earlier = op === 'start' ? undefined : await loadSnapshot(store)
   const now = seen ?? (await fullState(store, earlier))
   const isSame =
@@ -151,7 +158,7 @@ async function recordNow(store: Store, op: string, message: string, seen?: FullS
   const commit = isSame
     ? earlier.commit
     : await commitTree(store.git, now.tree, [now.observed.refs.head.commit], message)
-  await store.step(op, 'checkpoint', commit)
+  await store.step(op, { did: 'checkpoint', commit })
   await moveRefs(store.git, 'checkpoint', [`update ${store.refs}/checkpoint ${commit}`])
   if (op === 'take') await storeEntry(store, now, message)
   const stashLog = await readStashLog(store.git)
@@ -162,8 +169,8 @@ async function recordNow(store: Store, op: string, message: string, seen?: FullS
 
 async function keep(store: Store, n: number, mayBeSaved: boolean): Promise<KeptAttempt> {
   const snapshot = await requireSnapshot(store)
-  const data = { n, commit: snapshot.commit, now_ms: store.clock.now() }
-  return await store.operate('keep', data, () => keepAttempt(store, n, snapshot, mayBeSaved))
+  const operation = { op: 'keep', n, commit: snapshot.commit, now_ms: store.clock.now() } as const
+  return await store.operate(operation, () => keepAttempt(store, n, snapshot, mayBeSaved))
 }
 
 async function save(
@@ -175,13 +182,13 @@ async function save(
   const again = await savedBefore(store, message)
   if (again !== undefined) return again
   const snapshot = await requireSnapshot(store)
-  const { attempt = 0 } = await store.memory()
+  const { attempt = 0 } = store.memory()
   const { tree, refused } = await treeToSave(store, snapshot, judged)
   if (refused !== undefined) return { commit: snapshot.commit, changed: false, refused }
-  const saved = await store.operate('save', { story: storyId, message }, async () => {
+  const saved = await store.operate({ op: 'save', story: storyId, message }, async () => {
     await settleGates(store, snapshot)
     const commit = await commitTree(store.git, tree, [snapshot.head.commit, snapshot.commit], message)
-    await store.step('save', 'checkpoint', commit)
+    await store.step('save', { did: 'checkpoint', commit })
     await completeSave(store, storyId, commit, snapshot)
     const changed = tree !== snapshot.tree || !isSameInside(snapshot, await requireSnapshot(store))
     return { commit, changed }
@@ -217,10 +224,12 @@ async function completeSave(
 
 async function restore(store: Store): Promise<{ commit: string }> {
   const snapshot = await requireSnapshot(store)
-  const { beside } = await store.memory()
+  const { beside } = store.memory()
   const holder = await keptAs(store)
   const late = await lateCommits(store, snapshot)
-  await store.operate('restore', { commit: snapshot.commit }, () => restoreSnapshot(store, snapshot, holder))
+  await store.operate({ op: 'restore', commit: snapshot.commit }, () =>
+    restoreSnapshot(store, snapshot, holder),
+  )
   await tellAside(store, 'reverted')
   await settled(store, [...beside, ...late], snapshot.commit)
   return { commit: snapshot.commit }
@@ -228,7 +237,7 @@ async function restore(store: Store): Promise<{ commit: string }> {
 
 async function finish(store: Store, choice: 'cleanup' | 'keep' | 'later'): Promise<FinishReport> {
   const { git } = store
-  const { origin, initial, checkpoint, cleaned } = await store.reread()
+  const { origin, initial, checkpoint, cleaned } = store.memory()
   if (origin === undefined || initial === undefined || checkpoint === undefined) {
     const message =
       cleaned === undefined
@@ -248,7 +257,7 @@ async function finish(store: Store, choice: 'cleanup' | 'keep' | 'later'): Promi
   const inside = await toldInside(store, await loadSnapshot(store))
   if (choice !== 'later') {
     const plan = { tip: checkpoint, time: timeName(store) }
-    await store.operate('finish', plan, () => performFinish(store, plan.tip, plan.time))
+    await store.operate({ op: 'finish', ...plan }, () => performFinish(store, plan.tip, plan.time))
   }
   const message = [
     'the work is in the work tree, uncommitted',
@@ -259,7 +268,7 @@ async function finish(store: Store, choice: 'cleanup' | 'keep' | 'later'): Promi
 }
 
 async function performFinish(store: Store, tip: string, time: string): Promise<void> {
-  const { usedUp } = await store.memory()
+  const { usedUp } = store.memory()
   const stay = new Set(usedUp.map((storyId) => entryName(store, storyId)))
   await moveRefs(store.git, 'archive', [`update ${store.refs}/archive/${time} ${tip}`])
   await dropStashes(store.git, (message) => message.startsWith(entryName(store, '')) && !stay.has(message))
@@ -271,46 +280,43 @@ async function performFinish(store: Store, tip: string, time: string): Promise<v
 async function recover(store: Store): Promise<string> {
   await outwaitLocks(store, patienceMs)
   await outwaitInside(store, await loadSnapshot(store), patienceMs)
-  const { pending } = await store.reread()
+  const { pending } = store.memory()
   if (pending === undefined) return ''
   const what = await redo(store, pending)
-  await store.note({ type: 'git.ended', op: pending.op })
+  await store.note({ type: 'git.ended', op: pending.operation.op })
   return what
 }
 
-async function redo(store: Store, pending: Pending): Promise<string> {
-  const commit = stepOf(pending, 'checkpoint')
+async function redo(store: Store, { operation, checkpoint: commit }: Pending): Promise<string> {
   const undone = async (): Promise<string> => {
-    await store.note({ type: 'git.step', op: pending.op, step: 'undone' })
-    return `an unfinished ${pending.op} was dropped; the work tree is as it was`
+    await store.step(operation.op, { did: 'undone' })
+    return `an unfinished ${operation.op} was dropped; the work tree is as it was`
   }
-  switch (pending.op) {
+  switch (operation.op) {
     case 'take':
-      await retake(store, z.string().parse(pending.data['story']), commit === undefined)
+      await retake(store, operation.story, commit === undefined)
       return 'the checkpoint was completed'
     case 'save': {
       if (commit === undefined) return await undone()
       const before = await requireSnapshot(store)
-      await completeSave(store, z.string().parse(pending.data['story']), commit, before)
+      await completeSave(store, operation.story, commit, before)
       await tellSwept(store, before, await loadSnapshot(store))
       await tellAside(store, 'saved')
       return 'the checkpoint was completed'
     }
     case 'keep':
-      return await redoKeep(store, pending)
+      return await redoKeep(store, operation.n)
     case 'restore':
       await restoreFound(store, await requireSnapshot(store))
       await tellAside(store, 'reverted')
-      await settled(store, (await store.memory()).beside, (await requireSnapshot(store)).commit)
+      await settled(store, store.memory().beside, (await requireSnapshot(store)).commit)
       return 'the revert to the last checkpoint was completed'
     case 'finish':
-      await performFinish(
-        store,
-        z.string().parse(pending.data['tip']),
-        z.string().parse(pending.data['time']),
-      )
+      await performFinish(store, operation.tip, operation.time)
       return 'the end of the loop was completed'
-    default:
+    case 'start':
+    case 'adopt':
+    case 'unknown':
       return await undone()
   }
 }

@@ -1,18 +1,19 @@
 // What both strategies share: the repository, the private folder, and the journal written ahead of every change.
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import type { EventBody, LoopEvent } from '../../core/event.ts'
+import type { EventBody } from '../../core/event.ts'
+import { beganEvent, stepEvent } from '../../core/git-memory.ts'
+import type { GitMemory, Operation, Step } from '../../core/git-memory.ts'
 import type { Absence } from '../../core/ownership.ts'
 import type { Clock, WriteAhead } from '../../ports.ts'
 import type { Git, Repository } from './git.ts'
-import { blank, remember, type Memory } from './memory.ts'
 
 export interface CheckpointDeps {
   readonly git: Git
   readonly change: string
   readonly writeAhead: WriteAhead
-  /** The journal of this change, all of it. */
-  readonly history: () => Promise<readonly LoopEvent[]>
+  /** What the run knows of the repository now. */
+  readonly memory: () => GitMemory
   /** Relative to the work tree, `*` within a name: never committed, cleaned or rolled back. */
   readonly protectedPaths: readonly string[]
   readonly clock: Pick<Clock, 'now'>
@@ -33,40 +34,25 @@ export interface Store extends CheckpointDeps {
   readonly refs: string
   /** Of a submodule: that of the repository around it, whose snapshot and journal are its own, too. */
   readonly outer?: Store
-  memory(): Promise<Memory>
-  /** The same, with what the engine has written meanwhile (an iteration that began, retries used up). */
-  reread(): Promise<Memory>
   note(event: EventBody): Promise<void>
   /** Writes `git.began` before the work and `git.ended` after it; what fails in between stays pending for `recover`. */
-  operate<T>(op: string, data: Record<string, unknown>, work: () => Promise<T>): Promise<T>
-  step(op: string, key: string, value: string): Promise<void>
+  operate<T>(operation: Operation, work: () => Promise<T>): Promise<T>
+  step(op: Operation['op'], step: Step): Promise<void>
 }
 
 export function openStore(deps: CheckpointDeps): Store {
-  let known: Memory | undefined
-  const memory = async (): Promise<Memory> =>
-    (known ??= (await deps.history()).reduce<Memory>(remember, blank))
-  const note = async (event: EventBody): Promise<void> => {
-    const before = await memory()
-    await deps.writeAhead(event)
-    known = remember(before, event)
-  }
+  const note = deps.writeAhead
   return {
     ...deps,
     // Apart from the run's folder: archiving an earlier run must not take the user's saved index along.
     folder: checkpointFolder(deps.git.gitCommonDir, deps.change),
     refs: `refs/ralph/${deps.change}`,
-    memory,
-    reread: async () => {
-      known = undefined
-      return await memory()
-    },
     note,
-    step: (op, key, value) => note({ type: 'git.step', op, step: `${key} ${value}` }),
-    operate: async (op, data, work) => {
-      await note({ type: 'git.began', op, data })
+    step: (op, step) => note(stepEvent(op, step)),
+    operate: async (operation, work) => {
+      await note(beganEvent(operation))
       const result = await work()
-      await note({ type: 'git.ended', op })
+      await note({ type: 'git.ended', op: operation.op })
       return result
     },
   }
@@ -93,7 +79,7 @@ export async function savedBefore(
   store: Store,
   message: string,
 ): Promise<{ commit: string; changed: boolean } | undefined> {
-  const { saved, isKept } = await store.memory()
+  const { saved, isKept } = store.memory()
   if (isKept === true || saved?.message !== message) return undefined
   const trees = await store.git.line(['rev-parse', `${saved.commit}^{tree}`, `${saved.before}^{tree}`])
   const [now, before] = trees.split('\n')

@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
+import { blankMemory } from '../../core/git-memory.ts'
 import { lstatNow, onDisk, writeDurably } from './files.ts'
 import { shown, type Git, type Repository } from './git.ts'
-import { blank, type Memory } from './memory.ts'
 import type { Store } from './store.ts'
 
 export interface CheckedOut {
@@ -70,10 +70,6 @@ export function storeInside(store: Store, path: string, repository: Repository):
   const name = createHash('sha1').update(path).digest('hex').slice(0, 12)
   const folder = join(store.folder, 'submodules', name)
   mkdirSync(folder, { recursive: true })
-  const memory = async (): Promise<Memory> => {
-    const { attempt = 0, isKept = false, keptMs = 0 } = await store.memory()
-    return { ...blank, attempt, isKept, keptMs }
-  }
   const inside = store.protectedPaths.filter((glob) => glob.startsWith(`${path}/`))
   return {
     ...rest,
@@ -82,11 +78,13 @@ export function storeInside(store: Store, path: string, repository: Repository):
     folder,
     refs: refsInside(store.change),
     protectedPaths: inside.map((glob) => glob.slice(path.length + 1)),
-    memory,
-    reread: memory,
+    memory: () => {
+      const { attempt = 0, isKept = false, keptMs = 0 } = store.memory()
+      return { ...blankMemory, attempt, isKept, keptMs }
+    },
     note: () => Promise.resolve(),
     step: () => Promise.resolve(),
-    operate: (_op, _data, work) => work(),
+    operate: (_operation, work) => work(),
   }
 }
 

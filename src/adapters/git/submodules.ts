@@ -126,7 +126,7 @@ async function commitState(
 
 /** After the work tree around them: their folders are there. Each step can be done again. */
 export async function restoreSubmodules(store: Store, outer: Snapshot): Promise<void> {
-  const { attempt = 0 } = await store.memory()
+  const { attempt = 0 } = store.memory()
   for (const { path, link, snapshot } of outer.submodules ?? []) {
     const inner = storeOf(store, { path, link })
     await writeLink(inner.git, link)

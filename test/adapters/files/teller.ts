@@ -9,8 +9,8 @@ import { cursorAfter, cursorText } from '../../../src/core/cursor.ts'
 import type { EventBody, LoopEvent } from '../../../src/core/event.ts'
 import { replay } from '../../../src/core/loop.ts'
 import { initialState } from '../../../src/core/state.ts'
-import { createLoop } from '../../../src/engine/run.ts'
-import type { Ports, Reader } from '../../../src/engine/run.ts'
+import { openStream } from '../../../src/engine/stream.ts'
+import type { Reader } from '../../../src/engine/stream.ts'
 import { settings } from '../../core/world.ts'
 
 const change = 'demo'
@@ -39,12 +39,11 @@ export async function openTeller(
     seq: events.at(-1)?.seq ?? 0,
     cursor: cursorAfter(events),
   }
-  // Only these two are asked for by `tell`.
-  const ports = { journal, clock: systemClock } as unknown as Ports
-  const loop = createLoop(ports, from, [talk.read, ...(options.remembers === false ? [] : [remember])])
+  const stream = openStream({ journal, clock: systemClock }, from)
+  stream.follow([talk.read, ...(options.remembers === false ? [] : [remember])])
   return {
     paths,
-    tell: loop.tell,
+    tell: stream.tell,
     told,
     async close() {
       talk.close()

@@ -15,6 +15,7 @@ import {
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { takeOver } from '../../../src/adapters/git/aside.ts'
+import { blankMemory, remember } from '../../../src/core/git-memory.ts'
 import type { LoopEvent } from '../../../src/core/event.ts'
 import { checkpointFolder } from '../../../src/adapters/git/store.ts'
 import { makeWorld, type Strategy, type World } from './world.ts'
@@ -355,7 +356,7 @@ describe('another loop in the same repository', () => {
         journal.push({ v: 1, seq: journal.length, time: '', change_id: 'other', ...body })
         return Promise.resolve()
       },
-      history: () => Promise.resolve(journal),
+      memory: () => journal.reduce(remember, blankMemory),
     })
     await second.start('start')
     await second.ensure('1')

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { branchCheckpoints } from '../../../src/adapters/git/branch.ts'
 import { gitIn } from '../../../src/adapters/git/git.ts'
 import { stashCheckpoints } from '../../../src/adapters/git/stash.ts'
+import { blankMemory, remember } from '../../../src/core/git-memory.ts'
 import type { EventBody, LoopEvent } from '../../../src/core/event.ts'
 import type { Checkpoints } from '../../../src/ports.ts'
 
@@ -37,7 +38,7 @@ export function openCheckpoints(
       appendFileSync(journal, `${JSON.stringify(body)}\n`)
       return Promise.resolve()
     },
-    history: () => Promise.resolve(read()),
+    memory: () => read().reduce(remember, blankMemory),
     protectedPaths: ['.claude/loop-state.json*'],
     clock: { now: () => Date.UTC(2026, 0, 1) },
   })

@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { readLedger } from '../../../src/adapters/git/ledger.ts'
 import { openStore } from '../../../src/adapters/git/store.ts'
 import { watch } from '../../../src/adapters/git/watch.ts'
+import { blankMemory } from '../../../src/core/git-memory.ts'
 import type { Ledger } from '../../../src/core/ownership.ts'
 import { makeWorld, type World } from './world.ts'
 
@@ -26,7 +27,7 @@ async function watched(env: NodeJS.ProcessEnv = {}): Promise<{
     git: w.gitPort,
     change: 'demo',
     writeAhead: () => Promise.resolve(),
-    history: () => Promise.resolve([]),
+    memory: () => blankMemory,
     protectedPaths: [],
     clock: { now: () => 0 },
     env,

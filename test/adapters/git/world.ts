@@ -19,6 +19,7 @@ import { branchCheckpoints } from '../../../src/adapters/git/branch.ts'
 import { gitIn, type Git } from '../../../src/adapters/git/git.ts'
 import { stashCheckpoints } from '../../../src/adapters/git/stash.ts'
 import type { CheckpointDeps } from '../../../src/adapters/git/store.ts'
+import { blankMemory, remember } from '../../../src/core/git-memory.ts'
 import type { EventBody, LoopEvent } from '../../../src/core/event.ts'
 import type { Checkpoints } from '../../../src/ports.ts'
 
@@ -120,7 +121,7 @@ export function makeWorld(
           git: gitPort,
           change: 'demo',
           writeAhead: (body) => world.note(body),
-          history: () => Promise.resolve(journal),
+          memory: () => journal.reduce(remember, blankMemory),
           protectedPaths: ['.claude/loop-state.json*'],
           clock: { now: () => Date.UTC(2026, 0, 1) + (ticks += 1) * 1000 },
           env,

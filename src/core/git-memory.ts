@@ -1,0 +1,246 @@
+// What the journal remembers of the repository: where the user stood, the last checkpoint, and a git operation that never ended.
+import type { EventBody } from './event.ts'
+
+/** Where the loop began, and where *cleanup* goes back to. */
+export interface Origin {
+  readonly kind: 'branch' | 'detached' | 'unborn'
+  /** `refs/heads/main`; empty when detached. */
+  readonly ref: string
+  /** Where the user stood; empty when unborn. */
+  readonly commit: string
+}
+
+/** What a cleanup brought from the loop's own work tree into the user's checkout; see carry.ts. */
+export interface Carried {
+  /** Its tree is what the checkout had then; its parents: the checkout's commit, the loop's tip. */
+  readonly commit: string
+  readonly origin: Origin
+}
+
+/** How a cleanup brings the work of `ralph/<change>` back: all that is needed to carry it out, or to go on with it after a crash. */
+export interface CleanupPlan {
+  readonly tip: string
+  readonly time: string
+  /** Trees to carry files between; empty when they are in place already. */
+  readonly from: string
+  readonly to: string
+  /** Where HEAD goes; absent when it stays. */
+  readonly head?: { readonly ref: string; readonly commit: string }
+  /** What becomes of the index: the prepared file, none at all, or as it is. */
+  readonly index: 'prepared' | 'none' | 'as_is'
+  /** With a work tree of its own: what the user's checkout has of the work from here on. */
+  readonly carried?: Carried
+}
+
+/** A multi-step change of the repository, with what is needed to complete or to undo it. */
+export type Operation =
+  /** `previous`: the tip of an earlier run's branch, empty when there is none. Both are absent with stashes. */
+  | { readonly op: 'start'; readonly origin: Origin; readonly previous?: string; readonly time?: string }
+  | { readonly op: 'take'; readonly story: string }
+  | { readonly op: 'adopt'; readonly story: string; readonly from: string; readonly to: string }
+  | { readonly op: 'save'; readonly story: string; readonly message: string }
+  | { readonly op: 'keep'; readonly n: number; readonly commit: string; readonly now_ms?: number }
+  | { readonly op: 'restore'; readonly commit: string }
+  /** With stashes the work is in place already. */
+  | { readonly op: 'finish'; readonly tip: string; readonly time: string }
+  | ({ readonly op: 'finish' } & CleanupPlan)
+  /** Of another version of ralph. */
+  | { readonly op: 'unknown'; readonly name: string }
+
+export type Step =
+  /** From here on it can only be completed: the commit holds everything. */
+  | { readonly did: 'checkpoint'; readonly commit: string }
+  /** Where the agent left HEAD, and that it descends from the checkpoint. */
+  | { readonly did: 'head'; readonly commit: string }
+  | { readonly did: 'beside'; readonly n: number; readonly hash: string }
+  /** The repository is as it was before. */
+  | { readonly did: 'undone' }
+
+/** A commit that others than the agent made on the loop's branch during an attempt: a revert names it. */
+interface BesideCommit {
+  readonly n: number
+  readonly hash: string
+}
+
+export interface Pending {
+  readonly operation: Operation
+  readonly checkpoint?: string
+  readonly head?: string
+  readonly beside: readonly BesideCommit[]
+  readonly isUndone: boolean
+}
+
+export interface GitMemory {
+  readonly origin?: Origin
+  /** The "initial state": tells the user's own changes from the loop's. */
+  readonly initial?: string
+  readonly checkpoint?: string
+  readonly pending?: Pending
+  /** An agent ran after the last checkpoint, and what it left has not been settled. */
+  readonly openAttempt?: number
+  readonly beside: readonly BesideCommit[]
+  /** Where that agent left HEAD, if that descends from the checkpoint. */
+  readonly keptHead?: string
+  /** The last attempt that was kept. */
+  readonly attempt?: number
+  /** It waits for its save or revert. */
+  readonly isKept?: boolean
+  /** When that began: what is newer may be in no ref. */
+  readonly keptMs?: number
+  /** The last save, and the checkpoint before it: a save that is asked for again after a crash is this one. */
+  readonly saved?: { readonly message: string; readonly commit: string; readonly before: string }
+  /** The name of the archive, after a cleanup. */
+  readonly cleaned?: string
+  /** Of the last cleanup of this run, if the loop had a work tree of its own. */
+  readonly carried?: Carried
+  /** Stories whose retries are used up in this run. */
+  readonly usedUp: readonly string[]
+}
+
+export const blankMemory: GitMemory = { usedUp: [], beside: [] }
+
+export function remember(memory: GitMemory, event: EventBody): GitMemory {
+  // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- of all facts, these few concern git
+  switch (event.type) {
+    case 'git.began':
+      return { ...memory, pending: { operation: operationOf(event), beside: [], isUndone: false } }
+    case 'git.step':
+      return memory.pending === undefined ? memory : { ...memory, pending: stepped(memory.pending, event) }
+    case 'git.ended':
+      return memory.pending === undefined ? memory : settled(memory, memory.pending)
+    case 'iteration.started':
+      return { ...memory, openAttempt: event.n }
+    case 'loop.started':
+      return event.resumed ? { ...memory, usedUp: [] } : blankMemory
+    case 'max_retries_exceeded':
+      return { ...memory, usedUp: [...memory.usedUp, event.story_id] }
+    default:
+      return memory
+  }
+}
+
+function settled(memory: GitMemory, { operation, ...done }: Pending): GitMemory {
+  const { pending: _pending, ...rest } = memory
+  if (done.isUndone) return rest
+  const {
+    openAttempt: _openAttempt,
+    keptHead: _keptHead,
+    isKept: _isKept,
+    keptMs: _keptMs,
+    saved: _saved,
+    cleaned: _cleaned,
+    ...clean
+  } = { ...rest, beside: [] }
+  const { checkpoint } = done
+  switch (operation.op) {
+    case 'start':
+      return {
+        ...clean,
+        origin: operation.origin,
+        ...(checkpoint !== undefined && { initial: checkpoint, checkpoint }),
+      }
+    case 'save': {
+      if (checkpoint === undefined) return clean
+      const saved = { message: operation.message, commit: checkpoint, before: rest.checkpoint ?? '' }
+      return { ...clean, checkpoint, saved }
+    }
+    case 'restore':
+    case 'adopt':
+      return { ...clean, ...(checkpoint !== undefined && { checkpoint }) }
+    case 'finish': {
+      const carried = 'carried' in operation ? { carried: operation.carried } : {}
+      return { ...blankMemory, usedUp: rest.usedUp, cleaned: operation.time, ...carried }
+    }
+    case 'keep':
+      return {
+        ...rest,
+        attempt: operation.n,
+        isKept: true,
+        keptMs: operation.now_ms ?? 0,
+        beside: [...rest.beside, ...done.beside],
+        ...(done.head !== undefined && { keptHead: done.head }),
+      }
+    case 'take':
+    case 'unknown':
+      return rest
+  }
+}
+
+// --- as the journal spells them -----------------------------------------------------------------------------------
+
+export function beganEvent({ op, ...data }: Operation): EventBody {
+  return { type: 'git.began', op, data }
+}
+
+export function stepEvent(op: Operation['op'], step: Step): EventBody {
+  return { type: 'git.step', op, step: textOf(step) }
+}
+
+function textOf(step: Step): string {
+  switch (step.did) {
+    case 'checkpoint':
+    case 'head':
+      return `${step.did} ${step.commit}`
+    case 'beside':
+      return `beside ${step.n} ${step.hash}`
+    case 'undone':
+      return 'undone'
+  }
+}
+
+function stepped(pending: Pending, { step }: { readonly step: string }): Pending {
+  const [did, first = '', hash = ''] = step.split(' ')
+  if (did === 'checkpoint') return { ...pending, checkpoint: first }
+  if (did === 'head') return { ...pending, head: first }
+  if (did === 'beside') return { ...pending, beside: [...pending.beside, { n: Number(first), hash }] }
+  return did === 'undone' ? { ...pending, isUndone: true } : pending
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function operationOf({ op, data }: { readonly op: string; readonly data: Fields }): Operation {
+  const operation: unknown = { ...data, op }
+  return isOperation(operation) ? operation : { op: 'unknown', name: op }
+}
+
+function isOperation(value: unknown): value is Operation {
+  if (!isFields(value)) return false
+  const has = (...names: readonly string[]): boolean => names.every((name) => typeof value[name] === 'string')
+  switch (value['op'] as Operation['op']) {
+    case 'start':
+      return isOrigin(value['origin'])
+    case 'take':
+      return has('story')
+    case 'adopt':
+      return has('story', 'from', 'to')
+    case 'save':
+      return has('story', 'message')
+    case 'keep':
+      return typeof value['n'] === 'number'
+    case 'restore':
+      return has('commit')
+    case 'finish':
+      return has('tip', 'time') && (value['index'] === undefined || isCleanup(value, has))
+    case 'unknown':
+    default:
+      return false
+  }
+}
+
+function isCleanup({ head, carried, index }: Fields, has: (...names: readonly string[]) => boolean): boolean {
+  const isHead = head === undefined || isOrigin({ kind: 'branch', ...Object(head) })
+  const isCarried =
+    carried === undefined || (isFields(carried) && isOrigin(carried['origin']) && 'commit' in carried)
+  return has('from', 'to') && isHead && isCarried && ['prepared', 'none', 'as_is'].includes(String(index))
+}
+
+export function isOrigin(value: unknown): value is Origin {
+  if (!isFields(value)) return false
+  const { kind, ref, commit } = value
+  const isKind = kind === 'branch' || kind === 'detached' || kind === 'unborn'
+  return isKind && typeof ref === 'string' && typeof commit === 'string'
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null
+}
