@@ -9,7 +9,7 @@ import type { KnownRun, Site } from './site.ts'
 /** The earlier run moves into the archive, whole; the learnings stay. */
 export async function archiveRun(site: Site, run: KnownRun): Promise<void> {
   if (!isKnown(run)) return
-  const began = run.state.startedAt || site.clock.stamp()
+  const began = run.state.startedAt ?? site.clock.stamp()
   const time = freeName(run.paths.archive, began.replaceAll(':', ''))
   const to = join(run.paths.archive, time)
   await mkdir(to, { recursive: true, mode: 0o700 })

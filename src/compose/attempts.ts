@@ -60,20 +60,17 @@ export async function restoreTo(
 ): Promise<Said> {
   const run = await must(site, change)
   await refuseUnkept(site, run, n)
-  const saved = savedAs(run, n)
   const data = { change_id: run.change, n, to: to ?? site.git.worktree }
   if (to !== undefined) {
     const folder = resolve(site.cwd, to)
-    await writeAttempt(site.git, run.change, n, folder, saved)
+    await writeAttempt(site.git, run.change, n, folder, savedAs(run, n))
     return { message: folder, data }
   }
-  const { paths, undo } = await inThisTree(site, run, n, () =>
-    bringBack(site.git, run.change, n, {
-      protectedPaths: hiddenPaths,
-      cwd: site.cwd,
-      ...(saved !== undefined && { saved }),
-    }),
-  )
+  const { paths, undo } = await inThisTree(site, run.change, n, (held) => {
+    const saved = savedAs(held, n)
+    const options = { protectedPaths: hiddenPaths, cwd: site.cwd, ...(saved !== undefined && { saved }) }
+    return bringBack(site.git, run.change, n, options)
+  })
   const names = paths.map(named)
   return { message: broughtBack(run.change, n, names, undo), data: { ...data, paths: names, undo } }
 }
@@ -94,7 +91,9 @@ const mostNames = 20
 /** The checkpoint that it became, if it did: the boxes are settled only there. */
 function savedAs({ events, state }: KnownRun, n: number): SavedAs | undefined {
   const saved = events.findLast((event) => event.type === 'checkpoint.saved' && event.n === n)
-  return saved?.type === 'checkpoint.saved' ? { commit: saved.commit, tasksFile: state.tasksFile } : undefined
+  return saved?.type === 'checkpoint.saved'
+    ? { commit: saved.commit, tasksFile: state.tasksFile ?? '' }
+    : undefined
 }
 
 /** An attempt that is not under its ref: where it is, if anywhere. */
@@ -103,7 +102,7 @@ async function refuseUnkept(site: Site, run: KnownRun, n: number): Promise<void>
   const refs = await listAttempts(site.git, change)
   if (refs.some((ref) => ref.n === n)) return
   if (needsRepair(run) && n === (state.unsettled ?? state.current)?.n) {
-    const base = (state.checkpoint || 'HEAD').slice(0, 12)
+    const base = (state.checkpoint ?? 'HEAD').slice(0, 12)
     throw new RalphError(
       'attempt_not_found',
       `Attempt ${n} of ${change} is not kept yet: its loop died, and what it left is in ${state.worktree}.`,
@@ -126,17 +125,22 @@ async function refuseUnkept(site: Site, run: KnownRun, n: number): Promise<void>
 }
 
 /** With both locks: a loop of any change in this work tree would take what is brought back for its agent's. */
-async function inThisTree<T>(site: Site, run: KnownRun, n: number, work: () => Promise<T>): Promise<T> {
+async function inThisTree<T>(
+  site: Site,
+  change: string,
+  n: number,
+  work: (run: KnownRun) => Promise<T>,
+): Promise<T> {
   const aside = `Bring the attempt into a folder instead: ralph restore ${n} --to DIR`
-  return openRun(site, run.change, { purpose: 'repair' }, async (held) => {
+  return openRun(site, change, { purpose: 'repair' }, async (held) => {
     if (needsRepair(held.run)) {
-      throw new RalphError('repository_state', `The loop of ${run.change} died, and is not in order yet.`, {
-        hint: `Nothing was touched. First: ralph resume ${run.change}, or ralph finish ${run.change} --keep. ${aside}`,
+      throw new RalphError('repository_state', `The loop of ${change} died, and is not in order yet.`, {
+        hint: `Nothing was touched. First: ralph resume ${change}, or ralph finish ${change} --keep. ${aside}`,
         exitCode: 2,
       })
     }
     await held.enter(site)
-    return await work()
+    return await work(held.run)
   }).catch(refused(aside))
 }
 

@@ -80,7 +80,7 @@ export async function finishHeld(site: Site, held: OpenRun, choice: 'cleanup' | 
     return finished
   })
   // A run that is not done is gone on with in its tree.
-  const ownTree = run.state.home !== '' && choice === 'cleanup' && run.state.status === 'done'
+  const ownTree = run.state.home !== undefined && choice === 'cleanup' && run.state.status === 'done'
   return {
     message: report.message,
     // Not removed by ralph: ignored files in it are in no commit.

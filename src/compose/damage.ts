@@ -44,15 +44,15 @@ export async function lostStatus(site: Site, change: string | undefined): Promis
 
 /** By what the lock and the journal tell of its processes; resolves with those that were ended. */
 export async function endUnknown({ lock, state }: KnownRun): Promise<readonly number[]> {
-  const marked = 'owner' in lock ? (lock.owner?.run_id ?? '') : ''
+  const marked = 'owner' in lock ? lock.owner?.run_id : undefined
   const ended: number[] = []
   for (const runId of new Set([marked, state.runId]))
-    if (runId !== '') ended.push(...(await reapByMarker(runId)).ended)
+    if (runId !== undefined && runId !== '') ended.push(...(await reapByMarker(runId)).ended)
   return ended
 }
 
 async function stateOf(site: Site, run: KnownRun): Promise<StateFile | undefined> {
-  const file = await readStateFile(stateFile(run.state.worktree || site.git.worktree))
+  const file = await readStateFile(stateFile(run.state.worktree ?? site.git.worktree))
   return file?.change_id === run.change ? file : undefined
 }
 

@@ -149,13 +149,12 @@ async function runHeld(
     await keepSettings(run, kept)
     if (mode !== 'resume' || request.acceptsConfig) await agree(common, loaded.files)
     const taken = request.acceptsConfig ? await acceptGitSettings(here, change.name) : []
-    const { startedAt } = stream.state
     const usage = measureUsage({
       worktree: site.git.worktree,
       // The agent's own surroundings: they say where its session files are.
       env: { ...site.env, ...config.agent_env },
       clock: site.clock,
-      loopStarted: startedAt === '' ? site.clock.stamp() : startedAt,
+      loopStarted: stream.state.startedAt ?? site.clock.stamp(),
       source: config.usage,
     })
     const agents = createAgents({

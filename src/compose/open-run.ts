@@ -90,11 +90,11 @@ export async function openRun<T>(
 /** The site seen from the run's own work tree: a loop in a worktree of its own is controlled from anywhere. */
 export async function siteOf(site: Site, run: KnownRun): Promise<Site> {
   const { worktree, home } = run.state
-  if (worktree === site.git.worktree) return site
+  if (worktree === undefined || worktree === site.git.worktree) return site
   const there = existsSync(worktree) ? await openSite(worktree, site.env, { warn: site.warn }) : undefined
   if (there?.git.gitCommonDir === site.git.gitCommonDir) return there
   // The repository was moved or copied: the run that its git directory records is this one's.
-  if (home === '') return site
+  if (home === undefined) return site
   const moved = await loopTree(site.git, run.change)
   if (moved !== undefined) return openSite(moved.worktree, site.env, { warn: site.warn })
   throw new RalphError('repository_state', `The work tree of ${run.change} is gone: ${worktree}`, {

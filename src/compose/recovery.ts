@@ -26,8 +26,8 @@ export function deathOf(run: KnownRun): Dead | undefined {
   return { diedMs, orphans: orphansOf(runId) }
 }
 
-function orphansOf(runId: string): number[] {
-  return runId === '' ? [] : findAlive({ marker: { RALPH_RUN_ID: runId } }).map(({ pid }) => pid)
+function orphansOf(runId: string | undefined): number[] {
+  return runId === undefined ? [] : findAlive({ marker: { RALPH_RUN_ID: runId } }).map(({ pid }) => pid)
 }
 
 /** For `status` and `doctor`: the journal and the state file, nothing else. What the world does not allow is left to a later command. */
@@ -52,8 +52,9 @@ async function recordOne(site: Site, run: KnownRun): Promise<void> {
 
 /** For `stop`: ends what outlived its loop and writes down when, since until then it may have changed the tree. */
 export async function endOrphans(site: Site, run: KnownRun): Promise<readonly number[]> {
-  if (deathOf(run) === undefined) return []
-  const { ended } = await reapByMarker(run.state.runId)
+  const { runId } = run.state
+  if (runId === undefined || deathOf(run) === undefined) return []
+  const { ended } = await reapByMarker(runId)
   try {
     await inRecord(site, run, async (loop, { clock }, held) => {
       await recordDeath(loop, clock, { lastSignMs: held.lastSignMs, orphans: ended })
@@ -73,7 +74,8 @@ async function inRecord(
 ): Promise<void> {
   await openRun(site, change, { purpose: 'record' }, async (held) => {
     const there = await enterTree(held)
-    if (there !== undefined) await withEngine(there, held, (loop, ports) => work(loop, ports, held))
+    if (there !== undefined && held.run.state.phase !== 'idle')
+      await withEngine(there, held, (loop, ports) => work(loop, ports, held))
   })
 }
 
@@ -98,7 +100,7 @@ export async function repairRun(held: OpenRun, warn: (message: string) => void):
         lastSignMs,
         beat: () => held.beat(),
         orphans: orphansOf(runId),
-        reap: async () => (await reapByMarker(runId)).ended,
+        reap: async () => (runId === undefined ? [] : (await reapByMarker(runId)).ended),
         returnToRun: (state) => returnToRun(there, run.change, state),
         isFinish: pendingStep(run) === 'finish',
       }),

@@ -24,7 +24,7 @@ export async function statusOf(site: Site, change: string | undefined): Promise<
       if (run.damage !== '') return (await import('./damage.ts')).damagedStatus(site, run)
       if (isRunning(run)) {
         // The talk of the agent is not in the journal: only the file of a living loop knows its last sign.
-        const file = await readStateFile(stateFile(run.state.worktree))
+        const file = await readStateFile(stateFile(run.state.worktree ?? site.git.worktree))
         return { ...(file?.change_id === run.change ? file : toStateFile(run.state)), alive: true }
       }
       return {
@@ -50,7 +50,8 @@ async function deathIn(site: Site, run: KnownRun): Promise<Pick<StatusReport, 'd
 
 /** A work tree that was removed: what the state file would say next cannot be done. */
 async function goneTree(site: Site, run: KnownRun): Promise<Pick<StatusReport, 'problem'>> {
-  if (run.state.home === '' || existsSync(run.state.worktree)) return {}
+  const { home, worktree } = run.state
+  if (home === undefined || existsSync(worktree)) return {}
   const { siteOf } = await import('./open-run.ts')
   return siteOf(site, run).then(
     () => ({}),

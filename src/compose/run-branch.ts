@@ -23,7 +23,7 @@ export async function checkOutRunBranch({ git }: Site, { change, state }: KnownR
  */
 export async function returnToRun({ git }: Site, change: string, state: LoopState): Promise<boolean> {
   const { absence, branch } = state
-  if (absence === undefined || branch === '') return false
+  if (absence === undefined || branch === undefined) return false
   const isTheirs = (changedMs: number): boolean => ownerOfPath({ changedMs }, absence).owner === 'user'
   const begun = operationTimes(git.gitDir).find(({ changedMs }) => isTheirs(changedMs))
   if (begun !== undefined) {

@@ -5,11 +5,13 @@ import { fileJournal } from '../adapters/files/journal.ts'
 import { stateFile } from '../adapters/files/paths.ts'
 import type { Reserve } from '../adapters/files/reserve.ts'
 import { openStateFile } from '../adapters/files/state-file.ts'
+import { nothingToResume } from '../adapters/git/store.ts'
 import { shellGates } from '../adapters/process/gates.ts'
 import { measureUsage } from '../adapters/usage/measure.ts'
 import { beginning, cursorAfter } from '../core/cursor.ts'
 import type { Absence } from '../core/ownership.ts'
 import { initialState } from '../core/state.ts'
+import type { StartedState } from '../core/state.ts'
 import { createLoop } from '../engine/run.ts'
 import type { Loop, Ports } from '../engine/run.ts'
 import { openStream } from '../engine/stream.ts'
@@ -82,22 +84,25 @@ export async function withEngine<T>(
 }
 
 /** Enough to recover a run, to finish it, or to write the human's word into its journal. */
-async function enginePorts(site: Site, run: KnownRun, stream: Stream): Promise<Ports> {
+async function enginePorts(site: Site, { change, paths, state }: KnownRun, stream: Stream): Promise<Ports> {
+  if (state.phase === 'idle') throw nothingToResume(change)
   const absence = (): Absence | undefined => stream.state.absence
-  const { state, paths } = run
-  const settings = state.settings
+  const { settings } = state
   const checkpoints = checkpointsFor(site, {
-    change: run.change,
-    strategy: settings?.checkpoint ?? 'branch',
-    gates: settings?.gates ?? [],
+    change,
+    strategy: settings.checkpoint,
+    gates: settings.gates,
     stream,
-    ...(state.home !== '' && { home: (await openSite(state.home, site.env)).git, brought: state.brought }),
+    ...(state.home !== undefined && {
+      home: (await openSite(state.home, site.env)).git,
+      brought: state.brought,
+    }),
   })
   const spec = specFor(site, {
-    name: run.change,
+    name: change,
     root: rootOf(site, state),
-    doneCriteria: settings?.done_criteria ?? 'tasks',
-    task: settings?.task ?? '',
+    doneCriteria: settings.done_criteria,
+    task: settings.task,
     absence,
   })
   return {
@@ -121,7 +126,7 @@ async function enginePorts(site: Site, run: KnownRun, stream: Stream): Promise<P
 }
 
 /** The OpenSpec root, also where the repository has been moved since. */
-function rootOf(site: Site, { worktree, root }: KnownRun['state']): string {
+function rootOf(site: Site, { worktree, root }: StartedState): string {
   const inside = relative(worktree, root)
   return inside.startsWith('..') ? root : join(site.git.worktree, inside)
 }

@@ -11,7 +11,7 @@ import type { Site } from './site.ts'
 
 export async function usageOf(site: Site, request: UsageRequest): Promise<UsageSummary> {
   const runs = await knownRuns(site)
-  const worktrees = [...new Set([site.git.worktree, ...runs.map((run) => run.state.worktree)])]
+  const worktrees = [...new Set([site.git.worktree, ...runs.flatMap((run) => run.state.worktree ?? [])])]
   return usageSince({
     worktrees,
     env: site.env,

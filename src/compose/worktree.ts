@@ -36,14 +36,15 @@ export async function enterWorktree(
   const stay = (): Promise<void> => Promise.resolve()
   const left = await clearStart(home.git, run.change, run.state.worktree)
   const common = { notes: [left], settled: stay, leave: stay }
-  if (mode === 'resume') {
-    const rest = { ...common, brought: run.state.brought }
-    if (run.state.home === '') return { site: home, home, ...rest }
+  const { state } = run
+  if (mode === 'resume' && state.phase !== 'idle') {
+    const rest = { ...common, brought: state.brought }
+    if (state.home === undefined) return { site: home, home, ...rest }
     const there = await siteOf(home, run)
     if (there.git.gitDir !== home.git.gitDir)
       return { site: await openSite(there.cwd, home.env, options), home, ...rest }
     // Typed inside the loop's own tree: the checkout that the work goes back to is elsewhere.
-    return { site: home, home: await openSite(run.state.home, home.env, options), ...rest }
+    return { site: home, home: await openSite(state.home, home.env, options), ...rest }
   }
   if (config.worktree === undefined) return { site: home, home, brought: [], ...common }
   if (config.checkpoint === 'stash') {

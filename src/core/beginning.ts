@@ -1,56 +1,55 @@
 // How a run begins or goes on: the first event, and the first reading of the plan that resolves its limits.
 import type { LoopEvent } from './event.ts'
 import { isManual } from './policy.ts'
-import type { LoopState } from './state.ts'
+import type { LoopState, StartedState } from './state.ts'
 import { initialState, selectedStories } from './state.ts'
-import { enter, follow } from './transitions.ts'
+import { follow } from './transitions.ts'
 
 type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
 
-export function started(state: LoopState, event: Of<'loop.started'>): LoopState {
+export function started(state: LoopState, event: Of<'loop.started'>): StartedState {
   const base = event.resumed ? state : initialState(state.changeId)
   // A human looked at it: whatever story was at its limit begins with fresh attempts.
   const stuck = base.outcome?.status === 'stuck' || base.outcome?.status === 'stalled'
-  return enter(
-    {
-      ...base,
-      runId: event.run_id,
-      settings: event.settings,
-      startedAt: base.startedAt === '' ? event.time : base.startedAt,
-      updatedAt: event.time,
-      pid: event.pid,
-      worktree: event.worktree,
-      worktreeName: event.worktree_name,
-      home: event.home ?? '',
-      brought: event.brought ?? [],
-      root: event.root,
-      tasksFile: event.tasks_file,
-      originalBranch: event.original_branch,
-      branch: event.branch,
-      // Resolved anew at the first reading of the plan, on top of what is used already.
-      maxIterations: 0,
-      storyId: '',
-      retries: stuck ? {} : base.retries,
-      // Words that an interrupted or limited iteration never came to use are still the user's.
-      feedback: event.feedback ?? base.feedback,
-      current: undefined,
-      absence: undefined,
-      commitless: 0,
-      limitedUntilMs: {},
-      waits: 0,
-      waitedMs: 0,
-      waiting: undefined,
-      stop: undefined,
-      outcome: undefined,
-      reported: 0,
-      choice: undefined,
-      status: 'starting',
-    },
-    'planning',
-  )
+  return {
+    ...base,
+    phase: 'planning',
+    step: base.step + 1,
+    runId: event.run_id,
+    settings: event.settings,
+    startedAt: base.startedAt ?? event.time,
+    updatedAt: event.time,
+    pid: event.pid,
+    worktree: event.worktree,
+    worktreeName: event.worktree_name,
+    home: event.home,
+    brought: event.brought ?? [],
+    root: event.root,
+    tasksFile: event.tasks_file,
+    originalBranch: event.original_branch,
+    branch: event.branch,
+    // Resolved anew at the first reading of the plan, on top of what is used already.
+    maxIterations: 0,
+    storyId: undefined,
+    retries: stuck ? {} : base.retries,
+    // Words that an interrupted or limited iteration never came to use are still the user's.
+    feedback: event.feedback ?? base.feedback,
+    current: undefined,
+    absence: undefined,
+    commitless: 0,
+    limitedUntilMs: {},
+    waits: 0,
+    waitedMs: 0,
+    waiting: undefined,
+    stop: undefined,
+    outcome: undefined,
+    reported: 0,
+    choice: undefined,
+    status: 'starting',
+  }
 }
 
-export function planRead(state: LoopState, event: Of<'plan.read'>): LoopState {
+export function planRead(state: StartedState, event: Of<'plan.read'>): StartedState {
   const read = {
     ...state,
     stories: event.stories,
@@ -62,11 +61,11 @@ export function planRead(state: LoopState, event: Of<'plan.read'>): LoopState {
   return state.phase === 'planning' ? follow(resolved) : resolved
 }
 
-function resolveMaxIterations(state: LoopState): number {
-  const settings = state.settings
-  if (settings?.max_iterations !== undefined) return settings.max_iterations
+function resolveMaxIterations(state: StartedState): number {
+  const { settings } = state
+  if (settings.max_iterations !== undefined) return settings.max_iterations
   const used = state.iterations.length
   if (isManual(state)) return used + 10
   const open = selectedStories(state).filter((story) => story.status === 'open').length
-  return Math.max(1, used + open * (1 + (settings?.max_retries ?? 0)))
+  return Math.max(1, used + open * (1 + settings.max_retries))
 }

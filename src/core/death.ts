@@ -2,7 +2,7 @@
 import type { LoopEvent } from './event.ts'
 import type { Absence } from './ownership.ts'
 import { interruptedOutcome } from './policy.ts'
-import type { Current, LoopState } from './state.ts'
+import type { Current, StartedState } from './state.ts'
 import { earnedBy, enter } from './transitions.ts'
 
 type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
@@ -11,17 +11,17 @@ type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
  * A dead loop: its open iteration is recorded and it has ended, without a look at the work tree. What its attempt left there waits
  * as `unsettled` for a command that may repair.
  */
-export function died(state: LoopState, event: Of<'loop.died'>): LoopState {
-  const killed: LoopState = { ...state, stop: 'killed' }
-  const dead: LoopState = {
+export function died(state: StartedState, event: Of<'loop.died'>): StartedState {
+  const killed: StartedState = { ...state, stop: 'killed' }
+  const dead: StartedState = {
     ...killed,
     absence: state.absence ?? absenceOf(event),
     outcome: state.outcome ?? interruptedOutcome(killed),
     // A choice that was not carried out is still open.
     choice: state.phase === 'completing' ? (state.choice ?? 'later') : 'later',
   }
-  if (state.current === undefined) return enter(dead, 'completing')
-  if (state.phase === 'recording') return enter(dead, 'recording')
+  if (state.current === undefined) return enter(dead, { phase: 'completing' })
+  if (state.phase === 'recording') return enter(dead, { phase: 'recording', current: state.current })
   const { n, storyId } = state.current
   const isEarned = state.phase === 'saving'
   const unsettled = { n, storyId, ...(isEarned && earnedBy(state, state.current)) }
@@ -34,7 +34,7 @@ export function died(state: LoopState, event: Of<'loop.died'>): LoopState {
           reason: isEarned ? 'ralph was killed before its checkpoint was saved' : 'ralph was killed',
           tellsNext: false,
         }
-  return enter({ ...dead, current, unsettled }, 'recording')
+  return enter({ ...dead, unsettled }, { phase: 'recording', current })
 }
 
 function absenceOf({ at_ms: diedMs, now_ms: now, orphans }: Of<'loop.died'>): Absence {
@@ -58,7 +58,7 @@ export function prolonged(
 }
 
 /** The record of an attempt that was kept only after its loop had died. */
-export function keptLate(state: LoopState, { n, ref, commits }: Of<'attempt.kept'>): LoopState {
+export function keptLate(state: StartedState, { n, ref, commits }: Of<'attempt.kept'>): StartedState {
   if (n !== state.unsettled?.n) return state
   const iterations = state.iterations.map((record) =>
     record.n === n && record.attempt_ref === undefined ? { ...record, attempt_ref: ref, commits } : record,

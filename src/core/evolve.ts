@@ -5,7 +5,7 @@ import type { LoopEvent } from './event.ts'
 import { remember } from './git-memory.ts'
 import { checkpointRefused, gatesChecked } from './gating.ts'
 import { outcome } from './outcome.ts'
-import type { LoopState } from './state.ts'
+import type { LoopState, StartedState } from './state.ts'
 import {
   enter,
   patchCurrent,
@@ -26,6 +26,8 @@ export function evolve(before: LoopState, event: LoopEvent): LoopState {
 }
 
 function evolveLoop(before: LoopState, event: LoopEvent): LoopState {
+  if (event.type === 'loop.started') return started(before, event)
+  if (before.phase === 'idle') return { ...before, updatedAt: event.time }
   // Also in the wake of an error: what was under way may still have come to its end.
   const settles =
     (event.type === 'checkpoint.saved' || event.type === 'checkpoint.reverted') &&
@@ -38,21 +40,20 @@ function evolveLoop(before: LoopState, event: LoopEvent): LoopState {
     if (event.type === 'attempt.kept') return keptLate(before, event)
     if (event.type === 'orphans.ended' || event.type === 'repair.began' || event.type === 'repair.ended')
       return { ...before, absence: prolonged(before.absence, event) }
-    if (event.type !== 'loop.started' && event.type !== 'human.done') return before
+    if (event.type !== 'human.done') return before
   }
-  const state: LoopState = {
+  const state: StartedState = {
     ...before,
     updatedAt: event.time,
     ...(settles && { unsettled: undefined }),
   }
-  const current = state.current
   switch (event.type) {
-    case 'loop.started':
-      return started(state, event)
     case 'plan.read':
       return planRead(state, event)
     case 'story.started':
-      return state.phase === 'opening_story' ? enter(state, 'ensuring') : state
+      return state.phase === 'opening_story'
+        ? enter(state, { phase: 'ensuring', storyId: state.storyId })
+        : state
     case 'checkpoint.verified':
       return state.phase === 'ensuring' ? verified(state, event) : state
     case 'iteration.started':
@@ -78,39 +79,44 @@ function evolveLoop(before: LoopState, event: LoopEvent): LoopState {
       return patchCurrent(state, event.n, { lastActivity: event.time, usage })
     }
     case 'agent.ended':
-      if (state.phase !== 'working' || current?.n !== event.n) return state
-      return enter({ ...state, nowMs: event.now_ms, current: { ...current, ended: event } }, 'keeping')
+      if (state.phase !== 'working' || state.current.n !== event.n) return state
+      return enter(
+        { ...state, nowMs: event.now_ms },
+        { phase: 'keeping', current: { ...state.current, ended: event } },
+      )
     case 'attempt.kept':
-      return state.phase === 'keeping' && current?.n === event.n ? kept(state, current, event) : state
+      return state.phase === 'keeping' && state.current.n === event.n ? kept(state, event) : state
     case 'gates.checked':
-      return state.phase === 'gating' && current?.n === event.n ? gatesChecked(state, current, event) : state
+      return state.phase === 'gating' && state.current.n === event.n ? gatesChecked(state, event) : state
     case 'boxes.settled': {
-      if (state.phase !== 'settling' || current?.n !== event.n) return state
+      if (state.phase !== 'settling' || state.current.n !== event.n) return state
       const verdict = event.remaining > 0 ? 'partial' : event.not_asked > 0 ? 'progress' : 'complete'
       const left = event.remaining + event.not_asked
       const reason = left > 0 ? `${left} tasks of the story are still open` : ''
       const isTickedByRalph = event.ticked_by_ralph > 0
-      return enter({ ...state, current: { ...current, verdict, reason, isTickedByRalph } }, 'saving')
+      const current = { ...state.current, verdict, reason, isTickedByRalph } as const
+      return enter(state, { phase: 'saving', current })
     }
     case 'checkpoint.saved': {
-      const saved = { ...state, checkpoint: event.commit }
-      if (state.phase !== 'saving' || current === undefined || current.n !== event.n) return saved
       const { commit, changed } = event
-      const gone = [...state.gone, ...(current.kept?.gone ?? [])]
-      return enter({ ...saved, gone, current: { ...current, saved: { commit, changed } } }, 'recording')
+      const saved = { ...state, checkpoint: commit }
+      if (state.phase !== 'saving' || state.current.n !== event.n) return saved
+      const gone = [...state.gone, ...(state.current.kept?.gone ?? [])]
+      const current = { ...state.current, saved: { commit, changed } }
+      return enter({ ...saved, gone }, { phase: 'recording', current })
     }
     case 'checkpoint.refused':
-      return state.phase === 'saving' && current?.n === event.n
-        ? checkpointRefused(state, current, event)
-        : state
+      return state.phase === 'saving' && state.current.n === event.n ? checkpointRefused(state, event) : state
     case 'checkpoint.reverted':
-      return state.phase === 'reverting' && current?.n === event.n ? enter(state, 'recording') : state
+      return state.phase === 'reverting' && state.current.n === event.n
+        ? enter(state, { phase: 'recording', current: state.current })
+        : state
     case 'iteration.ended':
-      return state.phase === 'recording' && current?.n === event.iteration.n
-        ? iterationEnded(state, current, event)
+      return state.phase === 'recording' && state.current.n === event.iteration.n
+        ? iterationEnded(state, event)
         : state
     case 'waiting':
-      return state.phase === 'waiting' && state.waiting !== undefined
+      return state.phase === 'waiting'
         ? { ...state, waiting: { ...state.waiting, until: event.until } }
         : state
     case 'wait.ended':
@@ -121,11 +127,11 @@ function evolveLoop(before: LoopState, event: LoopEvent): LoopState {
       return choiceMade(state, event.choice)
     case 'loop.finished':
       return state.phase === 'finishing'
-        ? enter({ ...state, choice: event.ok ? event.choice : 'later' }, 'completing')
+        ? enter({ ...state, choice: event.ok ? event.choice : 'later' }, { phase: 'completing' })
         : state
     case 'complete':
       return state.phase === 'completing'
-        ? enter({ ...state, status: event.status, stop: undefined }, 'ended')
+        ? enter({ ...state, status: event.status, stop: undefined }, { phase: 'ended' })
         : state
     case 'error':
       return event.exit_code === undefined ? reported(state) : failed(state, event)
@@ -140,7 +146,7 @@ function evolveLoop(before: LoopState, event: LoopEvent): LoopState {
           outcome: outcome('done', 'A human said that it is done.', ''),
           stories: state.stories.map((story) => ({ ...story, status: 'done' as const })),
         },
-        'completing',
+        { phase: 'completing' },
       )
     case 'loop.died':
       return died(state, event)

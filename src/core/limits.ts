@@ -1,21 +1,21 @@
 // Agents that cannot be asked now: until when, who takes over, and whom to wait for.
 import type { AgentEnding, Settings } from './event.ts'
-import type { LoopState } from './state.ts'
+import type { StartedState } from './state.ts'
 
 /** The preferred agent that is not known to be at its limit or unable to run. */
-export function pickAgent(state: LoopState): string | undefined {
-  return state.settings?.agents.find((agent) => untilOf(state, agent) <= state.nowMs)
+export function pickAgent(state: StartedState): string | undefined {
+  return state.settings.agents.find((agent) => untilOf(state, agent) <= state.nowMs)
 }
 
 /** Of all that can run at some time, the one that can first; none when the whole chain is out. */
-export function firstBack(state: LoopState): { agent: string; untilMs: number } | undefined {
-  const agents = (state.settings?.agents ?? []).map((agent) => ({ agent, untilMs: untilOf(state, agent) }))
+export function firstBack(state: StartedState): { agent: string; untilMs: number } | undefined {
+  const agents = state.settings.agents.map((agent) => ({ agent, untilMs: untilOf(state, agent) }))
   return agents
     .filter(({ untilMs }) => untilMs !== Number.POSITIVE_INFINITY)
     .toSorted((a, b) => a.untilMs - b.untilMs)[0]
 }
 
-export function untilOf(state: LoopState, agent: string): number {
+export function untilOf(state: StartedState, agent: string): number {
   return state.limitedUntilMs[agent] ?? 0
 }
 
@@ -24,7 +24,7 @@ export function untilOf(state: LoopState, agent: string): number {
  * has been waited for in vain: a clock may be wrong, and asking again at once would go on for ever.
  */
 export function askAgainMs(
-  state: LoopState,
+  state: StartedState,
   agent: string,
   ending: AgentEnding,
   resetsAtMs: number | undefined,

@@ -3,7 +3,7 @@ import type { EventBody, LoopEvent } from './event.ts'
 import { completeEvent, reportsOf } from './outcome.ts'
 import { firstBack, pickAgent } from './limits.ts'
 import { evolve } from './evolve.ts'
-import type { LoopState } from './state.ts'
+import type { IterationState, LoopState, StartedState } from './state.ts'
 import { selectedStories } from './state.ts'
 import { maxRounds } from './gating.ts'
 import { checkpointMessage, mayBeSaved } from './transitions.ts'
@@ -102,7 +102,7 @@ export function reduce(
     const command = next(after)
     return { state: after, commands: command === undefined ? [] : [command] }
   }
-  if (event.type === 'agent.usage' && after.phase === 'working' && after.settings !== undefined) {
+  if (event.type === 'agent.usage' && after.phase === 'working') {
     const over = exceedsHardLimit(after.settings, after.iterations, event)
     if (over) return { state: after, commands: [{ do: 'end_agent', why: 'budget' }] }
   }
@@ -111,7 +111,6 @@ export function reduce(
 
 /** The one command that a phase calls for; after a replay it says where to go on. */
 export function next(state: LoopState): Command | undefined {
-  const current = state.current
   switch (state.phase) {
     case 'idle':
     case 'ended':
@@ -131,17 +130,20 @@ export function next(state: LoopState): Command | undefined {
         agent: pickAgent(state) ?? firstBack(state)?.agent ?? '',
       }
     case 'waiting':
-      return state.waiting === undefined
-        ? { do: 'read_plan' }
-        : { do: 'wait', for: state.waiting.for, untilMs: state.waiting.untilMs, agent: state.waiting.agent }
+      return {
+        do: 'wait',
+        for: state.waiting.for,
+        untilMs: state.waiting.untilMs,
+        agent: state.waiting.agent,
+      }
     case 'confirming':
-      return { do: 'ask_done', task: state.settings?.task ?? '' }
+      return { do: 'ask_done', task: state.settings.task }
     case 'reporting':
       return { do: 'announce', event: reportsOf(state)[state.reported] ?? completeEvent(state) }
     case 'choosing':
       return { do: 'ask_choice' }
     case 'finishing':
-      return { do: 'finish', choice: state.choice ?? 'later' }
+      return { do: 'finish', choice: state.choice }
     case 'completing':
       return { do: 'announce', event: completeEvent(state) }
     case 'working':
@@ -151,19 +153,14 @@ export function next(state: LoopState): Command | undefined {
     case 'saving':
     case 'reverting':
     case 'recording':
-      return current === undefined ? undefined : iterationCommand(state, state.phase, current)
+      return iterationCommand(state)
   }
 }
 
-type IterationPhase = 'working' | 'keeping' | 'gating' | 'settling' | 'saving' | 'reverting' | 'recording'
-
-function iterationCommand(
-  state: LoopState,
-  phase: IterationPhase,
-  current: NonNullable<LoopState['current']>,
-): Command {
+function iterationCommand(state: IterationState): Command {
+  const { current } = state
   const { n, storyId } = current
-  switch (phase) {
+  switch (state.phase) {
     case 'working':
       return {
         do: 'run_agent',
@@ -181,14 +178,14 @@ function iterationCommand(
         n,
         storyId,
         mayBeSaved: mayBeSaved(state, current),
-        isGated: (state.settings?.gates.length ?? 0) > 0,
+        isGated: state.settings.gates.length > 0,
       }
     case 'gating':
       return {
         do: 'check_gates',
         n,
         storyId,
-        commands: state.settings?.gates ?? [],
+        commands: state.settings.gates,
         tree: current.tree ?? '',
         isLast: current.rounds + 1 >= maxRounds,
       }
@@ -207,7 +204,7 @@ function iterationCommand(
         n,
         storyId,
         message: checkpointMessage(state, n, storyId),
-        ...judgedBy(state, current),
+        ...judgedBy(state),
       }
     case 'reverting':
       return { do: 'revert', n, isStirred: current.isStirred }
@@ -216,27 +213,27 @@ function iterationCommand(
   }
 }
 
-function judgedBy(
-  state: LoopState,
-  { tree, rounds, isTickedByRalph }: NonNullable<LoopState['current']>,
-): { judged?: Judged } {
+function judgedBy({ current, tasksFile }: IterationState): { judged?: Judged } {
+  const { tree, rounds, isTickedByRalph } = current
   if (tree === undefined) return {}
-  const mayDiffer = isTickedByRalph ? state.tasksFile : ''
+  const mayDiffer = isTickedByRalph ? tasksFile : ''
   return { judged: { tree, isBinding: rounds > 0, mayDiffer } }
 }
 
-function attemptOf(state: LoopState): { attempt: number; attempts: number } {
-  if (state.settings?.done_criteria === 'manual') {
+type StoryState = StartedState & { readonly storyId: string }
+
+function attemptOf(state: StoryState): { attempt: number; attempts: number } {
+  if (state.settings.done_criteria === 'manual') {
     return {
       attempt: state.iterations.length + 1,
       attempts: Math.max(state.maxIterations, state.iterations.length + 1),
     }
   }
-  const attempts = (state.settings?.max_retries ?? 0) + 1
+  const attempts = state.settings.max_retries + 1
   return { attempt: (state.retries[state.storyId] ?? 0) + 1, attempts }
 }
 
-function storyStarted(state: LoopState): EventBody {
+function storyStarted(state: StoryState): EventBody {
   const stories = selectedStories(state)
   const index = stories.findIndex((story) => story.id === state.storyId)
   return {

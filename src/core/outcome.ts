@@ -1,7 +1,7 @@
 // How a loop can end: status, exit code, the sentence that says why, and the reports that go out before `complete`.
 import type { EventBody } from './event.ts'
 import { notKept } from './report.ts'
-import type { LoopState, Outcome, StopReason } from './state.ts'
+import type { StartedState, Outcome, StopReason } from './state.ts'
 import { selectedStories, totalCostUsd, totalTokens } from './state.ts'
 
 /** As a shell says it: 128 and the signal's number. */
@@ -35,7 +35,7 @@ export function outcome(
 }
 
 /** Every end but success, a signal and a bug is explained by an event of its own before `complete`. */
-export function reportsOf(state: LoopState): readonly EventBody[] {
+export function reportsOf(state: StartedState): readonly EventBody[] {
   const end = state.outcome
   if (end === undefined) return []
   const story = end.storyId === undefined ? {} : { story_id: end.storyId }
@@ -53,7 +53,7 @@ export function reportsOf(state: LoopState): readonly EventBody[] {
         {
           type: 'max_retries_exceeded',
           story_id: end.storyId ?? '',
-          attempts: (state.settings?.max_retries ?? 0) + 1,
+          attempts: state.settings.max_retries + 1,
         },
       ]
     case 'human':
@@ -75,7 +75,7 @@ export function reportsOf(state: LoopState): readonly EventBody[] {
   }
 }
 
-export function completeEvent(state: LoopState): EventBody {
+export function completeEvent(state: StartedState): EventBody {
   const stories = selectedStories(state)
   const cost = totalCostUsd(state)
   const end = state.outcome ?? outcome('error', 'the loop ended without an outcome', '')

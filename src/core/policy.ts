@@ -2,7 +2,7 @@
 import type { AgentEnding, IterationRecord, Verdict } from './event.ts'
 import { firstBack, pickAgent, untilOf } from './limits.ts'
 import { outcome, signalExits } from './outcome.ts'
-import type { LoopState, Outcome } from './state.ts'
+import type { StartedState, Outcome } from './state.ts'
 import { selectedStories, totalCostUsd } from './state.ts'
 import { overshoots } from './usage.ts'
 
@@ -28,7 +28,7 @@ export interface LastIteration {
 }
 
 /** Interrupted, done, human needed, limit, stuck by retries, stalled, stuck by iterations; else the next story. */
-export function decide(state: LoopState, last?: LastIteration): Decision {
+export function decide(state: StartedState, last?: LastIteration): Decision {
   const resume = `ralph resume ${state.changeId}`
   if (state.stop !== undefined) return end(interruptedOutcome(state))
   const finished = isManual(state) ? manualEnd(state, last) : tasksEnd(state)
@@ -36,9 +36,9 @@ export function decide(state: LoopState, last?: LastIteration): Decision {
   const limited = limitEnd(state, last)
   if (limited !== undefined) return limited
 
-  const settings = state.settings
+  const { settings } = state
   const story = selectedStories(state).find((candidate) => candidate.status === 'open')
-  if (settings === undefined || story === undefined) {
+  if (story === undefined) {
     return end(outcome('error', 'the loop has no story to run', `Type: ralph show ${state.changeId}`))
   }
   const failedStory = last?.record.story_id ?? story.id
@@ -74,7 +74,7 @@ export function decide(state: LoopState, last?: LastIteration): Decision {
   return { go: 'story', storyId: story.id }
 }
 
-function tasksEnd(state: LoopState): Decision | undefined {
+function tasksEnd(state: StartedState): Decision | undefined {
   const stories = selectedStories(state)
   if (stories.some((story) => story.status === 'open')) return undefined
   if (stories.some((story) => story.status === 'human')) {
@@ -95,20 +95,20 @@ function tasksEnd(state: LoopState): Decision | undefined {
   return end(outcome('done', `${done} of ${stories.length} stories complete.${rest}`, ''))
 }
 
-function manualEnd(state: LoopState, last: LastIteration | undefined): Decision | undefined {
+function manualEnd(state: StartedState, last: LastIteration | undefined): Decision | undefined {
   return last?.record.verdict === 'complete' ? { go: 'confirm' } : undefined
 }
 
-function limitEnd(state: LoopState, last: LastIteration | undefined): Decision | undefined {
+function limitEnd(state: StartedState, last: LastIteration | undefined): Decision | undefined {
   if (last?.record.verdict === 'budget') {
     return end(outcome('budget', last.record.reason, moreBudget(state)))
   }
   // A fallback that cannot run is left out; a login or model of the first agent is the user's to mend, before another is paid.
-  const isFirst = last?.record.agent === state.settings?.agents[0] && last?.ending !== 'missing'
+  const isFirst = last?.record.agent === state.settings.agents[0] && last?.ending !== 'missing'
   if (last?.record.verdict === 'fatal' && (isFirst || firstBack(state) === undefined))
     return end(fatalOutcome(state, last))
   // Before any wait: six hours for a reset, only to find the budget used up, would be six hours lost.
-  const over = overshoots(state.settings ?? {}, state.iterations)
+  const over = overshoots(state.settings, state.iterations)
   if (over !== '') return end(outcome('budget', over, moreBudget(state)))
   return last?.record.verdict === 'limit' || last?.record.verdict === 'fatal'
     ? waitOrEnd(state, last)
@@ -116,7 +116,7 @@ function limitEnd(state: LoopState, last: LastIteration | undefined): Decision |
 }
 
 /** Nothing where another agent can take over at once. */
-function waitOrEnd(state: LoopState, last: LastIteration): Decision | undefined {
+function waitOrEnd(state: StartedState, last: LastIteration): Decision | undefined {
   const { agent, reason } = last.record
   // No other agent helps while the network is away, and an overloaded service is back in seconds.
   const isPassing = last.ending === 'overloaded' || last.ending === 'offline'
@@ -124,7 +124,7 @@ function waitOrEnd(state: LoopState, last: LastIteration): Decision | undefined 
   const awaited = isPassing ? { agent, untilMs: untilOf(state, agent) } : firstBack(state)
   if (awaited === undefined) return undefined
   const wholeWaitMs = state.waitedMs + Math.max(0, awaited.untilMs - state.nowMs)
-  const allowedMin = state.settings?.limit_wait_min ?? 0
+  const allowedMin = state.settings.limit_wait_min
   if (wholeWaitMs <= allowedMin * 60_000)
     return { go: 'wait', for: isPassing ? last.ending : 'limit', ...awaited }
   const why = last.record.verdict === 'limit' ? reason : `${awaited.agent} is at its limit, and ${reason}`
@@ -138,17 +138,17 @@ function waitOrEnd(state: LoopState, last: LastIteration): Decision | undefined 
 }
 
 /** Naming one limit replaces both, so each one that is set is named; a cost that nobody knows would end the next run, too. */
-function moreBudget(state: LoopState): string {
+function moreBudget(state: StartedState): string {
   const { changeId, settings } = state
   const isUnpriced = totalCostUsd(state) === undefined
   const flags = [
-    ...(settings?.max_tokens === undefined && !isUnpriced ? [] : ['--max-tokens N']),
-    ...(settings?.max_cost_usd === undefined || isUnpriced ? [] : ['--max-cost USD']),
+    ...(settings.max_tokens === undefined && !isUnpriced ? [] : ['--max-tokens N']),
+    ...(settings.max_cost_usd === undefined || isUnpriced ? [] : ['--max-cost USD']),
   ]
   return `Everything is kept. To go on with more: ralph resume ${changeId} ${flags.join(' ')}`
 }
 
-function fatalOutcome(state: LoopState, last: LastIteration): Outcome {
+function fatalOutcome(state: StartedState, last: LastIteration): Outcome {
   const resume = `ralph resume ${state.changeId}`
   if (last.ending === 'missing') {
     return outcome(
@@ -166,7 +166,7 @@ function fatalOutcome(state: LoopState, last: LastIteration): Outcome {
   return outcome('auth', last.record.reason, `${advice}, then type: ${resume}`)
 }
 
-export function interruptedOutcome(state: LoopState): Outcome {
+export function interruptedOutcome(state: StartedState): Outcome {
   const by = state.stop ?? 'SIGTERM'
   const hint = `To go on: ralph resume ${state.changeId}`
   return by === 'killed'
@@ -174,8 +174,8 @@ export function interruptedOutcome(state: LoopState): Outcome {
     : outcome('signal', `Stopped by ${by}.`, hint, { exitCode: signalExits[by] })
 }
 
-export function isManual(state: LoopState): boolean {
-  return state.settings?.done_criteria === 'manual'
+export function isManual(state: StartedState): boolean {
+  return state.settings.done_criteria === 'manual'
 }
 
 const retried: ReadonlySet<Verdict> = new Set([

@@ -5,7 +5,7 @@ import type { LoopState } from './state.ts'
 import { totalCostUsd, totalTokens } from './state.ts'
 
 export function toStateFile(state: LoopState): StateFile {
-  const settings = state.settings
+  const { settings } = state
   const cost = totalCostUsd(state)
   const agent = state.current?.agent ?? settings?.agents[0] ?? ''
   const model = modelOf(settings, agent)
@@ -15,7 +15,7 @@ export function toStateFile(state: LoopState): StateFile {
     status: state.status,
     current_iteration: state.current?.n ?? state.iterations.length,
     max_iterations: state.maxIterations,
-    started_at: state.startedAt,
+    started_at: state.startedAt ?? '',
     updated_at: state.updatedAt,
     task: settings?.task ?? '',
     iterations: [...state.iterations],
@@ -24,15 +24,15 @@ export function toStateFile(state: LoopState): StateFile {
     iteration_timeout_min: settings?.iteration_timeout_min ?? 45,
     total_tokens: totalTokens(state),
     ...(cost !== undefined && { cost_usd: cost }),
-    worktree_name: state.worktreeName,
-    terminal_pid: state.pid,
+    worktree_name: state.worktreeName ?? '',
+    terminal_pid: state.pid ?? 0,
     ...(state.current !== undefined && { current: toCurrent(state.current) }),
     stories: [...state.stories],
     ...(state.outcome !== undefined && { stop_reason: state.outcome.stopReason }),
     ...waitingFields(state),
-    tasks_file: state.tasksFile,
-    original_branch: state.originalBranch,
-    checkpoint: state.checkpoint,
+    tasks_file: state.tasksFile ?? '',
+    original_branch: state.originalBranch ?? '',
+    checkpoint: state.checkpoint ?? '',
     ...(state.choice !== undefined && { choice: state.choice }),
     ...(state.gone.length > 0 && { gone: [...state.gone] }),
     agent,
@@ -57,9 +57,9 @@ function toCurrent(current: NonNullable<LoopState['current']>): StateFile['curre
 
 function waitingFields(state: LoopState): Pick<StateFile, 'waiting_for' | 'waiting_until'> {
   if (state.phase === 'confirming' || state.phase === 'choosing') return { waiting_for: 'human' }
-  if (state.phase !== 'waiting' || state.waiting === undefined) return {}
+  if (state.phase !== 'waiting') return {}
   return {
     waiting_for: state.waiting.for,
-    ...(state.waiting.until !== '' && { waiting_until: state.waiting.until }),
+    ...(state.waiting.until !== undefined && { waiting_until: state.waiting.until }),
   }
 }

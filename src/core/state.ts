@@ -13,28 +13,6 @@ import type { GitMemory } from './git-memory.ts'
 import type { Absence } from './ownership.ts'
 import type { UsageFigures } from './usage.ts'
 
-/** Gerunds: each names what the loop is busy with, and `loop.ts` knows the one command that goes with it. */
-export type Phase =
-  | 'idle'
-  | 'planning'
-  | 'opening_story'
-  | 'ensuring'
-  | 'opening_iteration'
-  | 'working'
-  | 'keeping'
-  | 'gating'
-  | 'settling'
-  | 'saving'
-  | 'reverting'
-  | 'recording'
-  | 'waiting'
-  | 'confirming'
-  | 'reporting'
-  | 'choosing'
-  | 'finishing'
-  | 'completing'
-  | 'ended'
-
 /** The open iteration; it moves into `iterations` when it has ended. */
 export interface Current {
   readonly n: number
@@ -101,38 +79,40 @@ export interface Outcome {
   readonly storyId?: string
 }
 
-export interface LoopState {
-  readonly phase: Phase
-  /** Counts entries into a phase: a command is due when it has moved. */
-  readonly step: number
-  readonly changeId: string
+/** What `loop.started` tells; it stands until the next start. */
+interface RunFacts {
   readonly runId: string
-  readonly settings: Settings | undefined
+  readonly settings: Settings
   readonly startedAt: string
-  readonly updatedAt: string
   readonly pid: number
   readonly worktree: string
   readonly worktreeName: string
-  /** The user's own checkout, where the loop runs in a work tree of its own; else empty. */
-  readonly home: string
+  /** The user's own checkout, where the loop runs in a work tree of its own. */
+  readonly home: string | undefined
   readonly brought: readonly string[]
   readonly root: string
   readonly tasksFile: string
   readonly originalBranch: string
   readonly branch: string
-  readonly checkpoint: string
+}
+
+interface Progress {
+  /** Counts entries into a phase: a command is due when it has moved. */
+  readonly step: number
+  readonly changeId: string
+  readonly updatedAt: string
+  readonly checkpoint: string | undefined
   readonly maxIterations: number
   readonly stories: readonly StorySummary[]
   readonly humanTasks: readonly string[]
   readonly tasksDone: number
   readonly tasksTotal: number
   /** Story announced last in this process's run. */
-  readonly storyId: string
+  readonly storyId: string | undefined
   /** Retries used, by story id. */
   readonly retries: Readonly<Record<string, number>>
   readonly failure: { readonly storyId: string; readonly reason: string } | undefined
   readonly feedback: string | undefined
-  readonly current: Current | undefined
   /**
    * An iteration that an error of ralph's own cut off: until it is saved or reverted, the work tree is no checkpoint and its boxes
    * say nothing. With a message: it had earned its checkpoint.
@@ -155,51 +135,72 @@ export interface LoopState {
   readonly waitedMs: number
   /** Latest wall-clock time that an event told; the core has no clock of its own. */
   readonly nowMs: number
-  readonly waiting:
-    | {
-        readonly for: 'limit' | 'overloaded' | 'offline'
-        readonly untilMs: number
-        readonly until: string
-        readonly agent: string
-      }
-    | undefined
   readonly stop: 'SIGHUP' | 'SIGINT' | 'SIGTERM' | 'killed' | undefined
   readonly outcome: Outcome | undefined
   /** How many of the outcome's reports are out. */
   readonly reported: number
-  readonly choice: 'cleanup' | 'keep' | 'later' | undefined
+  readonly choice: Choice | undefined
   readonly status: LoopStatus
 }
+
+type Choice = 'cleanup' | 'keep' | 'later'
+
+interface Waiting {
+  readonly for: 'limit' | 'overloaded' | 'offline'
+  readonly untilMs: number
+  /** As the engine has told it. */
+  readonly until: string | undefined
+  readonly agent: string
+}
+
+type IterationPhase =
+  | 'working'
+  | 'keeping'
+  | 'gating'
+  | 'settling'
+  | 'saving'
+  | 'reverting'
+  | 'recording'
+
+/** Gerunds: each names what the loop is busy with, and `loop.ts` knows the one command that goes with it. What that needs is here. */
+export type Doing =
+  | { readonly phase: IterationPhase; readonly current: Current }
+  | { readonly phase: 'opening_story' | 'ensuring' | 'opening_iteration'; readonly storyId: string }
+  | { readonly phase: 'waiting'; readonly waiting: Waiting }
+  | { readonly phase: 'finishing'; readonly choice: Choice }
+  | { readonly phase: 'planning' | 'confirming' | 'reporting' | 'choosing' | 'completing' | 'ended' }
+
+/** In a phase that has no use for it there is none. */
+type Only<T> = T extends Doing
+  ? T & { readonly [K in Exclude<'current' | 'waiting', keyof T>]?: undefined }
+  : never
+
+export type StartedState = Progress & RunFacts & Only<Doing>
+/** In the middle of an iteration. */
+export type IterationState = Extract<StartedState, { readonly current: Current }>
+
+export type LoopState =
+  | StartedState
+  | (Progress & { readonly [K in keyof RunFacts | 'current' | 'waiting']?: undefined } & {
+      readonly phase: 'idle'
+    })
 
 export function initialState(changeId: string): LoopState {
   return {
     phase: 'idle',
     step: 0,
     changeId,
-    runId: '',
-    settings: undefined,
-    startedAt: '',
     updatedAt: '',
-    pid: 0,
-    worktree: '',
-    worktreeName: '',
-    home: '',
-    brought: [],
-    root: '',
-    tasksFile: '',
-    originalBranch: '',
-    branch: '',
-    checkpoint: '',
+    checkpoint: undefined,
     maxIterations: 0,
     stories: [],
     humanTasks: [],
     tasksDone: 0,
     tasksTotal: 0,
-    storyId: '',
+    storyId: undefined,
     retries: {},
     failure: undefined,
     feedback: undefined,
-    current: undefined,
     unsettled: undefined,
     absence: undefined,
     git: blankMemory,
@@ -210,7 +211,6 @@ export function initialState(changeId: string): LoopState {
     waits: 0,
     waitedMs: 0,
     nowMs: 0,
-    waiting: undefined,
     stop: undefined,
     outcome: undefined,
     reported: 0,

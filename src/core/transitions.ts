@@ -4,72 +4,79 @@ import { outcome, reportsOf } from './outcome.ts'
 import { askAgainMs } from './limits.ts'
 import { decide, interruptedOutcome, isBlameless, isManual, usesRetry } from './policy.ts'
 import type { LastIteration } from './policy.ts'
-import type { Current, LoopState, Outcome, Phase } from './state.ts'
+import type { Current, Doing, IterationState, Outcome, StartedState } from './state.ts'
 import { unrecorded } from './unrecorded.ts'
 import { judge } from './verdict.ts'
 
 type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
 
 /** Entering a phase moves the step, and a moved step makes its command due. */
-export function enter(state: LoopState, phase: Phase): LoopState {
-  return { ...state, phase, step: state.step + 1 }
+export function enter(state: StartedState, doing: Doing): StartedState {
+  return { ...state, current: undefined, waiting: undefined, ...doing, step: state.step + 1 }
 }
 
-export function patchCurrent(state: LoopState, n: number, patch: Partial<Current>): LoopState {
-  return state.current?.n === n ? { ...state, current: { ...state.current, ...patch } } : state
+export function patchCurrent(state: StartedState, n: number, patch: Partial<Current>): StartedState {
+  if (state.current === undefined || state.current.n !== n) return state
+  return { ...state, current: { ...state.current, ...patch } }
 }
 
 /** Between two iterations: take the decision of policy.ts. */
-export function follow(state: LoopState, last?: LastIteration): LoopState {
+export function follow(state: StartedState, last?: LastIteration): StartedState {
   const decision = decide(state, last)
   switch (decision.go) {
     case 'end':
       return conclude(state, decision.outcome)
     case 'confirm':
-      return enter(state, 'confirming')
+      return enter(state, { phase: 'confirming' })
     case 'wait': {
       const waiting = {
         for: decision.for,
         untilMs: decision.untilMs,
-        until: '',
+        until: undefined,
         agent: decision.agent,
       }
-      return enter({ ...state, waiting }, 'waiting')
+      return enter(state, { phase: 'waiting', waiting })
     }
     case 'story':
-      return decision.storyId === state.storyId
-        ? enter(state, 'ensuring')
-        : enter({ ...state, storyId: decision.storyId }, 'opening_story')
+      return enter(state, {
+        phase: decision.storyId === state.storyId ? 'ensuring' : 'opening_story',
+        storyId: decision.storyId,
+      })
   }
 }
 
 /** The outcome stands; its reports go out first, then the choice is offered. */
-function conclude(state: LoopState, end: Outcome): LoopState {
+function conclude(state: StartedState, end: Outcome): StartedState {
   // The status stands from here on: a question at the end may wait for hours.
   const concluded = { ...state, outcome: end, reported: 0, status: end.status }
-  return reportsOf(concluded).length > 0 ? enter(concluded, 'reporting') : offerChoice(concluded)
+  return reportsOf(concluded).length > 0 ? enter(concluded, { phase: 'reporting' }) : offerChoice(concluded)
 }
 
-export function reported(state: LoopState): LoopState {
+export function reported(state: StartedState): StartedState {
   if (state.phase !== 'reporting') return state
   const told = { ...state, reported: state.reported + 1 }
-  return told.reported < reportsOf(told).length ? enter(told, 'reporting') : offerChoice(told)
+  return told.reported < reportsOf(told).length ? enter(told, { phase: 'reporting' }) : offerChoice(told)
 }
 
-function offerChoice(state: LoopState): LoopState {
-  const wish = state.settings?.on_complete ?? 'keep'
-  if (wish !== 'ask') return enter({ ...state, choice: wish }, 'finishing')
+function offerChoice(state: StartedState): StartedState {
+  const wish = state.settings.on_complete
+  if (wish !== 'ask') return enter(state, { phase: 'finishing', choice: wish })
   // A TERM or HUP comes from a program or a closing terminal: nobody is there to answer.
   const nobody = state.stop !== undefined && state.stop !== 'SIGINT'
-  return nobody ? enter({ ...state, choice: 'later' }, 'finishing') : enter(state, 'choosing')
+  return enter(state, nobody ? { phase: 'finishing', choice: 'later' } : { phase: 'choosing' })
 }
 
-export function verified(state: LoopState, event: Of<'checkpoint.verified'>): LoopState {
+export function verified(
+  state: StartedState & { readonly storyId: string },
+  event: Of<'checkpoint.verified'>,
+): StartedState {
   const at = { ...state, checkpoint: event.commit }
-  return state.stop === undefined ? enter(at, 'opening_iteration') : conclude(at, interruptedOutcome(state))
+  return state.stop === undefined
+    ? enter(at, { phase: 'opening_iteration', storyId: state.storyId })
+    : conclude(at, interruptedOutcome(state))
 }
 
-export function iterationStarted(state: LoopState, event: Of<'iteration.started'>): LoopState {
+export function iterationStarted(state: StartedState, event: Of<'iteration.started'>): StartedState {
   const current: Current = {
     n: event.n,
     storyId: event.story_id,
@@ -87,15 +94,16 @@ export function iterationStarted(state: LoopState, event: Of<'iteration.started'
     isStirred: false,
     isTickedByRalph: false,
   }
-  return enter({ ...state, status: 'running', waiting: undefined, current }, 'working')
+  return enter({ ...state, status: 'running' }, { phase: 'working', current })
 }
 
-export function kept(state: LoopState, current: Current, event: Of<'attempt.kept'>): LoopState {
+export function kept(state: IterationState, event: Of<'attempt.kept'>): StartedState {
+  const { current } = state
   if (current.ended === undefined) return state
   // What took the work away took the plan, too.
   const refused = event.refused ?? ''
   const judged = judge(current.ended, refused || event.spec_lost)
-  const gates = state.settings?.gates.length ?? 0
+  const gates = state.settings.gates.length
   const withKept: Current = {
     ...current,
     kept: {
@@ -113,21 +121,20 @@ export function kept(state: LoopState, current: Current, event: Of<'attempt.kept
     reason: judged.reason,
     tellsNext: judged.tellsNext,
   }
-  const judgedState = { ...state, current: withKept }
   if (judged.verdict === 'complete') {
     // Gates may take minutes; a stop has five seconds.
-    if (state.stop !== undefined && gates > 0) return interruptedAttempt(judgedState, withKept)
-    return enter(judgedState, gates > 0 ? 'gating' : 'settling')
+    if (state.stop !== undefined && gates > 0) return interruptedAttempt(state, withKept)
+    return enter(state, { phase: gates > 0 ? 'gating' : 'settling', current: withKept })
   }
   if (isManual(state) && isUnpromised(judged.verdict) && event.changed) {
-    if (refused === '') return enter({ ...state, current: { ...withKept, verdict: 'kept' } }, 'saving')
-    return failAttempt(judgedState, withKept, refused)
+    if (refused === '') return enter(state, { phase: 'saving', current: { ...withKept, verdict: 'kept' } })
+    return failAttempt(state, withKept, refused)
   }
-  return enter(judgedState, 'reverting')
+  return enter(state, { phase: 'reverting', current: withKept })
 }
 
 /** Whether its ending allows for a checkpoint at all. */
-export function mayBeSaved(state: LoopState, { ended }: Current): boolean {
+export function mayBeSaved(state: StartedState, { ended }: Current): boolean {
   if (ended === undefined) return false
   const { verdict } = judge(ended, '')
   return verdict === 'complete' || (isManual(state) && isUnpromised(verdict))
@@ -137,29 +144,33 @@ function isUnpromised(verdict: Verdict): boolean {
   return verdict === 'none' || verdict === 'crash' || verdict === 'timeout' || verdict === 'idle'
 }
 
-export function failAttempt(state: LoopState, current: Current, reason: string): LoopState {
-  return enter({ ...state, current: { ...current, verdict: 'failed', reason, tellsNext: true } }, 'reverting')
+export function failAttempt(state: StartedState, current: Current, reason: string): StartedState {
+  return enter(state, {
+    phase: 'reverting',
+    current: { ...current, verdict: 'failed', reason, tellsNext: true },
+  })
 }
 
-export function interruptedAttempt(state: LoopState, current: Current): LoopState {
+export function interruptedAttempt(state: StartedState, current: Current): StartedState {
   const reason = 'stopped before its gates had passed'
-  return enter(
-    { ...state, current: { ...current, verdict: 'interrupted', reason, tellsNext: false } },
-    'reverting',
-  )
+  return enter(state, {
+    phase: 'reverting',
+    current: { ...current, verdict: 'interrupted', reason, tellsNext: false },
+  })
 }
 
 /**
  * Iterations that the plan did not reckon with: the provider's fault, or a large story's next part. The latter only while
  * boxes get fewer, since an agent may add as many as it ticks, and never beyond a number that the user gave.
  */
-function grows(state: LoopState, current: Current, verdict: Verdict): boolean {
+function grows(state: StartedState, current: Current, verdict: Verdict): boolean {
   if (verdict === 'limit' || verdict === 'fatal') return true
   const isFewer = state.tasksTotal - state.tasksDone < current.openTasks
-  return verdict === 'progress' && isFewer && state.settings?.max_iterations === undefined
+  return verdict === 'progress' && isFewer && state.settings.max_iterations === undefined
 }
 
-export function iterationEnded(state: LoopState, current: Current, event: Of<'iteration.ended'>): LoopState {
+export function iterationEnded(state: IterationState, event: Of<'iteration.ended'>): StartedState {
+  const { current } = state
   const record = event.iteration
   const { verdict, story_id: storyId } = record
   const ending = current.ended?.ending ?? 'stopped'
@@ -174,9 +185,8 @@ export function iterationEnded(state: LoopState, current: Current, event: Of<'it
       : verdict === 'fatal'
         ? { ...state.limitedUntilMs, [record.agent]: Number.POSITIVE_INFINITY }
         : state.limitedUntilMs
-  const recorded: LoopState = {
+  const recorded = {
     ...state,
-    current: undefined,
     iterations: [...state.iterations, record],
     retries: usesRetry(verdict)
       ? { ...state.retries, [storyId]: (state.retries[storyId] ?? 0) + 1 }
@@ -193,24 +203,25 @@ export function iterationEnded(state: LoopState, current: Current, event: Of<'it
   // An error of ralph's own, or a gate that cannot be run, has set the outcome already.
   if (state.outcome?.stopReason === 'gate' && state.stop !== 'killed')
     return conclude(recorded, state.outcome)
-  if (state.outcome !== undefined) return enter({ ...recorded, choice: 'later' }, 'completing')
+  if (state.outcome !== undefined) return enter({ ...recorded, choice: 'later' }, { phase: 'completing' })
   return follow(recorded, { record, ending, isUnpaid: current.ended?.unpaid === true })
 }
 
-export function waitEnded(state: LoopState): LoopState {
-  const untilMs = state.waiting?.untilMs ?? state.nowMs
+export function waitEnded(state: Extract<StartedState, { phase: 'waiting' }>): StartedState {
+  const { untilMs } = state.waiting
   const waited = {
     ...state,
-    waiting: undefined,
     waitedMs: state.waitedMs + Math.max(0, untilMs - state.nowMs),
     nowMs: Math.max(state.nowMs, untilMs),
   }
-  return state.stop === undefined ? enter(waited, 'planning') : conclude(waited, interruptedOutcome(state))
+  return state.stop === undefined
+    ? enter(waited, { phase: 'planning' })
+    : conclude(waited, interruptedOutcome(state))
 }
 
-export function choiceMade(state: LoopState, choice: Of<'choice.made'>['choice']): LoopState {
+export function choiceMade(state: StartedState, choice: Of<'choice.made'>['choice']): StartedState {
   if (state.phase === 'choosing' && (choice === 'cleanup' || choice === 'keep' || choice === 'later')) {
-    return enter({ ...state, choice }, 'finishing')
+    return enter(state, { phase: 'finishing', choice })
   }
   if (state.phase !== 'confirming') return state
   if (state.stop !== undefined) return conclude(state, interruptedOutcome(state))
@@ -230,28 +241,27 @@ export function choiceMade(state: LoopState, choice: Of<'choice.made'>['choice']
 }
 
 /** An error that ends the loop: the tree stays as it is until the next command settles it; an open iteration is still recorded (tried once more if that is what failed). */
-export function failed(state: LoopState, event: Of<'error'>): LoopState {
+export function failed(state: StartedState, event: Of<'error'>): StartedState {
   const isSecond = state.outcome?.stopReason === 'error'
   if (state.outcome !== undefined && (isSecond || state.current === undefined))
-    return enter(cutShort(state, state.outcome, event), 'completing')
-  const ran = state.current !== undefined || (state.storyId !== '' && state.iterations.length > 0)
+    return enter(cutShort(state, state.outcome, event), { phase: 'completing' })
+  const ran = state.current !== undefined || (state.storyId !== undefined && state.iterations.length > 0)
   // 2 says that nothing was touched.
   const exitCode = ran && event.exit_code === 2 ? 1 : (event.exit_code ?? 1)
   const end = outcome('error', event.message, event.hint, { exitCode })
   const ended = { ...state, outcome: end, choice: 'later' as const }
-  if (state.current === undefined) return enter(ended, 'completing')
-  if (state.phase === 'recording') return enter(ended, 'recording')
+  if (state.current === undefined) return enter(ended, { phase: 'completing' })
+  if (state.phase === 'recording') return enter(ended, { phase: 'recording', current: state.current })
   const { n, storyId } = state.current
   const earned = state.phase === 'saving' ? earnedBy(state, state.current) : {}
   const current: Current = { ...state.current, verdict: 'error', reason: event.message, tellsNext: false }
-  return enter({ ...ended, current, unsettled: { n, storyId, ...earned } }, 'recording')
+  return enter({ ...ended, unsettled: { n, storyId, ...earned } }, { phase: 'recording', current })
 }
 
-function cutShort(state: LoopState, end: Outcome, event: Of<'error'>): LoopState {
+function cutShort(state: StartedState, end: Outcome, event: Of<'error'>): StartedState {
   const { current, iterations } = state
   return {
     ...state,
-    current: undefined,
     iterations:
       current === undefined ? iterations : [...iterations, unrecorded(current, event.time, event.message)],
     // All stories may be complete, but the loop did not get to its end.
@@ -262,13 +272,13 @@ function cutShort(state: LoopState, end: Outcome, event: Of<'error'>): LoopState
 
 /** What is left to do for an attempt that was to be saved: its message, and the tree that its gates have passed. */
 export function earnedBy(
-  state: LoopState,
+  state: StartedState,
   { n, storyId, tree, rounds }: Current,
 ): { readonly message: string; readonly tree?: string } {
   const message = checkpointMessage(state, n, storyId)
   return tree === undefined || rounds === 0 ? { message } : { message, tree }
 }
 
-export function checkpointMessage(state: LoopState, n: number, storyId: string): string {
+export function checkpointMessage(state: StartedState, n: number, storyId: string): string {
   return isManual(state) ? `checkpoint: iteration-${n}` : `checkpoint: ${storyId}`
 }

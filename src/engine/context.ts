@@ -1,12 +1,12 @@
 // What a command has at hand while it is performed.
 import type { EventBody } from '../core/event.ts'
-import type { LoopState } from '../core/state.ts'
+import type { StartedState } from '../core/state.ts'
 import type { Ports } from './run.ts'
 
 export interface Context {
   readonly ports: Ports
   readonly tell: (body: EventBody) => Promise<void>
-  readonly state: () => LoopState
+  readonly state: () => StartedState
   /** Whether this run has touched the repository. */
   readonly begun: () => boolean
   readonly begin: () => Promise<void>

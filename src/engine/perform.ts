@@ -33,7 +33,7 @@ export async function perform(command: Command, context: Context): Promise<void>
         attempts,
         max_iterations: maxIterations,
         agent,
-        base_commit: checkpoint,
+        base_commit: checkpoint ?? '',
         log_file: ports.transcript(n),
       })
     }

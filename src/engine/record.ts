@@ -1,7 +1,7 @@
 // The record of an iteration: what it used, what it left, whether the plan is done now.
 import type { EventBody, Settings, StorySummary } from '../core/event.ts'
 import { modelOf } from '../core/limits.ts'
-import type { Current, LoopState } from '../core/state.ts'
+import type { Current, StartedState } from '../core/state.ts'
 import { selectedStories } from '../core/state.ts'
 import type { Plan } from '../core/story.ts'
 import { storyStatus } from '../core/story.ts'
@@ -32,7 +32,7 @@ export async function recordIteration(context: Context): Promise<void> {
 }
 
 function toRecord(
-  state: LoopState,
+  state: StartedState,
   current: Current,
   measured: MeasuredUsage,
   planKnown: boolean,
@@ -40,13 +40,13 @@ function toRecord(
 ): Extract<EventBody, { type: 'iteration.ended' }>['iteration'] {
   const { ended, kept, saved } = current
   const nowStamp = stamp()
-  const tasksMode = state.settings?.done_criteria === 'tasks'
+  const tasksMode = state.settings.done_criteria === 'tasks'
   const done =
     planKnown &&
     tasksMode &&
     selectedStories(state).every((story) => story.status !== 'open' && story.status !== 'human')
   const commits = [...(kept?.commits ?? [])]
-  if (saved !== undefined && state.settings?.checkpoint !== 'stash' && !commits.includes(saved.commit))
+  if (saved !== undefined && state.settings.checkpoint !== 'stash' && !commits.includes(saved.commit))
     commits.push(saved.commit)
   return {
     n: current.n,
@@ -112,8 +112,8 @@ function summarize(story: Plan['stories'][number]): StorySummary {
 }
 
 /** Of a killed loop only the stamps are known: its agent lived at most until now, and at most as long as it was allowed to. */
-function durationOf(state: LoopState, { ended, started }: Current, nowStamp: string): number {
+function durationOf(state: StartedState, { ended, started }: Current, nowStamp: string): number {
   if (state.stop !== 'killed' || (ended?.duration_ms ?? 0) > 0) return ended?.duration_ms ?? 0
-  const allowedMs = (state.settings?.iteration_timeout_min ?? 45) * 60_000
+  const allowedMs = state.settings.iteration_timeout_min * 60_000
   return Math.max(0, Math.min(Date.parse(nowStamp) - Date.parse(started), Math.round(allowedMs)))
 }

@@ -72,7 +72,7 @@ async function settle(loop: Loop, { checkpoints, spec }: Ports, isBack: boolean)
   const { n, storyId, message, tree } = unsettled
   // What passed its gates is saved only as it was then.
   if (message !== undefined && !isBack && (await checkpoints.isAsLeft())) {
-    const { tasksFile: mayDiffer } = loop.state
+    const { tasksFile: mayDiffer = '' } = loop.state
     const judged = tree === undefined ? undefined : { tree, isBinding: true, mayDiffer }
     const { refused, ...saved } = await checkpoints.save(storyId, message, judged)
     if (refused === undefined) {

@@ -93,7 +93,11 @@ export function createLoop(ports: Ports, stream: Stream, readers: readonly Reade
       if (!begun) await tell({ type: 'checkpoint.saved', message: 'initial state', commit, changed: true })
       begun = true
     },
-    state: () => stream.state,
+    state: () => {
+      const { state } = stream
+      if (state.phase === 'idle') throw new TypeError('a command before loop.started')
+      return state
+    },
     stopping: stopping.signal,
     question: question.signal,
     agentStop: () => agentStop.signal,

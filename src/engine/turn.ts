@@ -13,7 +13,6 @@ export async function runAgent(
   const { n, storyId, attempt, attempts, agent } = command
   const state = context.state()
   const { settings } = state
-  if (settings === undefined) throw new TypeError('run_agent before loop.started')
   const prompt = await ports.spec.prompt({
     storyId,
     attempt,

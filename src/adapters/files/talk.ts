@@ -88,8 +88,9 @@ export function talkLog(folder: string, limits: TalkLimits = defaults): TalkLog 
   return {
     read(event, state, cursor) {
       if (!isTalk(event)) return flush()
-      if (event.n !== from.n || state.runId !== from.loop) flush()
-      from = { loop: state.runId, n: event.n }
+      const { runId: loop = '' } = state
+      if (event.n !== from.n || loop !== from.loop) flush()
+      from = { loop, n: event.n }
       last = cursor
       const line = lineOf({ record: cursor.record, talk: cursor.talk, event })
       waiting.push(line)

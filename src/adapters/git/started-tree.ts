@@ -43,7 +43,7 @@ export async function forgetStart(git: Git, change: string): Promise<void> {
  * What a killed start left is taken away, whole or half made; files that git did not put there are moved to ralph's own folder,
  * and that is said. `begunIn` is the tree of the run that the journal knows: it is no leftover.
  */
-export async function clearStart(git: Git, change: string, begunIn: string): Promise<string> {
+export async function clearStart(git: Git, change: string, begunIn: string | undefined): Promise<string> {
   const text = await readIfThere(recordOf(git, change))
   if (text === undefined) return ''
   const start = startSchema.parse(JSON.parse(text.toString('utf8')))
