@@ -2,8 +2,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import writeFileAtomic from 'write-file-atomic'
 import * as z from 'zod'
+import { writeDurably } from '../adapters/files/whole.ts'
 import { settingChanges } from '../config/changes.ts'
 import type { KeptValues } from '../config/changes.ts'
 import type { SettingsFile } from '../config/files.ts'
@@ -121,7 +121,7 @@ function agreedOf(common: string, level: Level): string {
 
 async function write(file: string, value: unknown): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  await writeFileAtomic(file, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 })
+  await writeDurably(file, `${JSON.stringify(value, null, 2)}\n`, { rights: { mode: 0o600 } })
 }
 
 async function read<T>(file: string, schema: z.ZodType<T>): Promise<T | undefined> {

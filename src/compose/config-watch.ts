@@ -1,8 +1,8 @@
 // Looks at what ralph itself would obey later, around each attempt: the config files and what the gates run. It changes none of them.
 import { readFile, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import writeFileAtomic from 'write-file-atomic'
 import * as z from 'zod'
+import { writeDurably } from '../adapters/files/whole.ts'
 import { readSettingsFile } from '../config/files.ts'
 import type { SettingsFile } from '../config/files.ts'
 import { userFolder } from '../config/load.ts'
@@ -46,7 +46,7 @@ export function watchConfig(site: Site, checkpoints: Checkpoints, watch: ConfigW
   let last: { seen: Seen; n: number } | undefined
   const write = async (seen: Seen): Promise<void> => {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-    await writeFileAtomic(file, JSON.stringify(seen), { mode: 0o600 })
+    await writeDurably(file, JSON.stringify(seen), { rights: { mode: 0o600 } })
   }
   const files = async (): Promise<Record<Level, SettingsFile>> => ({
     project: await readSettingsFile(worktree),

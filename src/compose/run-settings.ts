@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import writeFileAtomic from 'write-file-atomic'
 import * as z from 'zod'
+import { writeDurably } from '../adapters/files/whole.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import { byDefault, fromFiles } from '../config/load.ts'
 import type { LoadedConfig, SettingEntry } from '../config/load.ts'
@@ -112,7 +112,7 @@ export async function resumedSettings(
 
 /** Call when the run has begun. */
 export async function keepSettings(run: KnownRun, kept: KeptSettings): Promise<void> {
-  await writeFileAtomic(settingsFile(run), `${JSON.stringify(kept, null, 2)}\n`, { mode: 0o600 })
+  await writeDurably(settingsFile(run), `${JSON.stringify(kept, null, 2)}\n`, { rights: { mode: 0o600 } })
 }
 
 export function settingsFile({ paths }: Pick<KnownRun, 'paths'>): string {

@@ -1,11 +1,11 @@
 // Writes `.claude/loop-state.json` whole and atomically.
 import { chmod, mkdir, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import writeFileAtomic from 'write-file-atomic'
 import { RalphError } from '../../core/error.ts'
 import { ownFields } from '../../core/state-file.ts'
 import type { StateFile } from '../../core/state-file.ts'
 import { parseState } from './state-reader.ts'
+import { isLeftover, writeDurably, writeNow } from './whole.ts'
 
 export interface StateFileWriter {
   /** Foreign fields of the file that was there are kept in every write. */
@@ -25,30 +25,27 @@ export async function openStateFile(
 ): Promise<{ writer: StateFileWriter; note: string }> {
   await sweep(path)
   const { foreign, note } = await takeOver(path, archiveDir, changeId)
-  let folderMade = false
   let wasWritten = false
   const body = (state: StateFile): string => `${JSON.stringify({ ...foreign, ...state }, null, 2)}\n`
+  const writeWhole = (state: StateFile): Promise<void> =>
+    writeDurably(path, body(state), { rights: { mode: 0o644 }, isCache: true })
   return {
     note,
     writer: {
       async write(state) {
         // A work tree that was deleted under the loop is not made again; only `.claude` itself may be missing.
         await stat(dirname(dirname(path)))
-        if (!folderMade) await mkdir(dirname(path), { recursive: true })
-        folderMade = true
         try {
-          await writeFileAtomic(path, body(state), { mode: 0o644 })
+          await writeWhole(state)
         } catch (error) {
-          const { code } = error as NodeJS.ErrnoException
-          if (code === 'ENOENT') await mkdir(dirname(path))
           // It could be written before, so it was the agent who closed the folder.
-          else if (code === 'EACCES' && wasWritten) await openFolders([dirname(dirname(path)), dirname(path)])
-          else throw error
-          await writeFileAtomic(path, body(state), { mode: 0o644 })
+          if ((error as NodeJS.ErrnoException).code !== 'EACCES' || !wasWritten) throw error
+          await openFolders([dirname(dirname(path)), dirname(path)])
+          await writeWhole(state)
         }
         wasWritten = true
       },
-      writeNow: (state) => writeFileAtomic.sync(path, body(state), { mode: 0o644 }),
+      writeNow: (state) => writeNow(path, body(state), 0o644),
     },
   }
 }
@@ -67,14 +64,10 @@ async function openFolders(folders: readonly string[]): Promise<void> {
   for (const folder of folders) await chmod(folder, ((await stat(folder)).mode & 0o7777) | 0o700)
 }
 
-/** SIGKILL in mid-write leaves write-file-atomic's temporary files behind: `<name>.<number>`. */
+/** SIGKILL in mid-write leaves a temporary file behind. */
 async function sweep(path: string): Promise<void> {
-  const name = basename(path)
-  for (const entry of await readdir(dirname(path)).catch(() => [])) {
-    if (entry.startsWith(`${name}.`) && /^\d+$/.test(entry.slice(name.length + 1))) {
-      await rm(join(dirname(path), entry), { force: true })
-    }
-  }
+  for (const name of await readdir(dirname(path)).catch(() => []))
+    if (isLeftover(name, basename(path))) await rm(join(dirname(path), name), { force: true })
 }
 
 async function takeOver(
@@ -104,6 +97,6 @@ async function takeOver(
   if (state.change_id === changeId) return { foreign, note: '' }
   const archived = join(archiveDir, `loop-state.${state.change_id}.${Date.now()}.json`)
   await mkdir(archiveDir, { recursive: true, mode: 0o700 })
-  await writeFileAtomic(archived, text, { mode: 0o644 })
+  await writeDurably(archived, text, { rights: { mode: 0o644 } })
   return { foreign, note: `the state file of ${state.change_id} is kept as ${archived}` }
 }

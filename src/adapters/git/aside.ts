@@ -3,9 +3,10 @@ import { readdir, rm } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import * as z from 'zod'
+import { readIfThere, writeDurably } from '../files/whole.ts'
 import { shownSetting, type SettingChange } from '../../core/ownership.ts'
 import { listSettings, withValues } from './config-file.ts'
-import { onDisk, writeDurably } from './files.ts'
+import { onDisk } from './files.ts'
 import { named } from './git.ts'
 import {
   contentAt,
@@ -18,7 +19,6 @@ import {
   writeGuarded,
   type GuardedFile,
 } from './guarded-files.ts'
-import { readIfThere } from './repository.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 

@@ -1,10 +1,11 @@
 // Settings, hooks and info/ of the git directory: remembered before an attempt, and put back after it, before git obeys them.
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { readIfThere, writeDurably } from '../files/whole.ts'
 import { settleGitSettings, type SettingChange } from '../../core/ownership.ts'
 import { isRalphsOwn, setAside } from './aside.ts'
 import { listSettings, withValues } from './config-file.ts'
-import { onDisk, writeDurably } from './files.ts'
+import { onDisk } from './files.ts'
 import {
   contentAt,
   dropDeadLocks,
@@ -21,7 +22,6 @@ import {
 } from './guarded-files.ts'
 import { named, type Git } from './git.ts'
 import { statsOf } from './open.ts'
-import { readIfThere } from './repository.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 

@@ -1,10 +1,10 @@
 // Work trees that an agent made with `git worktree add`: removed where that loses nothing, named where it would.
 import { join } from 'node:path'
+import { readIfThere } from '../files/whole.ts'
 import type { Ledger } from '../../core/ownership.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { textOf } from './bytes.ts'
 import type { Git } from './git.ts'
-import { readIfThere } from './repository.ts'
 
 export interface MadeTree {
   /** In `.git/worktrees`. */

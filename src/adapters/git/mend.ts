@@ -1,11 +1,10 @@
 // Makes a repository usable again that an agent has broken, and git obey the user alone: permissions, HEAD, settings, hooks, info/.
 import { join } from 'node:path'
+import { readIfThere, writeDurably } from '../files/whole.ts'
 import { bytesOf } from './bytes.ts'
 import { insistOnConversions } from './conversions.ts'
-import { writeDurably } from './files.ts'
 import { putBackGuarded } from './guarded.ts'
 import { openRepository } from './open.ts'
-import { readIfThere } from './repository.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 

@@ -2,7 +2,7 @@
 import { readdir, rm } from 'node:fs/promises'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { readIfThere } from './repository.ts'
+import { readIfThere } from '../files/whole.ts'
 
 /** Names of what is in progress, for a person. */
 export function operationsInProgress(gitDir: string): string[] {

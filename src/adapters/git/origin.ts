@@ -1,8 +1,7 @@
 // Where the user stood, in a file beside the journal: it outlasts an archived journal for as long as the branch is there.
 import { join } from 'node:path'
+import { readIfThere, writeDurably } from '../files/whole.ts'
 import { isOrigin, type Origin } from '../../core/git-memory.ts'
-import { writeDurably } from './files.ts'
-import { readIfThere } from './repository.ts'
 import type { Store } from './store.ts'
 
 export async function storeOrigin(store: Store, origin: Origin): Promise<void> {

@@ -1,10 +1,10 @@
 // Refs as one picture: read at once, compared, and put back without losing what an agent pointed them at.
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { readIfThere } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import { bytesOf, isPlainText, textOf } from './bytes.ts'
 import type { Git } from './git.ts'
-import { readIfThere } from './repository.ts'
 
 export interface Head {
   /** Empty when detached. */

@@ -1,6 +1,7 @@
 // Finds the repository that a folder belongs to, and hides ralph's own files from it.
-import { appendFile, mkdir, readFile } from 'node:fs/promises'
+import { appendFile, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { readIfThere } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import { exec, type ExecResult } from '../process/exec.ts'
 import { startHint } from '../process/fault.ts'
@@ -78,13 +79,4 @@ export async function excludeFromGit(gitCommonDir: string, patterns: readonly st
   if (missing.length === 0) return
   await mkdir(dirname(file), { recursive: true })
   await appendFile(file, `${text === '' || text.endsWith('\n') ? '' : '\n'}${missing.join('\n')}\n`)
-}
-
-export async function readIfThere(file: string): Promise<Buffer | undefined> {
-  try {
-    return await readFile(file)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
 }

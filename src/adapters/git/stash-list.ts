@@ -1,11 +1,10 @@
 // The stash list: entries by hash and exact name, changed line by line under git's own lock, so that nobody else's entry goes.
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readIfThere, writeDurably } from '../files/whole.ts'
 import { dropperOfStashes, ownerOfStash, type Ledger } from '../../core/ownership.ts'
-import { writeDurably } from './files.ts'
 import { shown, type Git } from './git.ts'
 import { takeLock } from './index-file.ts'
-import { readIfThere } from './repository.ts'
 
 export interface StashEntry {
   readonly hash: string

@@ -2,8 +2,9 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
+import { writeDurably } from '../files/whole.ts'
 import { blankMemory } from '../../core/git-memory.ts'
-import { lstatNow, onDisk, writeDurably } from './files.ts'
+import { lstatNow, onDisk } from './files.ts'
 import { shown, type Git, type Repository } from './git.ts'
 import type { Store } from './store.ts'
 

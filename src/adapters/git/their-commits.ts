@@ -1,8 +1,8 @@
 // In a repair: commits that the user has made since the loop died, on the branch that it stands on. They are not taken back.
 import { join } from 'node:path'
+import { readIfThere } from '../files/whole.ts'
 import { ownerOfPath } from '../../core/ownership.ts'
 import type { Git } from './git.ts'
-import { readIfThere } from './repository.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { changedPaths, isAncestor, joined } from './tree.ts'

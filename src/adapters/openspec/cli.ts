@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import * as z from 'zod'
 import { exec } from '../process/exec.ts'
 import { isProgram, onPath } from '../process/on-path.ts'
-import { readIfThere } from './files.ts'
+import { readIfThere } from '../files/whole.ts'
 
 export interface OpenSpecCli {
   readonly path: string

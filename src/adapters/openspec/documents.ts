@@ -2,7 +2,7 @@
 import { isAbsolute, join, relative } from 'node:path'
 import { parseSpec, type Spec } from '../../core/deltas.ts'
 import type { CurrentRequirement, PromptDocument } from '../../core/prompt-documents.ts'
-import { isMissing, readIfThere } from './files.ts'
+import { isMissing, readIfThere } from '../files/whole.ts'
 import { findFiles } from './glob.ts'
 
 /** Root-relative where that is shorter and stays inside; the agent works in the work tree's root. */

@@ -2,14 +2,16 @@
 import type { Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isMissing } from './files.ts'
+import picomatch from 'picomatch'
+import { isMissing } from '../files/whole.ts'
 
 /** Relative paths, sorted; dot files and dot folders never match, as in OpenSpec. */
 export async function findFiles(folder: string, pattern: string): Promise<readonly string[]> {
   if (!/[*?[{]/.test(pattern)) return (await isFile(join(folder, pattern))) ? [pattern] : []
-  const wanted = new RegExp(`^(?:${globSource(pattern)})$`, 'u')
+  // As fast-glob asks it, which is what OpenSpec uses.
+  const isWanted = picomatch(pattern, { posix: true })
   const found: string[] = []
-  for await (const path of walk(folder, '', 0)) if (wanted.test(path)) found.push(path)
+  for await (const path of walk(folder, '', 0)) if (isWanted(path)) found.push(path)
   return found.sort()
 }
 
@@ -48,34 +50,4 @@ async function kindOf(entry: Dirent, path: string): Promise<'file' | 'folder' | 
     if (isMissing(error) || code === 'ELOOP') return 'other'
     throw error
   }
-}
-
-function globSource(pattern: string): string {
-  let source = ''
-  let braces = 0
-  for (let at = 0; at < pattern.length; at += 1) {
-    const rest = pattern.slice(at)
-    const character = pattern.charAt(at)
-    const set = /^\[([!^]?)([^\]/]+)\]/.exec(rest)
-    if (rest.startsWith('**/')) {
-      source += '(?:[^/]+/)*'
-      at += 2
-    } else if (rest.startsWith('**')) {
-      source += '.*'
-      at += 1
-    } else if (character === '*') source += '[^/]*'
-    else if (character === '?') source += '[^/]'
-    else if (set !== null) {
-      source += `[${set[1] === '' ? '' : '^'}${(set[2] ?? '').replaceAll(/[\\[\]^&]/g, String.raw`\$&`)}]`
-      at += set[0].length - 1
-    } else if (character === '{' && rest.includes('}')) {
-      source += '(?:'
-      braces += 1
-    } else if (character === '}' && braces > 0) {
-      source += ')'
-      braces -= 1
-    } else if (character === ',' && braces > 0) source += '|'
-    else source += character.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`)
-  }
-  return source + ')'.repeat(braces)
 }

@@ -3,7 +3,8 @@ import { mkdir, open, readdir, readFile, readlink, realpath, rm, stat } from 'no
 import { dirname, join, relative } from 'node:path'
 import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
-import { isMissing, lstatIfThere, readIfThere, syncFolder, writeWhole } from './files.ts'
+import { isMissing, lstatIfThere, readIfThere, syncFolder } from '../files/whole.ts'
+import { writeWhole } from './files.ts'
 import type { TrackedFile } from './tracked.ts'
 import { readTree, treeEntrySchema, type TreeEntry } from './tree.ts'
 

@@ -5,7 +5,8 @@ import { joinLines, setBox, splitLines } from '../../core/box.ts'
 import { judgeTasks, type TasksJudgement } from '../../core/tasks-judge.ts'
 import { parseTasks } from '../../core/tasks.ts'
 import type { WatchedPlan, SpecJudgement } from '../../ports.ts'
-import { lstatIfThere, readRegular, writeWhole } from './files.ts'
+import { lstatIfThere, readRegular } from '../files/whole.ts'
+import { writeWhole } from './files.ts'
 import {
   copyPlan,
   findGuarded,

@@ -2,7 +2,7 @@
 import { mkdir, open, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { tailOf } from '../../core/prompt-text.ts'
-import { lstatIfThere } from './files.ts'
+import { lstatIfThere } from '../files/whole.ts'
 
 const header = '# Learnings\n\nWritten by agents, read by the next ones. Short lines; newest last.\n'
 const shownBytes = 32_000

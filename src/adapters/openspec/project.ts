@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import * as z from 'zod'
-import { isMissing, readIfThere } from './files.ts'
+import { isMissing, readIfThere } from '../files/whole.ts'
 
 export interface ProjectFacts {
   readonly schemaName: string

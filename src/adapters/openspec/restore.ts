@@ -15,7 +15,8 @@ import {
 import { lstatSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { ownerOfPath, type Absence } from '../../core/ownership.ts'
-import { lstatIfThere, isTemporary, writeWhole } from './files.ts'
+import { lstatIfThere } from '../files/whole.ts'
+import { isTemporary, writeWhole } from './files.ts'
 import { archivedNames, readBlob, type Guarded, type GuardedTree } from './guard.ts'
 import { hashOf, type TreeEntry } from './tree.ts'
 

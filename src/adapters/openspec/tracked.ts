@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { parseTasks, type ReadPlan, type TasksFile } from '../../core/tasks.ts'
-import { isMissing, lstatIfThere, readRegular } from './files.ts'
+import { isMissing, lstatIfThere, readRegular } from '../files/whole.ts'
 import { findFiles } from './glob.ts'
 
 export interface TrackedFile {

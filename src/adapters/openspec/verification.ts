@@ -1,7 +1,7 @@
 // The commands with which a project checks itself: only those that are really there, whatever its language.
 import { join } from 'node:path'
 import * as z from 'zod'
-import { readIfThere } from './files.ts'
+import { readIfThere } from '../files/whole.ts'
 
 export async function verificationCommands(folder: string): Promise<readonly string[]> {
   const read = async (name: string): Promise<string | undefined> =>

@@ -194,6 +194,8 @@ describe('which files hold the boxes', () => {
     ['**/*.md', ['a.md', 'x/b.md', 'x/y/c.md']],
     ['{a,z}.md', ['a.md']],
     ['x/[a-c].md', ['x/b.md']],
+    ['x/[!a].md', ['x/b.md']],
+    ['[!a].md', []],
     ['x/?.md', ['x/b.md']],
     ['x/**', ['x/b.md', 'x/y/c.md']],
     ['missing.md', []],

@@ -1,0 +1,126 @@
+// Files that are whole or not there: writes that are durable by one rename, reads that tell "missing" from "unreadable".
+import { chmodSync, closeSync, fsyncSync, openSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import type { Stats } from 'node:fs'
+import { lstat, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+
+/** Who may do what with a file, and whose it is. */
+export interface FileRights {
+  readonly mode: number
+  readonly uid?: number
+  readonly gid?: number
+}
+
+export interface WriteOptions {
+  /** Those of the file that it replaces where nothing else is asked: a 0600 file with a token in it stays 0600. */
+  readonly rights?: FileRights
+  /** The file to rename, on the same file system; beside it where nothing is said. */
+  readonly by?: string
+  /** It can be made again: after a power cut the old one will do, so its name is not synced. */
+  readonly isCache?: true
+}
+
+/** A link is replaced, not followed. */
+export async function writeDurably(
+  file: string | Buffer,
+  content: string | Uint8Array,
+  asked: WriteOptions = {},
+): Promise<void> {
+  const place = Buffer.from(file)
+  const folder = place.subarray(0, Math.max(1, place.lastIndexOf('/')))
+  await mkdir(folder, { recursive: true })
+  const before = rightsOf(place)
+  const rights = asked.rights === undefined ? before : { ...before, ...asked.rights }
+  const temporary = Buffer.from(asked.by ?? Buffer.concat([place, Buffer.from(`.${process.pid}.tmp`)]))
+  try {
+    const handle = await open(temporary, 'w', rights === undefined ? 0o666 : rights.mode & 0o700)
+    try {
+      await handle.writeFile(content)
+      if (rights !== undefined) await giveRights(handle, rights)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(temporary, place)
+  } catch (error) {
+    // On a full disk its bytes are wanted back.
+    await rm(temporary, { force: true }).catch(() => undefined)
+    throw error
+  }
+  if (asked.isCache !== true) await syncFolder(folder)
+}
+
+/** For an exit that cannot wait; a write of the other kind may be under way. */
+export function writeNow(file: string, content: string, mode: number): void {
+  const temporary = `${file}.${process.pid}.now`
+  const handle = openSync(temporary, 'w', mode)
+  try {
+    writeFileSync(handle, content)
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+  chmodSync(temporary, mode)
+  renameSync(temporary, file)
+}
+
+/** Whether such a name is a file that was being written when its process was killed. */
+export function isLeftover(name: string, of: string): boolean {
+  return name.startsWith(`${of}.`) && /^\d+(?:\.(?:tmp|now))?$/.test(name.slice(of.length + 1))
+}
+
+/** A name is durable only when its folder is: after a power cut there is the old content or the new. */
+export async function syncFolder(path: string | Buffer): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** The owner only where that is ours to say. */
+async function giveRights(handle: FileHandle, { mode, uid, gid }: FileRights): Promise<void> {
+  const { uid: ownUid, gid: ownGid } = await handle.stat()
+  const isOthers = (uid ?? ownUid) !== ownUid || (gid ?? ownGid) !== ownGid
+  if (isOthers)
+    await handle.chown(uid ?? ownUid, gid ?? ownGid).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
+    })
+  await handle.chmod(mode)
+}
+
+function rightsOf(place: Buffer): FileRights | undefined {
+  const stats = statSync(place, { throwIfNoEntry: false })
+  return stats?.isFile() === true ? { mode: stats.mode & 0o7777, uid: stats.uid, gid: stats.gid } : undefined
+}
+
+/** ENOTDIR: its folder is a file now. */
+export function isMissing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENOENT' || code === 'ENOTDIR'
+}
+
+/** A pipe or a device that an agent put in a file's place would be read for ever. */
+export async function readRegular(path: string): Promise<Buffer> {
+  if (!(await stat(path)).isFile()) throw new Error(`${path} is not a regular file`)
+  return readFile(path)
+}
+
+/** Undefined when it is not there; any other trouble throws. */
+export async function readIfThere(path: string): Promise<Buffer | undefined> {
+  return ifThere(readRegular(path))
+}
+
+export async function lstatIfThere(path: string): Promise<Stats | undefined> {
+  return ifThere(lstat(path))
+}
+
+async function ifThere<T>(look: Promise<T>): Promise<T | undefined> {
+  try {
+    return await look
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}

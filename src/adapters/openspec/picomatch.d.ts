@@ -1,0 +1,7 @@
+// The one call of picomatch that is used here; the package has no types of its own.
+declare module 'picomatch' {
+  export default function picomatch(
+    pattern: string,
+    options: { readonly posix: boolean },
+  ): (path: string) => boolean
+}
