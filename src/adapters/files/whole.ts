@@ -5,7 +5,7 @@ import { lstat, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises
 import type { FileHandle } from 'node:fs/promises'
 
 /** Who may do what with a file, and whose it is. */
-export interface FileRights {
+interface FileRights {
   readonly mode: number
   readonly uid?: number
   readonly gid?: number
