@@ -265,6 +265,8 @@ export interface Absence {
   readonly diedMs: number
   /** What outlived the loop is known to have run until then; absent when nothing did. */
   readonly orphanUntilMs?: number
+  /** From then on nothing of the loop was running: somebody looked, or ended it. */
+  readonly quietFromMs?: number
   /** When ralph itself put things in order; the last is open (Infinity) while it does. */
   readonly repairs: readonly { readonly fromMs: number; readonly untilMs: number }[]
 }
@@ -285,7 +287,13 @@ export function ownerOfPath({ changedMs, folderMs }: PathTimes, absence: Absence
   const own = changedMs === undefined ? 'ralph' : atWork(changedMs, absence)
   if (own === 'user') return { owner: 'user', evidence: 'it changed after the loop had died' }
   if (own === 'unknown')
-    return { owner: 'unknown', evidence: 'it changed while an agent that outlived the loop was at work' }
+    return {
+      owner: 'unknown',
+      evidence:
+        (changedMs ?? 0) <= (absence.orphanUntilMs ?? 0)
+          ? 'it changed while an agent that outlived the loop was at work'
+          : 'it changed within two seconds of the last sign of life of the loop',
+    }
   const folder = folderMs === undefined ? 'ralph' : atWork(folderMs, absence)
   if (folder === 'user' || folder === 'unknown')
     return { owner: 'unknown', evidence: 'its folder changed after the loop had died' }
@@ -294,11 +302,17 @@ export function ownerOfPath({ changedMs, folderMs }: PathTimes, absence: Absence
     : { owner: 'agent', evidence: 'it changed while the loop lived' }
 }
 
-/** Beats come twice a second; what the system holds back, or an agent still does in its last moment, is not the user's. */
+/** Beats come twice a second, and what the system holds back comes later; between the two nobody can tell. */
+const surelyMs = 700
 const toleranceMs = 2000
 
-function atWork(ms: number, { diedMs, orphanUntilMs, repairs }: Absence): Owner {
-  if (ms <= diedMs + toleranceMs) return 'agent'
-  if (repairs.some(({ fromMs, untilMs }) => ms >= fromMs && ms <= untilMs + toleranceMs)) return 'ralph'
+function atWork(ms: number, { diedMs, orphanUntilMs, quietFromMs, repairs }: Absence): Owner {
+  if (ms <= diedMs + surelyMs) return 'agent'
+  const isInRepair = (marginMs: number): boolean =>
+    repairs.some(({ fromMs, untilMs }) => ms >= fromMs && ms <= untilMs + marginMs)
+  if (isInRepair(surelyMs)) return 'ralph'
+  if (isInRepair(toleranceMs)) return 'unknown'
+  if (quietFromMs !== undefined && ms > quietFromMs) return 'user'
+  if (ms <= diedMs + toleranceMs) return 'unknown'
   return orphanUntilMs !== undefined && ms <= orphanUntilMs ? 'unknown' : 'user'
 }

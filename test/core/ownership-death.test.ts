@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ownerOfPath, type Absence, type PathTimes } from '../../src/core/ownership.ts'
 
 const died: Absence = { diedMs: 100_000, repairs: [] }
+const quiet: Absence = { ...died, quietFromMs: 101_000 }
 const orphaned: Absence = { ...died, orphanUntilMs: 200_000 }
 /** A repair that was killed at its last beat, and the one that goes on now. */
 const repaired: Absence = {
@@ -15,7 +16,11 @@ const repaired: Absence = {
 describe('O5: whose is a path of a dead loop’s tree', () => {
   test.each<[string, PathTimes, Absence, string]>([
     ['while the loop lived', { changedMs: 50_000 }, died, 'agent'],
-    ['within the tolerance of its last beat', { changedMs: 101_999 }, died, 'agent'],
+    ['until the beat that did not come', { changedMs: 100_700 }, died, 'agent'],
+    ['a moment later, where nobody can tell', { changedMs: 101_999 }, died, 'unknown'],
+    ['a moment later, when nothing ran any more', { changedMs: 101_500 }, quiet, 'user'],
+    ['before somebody looked', { changedMs: 100_900 }, quiet, 'unknown'],
+    ['right after a repair that was killed', { changedMs: 311_500 }, repaired, 'unknown'],
     ['after that', { changedMs: 102_001 }, died, 'user'],
     ['while an orphan was alive', { changedMs: 150_000 }, orphaned, 'unknown'],
     ['after the orphan’s end', { changedMs: 200_001 }, orphaned, 'user'],

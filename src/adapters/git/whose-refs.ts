@@ -111,15 +111,37 @@ export async function besideTold(
 ): Promise<string[]> {
   const lines = await Promise.all(
     beside.map(async ({ hash, n }) => {
-      if (await isAncestor(store.git, hash, checkpoint)) return []
-      const subject = named(await store.git.line(['log', '-1', '--format=%s', hash]))
+      const { git } = store
+      if ((await isAncestor(git, hash, checkpoint)) || (await isAncestor(git, hash, 'HEAD'))) return []
+      const subject = named(await git.line(['log', '-1', '--format=%s', hash]))
       const short = hash.slice(0, 12)
+      const kept = `it is kept as ${besideRef(store, n, hash)}`
       return [
-        `your commit ${short} (${subject}), made while the agent ran, is no longer on the branch; it is kept as ${besideRef(store, n, hash)}: git cherry-pick ${short} brings it back`,
+        (await isInTree(git, hash))
+          ? `your commit ${short} (${subject}) is no longer on the branch; what is in it stands in the work tree, uncommitted, and ${kept}`
+          : `your commit ${short} (${subject}), made while the agent ran, is no longer on the branch; ${kept}: git cherry-pick ${short} brings it back`,
       ]
     }),
   )
   return lines.flat()
+}
+
+/** In a repair what the user had committed after the death stays. */
+async function isInTree(git: Git, hash: string): Promise<boolean> {
+  const paths = await git.list([
+    'diff-tree',
+    '-r',
+    '-z',
+    '--root',
+    '--no-renames',
+    '--no-commit-id',
+    '--name-only',
+    hash,
+  ])
+  if (paths.length === 0) return false
+  return (
+    (await git.run(['diff', '--quiet', '--no-ext-diff', hash, '--', ...paths], { accept: [1] })).code === 0
+  )
 }
 
 export function besideRef(store: Store, n: number, hash: string): string {
