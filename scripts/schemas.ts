@@ -16,22 +16,31 @@ const shapeOf = (schema: z.ZodType): object => {
   return shape
 }
 
+const shapes = 'src/core/shapes.json'
 const files = {
   'schema/loop-state.schema.json': forOthers('ralph loop state, format version 1', stateFileSchema),
   'schema/config.schema.json': forOthers('ralph.yaml', configFileSchema),
   'schema/event.schema.json': forOthers('ralph event, version 1', publicEventSchema),
-  'src/core/shapes.json': {
-    events: Object.fromEntries(
+  [shapes]: {
+    ...Object.fromEntries(
       bodySchema.options.map((body) => [body.shape.type.value, shapeOf(body.extend(envelopeSchema.shape))]),
     ),
     state_file: shapeOf(stateFileSchema),
   },
 }
 
+/** For programs only: a line for each of them, so that a change shows which one. */
+const inLines = (content: object): string => {
+  const entries = Object.entries(content).map(
+    ([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`,
+  )
+  return `{\n${entries.join(',\n')}\n}\n`
+}
+
 let stale = 0
 for (const [name, content] of Object.entries(files)) {
   const path = new URL(`../${name}`, import.meta.url)
-  const text = `${JSON.stringify(content, null, 2)}\n`
+  const text = name === shapes ? inLines(content) : `${JSON.stringify(content, null, 2)}\n`
   if (process.argv.includes('--check')) {
     if ((await readFile(path, 'utf8').catch(() => '')) === text) continue
     console.error(`${name} is stale: run npm run schemas`)

@@ -7,7 +7,9 @@ import shapes from './shapes.json' with { type: 'json' }
 /** The part of JSON Schema that zod's own export of our schemas uses. */
 type Shape = Readonly<Record<string, unknown>>
 
-const events: ReadonlyMap<unknown, Shape> = new Map(Object.entries(shapes.events))
+/** No event is called `state_file`. */
+const { state_file: stateFile, ...eventShapes } = shapes
+const events: ReadonlyMap<unknown, Shape> = new Map(Object.entries(eventShapes))
 
 export function isSurelyEvent(value: unknown): value is LoopEvent {
   const shape = isRecord(value) ? events.get(value['type']) : undefined
@@ -15,7 +17,7 @@ export function isSurelyEvent(value: unknown): value is LoopEvent {
 }
 
 export function isSurelyStateFile(value: unknown): value is StateFile {
-  return fits(shapes.state_file, value)
+  return fits(stateFile, value)
 }
 
 /** A keyword that is not known here is a "perhaps not": a schema that learns a new one is slower, not wrong. */

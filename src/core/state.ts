@@ -153,14 +153,7 @@ interface Waiting {
   readonly agent: string
 }
 
-type IterationPhase =
-  | 'working'
-  | 'keeping'
-  | 'gating'
-  | 'settling'
-  | 'saving'
-  | 'reverting'
-  | 'recording'
+type IterationPhase = 'working' | 'keeping' | 'gating' | 'settling' | 'saving' | 'reverting' | 'recording'
 
 /** Gerunds: each names what the loop is busy with, and `loop.ts` knows the one command that goes with it. What that needs is here. */
 export type Doing =
