@@ -46,7 +46,8 @@ export function prolonged(
   event: Of<'orphans.ended'> | Of<'repair.began'> | Of<'repair.ended'>,
 ): Absence | undefined {
   if (event.type === 'repair.ended') return undefined
-  if (event.type === 'orphans.ended') return absence && { ...absence, orphanUntilMs: event.now_ms, quietFromMs: event.now_ms }
+  if (event.type === 'orphans.ended')
+    return absence && { ...absence, orphanUntilMs: event.now_ms, quietFromMs: event.now_ms }
   // Not a death: an error cut the iteration off, or a command that finishes an ended loop.
   const earlier = absence ?? { diedMs: event.last_sign_ms, repairs: [] }
   // A repair that is still open died at its last sign.
