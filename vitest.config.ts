@@ -34,7 +34,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     environment: 'node',
-    globalSetup: ['test/ram-disk.ts'],
+    globalSetup: ['test/set-up.ts'],
     testTimeout: 300_000,
     hookTimeout: 300_000,
     // Two more than the cores of CI: most tests wait for processes.

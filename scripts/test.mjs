@@ -1,5 +1,5 @@
 // `npm test`: installs what is missing, builds, runs every check, and closes with the line `N passed, N failed`.
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ensureInstalled, root } from './install.mjs'
@@ -9,6 +9,8 @@ const bin = (name) => join(root, 'node_modules', '.bin', name)
 
 // OpenSpec would write into the developer's home, and send.
 const env = { ...process.env, OPENSPEC_TELEMETRY: '0', OPENSPEC_NO_UPDATE_CHECK: '1' }
+// The checks ask nobody: each Node would read the certificates first, for longer than many of them need.
+const { NODE_EXTRA_CA_CERTS: _, ...offline } = env
 
 function run(label, file, args) {
   console.log(`\n▸ ${label}`)
@@ -20,22 +22,37 @@ ensureInstalled()
 
 let failed = 0
 let passed = 0
-function check(label, file, args) {
-  if (run(label, file, args)) passed += 1
+/** Beside others: what it prints is shown at its end. */
+async function check(label, file, args) {
+  const child = spawn(file, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env: offline })
+  const printed = []
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => printed.push(chunk))
+  const code = await new Promise((resolve) => {
+    child.on('error', (error) => {
+      printed.push(Buffer.from(`${error.message}\n`))
+      resolve(1)
+    })
+    child.on('close', resolve)
+  })
+  console.log(`\n▸ ${label}`)
+  process.stdout.write(Buffer.concat(printed))
+  if (code === 0) passed += 1
   else {
     failed += 1
     console.error(`✗ ${label} failed`)
   }
 }
 
-check('build', process.execPath, ['scripts/build.mjs'])
-check('types', bin('tsc'), [])
-check('lint', bin('oxlint'), ['--type-aware', '--deny-warnings', 'src', 'test', 'scripts', 'bench'])
-check('format', bin('oxfmt'), ['--check', 'src', 'test', 'scripts', 'bench'])
-check('unused code', bin('knip'), [])
-check('schemas up to date', bin('tsx'), ['scripts/schemas.ts', '--check'])
-check('specs', bin('openspec'), ['validate', '--specs', '--strict'])
-check('package', bin('publint'), ['--strict'])
+await check('build', process.execPath, ['scripts/build.mjs'])
+await Promise.all([
+  check('types', bin('tsc'), []),
+  check('lint', bin('oxlint'), ['--type-aware', '--deny-warnings', 'src', 'test', 'scripts', 'bench']),
+  check('format', bin('oxfmt'), ['--check', 'src', 'test', 'scripts', 'bench']),
+  check('unused code', bin('knip'), []),
+  check('schemas up to date', bin('tsx'), ['scripts/schemas.ts', '--check']),
+  check('specs', bin('openspec'), ['validate', '--specs', '--strict']),
+  check('package', bin('publint'), ['--strict']),
+])
 
 if (!checksOnly) {
   run('real agents (for the e2e tests)', process.execPath, ['scripts/install-agents.mjs'])

@@ -20,7 +20,10 @@ export function realAgent(name: RealAgent): { readonly bin: string; readonly mis
     return { bin: '', missing: `node scripts/install-agents.mjs ${name}` }
   const install =
     binOf() === undefined
-      ? spawnSync(process.execPath, [join(root, 'scripts/install-agents.mjs'), name], { encoding: 'utf8' })
+      ? spawnSync(process.execPath, [join(root, 'scripts/install-agents.mjs'), name], {
+          encoding: 'utf8',
+          env: { ...process.env, NODE_EXTRA_CA_CERTS: process.env['RALPH_TEST_CA_CERTS'] },
+        })
       : undefined
   const bin = binOf()
   return bin === undefined ? { bin: '', missing: install?.stderr ?? 'not installed' } : { bin, missing: '' }

@@ -18,6 +18,12 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { killable, openCheckpoints, type Killable } from './kill-driver.ts'
 import { filesOf, makeWorld, type Strategy, type World } from './world.ts'
 
+/** The git commands of an operation, and every file as it was before and after each. */
+interface Run {
+  readonly commands: readonly string[]
+  readonly state: (n: number, side: 'before' | 'after') => string
+}
+
 /** What has happened before the operation that is killed. */
 type Prelude = readonly (Killable | 'agent' | 'elsewhere')[]
 
@@ -60,9 +66,8 @@ export function testKills(
           execFileSync('cp', ['-a', template, to])
           return { dir: join(to, name), journal: join(to, 'journal') }
         }
-        const run = (place: { dir: string; journal: string }, at: number, when: string): string[] => {
-          const count = join(place.dir, '..', 'count')
-          mkdirSync(count)
+        const run = (place: { dir: string; journal: string }, at: number, when: string): Run => {
+          const count = mkdtempSync(join(root, 'count-'))
           spawnSync(process.execPath, [driver, place.dir, place.journal, strategy, operation], {
             env: {
               ...env,
@@ -71,25 +76,38 @@ export function testKills(
               SHIM_COUNT: count,
               SHIM_AT: `${at}`,
               SHIM_WHEN: when,
+              SHIM_WORLD: join(place.dir, '..'),
             },
           })
-          return readdirSync(count)
-            .sort((a, b) => Number(a) - Number(b))
-            .map((n) => readFileSync(join(count, n), 'utf8'))
+          const names = readdirSync(count)
+          const read = (name: string): string => readFileSync(join(count, name), 'utf8')
+          return {
+            commands: names
+              .filter((name) => /^\d+$/.test(name))
+              .sort((a, b) => Number(a) - Number(b))
+              .map(read),
+            state: (n, side) => read(`${n}.${side}`),
+          }
         }
         const whole = copy(join(root, 'whole'))
         const before = view(whole.dir, env, more.inside)
-        const commands = run(whole, 0, 'never')
+        const { commands, state } = run(whole, 0, 'never')
         const after = view(whole.dir, env, more.inside)
         rmSync(join(root, 'whole'), { recursive: true })
         expect(commands.length).toBeGreaterThan(3)
 
+        const tested = new Set<string>()
+        /** A kill leaves nothing but the disk: two moments with the same files are one. */
+        const isNew = (n: number, side: 'before' | 'after'): boolean => {
+          const files = state(n, side)
+          return !tested.has(files) && tested.add(files).has(files)
+        }
         for (let at = 1; at <= commands.length; at += more.every) {
-          // What only reads, or only adds objects that nothing points to, leaves the same state before and after.
           const command = commands[at - 1] ?? ''
           const isFirst = commands.findIndex((each) => wordOf(each) === wordOf(command)) === at - 1
-          const whens = readsOnly(command) ? ['before'] : ['before', 'after']
-          for (const when of isFirst && /--stdin/.test(command) ? [...whens, 'within'] : whens) {
+          const whens: string[] = (['before', 'after'] as const).filter((side) => isNew(at, side))
+          if (isFirst && /--stdin/.test(command)) whens.push('within')
+          for (const when of whens) {
             const place = copy(join(root, 'killed'))
             run(place, at, when)
             const where = `${operation}: killed ${when} git command ${at} of ${commands.length}`
@@ -113,26 +131,6 @@ function wordOf(command: string): string {
   return words.find((argument) => !argument.startsWith('-')) ?? ''
 }
 
-function readsOnly(command: string): boolean {
-  return [
-    'status',
-    'ls-files',
-    'for-each-ref',
-    'rev-parse',
-    'ls-tree',
-    'diff-tree',
-    'merge-base',
-    'write-tree',
-    'commit-tree',
-    'merge-tree',
-    'mktree',
-    'rev-list',
-    'cat-file',
-    'check-ignore',
-    'config',
-  ].includes(wordOf(command))
-}
-
 function makeShim(root: string): string {
   const folder = join(root, 'bin')
   mkdirSync(folder)
@@ -141,6 +139,12 @@ function makeShim(root: string): string {
 set -C
 n=1
 while ! { echo "$*" > "$SHIM_COUNT/$n"; } 2>/dev/null; do n=$((n + 1)); done
+# All but objects that nothing points to yet.
+state() {
+  [ "$SHIM_AT" = 0 ] || return
+  find "$SHIM_WORLD" -name objects -prune -o -printf '%p %y %m %l ' -type f -exec md5sum {} + > "$SHIM_COUNT/$n.$1"
+}
+state before
 [ "$n$SHIM_WHEN" = "\${SHIM_AT}before" ] && { kill -9 $PPID; exit 1; }
 # Its locks taken, its input not at its end: killed, it leaves them as a power cut would.
 if [ "$n$SHIM_WHEN" = "\${SHIM_AT}within" ]; then
@@ -156,6 +160,7 @@ if [ "$n$SHIM_WHEN" = "\${SHIM_AT}within" ]; then
 fi
 "${real}" "$@"
 code=$?
+state after
 [ "$n$SHIM_WHEN" = "\${SHIM_AT}after" ] && kill -9 $PPID
 exit $code
 `

@@ -1,4 +1,4 @@
-// Temp folders of the tests are in memory where there is room: most of what they wait for is a disk that syncs.
+// Set-up of all tests. Temp folders are in memory where there is room: most of what the tests wait for is a disk that syncs.
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { freemem } from 'node:os'
@@ -10,6 +10,7 @@ const neededBytes = 2 * 2 ** 30
 
 /** RALPH_TEST_TMP names another folder, such as one on a disk: `RALPH_TEST_TMP=/tmp npm test`. */
 export default function setUp(): (() => void) | undefined {
+  leaveOutCertificates()
   const chosen = process.env['RALPH_TEST_TMP']
   if (chosen === undefined && !hasRoom()) return undefined
   sweep(chosen ?? disk)
@@ -22,6 +23,14 @@ export default function setUp(): (() => void) | undefined {
   chmodSync(folder, 0o1777)
   process.env['TMPDIR'] = folder
   return () => rmSync(folder, { recursive: true, force: true })
+}
+
+/** Every Node that the tests start would read them first, for longer than many need for all their work. */
+function leaveOutCertificates(): void {
+  const extra = process.env['NODE_EXTRA_CA_CERTS']
+  if (extra === undefined) return
+  process.env['RALPH_TEST_CA_CERTS'] = extra
+  delete process.env['NODE_EXTRA_CA_CERTS']
 }
 
 function hasRoom(): boolean {
