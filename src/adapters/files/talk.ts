@@ -1,6 +1,7 @@
 // What the agents say, kept beside the journal for readers in other processes: not synced, bounded, never in the way of the loop.
 import {
   closeSync,
+  existsSync,
   ftruncateSync,
   mkdirSync,
   openSync,
@@ -146,7 +147,8 @@ export function talkFiles(folder: string): readonly TalkFile[] {
 }
 
 function beginFile(folder: string, n: number, limits: TalkLimits): number {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  // Not the folder above it: a work tree that was taken away is not made again.
+  if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 })
   const files = talkFiles(folder)
   const own = files.filter((file) => file.n === n)
   for (const { path } of [...beyond(own, limits.iterationBytes), ...beyond(files, limits.totalBytes)])
