@@ -2,7 +2,7 @@
 import type { LoadedConfig } from './config/load.ts'
 import { RalphError } from './core/error.ts'
 import type { Site } from './compose/site.ts'
-import { openSite } from './compose/site.ts'
+import { knowing, openSite } from './compose/site.ts'
 import type { App, Observe } from './ui/app.ts'
 import type { Io } from './ui/io.ts'
 import { isTerminal } from './ui/io.ts'
@@ -14,6 +14,7 @@ export function createApp(io: Io): App {
   let opened: Promise<Site> | undefined
   const site = (): Promise<Site> =>
     (opened ??= openSite(folderOf(io), io.env, { isTerminal: attended, warn }))
+  let looks: ReturnType<typeof knowing> | undefined
   /** The part is loaded while git looks for the repository. */
   const at = async <Part, Answer>(
     load: () => Promise<Part>,
@@ -67,7 +68,12 @@ export function createApp(io: Io): App {
           () => import('./compose/dry-run.ts'),
           (part, here) => part.dryRun(here, request),
         ),
-      status: (change) => at(reports, (part, here) => part.statusOf(here, change)),
+      status: (change) =>
+        at(reports, (part, here) => part.statusOf(here, change, (looks ??= knowing(here)).known)),
+      follow: async function* (change, request) {
+        const [part, here] = await Promise.all([reports(), site()])
+        yield* part.followRun(here, change, request)
+      },
       history: (change) => at(reports, (part, here) => part.historyOf(here, change)),
       why: (change) => at(reports, (part, here) => part.whyOf(here, change)),
       logs: (request) =>

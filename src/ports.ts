@@ -1,6 +1,8 @@
 // What the engine asks of the world. Each contract stands in prose on its type; a suite in test/ runs it on every adapter.
+import type { Cursor } from './core/cursor.ts'
 import type { AgentEnded, EventBody, GoneFile, LoopEvent } from './core/event.ts'
 import type { Judged } from './core/loop.ts'
+import type { LoopState } from './core/state.ts'
 import type { Plan } from './core/story.ts'
 import type { UsageFigures } from './core/usage.ts'
 
@@ -243,6 +245,32 @@ export interface Journal {
   append(event: LoopEvent): Promise<void>
   /** Whole lines only; a torn last line is dropped, a broken one before it throws. After an append: what was read then and appended since. */
   read(): Promise<readonly LoopEvent[]>
+}
+
+/**
+ * What a reader of a run in another process is told, in the order in which the loop told it: every record once, the agent's talk
+ * too, with the state after it and its name. See docs/stream.md.
+ */
+export type Told = { readonly state: LoopState; readonly cursor: Cursor } & (
+  | { readonly type: 'event'; readonly event: LoopEvent }
+  /** What follows is another run, from its start: `--fresh` archived the one before, which was told to its end, unless it is lost. */
+  | { readonly type: 'run_began'; readonly isLost: boolean }
+  /** Somebody shortened the journal: what was told after this cursor no longer counts. */
+  | { readonly type: 'journal_cut'; readonly message: string }
+  /** Nothing after this line is told, unless the journal is mended. */
+  | { readonly type: 'journal_damaged'; readonly message: string }
+  /** Some of what the agent said is not kept; how many pieces, if that is known. */
+  | { readonly type: 'talk_dropped'; readonly pieces?: number }
+  /** At first, and when it changes: `dead` is a loop without its last word whose process is gone, `none` that nothing ever ran. */
+  | { readonly type: 'loop'; readonly loop: 'running' | 'ended' | 'dead' | 'none' }
+)
+
+export interface FollowRequest {
+  /** The last that was told; left out: from the start of the run. */
+  readonly from?: Cursor
+  /** What is there; until no loop is running; for ever, over every loop and run to come. */
+  readonly until: 'now' | 'end' | 'stop'
+  readonly stop: AbortSignal
 }
 
 /** How an adapter writes ahead: the engine stamps the body and appends it before the promise resolves. */

@@ -15,7 +15,10 @@ export async function archiveRun(site: Site, run: KnownRun): Promise<void> {
   await mkdir(to, { recursive: true, mode: 0o700 })
   await archiveAttempts(site.git, run.change, time)
   const stay = new Set(['archive', 'learnings.md', 'lock.json'])
-  for (const name of await readdir(run.paths.root)) {
+  // Without its journal a run is not known any more: all else goes before it, but for the talk, which whoever follows looks for where the journal is.
+  const last = ['journal.ndjson', 'talk']
+  const names = await readdir(run.paths.root)
+  for (const name of names.toSorted((a, b) => last.indexOf(a) - last.indexOf(b))) {
     if (!stay.has(name) && !name.startsWith('lock.json'))
       await rename(join(run.paths.root, name), join(to, name))
   }

@@ -2,26 +2,27 @@
 import { RalphError } from '../core/error.ts'
 import { nearest } from '../core/nearest.ts'
 import { isKnown, isRunning, knownRun, knownRuns } from './site.ts'
-import type { KnownRun, Site } from './site.ts'
+import type { Knowing, KnownRun, Site } from './site.ts'
 
 export async function chooseRun(
   site: Site,
   change: string | undefined,
   prefer: 'running' | 'any',
+  known: Knowing = (name) => knownRun(site, name),
 ): Promise<KnownRun | undefined> {
   if (change !== undefined) {
-    const run = isSafeName(change) ? await knownRun(site, change) : undefined
+    const run = isSafeName(change) ? await known(change) : undefined
     if (run !== undefined && isKnown(run)) return run
     const planned = await plannedNames(site)
     if (planned.includes(change)) return undefined
-    const names = [...new Set([...(await knownRuns(site)).map((known) => known.change), ...planned])]
+    const names = [...new Set([...(await knownRuns(site)).map((run) => run.change), ...planned])]
     const near = nearest(change, names)
     throw new RalphError('change_not_found', `There is no change and no run called "${change}".`, {
       hint: near === undefined ? `There is: ${names.join(', ') || 'none'}.` : `Did you mean ${near}?`,
       exitCode: 2,
     })
   }
-  const runs = await knownRuns(site)
+  const runs = await knownRuns(site, known)
   const running = runs.filter(isRunning)
   if (prefer === 'running' && running.length > 1) {
     const here = running.find((run) => run.state.worktree === site.git.worktree)

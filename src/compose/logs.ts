@@ -8,7 +8,7 @@ import { lineSplitter } from '../adapters/process/lines.ts'
 import { RalphError } from '../core/error.ts'
 import type { LogRequest } from '../ui/app.ts'
 import { must } from './choose.ts'
-import { isRunning, knownRun } from './site.ts'
+import { isRunning, knowing } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 interface Log {
@@ -34,13 +34,14 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
   }
   let log: Log = first
   let reader = readLog(log, request)
+  const { known, close } = knowing(site)
   for (;;) {
     const moved = await reader.advance()
     if (!request.follow || request.stop.aborted) break
     if (!moved) {
       const { n } = log
       const wasAlive = isRunning(run)
-      run = await knownRun(site, run.change)
+      run = await known(run.change)
       const next: Log | undefined = logsOf(run).find((candidate) => candidate.n > n)
       if (next !== undefined && request.iteration === undefined) {
         reader.end()
@@ -53,6 +54,7 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
     await delay(followMs, undefined, { signal: request.stop }).catch(() => undefined)
   }
   reader.end()
+  await close()
 }
 
 function logsOf(run: KnownRun): readonly Log[] {

@@ -2,18 +2,26 @@
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { inspectLock } from '../adapters/files/lock.ts'
 import { stateFile } from '../adapters/files/paths.ts'
 import { readStateFile } from '../adapters/files/state-reader.ts'
+import { follow } from '../adapters/files/tail.ts'
 import { RalphError } from '../core/error.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
 import { decisionsOf } from '../core/why.ts'
+import type { FollowRequest, Told } from '../ports.ts'
 import type { Decisions, History, StatusReport } from '../ui/app.ts'
 import { chooseRun, must } from './choose.ts'
-import { isDead, isRunning, knownRuns } from './site.ts'
-import type { KnownRun, Site } from './site.ts'
+import { isDead, isRunning, knownRuns, pathsOf } from './site.ts'
+import type { Knowing, KnownRun, Site } from './site.ts'
 
-export async function statusOf(site: Site, change: string | undefined): Promise<readonly StatusReport[]> {
-  const runs = await runsToShow(site, change)
+/** `--watch` asks every second: `known` need not read everything each time. */
+export async function statusOf(
+  site: Site,
+  change: string | undefined,
+  known: Knowing,
+): Promise<readonly StatusReport[]> {
+  const runs = await runsToShow(site, change, known)
   if (runs.length === 0) {
     const lost = await (await import('./damage.ts')).lostStatus(site, change)
     if (lost !== undefined) return [lost]
@@ -39,6 +47,19 @@ export async function statusOf(site: Site, change: string | undefined): Promise<
   )
 }
 
+/** A change that exists may be followed before its first loop. */
+export async function* followRun(
+  site: Site,
+  change: string | undefined,
+  request: FollowRequest,
+): AsyncGenerator<Told, void> {
+  const chosen = (await chooseRun(site, change, 'running'))?.change ?? change
+  const name = chosen ?? (await must(site, change)).change
+  const paths = pathsOf(site, name)
+  const isRunningNow = (): boolean => isRunning({ lock: inspectLock(paths.lock, site.identity) })
+  yield* follow(paths, name, isRunningNow, request)
+}
+
 /** What a death brings with it, the engine and every adapter, is loaded only for a loop that died. */
 async function deathIn(site: Site, run: KnownRun): Promise<Pick<StatusReport, 'died_at' | 'orphan_pids'>> {
   if (!isDead(run) && run.state.absence === undefined) return {}
@@ -62,9 +83,13 @@ async function goneTree(site: Site, run: KnownRun): Promise<Pick<StatusReport, '
   )
 }
 
-async function runsToShow(site: Site, change: string | undefined): Promise<readonly KnownRun[]> {
-  if (change === undefined) return knownRuns(site)
-  const run = await chooseRun(site, change, 'any')
+async function runsToShow(
+  site: Site,
+  change: string | undefined,
+  known: Knowing,
+): Promise<readonly KnownRun[]> {
+  if (change === undefined) return knownRuns(site, known)
+  const run = await chooseRun(site, change, 'any', known)
   return run === undefined ? [] : [run]
 }
 

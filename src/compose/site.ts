@@ -9,6 +9,8 @@ import type { Identity, LockState } from '../adapters/files/lock.ts'
 import { changesDir, runPaths } from '../adapters/files/paths.ts'
 import type { RunPaths } from '../adapters/files/paths.ts'
 import { readJournal } from '../adapters/files/journal.ts'
+import { openTail } from '../adapters/files/tail.ts'
+import type { Tail } from '../adapters/files/tail.ts'
 import { findRepository } from '../adapters/git/repository.ts'
 import { gitIn } from '../adapters/git/git.ts'
 import type { Git } from '../adapters/git/git.ts'
@@ -88,6 +90,45 @@ export async function knownRun(site: Site, change: string): Promise<KnownRun> {
   return { change, paths, events, state: replay(initialState(change), events), lock, damage }
 }
 
+export type Knowing = (change: string) => Promise<KnownRun>
+
+/** For whoever looks again and again: each time only what the journals have gained is read. */
+export function knowing(site: Site): { readonly known: Knowing; readonly close: () => Promise<void> } {
+  const seen = new Map<string, { readonly tail: Tail; readonly events: LoopEvent[] }>()
+  /** One look after the other. */
+  let last: Promise<unknown> = Promise.resolve()
+  const look: Knowing = async (change) => {
+    const paths = pathsOf(site, change)
+    const lock = inspectLock(paths.lock, site.identity)
+    const { tail, events } = seen.get(change) ?? {
+      tail: openTail(paths, change, { talk: false }),
+      events: [],
+    }
+    seen.set(change, { tail, events })
+    try {
+      for (let told = await tail.next(); told !== undefined; told = await tail.next()) {
+        if (told.type === 'event') events.push(told.event)
+        // Another run, or what is left of this one.
+        else events.length = Math.min(events.length, told.cursor.record)
+      }
+    } catch (error) {
+      throw unreadable(error, paths.journal)
+    }
+    return { change, paths, events: [...events], state: tail.state, lock, damage: tail.damage }
+  }
+  return {
+    known(change) {
+      const looked = last.then(() => look(change))
+      last = looked.catch(() => undefined)
+      return looked
+    },
+    async close() {
+      await last
+      await Promise.all([...seen.values()].map(({ tail }) => tail.close()))
+    },
+  }
+}
+
 /** Who may not read the journal cannot know the run; everything in it stays as it is. */
 function unreadable(error: unknown, path: string): unknown {
   const { code, message } = error as NodeJS.ErrnoException
@@ -100,9 +141,12 @@ function unreadable(error: unknown, path: string): unknown {
 }
 
 /** Every change of this repository that ever had a loop, the latest activity first. */
-export async function knownRuns(site: Site): Promise<readonly KnownRun[]> {
+export async function knownRuns(
+  site: Site,
+  known: Knowing = (change) => knownRun(site, change),
+): Promise<readonly KnownRun[]> {
   const names = await readdir(changesDir(site.git.gitCommonDir)).catch(() => [])
-  const runs = await Promise.all(names.map((name) => knownRun(site, name)))
+  const runs = await Promise.all(names.map(known))
   return runs.filter(isKnown).sort((a, b) => b.state.updatedAt.localeCompare(a.state.updatedAt))
 }
 
@@ -111,7 +155,7 @@ export function isKnown({ state, damage }: KnownRun): boolean {
 }
 
 /** Its loop; a command that records a death or puts a run in order is no loop. */
-export function isRunning({ lock }: KnownRun): boolean {
+export function isRunning({ lock }: Pick<KnownRun, 'lock'>): boolean {
   return lock.held === 'elsewhere' || (lock.held === 'alive' && (lock.owner.purpose ?? 'loop') === 'loop')
 }
 

@@ -12,7 +12,7 @@ import type { RunReport } from '../core/report.ts'
 import type { StateFile } from '../core/state-file.ts'
 import type { TaskState } from '../core/story.ts'
 import type { UsageSummary } from '../core/usage-summary.ts'
-import type { Human } from '../ports.ts'
+import type { FollowRequest, Human, Told } from '../ports.ts'
 
 /**
  * A `change` left out means: the only one there is, or the one whose loop ran last; otherwise `change_ambiguous`.
@@ -39,6 +39,8 @@ export interface Observe {
   plan(request: Pick<LoopRequest, 'change' | 'settings' | 'acceptsConfig'>): Promise<DryRun>
   /** Without a name: every loop of the repository, all work trees, the latest first. */
   status(change: string | undefined): Promise<readonly StatusReport[]>
+  /** Every event of a loop that runs elsewhere, has ended or is dead, the agent's talk too; see docs/stream.md. */
+  follow(change: string | undefined, request: FollowRequest): AsyncIterable<Told>
   history(change: string | undefined): Promise<History>
   /** Raw transcript bytes in order; with `follow` until the loop has ended or `stop` aborts. */
   logs(request: LogRequest): Promise<void>

@@ -225,14 +225,14 @@ async function parseJournal(path: string, text: string): Promise<JournalText> {
   return { events, damage: '' }
 }
 
-function damageOf(path: string, line: number, text: string): string {
+export function damageOf(path: string, line: number, text: string): string {
   const what =
     toJson(text) === undefined ? 'is damaged (it is no JSON)' : 'is no event that this version of ralph knows'
   return `Line ${line} of the journal ${path} ${what}.`
 }
 
 /** The schemas are loaded only for what the quick look did not know. */
-async function toEvent(value: unknown): Promise<LoopEvent | undefined> {
+export async function toEvent(value: unknown): Promise<LoopEvent | undefined> {
   return isSurelyEvent(value) ? value : judged(value)
 }
 
@@ -243,7 +243,7 @@ async function judged(value: unknown): Promise<LoopEvent | undefined> {
   return body.success && envelope.success ? { ...body.data, ...envelope.data } : undefined
 }
 
-function toJson(line: string): unknown {
+export function toJson(line: string): unknown {
   try {
     return JSON.parse(line) as unknown
   } catch {

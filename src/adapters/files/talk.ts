@@ -10,11 +10,14 @@ import {
   statSync,
   writeSync,
 } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isTalk } from '../../core/cursor.ts'
 import type { Cursor, TalkEvent } from '../../core/cursor.ts'
 import type { LoopEvent } from '../../core/event.ts'
 import type { LoopState } from '../../core/state.ts'
+import { growingFile } from './growing-file.ts'
+import { toEvent, toJson } from './journal.ts'
 
 /** What is beyond goes, the oldest first, a file at a time: of an iteration, and of all. */
 export interface TalkLimits {
@@ -166,4 +169,76 @@ function beyond(files: readonly TalkFile[], limitBytes: number): readonly TalkFi
     total -= sizes[index] ?? 0
     return true
   })
+}
+
+/** A line with the loop whose talk it is; `gap` where something was dropped, undefined while there is nothing new. */
+export type TalkPiece = (TalkLine & { readonly loop: string }) | 'gap' | undefined
+
+/** From the oldest that is left, without an end; `--fresh` may move the folder meanwhile. */
+export async function* talkPieces(folder: () => string): AsyncGenerator<TalkPiece, never> {
+  for (let last = 0; ;) {
+    const next = fileAfter(folder(), last)
+    if (next === undefined) {
+      yield undefined
+      continue
+    }
+    if (next.number > last + 1) yield 'gap'
+    last = next.number
+    const file = await open(next.path, 'r').catch(noneIfGone)
+    if (file === undefined) {
+      yield 'gap'
+      continue
+    }
+    try {
+      const lines = growingFile(file)
+      let loop: string | undefined
+      for (let isOver = false; ;) {
+        const line = await lines.next()
+        if (line !== undefined) {
+          const value = toJson(line)
+          if (loop === undefined) loop = loopOf(value)
+          else yield await pieceOf(value, loop)
+        } else if (isOver) break
+        // It was written to its end before the next one began: one more look, and that was all.
+        else if (fileAfter(folder(), last) !== undefined) isOver = true
+        else yield undefined
+      }
+    } finally {
+      await file.close()
+    }
+  }
+}
+
+function fileAfter(folder: string, last: number): TalkFile | undefined {
+  try {
+    return talkFiles(folder).find(({ number }) => number > last)
+  } catch (error) {
+    // Nobody has said anything yet, or it is just being archived.
+    return noneIfGone(error)
+  }
+}
+
+function noneIfGone(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+}
+
+function loopOf(head: unknown): string {
+  return isRecord(head) && typeof head['loop'] === 'string' ? head['loop'] : ''
+}
+
+async function pieceOf(value: unknown, loop: string): Promise<TalkPiece> {
+  if (!isRecord(value)) return 'gap'
+  const { record, talk, dropped } = value
+  if (!isCount(record) || !isCount(talk)) return 'gap'
+  if (isCount(dropped)) return { loop, record, talk, dropped }
+  const event = await toEvent(value['event'])
+  return event !== undefined && isTalk(event) ? { loop, record, talk, event } : 'gap'
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value)
 }

@@ -13,7 +13,7 @@ import { openStream } from '../../../src/engine/stream.ts'
 import type { Reader } from '../../../src/engine/stream.ts'
 import { settings } from '../../core/world.ts'
 
-const change = 'demo'
+export const change = 'demo'
 
 export interface Teller {
   readonly paths: RunPaths
