@@ -1,40 +1,24 @@
 // Checkpoints as commits on a branch of their own, `ralph/<change>`: the default strategy.
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import type { Operation } from '../../core/git-memory.ts'
-import type { Judged } from '../../core/loop.ts'
+import type { Operation, Pending } from '../../core/git-memory.ts'
 import { ownerOfRef } from '../../core/ownership.ts'
-import type { Checkpoints, KeptAttempt, SavedCheckpoint } from '../../ports.ts'
+import type { Checkpoints } from '../../ports.ts'
 import { tellAside } from './aside.ts'
 import { finishBranch, redoFinish } from './branch-finish.ts'
 import { preflightBranch, redoStart, startBranch } from './branch-start.ts'
 import { insistOnConversions } from './conversions.ts'
 import { shown } from './git.ts'
-import { tellObeyed } from './guarded.ts'
 import { copyIndex, installIndex, realIndex } from './index-file.ts'
-import { keepAttempt, redoKeep } from './keep.ts'
 import { tellSwept } from './keep-submodules.ts'
-import { lateCommits } from './late.ts'
 import { readLedger } from './ledger.ts'
 import { mendRepository } from './mend.ts'
 import { endOperations } from './operations.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
-import { explainRefusals } from './permissions.ts'
-import { isAsLeft, keptAs, restoreFound, restoreSnapshot } from './restore.ts'
 import { placeOf } from './reunite.ts'
-import {
-  nothingToResume,
-  openStore,
-  timeName,
-  type CheckpointDeps,
-  type Store,
-  savedBefore,
-} from './store.ts'
-import { outwaitLocks, patienceMs } from './stale-locks.ts'
+import { nothingToResume, timeName, type CheckpointDeps, type Store } from './store.ts'
 import { exempt } from './scan.ts'
-import { settled, settleGates } from './settle.ts'
 import { isDirty, observe } from './observe.ts'
-import { lookAt, treeToSave } from './saving.ts'
 import {
   advanceSnapshot,
   loadSnapshot,
@@ -44,25 +28,22 @@ import {
   type Observed,
   type Snapshot,
 } from './snapshot.ts'
-import { isInsideSame, isSameInside, lookInside, outwaitInside } from './submodules.ts'
+import { isInsideSame, lookInside } from './submodules.ts'
 import { commitTree, isAncestor, writeTree } from './tree.ts'
-import { watch } from './watch.ts'
+import { checkpointsBy, drop, keep, restore, type SavePlan } from './strategy.ts'
 
 export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
-  const store = openStore(deps)
-  return explainRefusals(store, {
-    preflight: (mode) => preflightBranch(store, mode),
-    start: (mode) => startBranch(store, mode),
-    ensure: (storyId) => ensure(store, storyId, true),
-    watch: (by, n) => watch(store, by, n),
-    keep: (n, mayBeSaved = false) => keep(store, n, mayBeSaved),
-    look: (since) => lookAt(store, since),
-    save: (storyId, message, judged) => save(store, storyId, message, judged),
-    isAsLeft: () => isAsLeft(store),
-    restore: () => restore(store),
-    finish: (choice) => finishBranch(store, choice),
-    recover: () => recover(store),
-  })
+  return checkpointsBy(
+    {
+      preflight: preflightBranch,
+      start: startBranch,
+      ensure: (store, storyId) => ensure(store, storyId, true),
+      planSave,
+      finish: finishBranch,
+      redo,
+    },
+    deps,
+  )
 }
 
 async function ensure(store: Store, storyId: string, mayRepair: boolean): Promise<{ commit: string }> {
@@ -143,41 +124,19 @@ async function adopt(store: Store, observed: Observed, storyId: string): Promise
   await store.note({ type: 'warning', code: 'changes_adopted', message })
 }
 
-async function keep(store: Store, n: number, mayBeSaved: boolean): Promise<KeptAttempt> {
-  const snapshot = await requireSnapshot(store)
-  const operation = { op: 'keep', n, commit: snapshot.commit, now_ms: store.clock.now() } as const
-  return await store.operate(operation, () => keepAttempt(store, n, snapshot, mayBeSaved))
-}
-
-async function save(
-  store: Store,
-  storyId: string,
-  message: string,
-  judged: Judged | undefined,
-): Promise<SavedCheckpoint> {
-  const again = await savedBefore(store, message)
-  if (again !== undefined) return again
-  const snapshot = await requireSnapshot(store)
-  const { keptHead = snapshot.commit, beside, attempt = 0 } = store.memory()
-  const { tree, refs, refused } = await treeToSave(store, snapshot, judged)
-  if (refused !== undefined) return { commit: snapshot.commit, changed: false, refused }
+async function planSave(store: Store, storyId: string, snapshot: Snapshot, refs: Refs): Promise<SavePlan> {
+  const { keptHead = snapshot.commit, beside } = store.memory()
   const theirs = await commitBeside(store, snapshot, refs, keptHead)
-  const saved = await store.operate({ op: 'save', story: storyId, message }, async () => {
-    await settleGates(store, snapshot)
-    const commit = await commitTree(store.git, tree, [keptHead, theirs], message)
-    await becomeCheckpoint(store, 'save', commit, tree, join(store.folder, 'attempt-index'))
-    const changed = tree !== snapshot.tree || !isSameInside(snapshot, await requireSnapshot(store))
-    return { commit, changed }
-  })
-  await tellSwept(store, snapshot, await loadSnapshot(store))
-  await tellAside(store, 'saved')
-  await settled(store, beside, saved.commit)
-  await tellObeyed(store, snapshot, attempt)
-  if (refs.head.ref !== branchRef(store)) {
-    const message = `somebody switched HEAD to ${placeOf(refs.head)} before story ${storyId} was saved; no file had changed, and HEAD is back on ralph/${store.change}`
-    await store.note({ type: 'warning', code: 'head_back', message })
+  const isBack = refs.head.ref !== branchRef(store)
+  return {
+    parents: [keptHead, theirs],
+    beside,
+    ...(isBack && {
+      headBack: `somebody switched HEAD to ${placeOf(refs.head)} before story ${storyId} was saved; no file had changed, and HEAD is back on ralph/${store.change}`,
+    }),
+    complete: (commit, tree) =>
+      becomeCheckpoint(store, 'save', commit, tree, join(store.folder, 'attempt-index')),
   }
-  return saved
 }
 
 /** A commit that the user made here since the attempt ended: it stays in the history of the branch. Empty when there is none. */
@@ -188,19 +147,6 @@ async function commitBeside(store: Store, { commit }: Snapshot, refs: Refs, kept
   const { attempt = 0 } = store.memory()
   const { owner } = ownerOfRef(store.change, { name, before: commit, now }, await readLedger(store, attempt))
   return owner === 'user' ? now : ''
-}
-
-async function restore(store: Store): Promise<{ commit: string }> {
-  const snapshot = await requireSnapshot(store)
-  const { beside } = store.memory()
-  const holder = await keptAs(store)
-  const late = await lateCommits(store, snapshot)
-  await store.operate({ op: 'restore', commit: snapshot.commit }, () =>
-    restoreSnapshot(store, snapshot, holder),
-  )
-  await tellAside(store, 'reverted')
-  await settled(store, [...beside, ...late], snapshot.commit)
-  return { commit: snapshot.commit }
 }
 
 /** From the step on it can only be completed: the commit holds everything. */
@@ -236,40 +182,24 @@ async function redoSave(store: Store, commit: string): Promise<void> {
   if (before !== undefined) await tellSwept(store, before, await loadSnapshot(store))
 }
 
-async function recover(store: Store): Promise<string> {
-  await outwaitLocks(store, patienceMs)
-  await outwaitInside(store, await loadSnapshot(store), patienceMs)
-  const { pending, beside } = store.memory()
-  if (pending === undefined) return ''
+async function redo(store: Store, pending: Pending): Promise<string> {
   const { operation, checkpoint: commit } = pending
-  const ended = async (what: string): Promise<string> => {
-    await store.note({ type: 'git.ended', op: operation.op })
-    return what
-  }
   switch (operation.op) {
     case 'start':
-      return await ended(await redoStart(store, operation.previous ?? '', commit))
+      return await redoStart(store, operation.previous ?? '', commit)
     case 'save':
     case 'adopt':
-      if (commit === undefined) {
-        await store.step(operation.op, { did: 'undone' })
-        return await ended('an unfinished checkpoint was dropped; the work tree is as it was')
-      }
+      if (commit === undefined) return await drop(store, pending, 'checkpoint')
       await redoSave(store, commit)
       await tellAside(store, 'saved')
-      return await ended(`the checkpoint ${commit.slice(0, 12)} was completed`)
-    case 'keep':
-      return await ended(await redoKeep(store, operation.n))
-    case 'restore':
-      await restoreFound(store, await requireSnapshot(store))
-      await tellAside(store, 'reverted')
-      await settled(store, beside, (await requireSnapshot(store)).commit)
-      return await ended('the revert to the last checkpoint was completed')
+      return `the checkpoint ${commit.slice(0, 12)} was completed`
     case 'finish':
-      return await ended('index' in operation ? await redoFinish(store, operation) : '')
+      return 'index' in operation ? await redoFinish(store, operation) : ''
     case 'take':
+    case 'keep':
+    case 'restore':
     case 'unknown':
-      return await ended('')
+      return ''
   }
 }
 

@@ -16,7 +16,7 @@ import { moveRefs, readRefs, setHead, type RefChanges, type Refs } from './refs.
 import { apart, leftBehind, planReunion, reunite } from './reunite.ts'
 import type { Store } from './store.ts'
 import { exempt } from './scan.ts'
-import { requireSnapshot, type Snapshot } from './snapshot.ts'
+import { type Snapshot } from './snapshot.ts'
 import { planStashes, putBackStashes, readStashLog, type StashPlan } from './stash-list.ts'
 import { outwaitLocks } from './stale-locks.ts'
 import { madeTrees, removeTrees, treeTold } from './made-trees.ts'
@@ -182,12 +182,6 @@ export async function keepAttempt(
     isElsewhere: !found.isOnTop && reunion.to === undefined,
     gone: reunion.gone,
   }
-}
-
-/** What a kill cut off is reverted, never saved: nothing has to be put together for it. */
-export async function redoKeep(store: Store, n: number): Promise<string> {
-  await keepAttempt(store, n, await requireSnapshot(store), false)
-  return `attempt ${n} was kept`
 }
 
 /** The index of the attempt stays: a checkpoint of the same tree starts from it. */

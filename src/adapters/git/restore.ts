@@ -79,7 +79,7 @@ export async function restoreFound(store: Store, snapshot: Snapshot): Promise<vo
 }
 
 /** Where the attempt is kept that is being reverted. */
-export async function keptAs(store: Store): Promise<string> {
+export function keptAs(store: Store): string {
   const { openAttempt } = store.memory()
   return openAttempt === undefined ? `${store.refs}/checkpoint` : `${store.refs}/attempts/${openAttempt}`
 }

@@ -1,61 +1,33 @@
 // Checkpoints as stash entries: the loop stays on the user's branch and commits nothing.
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { outwaitLocks, patienceMs, refuseLockFiles } from './stale-locks.ts'
+import { refuseLockFiles } from './stale-locks.ts'
 import { RalphError } from '../../core/error.ts'
 import type { Origin, Pending } from '../../core/git-memory.ts'
-import type { Judged } from '../../core/loop.ts'
-import type { Checkpoints, FinishReport, KeptAttempt, PreflightReport, SavedCheckpoint } from '../../ports.ts'
+import type { Checkpoints, FinishReport, PreflightReport } from '../../ports.ts'
 import { tellAside } from './aside.ts'
 import { attemptMoves } from './attempts.ts'
 import type { StartMode } from './branch-start.ts'
 import { insistOnConversions } from './conversions.ts'
 import { shown } from './git.ts'
-import { tellObeyed } from './guarded.ts'
 import { releaseSubmodules, toldInside } from './finish-submodules.ts'
 import { installIndex, realIndex, takeFrom } from './index-file.ts'
-import { keepAttempt, redoKeep } from './keep.ts'
-import { lateCommits } from './late.ts'
 import { tellSwept } from './keep-submodules.ts'
 import { mendRepository } from './mend.ts'
 import { unpin } from './pins.ts'
 import { doubtful, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
 import { moveRefs, readRefs } from './refs.ts'
-import { explainRefusals } from './permissions.ts'
-import { isAsLeft, keptAs, restoreFound, restoreSnapshot } from './restore.ts'
-import {
-  nothingToResume,
-  openStore,
-  timeName,
-  type CheckpointDeps,
-  type Store,
-  savedBefore,
-} from './store.ts'
+import { nothingToResume, timeName, type CheckpointDeps, type Store } from './store.ts'
 import { scanTree } from './scan.ts'
-import { settled, settleGates } from './settle.ts'
-import { lookAt, treeToSave } from './saving.ts'
 import { loadSnapshot, requireSnapshot, type Snapshot } from './snapshot.ts'
 import { dropStashes, readStashLog, stashEntries } from './stash-list.ts'
 import { fullState, recordState, storeEntry, type FullState } from './stash-state.ts'
-import { isInsideSame, isSameInside, lookInside, outwaitInside } from './submodules.ts'
+import { isInsideSame, lookInside } from './submodules.ts'
 import { changedPaths, commitTree } from './tree.ts'
-import { watch } from './watch.ts'
+import { checkpointsBy, drop, keep, restore, type SavePlan } from './strategy.ts'
 
 export function stashCheckpoints(deps: CheckpointDeps): Checkpoints {
-  const store = openStore(deps)
-  return explainRefusals(store, {
-    preflight: (mode) => preflight(store, mode),
-    start: (mode) => start(store, mode),
-    ensure: (storyId) => ensure(store, storyId),
-    watch: (by, n) => watch(store, by, n),
-    keep: (n, mayBeSaved = false) => keep(store, n, mayBeSaved),
-    look: (since) => lookAt(store, since),
-    save: (storyId, message, judged) => save(store, storyId, message, judged),
-    isAsLeft: () => isAsLeft(store),
-    restore: () => restore(store),
-    finish: (choice) => finish(store, choice),
-    recover: () => recover(store),
-  })
+  return checkpointsBy({ preflight, start, ensure, planSave, finish, redo }, deps)
 }
 
 async function preflight(store: Store, mode: StartMode): Promise<PreflightReport> {
@@ -167,37 +139,15 @@ async function recordNow(
   return commit
 }
 
-async function keep(store: Store, n: number, mayBeSaved: boolean): Promise<KeptAttempt> {
-  const snapshot = await requireSnapshot(store)
-  const operation = { op: 'keep', n, commit: snapshot.commit, now_ms: store.clock.now() } as const
-  return await store.operate(operation, () => keepAttempt(store, n, snapshot, mayBeSaved))
-}
-
-async function save(
-  store: Store,
-  storyId: string,
-  message: string,
-  judged: Judged | undefined,
-): Promise<SavedCheckpoint> {
-  const again = await savedBefore(store, message)
-  if (again !== undefined) return again
-  const snapshot = await requireSnapshot(store)
-  const { attempt = 0 } = store.memory()
-  const { tree, refused } = await treeToSave(store, snapshot, judged)
-  if (refused !== undefined) return { commit: snapshot.commit, changed: false, refused }
-  const saved = await store.operate({ op: 'save', story: storyId, message }, async () => {
-    await settleGates(store, snapshot)
-    const commit = await commitTree(store.git, tree, [snapshot.head.commit, snapshot.commit], message)
-    await store.step('save', { did: 'checkpoint', commit })
-    await completeSave(store, storyId, commit, snapshot)
-    const changed = tree !== snapshot.tree || !isSameInside(snapshot, await requireSnapshot(store))
-    return { commit, changed }
+function planSave(store: Store, storyId: string, snapshot: Snapshot): Promise<SavePlan> {
+  return Promise.resolve({
+    parents: [snapshot.head.commit, snapshot.commit],
+    beside: [],
+    async complete(commit) {
+      await store.step('save', { did: 'checkpoint', commit })
+      await completeSave(store, storyId, commit, snapshot)
+    },
   })
-  await tellSwept(store, snapshot, await loadSnapshot(store))
-  await tellAside(store, 'saved')
-  await settled(store, [], saved.commit)
-  await tellObeyed(store, snapshot, attempt)
-  return saved
 }
 
 /** The index is the user's again: what the agent did is in the tree, unstaged, and committed nowhere. */
@@ -220,19 +170,6 @@ async function completeSave(
     )
   await dropStashes(store.git, (message) => message === entryName(store, storyId))
   await recordState(store, await fullState(store, snapshot), commit, snapshot)
-}
-
-async function restore(store: Store): Promise<{ commit: string }> {
-  const snapshot = await requireSnapshot(store)
-  const { beside } = store.memory()
-  const holder = await keptAs(store)
-  const late = await lateCommits(store, snapshot)
-  await store.operate({ op: 'restore', commit: snapshot.commit }, () =>
-    restoreSnapshot(store, snapshot, holder),
-  )
-  await tellAside(store, 'reverted')
-  await settled(store, [...beside, ...late], snapshot.commit)
-  return { commit: snapshot.commit }
 }
 
 async function finish(store: Store, choice: 'cleanup' | 'keep' | 'later'): Promise<FinishReport> {
@@ -277,47 +214,29 @@ async function performFinish(store: Store, tip: string, time: string): Promise<v
   await releaseSubmodules(store, await loadSnapshot(store), time)
 }
 
-async function recover(store: Store): Promise<string> {
-  await outwaitLocks(store, patienceMs)
-  await outwaitInside(store, await loadSnapshot(store), patienceMs)
-  const { pending } = store.memory()
-  if (pending === undefined) return ''
-  const what = await redo(store, pending)
-  await store.note({ type: 'git.ended', op: pending.operation.op })
-  return what
-}
-
-async function redo(store: Store, { operation, checkpoint: commit }: Pending): Promise<string> {
-  const undone = async (): Promise<string> => {
-    await store.step(operation.op, { did: 'undone' })
-    return `an unfinished ${operation.op} was dropped; the work tree is as it was`
-  }
+async function redo(store: Store, pending: Pending): Promise<string> {
+  const { operation, checkpoint: commit } = pending
   switch (operation.op) {
     case 'take':
       await retake(store, operation.story, commit === undefined)
       return 'the checkpoint was completed'
     case 'save': {
-      if (commit === undefined) return await undone()
+      if (commit === undefined) return await drop(store, pending, 'save')
       const before = await requireSnapshot(store)
       await completeSave(store, operation.story, commit, before)
       await tellSwept(store, before, await loadSnapshot(store))
       await tellAside(store, 'saved')
       return 'the checkpoint was completed'
     }
-    case 'keep':
-      return await redoKeep(store, operation.n)
-    case 'restore':
-      await restoreFound(store, await requireSnapshot(store))
-      await tellAside(store, 'reverted')
-      await settled(store, store.memory().beside, (await requireSnapshot(store)).commit)
-      return 'the revert to the last checkpoint was completed'
     case 'finish':
       await performFinish(store, operation.tip, operation.time)
       return 'the end of the loop was completed'
     case 'start':
     case 'adopt':
+    case 'keep':
+    case 'restore':
     case 'unknown':
-      return await undone()
+      return await drop(store, pending, operation.op)
   }
 }
 

@@ -1,0 +1,145 @@
+// What both strategies do alike: how an attempt is kept, saved or reverted, and how a crash in the middle of that is settled.
+import type { GitMemory, Pending } from '../../core/git-memory.ts'
+import type { Judged } from '../../core/loop.ts'
+import type { Checkpoints, KeptAttempt, SavedCheckpoint } from '../../ports.ts'
+import { tellAside } from './aside.ts'
+import { tellObeyed } from './guarded.ts'
+import { keepAttempt } from './keep.ts'
+import { tellSwept } from './keep-submodules.ts'
+import { lateCommits } from './late.ts'
+import { explainRefusals } from './permissions.ts'
+import type { Refs } from './refs.ts'
+import { isAsLeft, keptAs, restoreFound, restoreSnapshot } from './restore.ts'
+import { lookAt, treeToSave } from './saving.ts'
+import { settled, settleGates } from './settle.ts'
+import { loadSnapshot, requireSnapshot, type Snapshot } from './snapshot.ts'
+import { outwaitLocks, patienceMs } from './stale-locks.ts'
+import { openStore, savedBefore, type CheckpointDeps, type Store } from './store.ts'
+import { isSameInside, outwaitInside } from './submodules.ts'
+import { commitTree } from './tree.ts'
+import { watch } from './watch.ts'
+
+type First<M extends keyof Checkpoints> = (
+  store: Store,
+  ...args: Parameters<Checkpoints[M]>
+) => ReturnType<Checkpoints[M]>
+
+/** What the next checkpoint stands on, and what makes it one once the tree is a commit. */
+export interface SavePlan {
+  readonly parents: readonly string[]
+  /** Commits of others that may not be part of it: they are named. */
+  readonly beside: GitMemory['beside']
+  /** What there is to say of where HEAD was. */
+  readonly headBack?: string
+  readonly complete: (commit: string, tree: string) => Promise<void>
+}
+
+interface Strategy {
+  readonly preflight: First<'preflight'>
+  readonly start: First<'start'>
+  readonly ensure: First<'ensure'>
+  readonly finish: First<'finish'>
+  planSave(store: Store, storyId: string, snapshot: Snapshot, refs: Refs): Promise<SavePlan>
+  /** Completes or undoes what a crash cut off, and says what became of it. */
+  redo(store: Store, pending: Pending): Promise<string>
+}
+
+export function checkpointsBy(strategy: Strategy, deps: CheckpointDeps): Checkpoints {
+  const store = openStore(deps)
+  return explainRefusals(store, {
+    preflight: (mode) => strategy.preflight(store, mode),
+    start: (mode) => strategy.start(store, mode),
+    ensure: (storyId) => strategy.ensure(store, storyId),
+    watch: (by, n) => watch(store, by, n),
+    keep: (n, mayBeSaved = false) => keep(store, n, mayBeSaved),
+    look: (since) => lookAt(store, since),
+    save: (storyId, message, judged) => save(strategy, store, storyId, message, judged),
+    isAsLeft: () => isAsLeft(store),
+    restore: () => restore(store),
+    finish: (choice) => strategy.finish(store, choice),
+    recover: () => recover(strategy, store),
+  })
+}
+
+export async function keep(store: Store, n: number, mayBeSaved: boolean): Promise<KeptAttempt> {
+  const snapshot = await requireSnapshot(store)
+  const operation = { op: 'keep', n, commit: snapshot.commit, now_ms: store.clock.now() } as const
+  return await store.operate(operation, () => keepAttempt(store, n, snapshot, mayBeSaved))
+}
+
+async function save(
+  strategy: Strategy,
+  store: Store,
+  storyId: string,
+  message: string,
+  judged: Judged | undefined,
+): Promise<SavedCheckpoint> {
+  const again = await savedBefore(store, message)
+  if (again !== undefined) return again
+  const snapshot = await requireSnapshot(store)
+  const { attempt = 0 } = store.memory()
+  const { tree, refs, refused } = await treeToSave(store, snapshot, judged)
+  if (refused !== undefined) return { commit: snapshot.commit, changed: false, refused }
+  const { parents, beside, headBack, complete } = await strategy.planSave(store, storyId, snapshot, refs)
+  const saved = await store.operate({ op: 'save', story: storyId, message }, async () => {
+    await settleGates(store, snapshot)
+    const commit = await commitTree(store.git, tree, parents, message)
+    await complete(commit, tree)
+    const changed = tree !== snapshot.tree || !isSameInside(snapshot, await requireSnapshot(store))
+    return { commit, changed }
+  })
+  await tellSwept(store, snapshot, await loadSnapshot(store))
+  await tellAside(store, 'saved')
+  await settled(store, beside, saved.commit)
+  await tellObeyed(store, snapshot, attempt)
+  if (headBack !== undefined) await store.note({ type: 'warning', code: 'head_back', message: headBack })
+  return saved
+}
+
+export async function restore(store: Store): Promise<{ commit: string }> {
+  const snapshot = await requireSnapshot(store)
+  const { beside } = store.memory()
+  const holder = keptAs(store)
+  const late = await lateCommits(store, snapshot)
+  await store.operate({ op: 'restore', commit: snapshot.commit }, () =>
+    restoreSnapshot(store, snapshot, holder),
+  )
+  await tellAside(store, 'reverted')
+  await settled(store, [...beside, ...late], snapshot.commit)
+  return { commit: snapshot.commit }
+}
+
+async function recover(strategy: Strategy, store: Store): Promise<string> {
+  await outwaitLocks(store, patienceMs)
+  await outwaitInside(store, await loadSnapshot(store), patienceMs)
+  const { pending, beside } = store.memory()
+  if (pending === undefined) return ''
+  const what = await redo(strategy, store, pending, beside)
+  await store.note({ type: 'git.ended', op: pending.operation.op })
+  return what
+}
+
+async function redo(
+  strategy: Strategy,
+  store: Store,
+  pending: Pending,
+  beside: GitMemory['beside'],
+): Promise<string> {
+  const { operation } = pending
+  if (operation.op === 'keep') {
+    // What a kill cut off is reverted, never saved: nothing has to be put together for it.
+    await keepAttempt(store, operation.n, await requireSnapshot(store), false)
+    return `attempt ${operation.n} was kept`
+  }
+  if (operation.op !== 'restore') return await strategy.redo(store, pending)
+  await restoreFound(store, await requireSnapshot(store))
+  await tellAside(store, 'reverted')
+  await settled(store, beside, (await requireSnapshot(store)).commit)
+  return 'the revert to the last checkpoint was completed'
+}
+
+/** Nothing of it had begun to count. */
+export async function drop(store: Store, { operation }: Pending, what: string): Promise<string> {
+  await store.step(operation.op, { did: 'undone' })
+  return `an unfinished ${what} was dropped; the work tree is as it was`
+}
