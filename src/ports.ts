@@ -243,8 +243,6 @@ export interface Usage {
 export interface Journal {
   /** Resolves only when the line is durable. Lines of the agent's talk (`agent.message`, `agent.tool`) are not kept. */
   append(event: LoopEvent): Promise<void>
-  /** Whole lines only; a torn last line is dropped, a broken one before it throws. After an append: what was read then and appended since. */
-  read(): Promise<readonly LoopEvent[]>
 }
 
 /**

@@ -29,7 +29,7 @@ export interface Stream {
 }
 
 export function openStream(
-  { journal, clock }: { readonly journal: Pick<Journal, 'append'>; readonly clock: Clock },
+  { journal, clock }: { readonly journal: Journal; readonly clock: Clock },
   from: { readonly state: LoopState; readonly seq: number; readonly cursor: Cursor },
 ): Stream {
   let { state, seq, cursor } = from

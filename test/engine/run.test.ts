@@ -126,7 +126,6 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
         log.push(`durable ${event.type}`)
         events.push(event)
       },
-      read: () => Promise.resolve(events),
     },
     clock: {
       now: () => 1,
@@ -281,7 +280,6 @@ describe('engine', () => {
         if (isFull) throw Object.assign(new Error('ENOSPC: no space left'), { code: 'ENOSPC' })
         events.push(event)
       },
-      read: () => Promise.resolve(events),
     }
   }
 

@@ -5,7 +5,6 @@ import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isTalk } from '../../core/cursor.ts'
 import type { LoopEvent } from '../../core/event.ts'
-import { RalphError } from '../../core/error.ts'
 import { isSurelyEvent } from '../../core/shape.ts'
 import type { Journal } from '../../ports.ts'
 
@@ -66,11 +65,6 @@ export function fileJournal(
       }
       return flushing
     },
-    async read() {
-      const { events, damage } = own === undefined ? await readJournal(path) : await own.read()
-      if (damage !== '') throw unreadable(damage)
-      return events
-    },
     async close() {
       await last
       if (own === undefined) return
@@ -87,7 +81,6 @@ export function fileJournal(
 /** The file as this process has read and written it. */
 interface OwnFile {
   append(events: readonly LoopEvent[]): Promise<void>
-  read(): Promise<JournalText>
   /** Says what became of a file that is not as it was left; empty where it is. */
   mend(): Promise<string>
   close(): Promise<void>
@@ -98,7 +91,6 @@ async function openOwn(path: string): Promise<OwnFile> {
   let file: FileHandle | undefined = await open(path, 'a', 0o600)
   const base = await closedTail(path, file)
   const written: LoopEvent[] = []
-  let before: JournalText | undefined
   let mark = markOf(await file.stat({ bigint: true }))
   const opened = async (): Promise<FileHandle> => (file ??= await open(path, 'a', 0o600))
   return {
@@ -118,10 +110,6 @@ async function openOwn(path: string): Promise<OwnFile> {
       }
       mark = markOf(await handle.stat({ bigint: true }))
       written.push(...events)
-    },
-    async read() {
-      before ??= await parseJournal(path, base.toString('utf8'))
-      return { events: [...before.events, ...written], damage: before.damage }
     },
     async mend() {
       let now: BigIntStats | undefined
@@ -249,11 +237,4 @@ export function toJson(line: string): unknown {
   } catch {
     return undefined
   }
-}
-
-function unreadable(damage: string): RalphError {
-  return new RalphError('journal_unreadable', damage, {
-    hint: 'Nothing was touched. It may have been written by a newer ralph: update, or start over with --fresh (the journal is archived, not deleted).',
-    exitCode: 1,
-  })
 }

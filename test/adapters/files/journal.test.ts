@@ -25,7 +25,7 @@ describe('journal', () => {
     await Promise.all([1, 2, 3, 4, 5].map((seq) => journal.append(event(seq))))
     const lines = (await readFile(path, 'utf8')).trim().split('\n')
     expect(lines.map((line) => (JSON.parse(line) as LoopEvent).seq)).toEqual([1, 2, 3, 4, 5])
-    expect(await journal.read()).toEqual([1, 2, 3, 4, 5].map((seq) => event(seq)))
+    expect((await readJournal(path)).events).toEqual([1, 2, 3, 4, 5].map((seq) => event(seq)))
     await journal.close()
   })
 
@@ -72,7 +72,6 @@ describe('journal', () => {
     const { events, damage } = await readJournal(path)
     expect(events).toEqual([event(1)])
     expect(damage).toContain(`Line 2 of the journal ${path} ${why}`)
-    await expect(fileJournal(path).read()).rejects.toMatchObject({ code: 'journal_unreadable' })
   })
 
   test.each<[string, (path: string) => Promise<void>]>([
@@ -87,9 +86,8 @@ describe('journal', () => {
       const journal = fileJournal(path, { onChanged: (message) => said.push(message) })
       await journal.append(event(1))
       await change(path)
-      expect(await journal.read()).toEqual([event(1)])
       await journal.append(event(2))
-      expect(await journal.read()).toEqual([event(1), event(2)])
+      expect((await readJournal(path)).events).toEqual([event(1), event(2)])
       await change(path)
       await journal.close()
       expect(await readJournal(path)).toEqual({ events: [event(1), event(2)], damage: '' })
