@@ -1,9 +1,9 @@
 // Which contents of the config files the user has agreed to: what changed while an agent ran is used by no later start until then.
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import * as z from 'zod'
-import { writeDurably } from '../adapters/files/whole.ts'
+import { readRecord, writeDurably } from '../adapters/files/whole.ts'
 import { settingChanges } from '../config/changes.ts'
 import type { KeptValues } from '../config/changes.ts'
 import type { SettingsFile } from '../config/files.ts'
@@ -55,7 +55,7 @@ export async function distrust(common: string, level: Level, sha: string, by: Fi
 
 /** Undefined where it is the user's own. */
 export async function changedBy(common: string, level: Level, sha: string): Promise<FileChange | undefined> {
-  return await read(recordOf(common, level, sha), changeSchema)
+  return await readRecord(recordOf(common, level, sha), changeSchema)
 }
 
 /** The user starts with these, or has said --accept-config: from now on they are the user's. */
@@ -69,7 +69,7 @@ export async function agree(common: string, files: LoadedConfig['files']): Promi
 
 /** What the user started with last. */
 async function lastAgreed(common: string, level: Level): Promise<KeptFile | undefined> {
-  return await read(agreedOf(common, level), keptFileSchema)
+  return await readRecord(agreedOf(common, level), keptFileSchema)
 }
 
 /** Before anything is touched. */
@@ -122,13 +122,4 @@ function agreedOf(common: string, level: Level): string {
 async function write(file: string, value: unknown): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   await writeDurably(file, `${JSON.stringify(value, null, 2)}\n`, { rights: { mode: 0o600 } })
-}
-
-async function read<T>(file: string, schema: z.ZodType<T>): Promise<T | undefined> {
-  try {
-    return schema.parse(JSON.parse(await readFile(file, 'utf8')))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
 }

@@ -1,8 +1,8 @@
 // Looks at what ralph itself would obey later, around each attempt: the config files and what the gates run. It changes none of them.
-import { readFile, mkdir } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as z from 'zod'
-import { writeDurably } from '../adapters/files/whole.ts'
+import { readRecord, writeDurably } from '../adapters/files/whole.ts'
 import { readSettingsFile } from '../config/files.ts'
 import type { SettingsFile } from '../config/files.ts'
 import { userFolder } from '../config/load.ts'
@@ -135,12 +135,7 @@ export function watchConfig(site: Site, checkpoints: Checkpoints, watch: ConfigW
   }
 }
 
+/** There is none of a run that was killed before its first attempt. */
 async function readSeen(file: string): Promise<Seen | undefined> {
-  try {
-    return seenSchema.parse(JSON.parse(await readFile(file, 'utf8')))
-  } catch (error) {
-    // Of a run that was killed before its first attempt.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
+  return readRecord(file, seenSchema)
 }

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { join, normalize } from 'node:path'
+import { readJson } from '../core/json.ts'
 
 /** By a name for people, ``check.sh (gate `./check.sh`)``; what is not there has no entry. */
 export function gateFiles(worktree: string, gates: readonly string[]): Record<string, string> {
@@ -45,17 +46,12 @@ function scripts(worktree: string, words: readonly string[], depth: number): Run
 }
 
 function scriptsOf(worktree: string): Record<string, string> {
-  try {
-    const parsed = JSON.parse(fileAt(join(worktree, 'package.json'))?.toString('utf8') ?? '{}') as unknown
-    const { scripts: found } = parsed as { scripts?: unknown }
-    if (typeof found !== 'object' || found === null) return {}
-    return Object.fromEntries(
-      Object.entries(found).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
-    )
-  } catch (error) {
-    if (error instanceof SyntaxError) return {}
-    throw error
-  }
+  const parsed = readJson(fileAt(join(worktree, 'package.json'))?.toString('utf8') ?? '')
+  const { scripts: found } = (parsed ?? {}) as { scripts?: unknown }
+  if (typeof found !== 'object' || found === null) return {}
+  return Object.fromEntries(
+    Object.entries(found).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  )
 }
 
 function firstOf(worktree: string, names: readonly string[]): Run[] {

@@ -1,9 +1,9 @@
 // The settings of a run are those of its start: every one is kept with its origin, and a resume goes on with them unless its flags name others.
 import { randomUUID } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
-import { writeDurably } from '../adapters/files/whole.ts'
+import { readJson } from '../core/json.ts'
+import { readIfThere, writeDurably } from '../adapters/files/whole.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import { byDefault, fromFiles } from '../config/load.ts'
 import type { LoadedConfig, SettingEntry } from '../config/load.ts'
@@ -121,13 +121,8 @@ export function settingsFile({ paths }: Pick<KnownRun, 'paths'>): string {
 
 /** Undefined where there is none that can be read. */
 export async function readKept(file: string): Promise<KeptSettings | undefined> {
-  try {
-    const parsed = keptSchema.safeParse(JSON.parse(await readFile(file, 'utf8')))
-    return parsed.success ? parsed.data : undefined
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return undefined
-    throw error
-  }
+  const text = (await readIfThere(file))?.toString('utf8') ?? ''
+  return keptSchema.safeParse(readJson(text)).data
 }
 
 function entryOf(key: OptionKey, kept: KeptSettings['entries'][string] | undefined): SettingEntry {

@@ -8,9 +8,9 @@ import type {
   StorySummary,
   Verdict,
 } from '../core/event.ts'
+import type { ChangeDetail, ChangeSummary } from '../core/change.ts'
 import type { RunReport } from '../core/report.ts'
 import type { StateFile } from '../core/state-file.ts'
-import type { TaskState } from '../core/story.ts'
 import type { UsageSummary } from '../core/usage-summary.ts'
 import type { FollowRequest, Human, Told } from '../ports.ts'
 
@@ -117,42 +117,12 @@ export interface Said {
 }
 
 export interface ChangeList {
-  readonly changes: readonly {
-    readonly name: string
-    readonly title: string
-    readonly stories_done: number
-    readonly stories_total: number
-    readonly tasks_done: number
-    readonly tasks_total: number
+  readonly changes: readonly (Omit<ChangeSummary, 'problem'> & {
     /** Of its loop; empty where none ever ran. */
     readonly status: LoopStatus | ''
     /** Why the counts cannot be trusted; absent where they can. */
     readonly problem?: string
-  }[]
-}
-
-export interface ChangeDetail {
-  readonly name: string
-  readonly title: string
-  readonly stories: readonly {
-    readonly id: string
-    readonly title: string
-    readonly status: StorySummary['status']
-    readonly tasks: readonly {
-      readonly id: string
-      readonly text: string
-      readonly state: TaskState
-      readonly line: number
-    }[]
-  }[]
-  readonly scenarios: readonly {
-    readonly capability: string
-    readonly requirement: string
-    readonly name: string
-    readonly steps: readonly string[]
-  }[]
-  /** `tasks.md:12 …`: what is odd in the plan, or will not be run. */
-  readonly lints?: readonly string[]
+  })[]
 }
 
 export interface DryRun {

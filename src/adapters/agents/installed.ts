@@ -1,6 +1,7 @@
 // Which agents are there, and who pays for their calls: by looking, without starting any of them.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readJson } from '../../core/json.ts'
 import { faultCode } from '../process/fault.ts'
 import { onPath } from '../process/on-path.ts'
 import { at, textAt } from './json.ts'
@@ -35,7 +36,7 @@ export function billing(agent: string, env: NodeJS.ProcessEnv): string {
     case 'codex': {
       if (has('CODEX_API_KEY')) return 'API key (CODEX_API_KEY)'
       const file = join(env['CODEX_HOME'] ?? join(home, '.codex'), 'auth.json')
-      const login = readJson(file)
+      const login = jsonIn(file)
       if (at(login, 'tokens') !== undefined && at(login, 'tokens') !== null) return 'subscription login'
       return textAt(login, 'OPENAI_API_KEY') === '' ? 'unknown' : `API key (${file})`
     }
@@ -58,11 +59,11 @@ export function billing(agent: string, env: NodeJS.ProcessEnv): string {
   }
 }
 
-function readJson(path: string): unknown {
+function jsonIn(path: string): unknown {
   try {
-    return JSON.parse(readFileSync(path, 'utf8'))
+    return readJson(readFileSync(path, 'utf8'))
   } catch (error) {
-    if (error instanceof SyntaxError || faultCode(error) !== '') return undefined
+    if (faultCode(error) !== '') return undefined
     throw error
   }
 }

@@ -1,14 +1,9 @@
 // Reads JSON that somebody else wrote: every step may be missing or of another type.
+import { readJson } from '../../core/json.ts'
 
 export function parseJson(line: Buffer): unknown {
   // Agents print stray words between their events; only an object can be one.
-  if (line[0] !== openBrace) return undefined
-  try {
-    return JSON.parse(line.toString('utf8'))
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  }
+  return line[0] === openBrace ? readJson(line.toString('utf8')) : undefined
 }
 
 export function at(value: unknown, ...path: readonly string[]): unknown {

@@ -15,6 +15,7 @@ import {
 } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
+import { readJson } from '../../core/json.ts'
 import { RalphError } from '../../core/error.ts'
 import type { Lock } from '../../ports.ts'
 
@@ -207,12 +208,8 @@ function release(path: string, token: string): void {
 }
 
 function parseOwner(raw: string): LockOwner | undefined {
-  try {
-    const value: unknown = JSON.parse(raw)
-    return isOwner(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = readJson(raw)
+  return isOwner(value) ? value : undefined
 }
 
 const ownerTexts = ['pid_started', 'boot_id', 'host', 'token', 'change', 'worktree', 'since']

@@ -112,6 +112,15 @@ export async function readIfThere(path: string): Promise<Buffer | undefined> {
   return ifThere(readRegular(path))
 }
 
+/** A record of ralph's own, as its schema has it. What cannot be read as such is no absence: it throws. */
+export async function readRecord<T>(
+  path: string,
+  schema: { parse(value: unknown): T },
+): Promise<T | undefined> {
+  const bytes = await readIfThere(path)
+  return bytes === undefined ? undefined : schema.parse(JSON.parse(bytes.toString('utf8')))
+}
+
 export async function lstatIfThere(path: string): Promise<Stats | undefined> {
   return ifThere(lstat(path))
 }

@@ -3,7 +3,7 @@ import { readdir, rm } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import * as z from 'zod'
-import { readIfThere, writeDurably } from '../files/whole.ts'
+import { readRecord, writeDurably } from '../files/whole.ts'
 import { shownSetting, type SettingChange } from '../../core/ownership.ts'
 import { listSettings, withValues } from './config-file.ts'
 import { onDisk } from './files.ts'
@@ -196,8 +196,7 @@ async function asides(store: AsideRoom): Promise<Kept[]> {
 }
 
 async function readAside(folder: string): Promise<Aside | undefined> {
-  const text = await readIfThere(join(folder, 'record.json'))
-  return text === undefined ? undefined : asideSchema.parse(JSON.parse(text.toString('utf8')))
+  return readRecord(join(folder, 'record.json'), asideSchema)
 }
 
 async function writeAside(folder: string, aside: Aside): Promise<void> {

@@ -3,6 +3,7 @@ import { createReadStream, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import * as z from 'zod'
+import { readJson } from '../../core/json.ts'
 import { readIfThere } from '../files/whole.ts'
 import type { GitCommand, HeadSwitch, Ledger, RefWrite } from '../../core/ownership.ts'
 import { textOf } from './bytes.ts'
@@ -80,7 +81,8 @@ async function readTrace(file: string, by: Watched, { git }: Store): Promise<Git
   // latin1: an argument may be bytes, and no line break but LF can be in it.
   for await (const line of createInterface({ input: createReadStream(file, 'latin1') })) {
     if (!/^\{"event":"(?:start|def_repo)",/.test(line)) continue
-    const { event, sid, argv, worktree } = recordSchema.safeParse(parsed(line)).data ?? {}
+    // A line that was cut off when its process died is no record.
+    const { event, sid, argv, worktree } = recordSchema.safeParse(readJson(line)).data ?? {}
     if (sid === undefined) continue
     if (event === 'start') {
       started.set(sid, argv ?? [])
@@ -107,15 +109,6 @@ const recordSchema = z.object({
   argv: z.array(z.string()).optional(),
   worktree: z.string().optional(),
 })
-
-/** A line that was cut off when its process died is no record. */
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return undefined
-  }
-}
 
 /** In bytes. */
 async function worktreesOf(git: Git): Promise<Set<string>> {

@@ -2,7 +2,7 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
-import { readIfThere, writeDurably } from '../files/whole.ts'
+import { readRecord, writeDurably } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import { globalSettings } from './conversions.ts'
 import { exactBytesSchema, rememberBytes } from './exact-bytes.ts'
@@ -259,8 +259,7 @@ export async function advanceSnapshot(store: Store, head: Head, tree: string, re
 }
 
 export async function loadSnapshot(store: Store): Promise<Snapshot | undefined> {
-  const text = await readIfThere(join(store.folder, 'snapshot.json'))
-  return text === undefined ? undefined : snapshotSchema.parse(JSON.parse(text.toString('utf8')))
+  return readRecord(join(store.folder, 'snapshot.json'), snapshotSchema)
 }
 
 export async function requireSnapshot(store: Store): Promise<Snapshot> {

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, type Dirent } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import * as z from 'zod'
-import { readIfThere, writeDurably } from '../files/whole.ts'
+import { readRecord, writeDurably } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import { bootId, isAlive, processIdentity } from '../process/table.ts'
 import { shown, type Git } from './git.ts'
@@ -43,9 +43,8 @@ export async function forgetStart(git: Git, change: string): Promise<void> {
  * and that is said. `begunIn` is the tree of the run that the journal knows: it is no leftover.
  */
 export async function clearStart(git: Git, change: string, begunIn: string | undefined): Promise<string> {
-  const text = await readIfThere(recordOf(git, change))
-  if (text === undefined) return ''
-  const start = startSchema.parse(JSON.parse(text.toString('utf8')))
+  const start = await readRecord(recordOf(git, change), startSchema)
+  if (start === undefined) return ''
   refuseLive(start, change)
   const note = start.dir === begunIn ? '' : await clear(git, change, start)
   await forgetStart(git, change)

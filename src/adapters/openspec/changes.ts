@@ -7,25 +7,13 @@ import { RalphError } from '../../core/error.ts'
 import { nearest } from '../../core/nearest.ts'
 import { storyStatus } from '../../core/story.ts'
 import { readHeading } from '../../core/tasks-lines.ts'
+import type { ChangeSummary } from '../../core/change.ts'
 import { parseTasks } from '../../core/tasks.ts'
 import type { OpenSpecCli } from './cli.ts'
 import { isMissing, readIfThere } from '../files/whole.ts'
 import { archivedNames } from './guard.ts'
 import { readProject, taskPattern } from './project.ts'
 import { readTracked, trackedFiles } from './tracked.ts'
-
-/** As `ralph list --json` prints it; the loop's status is added by who knows it. */
-export interface ChangeSummary {
-  readonly name: string
-  readonly title: string
-  readonly stories_done: number
-  readonly stories_total: number
-  /** As OpenSpec counts. */
-  readonly tasks_done: number
-  readonly tasks_total: number
-  /** Why the counts cannot be trusted, or ''. */
-  readonly problem: string
-}
 
 /** The folder that holds `openspec/`: the nearest one upward, or the store that the project's config names; only then is `findProgram` called. */
 export async function findRoot(

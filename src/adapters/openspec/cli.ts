@@ -2,6 +2,7 @@
 import { realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as z from 'zod'
+import { readJson } from '../../core/json.ts'
 import { exec } from '../process/exec.ts'
 import { isProgram, onPath } from '../process/on-path.ts'
 import { readIfThere } from '../files/whole.ts'
@@ -100,14 +101,6 @@ async function toldVersion(
 ): Promise<string | undefined> {
   const asked = await exec(path, ['--version'], { cwd, env, timeoutMs })
   return /\d+\.\d+\.\d+/.exec(asked.stdout.toString('utf8'))?.[0]
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return undefined
-  }
 }
 
 function lastLine(text: string): string {

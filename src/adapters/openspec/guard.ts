@@ -3,7 +3,7 @@ import { mkdir, open, readdir, readFile, readlink, realpath, rm, stat } from 'no
 import { dirname, join, relative } from 'node:path'
 import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
-import { isMissing, lstatIfThere, readIfThere, syncFolder } from '../files/whole.ts'
+import { isMissing, lstatIfThere, readIfThere, readRecord, syncFolder } from '../files/whole.ts'
 import { writeWhole } from './files.ts'
 import type { TrackedFile } from './tracked.ts'
 import { readTree, treeEntrySchema, type TreeEntry } from './tree.ts'
@@ -94,8 +94,7 @@ async function linksTo(steps: readonly string[]): Promise<Guarded['links']> {
 
 /** Undefined before the first guard of this change in this place. */
 export async function readGuard({ guardDir, changeDir }: GuardPlaces): Promise<Guarded | undefined> {
-  const bytes = await readIfThere(manifestOf(guardDir))
-  const guarded = bytes === undefined ? undefined : guardedSchema.parse(JSON.parse(bytes.toString('utf8')))
+  const guarded = await readRecord(manifestOf(guardDir), guardedSchema)
   return guarded?.changeDir === changeDir ? guarded : undefined
 }
 

@@ -1,34 +1,11 @@
 // One change for `ralph show`: stories, tasks and scenarios, as contract 9 names the fields.
-import { storyStatus, type StoryStatus, type TaskState } from '../../core/story.ts'
+import type { ChangeDetail } from '../../core/change.ts'
+import { storyStatus } from '../../core/story.ts'
 import { parseTasks } from '../../core/tasks.ts'
 import { changeDirOf, readTitle } from './changes.ts'
 import { readDeltas } from './documents.ts'
 import { taskPattern } from './project.ts'
 import { readTracked, trackedFiles } from './tracked.ts'
-
-export interface ShownChange {
-  readonly name: string
-  readonly title: string
-  readonly stories: readonly {
-    readonly id: string
-    readonly title: string
-    readonly status: StoryStatus
-    readonly tasks: readonly {
-      readonly id: string
-      readonly text: string
-      readonly state: TaskState
-      readonly line: number
-    }[]
-  }[]
-  readonly scenarios: readonly {
-    readonly capability: string
-    readonly requirement: string
-    readonly name: string
-    readonly steps: readonly string[]
-  }[]
-  /** `tasks.md:12 …`: what is odd in the plan. */
-  readonly lints: readonly string[]
-}
 
 /** `worktree` lets a change without a tasks.md of its own use the one in the work tree's root. */
 export async function showChange(
@@ -36,7 +13,7 @@ export async function showChange(
   change: string,
   env: NodeJS.ProcessEnv,
   worktree?: string,
-): Promise<ShownChange> {
+): Promise<ChangeDetail> {
   const changeDir = changeDirOf(root, change)
   const pattern = await taskPattern(root, changeDir, env)
   const plan = parseTasks(await readTracked(await trackedFiles(changeDir, pattern, worktree)))

@@ -1,6 +1,7 @@
 // The commands with which a project checks itself: only those that are really there, whatever its language.
 import { join } from 'node:path'
 import * as z from 'zod'
+import { readJson } from '../../core/json.ts'
 import { readIfThere } from '../files/whole.ts'
 
 export async function verificationCommands(folder: string): Promise<readonly string[]> {
@@ -22,14 +23,9 @@ const scriptNames = ['typecheck', 'type-check', 'lint', 'check', 'test', 'build'
 async function nodeCommands(folder: string, read: Read): Promise<string[]> {
   const text = await read('package.json')
   if (text === undefined) return []
-  let json: unknown
-  try {
-    json = JSON.parse(text)
-  } catch {
-    return []
-  }
   const scripts =
-    z.looseObject({ scripts: z.record(z.string(), z.unknown()) }).safeParse(json).data?.scripts ?? {}
+    z.looseObject({ scripts: z.record(z.string(), z.unknown()) }).safeParse(readJson(text)).data?.scripts ??
+    {}
   const manager = await packageManager(folder)
   return scriptNames
     .filter((name) => typeof scripts[name] === 'string' && !isPlaceholder(scripts[name]))

@@ -1,5 +1,6 @@
 // Reads a part of a JSON-lines file in bounded memory; a line that is cut, invalid or no object is passed over.
 import { open } from 'node:fs/promises'
+import { readJson } from '../../core/json.ts'
 import { asObject } from './usage-record.ts'
 import type { JsonObject } from './usage-record.ts'
 
@@ -76,11 +77,5 @@ class OpenLine {
 }
 
 function parse(line: Buffer, having: readonly string[]): JsonObject | undefined {
-  if (!having.some((word) => line.includes(word))) return undefined
-  try {
-    return asObject(JSON.parse(line.toString('utf8')))
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  }
+  return having.some((word) => line.includes(word)) ? asObject(readJson(line.toString('utf8'))) : undefined
 }

@@ -1,5 +1,6 @@
 // Reads what OpenCode wrote about its answers: a SQLite file, through the sqlite3 program because Node 20 has no reader.
 import { join } from 'node:path'
+import { readJson } from '../../core/json.ts'
 import { exec } from '../process/exec.ts'
 import { onPath } from '../process/on-path.ts'
 import { bothPaths, homeOf, isInside, statFile } from './session-folder.ts'
@@ -45,13 +46,13 @@ function answersSince(sinceMs: number): string {
 }
 
 function rows(stdout: Buffer): readonly JsonObject[] {
-  const parsed = parse(stdout.toString('utf8'))
+  const parsed = readJson(stdout.toString('utf8'))
   const list: readonly unknown[] = Array.isArray(parsed) ? parsed : []
   return list.map(asObject).filter((row) => row !== undefined)
 }
 
 function toRecord(row: JsonObject, roots: readonly string[]): readonly UsageRecord[] {
-  const tokens = asObject(parse(asText(row['tokens'])))
+  const tokens = asObject(readJson(asText(row['tokens'])))
   if (tokens === undefined || !isInside(asText(row['directory']), roots)) return []
   const cache = asObject(tokens['cache'])
   const cost = row['cost']
@@ -73,13 +74,4 @@ function toRecord(row: JsonObject, roots: readonly string[]): readonly UsageReco
       },
     },
   ]
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  }
 }

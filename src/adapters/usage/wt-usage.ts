@@ -1,4 +1,5 @@
 // Asks the wt-usage program for the tokens since the loop's start; whatever it does wrong is a cause in words, never a crash.
+import { readJson } from '../../core/json.ts'
 import type { UsageFigures } from '../../core/usage.ts'
 import { exec } from '../process/exec.ts'
 import { asObject } from './usage-record.ts'
@@ -63,11 +64,8 @@ export function between(before: UsageFigures, after: UsageFigures): UsageFigures
 }
 
 function parseAnswer(stdout: string): WtUsageAnswer {
-  let answer: unknown
-  try {
-    answer = JSON.parse(stdout)
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
+  const answer = readJson(stdout)
+  if (answer === undefined) {
     return { is: 'failed', cause: `its output is not JSON: ${JSON.stringify(stdout.trim().slice(0, 60))}` }
   }
   const fields = asObject(answer) ?? {}

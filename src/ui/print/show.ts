@@ -1,5 +1,5 @@
 // One change on the screen: stories with their boxes, the scenarios they must meet, and what is odd in the plan.
-import type { ChangeDetail } from '../app.ts'
+import type { ChangeDetail } from '../../core/change.ts'
 import type { TaskState } from '../../core/story.ts'
 import type { Paint } from '../io.ts'
 import { storyName } from './describe.ts'
