@@ -17,9 +17,14 @@ export async function listAll(site: Site): Promise<ChangeList> {
   return {
     changes: await Promise.all(
       changes.map(async ({ problem, ...summary }) => {
-        const { status, unknown } = await statusOf(site, summary.name)
+        const { status, unknown, done } = await statusOf(site, summary.name)
         const problems = [problem, unknown].filter((each) => each !== '')
-        return { ...summary, status, ...(problems.length > 0 && { problem: problems.join('; ') }) }
+        return {
+          ...summary,
+          status,
+          ...(done !== undefined && done !== summary.stories_done && { loop_stories_done: done }),
+          ...(problems.length > 0 && { problem: problems.join('; ') }),
+        }
       }),
     ),
   }
@@ -29,7 +34,7 @@ export async function listAll(site: Site): Promise<ChangeList> {
 async function statusOf(
   site: Site,
   name: string,
-): Promise<{ status: ChangeList['changes'][number]['status']; unknown: string }> {
+): Promise<{ status: ChangeList['changes'][number]['status']; unknown: string; done?: number }> {
   try {
     const run = await knownRun(site, name)
     if (run.damage !== '') {
@@ -38,7 +43,8 @@ async function statusOf(
     }
     const seen = run.state.phase === 'idle' ? ('' as const) : run.state.status
     // Only looking: the truth about a dead loop without putting it in order.
-    return { status: isDead(run) ? 'stopped' : seen, unknown: '' }
+    const done = run.state.stories.filter((story) => story.status === 'done').length
+    return { status: isDead(run) ? 'stopped' : seen, unknown: '', ...(seen !== '' && { done }) }
   } catch (error) {
     if (error instanceof RalphError && error.code === 'journal_unreadable')
       return { status: '', unknown: error.message }

@@ -13,7 +13,7 @@ import { openRun } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
 import { enterTree, repairRun } from './recovery.ts'
 import { withEngine } from './run-engine.ts'
-import { isRunning, needsRepair } from './site.ts'
+import { isRunning, isSettled, needsRepair } from './site.ts'
 import type { Site } from './site.ts'
 
 export async function sayDone(site: Site, change: string | undefined): Promise<Said> {
@@ -71,13 +71,24 @@ export async function finishOrAccept(
 }
 
 export async function finishHeld(site: Site, held: OpenRun, choice: 'cleanup' | 'keep'): Promise<Said> {
+  if (isSettled(held.run)) {
+    const message = `the cleanup of ${held.run.change} is complete, nothing is left to finish`
+    return { message, data: { change_id: held.run.change, choice, user_paths: [], loop_paths: [] } }
+  }
   const there = await inOrder(site, held)
   const { run } = held
   const report = await withEngine(there, held, async (loop, ports) => {
     held.beat()
-    const finished = await ports.checkpoints.finish(choice)
-    await loop.tell({ type: 'loop.finished', choice, ok: true, message: finished.message })
-    return finished
+    try {
+      const finished = await ports.checkpoints.finish(choice)
+      await loop.tell({ type: 'loop.finished', choice, ok: true, message: finished.message })
+      return finished
+    } catch (error) {
+      // Remembered, so that a look at the run does not advise the same again.
+      if (error instanceof RalphError && error.code === 'finish_conflict')
+        await loop.tell({ type: 'loop.finished', choice, ok: false, message: error.message })
+      throw error
+    }
   })
   // A run that is not done is gone on with in its tree.
   const ownTree = run.state.home !== undefined && choice === 'cleanup' && run.state.status === 'done'
@@ -85,6 +96,7 @@ export async function finishHeld(site: Site, held: OpenRun, choice: 'cleanup' | 
     message: report.message,
     // Not removed by ralph: ignored files in it are in no commit.
     ...(ownTree && { next: `git worktree remove ${run.state.worktree}` }),
+    ...(run.state.status !== 'done' && { next: `ralph resume ${run.change}` }),
     ...(run.state.gone.length > 0 && { gone: run.state.gone }),
     data: {
       change_id: run.change,

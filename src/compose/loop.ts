@@ -118,9 +118,7 @@ async function runHeld(
       title: change.title,
       isTerminal: home.isTerminal && !config.json,
       // A finished list spawns no agent, so none need be there.
-      needsAgent:
-        change.doneCriteria === 'manual' ||
-        change.plan.stories.some((story) => storyStatus(story) === 'open'),
+      needsAgent: hasWork(change),
     })
     refuseUnknownStories(change, settings.stories)
     const checkpoints = checkpointsFor(site, {
@@ -198,6 +196,7 @@ async function runHeld(
         branch: preflight.branch,
         ...(site !== home && { home: home.git.worktree, brought: [...brought] }),
         ...(feedback !== undefined && { feedback }),
+        ...(mode !== 'resume' && !hasWork(change) && { nothing_to_do: true as const }),
         billing: billingOf(settings.agents, site.env, config),
       },
       warnings: [
@@ -225,6 +224,10 @@ async function runHeld(
     await reserve.close()
     await stream.close()
   }
+}
+
+function hasWork({ doneCriteria, plan }: OpenedChange): boolean {
+  return doneCriteria === 'manual' || plan.stories.some((story) => storyStatus(story) === 'open')
 }
 
 /** For the banner; any program of the user's own is the user's own business. */

@@ -57,12 +57,16 @@ export async function modeOf(
   }
   if (config.fresh) return 'fresh'
   if (!hasRun) return 'start'
-  if (state.status === 'done' && !(await hasBranch(site, change))) return 'start'
+  if (state.status === 'done' && !(await hasBranch(site, change))) {
+    // Nothing to do is no reason to put the earlier run away.
+    const isPlanned = config.done !== 'manual' && state.settings?.done_criteria === 'tasks'
+    return isPlanned && !(await hasMore(site, run, feedback)) ? 'done already' : 'start'
+  }
   const what =
     state.status === 'done'
-      ? `a finished run, kept on the branch ralph/${change}`
-      : `an unfinished run (${isDead(run) ? 'stopped' : state.status})`
-  throw new RalphError('unfinished_run', `There is ${what} of ${change}.`, {
+      ? `a finished run of ${change}, kept on the branch ralph/${change}`
+      : `an unfinished run of ${change} (${isDead(run) ? 'stopped' : state.status})`
+  throw new RalphError('unfinished_run', `There is ${what}.`, {
     hint:
       state.status === 'done'
         ? `Settle it: ralph finish ${change} --cleanup (or ralph resume ${change} --on-complete cleanup). Start anew: ralph loop ${change} --fresh; the earlier run is archived.`
@@ -76,10 +80,25 @@ async function hasMore(site: Site, run: KnownRun, feedback: string | undefined):
   const { settings, stories } = run.state
   if (settings?.done_criteria === 'manual') return feedback !== undefined
   if (stories.some((story) => story.status === 'open')) return true
+  const elsewhere = await planOnBranch(site, run)
+  if (elsewhere !== undefined)
+    return parseTasks([{ file: 'tasks.md', text: elsewhere }]).stories.some(
+      (story) => storyStatus(story) === 'open',
+    )
   const { root, folder } = await changeFolder(site, run.change)
   const files = await trackedFiles(folder, await taskPattern(root, folder, site.env), site.git.worktree)
   const plan = parseTasks(await readTracked(files))
   return plan.stories.some((story) => storyStatus(story) === 'open')
+}
+
+/** The plan of the run where its branch is not checked out: the one in the work tree has none of its ticks. */
+async function planOnBranch({ git }: Site, { change, state }: KnownRun): Promise<string | undefined> {
+  const ref = `refs/heads/ralph/${change}`
+  if (state.home !== undefined || !state.tasksFile) return undefined
+  const head = await git.run(['symbolic-ref', '--quiet', 'HEAD'], { accept: [1] })
+  if (head.out.trim() === ref) return undefined
+  const { out, code } = await git.run(['cat-file', 'blob', `${ref}:${state.tasksFile}`], { accept: [1, 128] })
+  return code === 0 ? Buffer.from(out, 'latin1').toString('utf8') : undefined
 }
 
 /** The run's own name and place: the branch that the user stands on now may not even have the change. */

@@ -12,7 +12,7 @@ import { decisionsOf } from '../core/why.ts'
 import type { FollowRequest, Told } from '../ports.ts'
 import type { Decisions, History, StatusReport } from '../ui/app.ts'
 import { chooseRun, must } from './choose.ts'
-import { isDead, isRunning, knownRuns, pathsOf } from './site.ts'
+import { isDead, isRunning, isSettled, knownRuns, pathsOf } from './site.ts'
 import type { Knowing, KnownRun, Site } from './site.ts'
 
 /** `--watch` asks every second: `known` need not read everything each time. */
@@ -32,14 +32,21 @@ export async function statusOf(
       if (run.damage !== '') return (await import('./damage.ts')).damagedStatus(site, run)
       if (isRunning(run)) {
         // The talk of the agent is not in the journal: only the file of a living loop knows its last sign.
-        const file = await readStateFile(stateFile(run.state.worktree ?? site.git.worktree))
-        return { ...(file?.change_id === run.change ? file : toStateFile(run.state)), alive: true }
+        const { branch, home, worktree } = run.state
+        const file = await readStateFile(stateFile(worktree ?? site.git.worktree))
+        return {
+          ...(file?.change_id === run.change ? file : toStateFile(run.state)),
+          alive: true,
+          ...(branch !== undefined && { where: { branch, ...(home !== undefined && { home, worktree }) } }),
+        }
       }
       return {
         ...toStateFile(run.state),
         // Not recorded yet, or where that was not possible.
         ...(isDead(run) && { status: 'stopped' as const }),
         alive: false,
+        ...(runs.length === 1 &&
+          (await import('./whereabouts.ts').then((part) => part.whereabouts(site, run)))),
         ...(await goneTree(site, run)),
         ...(await deathIn(site, run)),
       }
@@ -72,7 +79,7 @@ async function deathIn(site: Site, run: KnownRun): Promise<Pick<StatusReport, 'd
 /** A work tree that was removed: what the state file would say next cannot be done. */
 async function goneTree(site: Site, run: KnownRun): Promise<Pick<StatusReport, 'problem'>> {
   const { home, worktree } = run.state
-  if (home === undefined || existsSync(worktree)) return {}
+  if (home === undefined || existsSync(worktree) || isSettled(run)) return {}
   const { siteOf } = await import('./open-run.ts')
   return siteOf(site, run).then(
     () => ({}),

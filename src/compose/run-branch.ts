@@ -1,8 +1,10 @@
 // Where a run goes on: the work tree stands on the branch of the run, so that the plan is the run's own.
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { named, shown } from '../adapters/git/git.ts'
 import type { Git } from '../adapters/git/git.ts'
 import { operationTimes } from '../adapters/git/operations.ts'
+import { shellWord } from '../adapters/process/shell-word.ts'
 import { RalphError } from '../core/error.ts'
 import { ownerOfPath } from '../core/ownership.ts'
 import type { LoopState } from '../core/state.ts'
@@ -13,8 +15,13 @@ import type { KnownRun, Site } from './site.ts'
  * on another branch. A run without its branch (settled by a cleanup, or killed before its first checkpoint) goes on from where the
  * user stands.
  */
-export async function checkOutRunBranch({ git }: Site, { change, state }: KnownRun): Promise<void> {
-  if (state.settings?.checkpoint !== 'stash') await goTo(git, change, `ralph/${change}`)
+export async function checkOutRunBranch({ git, warn }: Site, { change, state }: KnownRun): Promise<void> {
+  if (state.settings?.checkpoint === 'stash') return
+  const branch = `ralph/${change}`
+  const { out } = await git.run(['symbolic-ref', '--quiet', '--short', 'HEAD'], { accept: [1] })
+  if (!(await goTo(git, change, branch))) return
+  const back = out.trim() === '' ? 'git switch --detach -' : `git switch ${shellWord(shown(out.trim()))}`
+  warn(`this checkout goes to ${branch}, where the run of ${change} goes on; back afterwards: ${back}`)
 }
 
 /**
@@ -44,13 +51,13 @@ async function goTo(git: Git, change: string, branch: string): Promise<boolean> 
   ])
   if (tip.code !== 0 || head.out.trim() === `refs/heads/${branch}`) return false
   const place = head.code === 0 ? head.out.trim().replace('refs/heads/', '') : 'a detached HEAD'
-  const { out } = await git.run(['status', '--porcelain', '-z', '--ignore-submodules=dirty'])
+  const { out } = await git.run(['status', '--porcelain', '-z', '--no-renames', '--ignore-submodules=dirty'])
   if (out !== '') {
     throw new RalphError(
       'repository_state',
-      `The run of ${change} is on ${branch}, and there are changes on ${place}.`,
+      `The run of ${change} is on ${branch}, and there are changes on ${place}: ${changedNames(out)}.`,
       {
-        hint: `Nothing was touched. Commit or stash them, then type: git switch ${branch} && ralph resume ${change}`,
+        hint: `Nothing was touched. Commit or stash them (git stash -u), then type: git switch ${branch} && ralph resume ${change}`,
         exitCode: 2,
       },
     )
@@ -58,3 +65,13 @@ async function goTo(git: Git, change: string, branch: string): Promise<boolean> 
   await git.run(['-c', 'submodule.recurse=false', 'checkout', '--quiet', branch])
   return true
 }
+
+/** From `git status --porcelain -z --no-renames`. */
+function changedNames(status: string): string {
+  const fields = status.split('\0').filter((field) => field !== '')
+  const names = fields.map((field) => named(field.slice(3)))
+  const rest = names.length - mostNames
+  return names.slice(0, mostNames).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
+}
+
+const mostNames = 10

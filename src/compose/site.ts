@@ -172,6 +172,16 @@ export function needsRepair(run: KnownRun): boolean {
   return run.state.unsettled !== undefined || pendingStep(run) !== undefined
 }
 
+/** Done, cleaned up, and its own work tree removed, as a cleanup advises: nothing is missing. */
+export function isSettled({ state }: KnownRun): boolean {
+  return (
+    state.status === 'done' &&
+    state.choice === 'cleanup' &&
+    state.home !== undefined &&
+    statSync(state.worktree, { throwIfNoEntry: false }) === undefined
+  )
+}
+
 /** The git operation that began and never ended. */
 export function pendingStep({ state }: KnownRun): string | undefined {
   return state.git.pending?.operation.op

@@ -37,12 +37,21 @@ export async function stopLoop(site: Site, change: string | undefined, force: bo
     }
     await delay(50)
   }
-  const left = await orphansEnded(site, await knownRun(site, run.change))
+  const after = await knownRun(site, run.change)
+  const left = await orphansEnded(site, after)
   return {
-    message: `Stopped: ${run.change} (pid ${pid})${left.length === 0 ? '' : `; its agent was still running and has been ended (${left.join(', ')})`}.`,
+    message: `Stopped: ${run.change} (pid ${pid})${left.length === 0 ? '' : `; its agent was still running and has been ended (${left.join(', ')})`}.${putAside(run, after)}`,
     next: `ralph resume ${run.change}`,
     data: { stopped: true, change_id: run.change, pid },
   }
+}
+
+/** What the stopped attempt had done, the user's own edits beside it too, is not in the tree any more. */
+function putAside(before: KnownRun, { state }: KnownRun): string {
+  const last = state.iterations.at(-1)
+  if (last === undefined || last.attempt_ref === undefined || last.verdict !== 'interrupted') return ''
+  if (state.iterations.length === before.state.iterations.length) return ''
+  return `\nThe work tree is back at the checkpoint; what was changed since is put aside: ralph diff ${last.n}; bring it back: ralph restore ${last.n}`
 }
 
 /** Where the journal cannot be read the lock still tells whose the orphans are. */

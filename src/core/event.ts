@@ -201,6 +201,8 @@ const publicBodies = [
     original_branch: z.string(),
     branch: z.string(),
     feedback: z.string().optional(),
+    /** No story of the plan is open: no agent and no branch will be needed. */
+    nothing_to_do: z.literal(true).optional(),
     /** Who pays for the agents' calls, by agent: a login, an API key, unknown. */
     billing: z.record(z.string(), z.string()).optional(),
   }),

@@ -95,9 +95,11 @@ export interface GitMemory {
   readonly carried?: Carried
   /** Stories whose retries are used up in this run. */
   readonly usedUp: readonly string[]
+  /** Moves of the loop's branch between two attempts, by somebody else. */
+  readonly adopted: readonly { readonly from: string; readonly to: string }[]
 }
 
-export const blankMemory: GitMemory = { usedUp: [], beside: [] }
+export const blankMemory: GitMemory = { usedUp: [], beside: [], adopted: [] }
 
 export function remember(memory: GitMemory, event: EventBody): GitMemory {
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- of all facts, these few concern git
@@ -145,8 +147,12 @@ function settled(memory: GitMemory, { operation, ...done }: Pending): GitMemory 
       return { ...clean, checkpoint, saved }
     }
     case 'restore':
-    case 'adopt':
       return { ...clean, ...(checkpoint !== undefined && { checkpoint }) }
+    case 'adopt': {
+      const { from, to } = operation
+      const adopted = from === to || to === '' ? clean.adopted : [...clean.adopted, { from, to }]
+      return { ...clean, adopted, ...(checkpoint !== undefined && { checkpoint }) }
+    }
     case 'finish': {
       const carried = 'carried' in operation ? { carried: operation.carried } : {}
       return { ...blankMemory, usedUp: rest.usedUp, cleaned: operation.time, ...carried }

@@ -24,6 +24,14 @@ const exits: Record<StopReason, readonly [status: Outcome['status'], exitCode: n
   error: ['stopped', 1],
 }
 
+/** What the user has to decide or to know once the loop is over; a line for each stands in the summary, too. */
+export const lastingWarnings: ReadonlySet<string> = new Set([
+  'config_changed',
+  'gate_changed',
+  'git_settings',
+  'hooks_changed',
+])
+
 export function outcome(
   stopReason: StopReason,
   reason: string,

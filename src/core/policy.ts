@@ -170,7 +170,7 @@ export function interruptedOutcome(state: StartedState): Outcome {
   const by = state.stop ?? 'SIGTERM'
   const hint = `To go on: ralph resume ${state.changeId}`
   return by === 'killed'
-    ? outcome('killed', 'The loop was killed and has been put in order.', hint)
+    ? outcome('killed', 'The loop was killed.', hint)
     : outcome('signal', `Stopped by ${by}.`, hint, { exitCode: signalExits[by] })
 }
 

@@ -227,7 +227,11 @@ async function finish(command: Of<'finish'>, context: Context): Promise<void> {
   } catch (error) {
     if (!(error instanceof RalphError)) throw error
     // The loop's own status and exit code stand.
-    await tell({ type: 'warning', code: error.code, message: `${error.message} ${error.hint}` })
+    await tell({
+      type: 'warning',
+      code: error.code,
+      message: `${error.message.replace(/\.$/, '')}. ${error.hint}`,
+    })
     await tell({ type: 'loop.finished', choice: command.choice, ok: false, message: error.message })
   }
 }

@@ -39,7 +39,8 @@ function toRecord(
   stamp: Clock['stamp'],
 ): Extract<EventBody, { type: 'iteration.ended' }>['iteration'] {
   const { ended, kept, saved } = current
-  const nowStamp = stamp()
+  // A dead loop ended at its last sign of life, whenever somebody looks.
+  const nowStamp = stamp(state.stop === 'killed' ? state.absence?.diedMs : undefined)
   const tasksMode = state.settings.done_criteria === 'tasks'
   const done =
     planKnown &&

@@ -120,6 +120,8 @@ export interface ChangeList {
   readonly changes: readonly (Omit<ChangeSummary, 'problem'> & {
     /** Of its loop; empty where none ever ran. */
     readonly status: LoopStatus | ''
+    /** Where its loop has got further, or less far, than the plan in this checkout says. */
+    readonly loop_stories_done?: number
     /** Why the counts cannot be trusted; absent where they can. */
     readonly problem?: string
   })[]
@@ -139,6 +141,19 @@ export interface DryRun {
   readonly stories: readonly (StorySummary & { readonly prompt: string })[]
 }
 
+interface Whereabouts {
+  /** Where the loop's work is; empty when nothing was begun. */
+  readonly branch?: string
+  /** What this checkout stands on; empty when HEAD is detached. */
+  readonly checked_out?: string
+  /** With a work tree of its own: that, and the user's checkout. */
+  readonly worktree?: string
+  readonly home?: string
+  readonly cleaned_at?: string
+  /** Of a run that works in the user's tree, or was cleaned up: whether anything is uncommitted there now. */
+  readonly uncommitted?: boolean
+}
+
 /** `alive`: the loop's process is there now, whatever the file says. */
 export type StatusReport = StateFile & {
   /** Why this may not be all: a journal that cannot be read to its end. */
@@ -148,6 +163,12 @@ export type StatusReport = StateFile & {
   readonly died_at?: string
   /** Processes of that loop which are still running. */
   readonly orphan_pids?: readonly number[]
+  /** For a person only: the contract names the fields of `--json`. */
+  readonly where?: Whereabouts
+  /** Why the last cleanup was refused, where the branch has not been merged since. */
+  readonly finish_refused?: string
+  /** What the summary of the last loop had to say, and nobody has settled since. */
+  readonly notes?: readonly string[]
 }
 
 export interface History {

@@ -107,3 +107,186 @@ describe('restore', () => {
     expect(at.read('new.txt')).toBe('x\n')
   })
 })
+
+describe('finish', () => {
+  /** Done and kept on ralph/demo; main has changed the same file since. */
+  async function diverged(): Promise<Scratch> {
+    const at = scratch({ tasks: tasksOf(1) })
+    await loop(at, `echo agent > README.md; ${goodAgent}`)
+    at.git('switch', '-q', 'main')
+    at.write('README.md', '# mine\n')
+    at.git('commit', '-qam', 'mine')
+    return at
+  }
+
+  test('F37: a conflict names the branch and the commands; after them the run is settled, and status advises what works', async () => {
+    const at = await diverged()
+    const refused = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain('main and the loop changed the same lines: README.md')
+    const merge = /Merge by hand: (.*?);/.exec(refused.stderr)?.[1] ?? ''
+    expect((await ralph(at, ['status', 'demo'])).stdout).toContain(merge)
+    expect(() => type(at, merge)).toThrow()
+    at.write('README.md', '# both\n')
+    at.git('commit', '-qam', 'merged')
+    expect((await ralph(at, ['status', 'demo'])).stdout).toContain('next        ralph finish demo --cleanup')
+    const settled = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect(settled.code).toBe(0)
+    expect(settled.stdout).toContain('merged into main already: nothing was left to bring')
+    expect([at.git('branch', '--list', 'ralph/*'), at.git('status', '--porcelain')]).toEqual(['', ''])
+    expect(at.read('README.md')).toBe('# both\n')
+  })
+
+  test('F38: resume --on-complete cleanup of a done run, refused: the user stays on their branch', async () => {
+    const at = await diverged()
+    const { stderr, code } = await ralph(at, ['resume', 'demo', '--on-complete', 'cleanup'])
+    expect(code).toBe(1)
+    expect(stderr).toContain('README.md\n')
+    expect(stderr).toContain('The cleanup has touched nothing.')
+    expect(at.git('branch', '--show-current')).toBe('main')
+  })
+
+  test('F51, F13: a resume says which branch it leaves; with files in the way it names them, and git stash -u helps', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    await loop(at, half)
+    at.git('switch', '-qc', 'feature', 'main')
+    at.write('mine.txt', 'mine')
+    const refused = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toContain('there are changes on feature: mine.txt.')
+    type(at, /\((git stash -u)\)/.exec(refused.stderr)?.[1] ?? 'false')
+    const { stderr } = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect(stderr).toContain(
+      'goes to ralph/demo, where the run of demo goes on; back afterwards: git switch feature',
+    )
+  })
+
+  test('F52: a commit of the user between two attempts is named by the resume and by the cleanup', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    await loop(at, half)
+    at.write('mine.txt', 'mine')
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'a commit of mine')
+    const hash = at.git('rev-parse', '--short', 'HEAD')
+    const { stderr } = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect(stderr).toContain(`commits were made (${hash} a commit of mine) and files were changed (mine.txt)`)
+    const { stdout } = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect(stdout).toContain(`among them, made by hand: ${hash} a commit of mine`)
+  })
+
+  test('F16: stash mode, stuck: nothing is called finished, the stash entry is named with the command that drops it', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const stuck = await loop(at, half, '--checkpoint', 'stash')
+    expect(stuck.stdout).toContain('stash@{0} (ralph:demo:2)')
+    const { stdout } = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect(stdout).not.toContain('finished')
+    expect(stdout).toContain('next: ralph resume demo')
+    type(at, /git stash drop stash@\{0\}/.exec(stdout)?.[0] ?? 'false')
+    expect(at.git('stash', 'list')).toBe('')
+    const done = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect(done.code).toBe(0)
+    expect((await ralph(at, ['status', 'demo'])).stdout).toContain('next        git status')
+  })
+
+  test('F25, F27: done, cleaned up, committed, work tree removed as advised: no problem, nothing left to do', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await loop(at, goodAgent, '--worktree')
+    const cleaned = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect((await ralph(at, ['status', 'demo'])).stdout).toContain('next        git status')
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'the work')
+    type(at, after(cleaned.stdout, 'next:'))
+    const { stdout } = await ralph(at, ['status', 'demo'])
+    expect(stdout).not.toContain('problem')
+    expect(stdout).not.toContain('next')
+    const again = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect([again.code, again.stdout]).toEqual([
+      0,
+      'the cleanup of demo is complete, nothing is left to finish\n',
+    ])
+  })
+
+  test('F15, F48: a loop with nothing to do announces no branch and no agent, and puts no earlier run away', async () => {
+    const at = scratch({ tasks: tasksOf(1).replaceAll('[ ]', '[x]') })
+    const { stdout } = await ralph(at, ['loop', 'demo'])
+    expect(stdout).not.toContain('ralph/demo')
+    expect(stdout).toContain('done: 1 of 1 stories complete')
+    expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain('next')
+    at.write('openspec/changes/demo/tasks.md', tasksOf(1))
+    await loop(at, goodAgent, '--on-complete', 'cleanup')
+    const again = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    expect([again.code, again.stderr]).toEqual([0, 'demo is done already.\n'])
+    expect((await ralph(at, ['diff', '1'])).stdout).toContain('story-1.txt')
+  })
+})
+
+describe('what status and the others say', () => {
+  test('F12: a stop says that the tree was restored, and where its work is; so does status; nothing is called failed', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = 'echo x > new.txt; echo ready; exec tail -f /dev/null'
+    const running = start(at, ['loop', 'demo', '--agent-command', agent, '--json'])
+    await running.seen((out) => out.includes('"text":"ready'))
+    const stopped = await ralph(at, ['stop'])
+    expect(stopped.stdout).toContain('put aside: ralph diff 1; bring it back: ralph restore 1')
+    const { stdout } = await ralph(at, ['status'])
+    expect(stdout).toContain('put aside   what attempt 1 had done: ralph diff 1')
+    expect(stdout).toContain('stopped by  you (ralph stop')
+    expect(stdout).not.toContain('last reason')
+    expect((await ralph(at, ['restore', '1'])).code).toBe(0)
+    expect(at.read('new.txt')).toBe('x\n')
+  })
+
+  test('F1, F4, F8: a crashed iteration ended at the last sign of life; its death is told once, and nothing is said to be in order', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await killed(at, 'echo ready; exec tail -f /dev/null')
+    const why = await ralph(at, ['why', '--json'])
+    expect(why.stdout).toContain('The loop was killed.')
+    expect(why.stdout).not.toContain('has been put in order')
+    const { stdout } = await ralph(at, ['status'])
+    expect(stdout.match(/killed/g)).toHaveLength(1)
+    const report = JSON.parse((await ralph(at, ['status', '--json'])).stdout) as {
+      died_at: string
+      iterations: { started: string; ended: string }[]
+    }
+    expect(report.iterations[0]?.ended).toBe(report.died_at)
+  })
+
+  test('F9: the branch of the work, and where the user stands; after a cleanup that it is on main, uncommitted', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    await loop(at, half)
+    const work = async (): Promise<string> => after((await ralph(at, ['status'])).stdout, 'work')
+    expect(await work()).toBe('on ralph/demo (you are on it), from main')
+    at.git('switch', '-q', 'main')
+    expect(await work()).toBe('on ralph/demo (you are on main), from main')
+    expect((await ralph(at, ['status'])).stdout).toContain(
+      'next        ralph resume demo, or ralph finish demo --cleanup',
+    )
+    await ralph(at, ['finish', '--cleanup'])
+    expect(await work()).toMatch(/^on main, uncommitted, since the cleanup at \d\d:\d\d:\d\d$/)
+  })
+
+  test('F19: what the summary had to say is in status, too, until the user has agreed', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const done = await loop(at, `git config core.pager evil; ${goodAgent}`)
+    const note = after(done.stdout, 'note:')
+    expect(note).toContain('core.pager')
+    expect((await ralph(at, ['status'])).stdout).toContain(`note: ${note}`)
+    await ralph(at, ['finish', '--accept-config'])
+    expect((await ralph(at, ['status'])).stdout).not.toContain('note:')
+  })
+
+  test('F49: done for --story only: status names the command for the others', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    await loop(at, goodAgent, '--story', '1')
+    const { stdout } = await ralph(at, ['status'])
+    expect(stdout).toContain('next        ralph resume demo runs the 1 open story')
+    expect(stdout).toContain('next        ralph finish demo --cleanup')
+  })
+
+  test('F28: the banner of --worktree names the folder; list says that the loop has got further than this checkout', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const stuck = await loop(at, half, '--worktree')
+    expect(stuck.stdout).toContain(`, in ${at.root}/repo-ralph-demo, without what is uncommitted here`)
+    expect((await ralph(at, ['list'])).stdout).toContain('its loop has 1/2 stories: ralph status demo')
+  })
+})

@@ -9,11 +9,29 @@ import { removePath } from './remove.ts'
 import { exempt, scanTree } from './scan.ts'
 import { commitTree, joined } from './tree.ts'
 
+/** Where a cleanup brings the work, for what is said when it cannot. */
+export interface Bringing {
+  readonly change: string
+  /** The original branch, or the commit. */
+  readonly original: string
+}
+
 /** The tree of a three-way merge; throws `finish_conflict` when it is not clean. Nothing but objects is written. */
-export async function mergeTrees(git: Git, base: string, ours: string, theirs: string): Promise<string> {
+export async function mergeTrees(
+  git: Git,
+  base: string,
+  ours: string,
+  theirs: string,
+  { change, original }: Bringing,
+): Promise<string> {
   const { tree, conflicts } = await tryMerge(git, base, ours, theirs)
   if (conflicts.length === 0) return tree
-  throw conflict('the original branch and the loop changed the same lines', conflicts, finishHint)
+  const go = /^[0-9a-f]{40,64}$/.test(original) ? `--detach ${original.slice(0, 12)}` : original
+  throw conflict(
+    `${original} and the loop changed the same lines`,
+    conflicts,
+    `The cleanup has touched nothing. Merge by hand: git switch ${go} && git merge ralph/${change}; resolve, commit, then ralph finish ${change} --cleanup settles the run.`,
+  )
 }
 
 /** With conflicts the tree is not to be used. */
@@ -43,7 +61,7 @@ export async function refuseOverwrite(
   from: string,
   to: string,
   isExpected: (path: string) => boolean,
-  hint = finishHint,
+  bringing: Bringing,
 ): Promise<void> {
   const [changes, scan] = await Promise.all([differences(git, from, to), scanTree(git)])
   const dirty = new Set(
@@ -63,10 +81,10 @@ export async function refuseOverwrite(
     )
       inTheWay.push(path)
   }
-  if (inTheWay.length > 0) throw uncommitted(git, inTheWay, hint)
+  if (inTheWay.length > 0) throw uncommitted(git, inTheWay, moveFirst(bringing))
 }
 
-export function uncommitted(git: Git, paths: readonly string[], hint = finishHint): RalphError {
+export function uncommitted(git: Git, paths: readonly string[], hint: string): RalphError {
   return conflict(`uncommitted changes in ${git.worktree} are in the way`, paths, hint)
 }
 
@@ -129,8 +147,9 @@ function above(path: string): string[] {
   return parents
 }
 
-const finishHint =
-  'The cleanup has touched nothing. Commit or move your changes, or merge the ralph branch by hand, then run `ralph finish` again.'
+export function moveFirst({ change }: Bringing): string {
+  return `The cleanup has touched nothing. Commit or move these changes (git stash -u), then ralph finish ${change} --cleanup again.`
+}
 
 export function conflict(what: string, paths: readonly string[], hint: string): RalphError {
   const names = paths.slice(0, 10).map(named).join(', ')

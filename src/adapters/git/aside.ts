@@ -112,6 +112,11 @@ export async function tellAside(store: Store, outcome: 'saved' | 'reverted'): Pr
   }
 }
 
+/** Whether there is something that the user may take over. */
+export async function isOffered(store: AsideRoom): Promise<boolean> {
+  return (await asides(store)).some(({ aside }) => aside.outcome === 'saved')
+}
+
 /** What complete attempts had changed takes effect now; what was changed again since stays. One sentence each. */
 export async function takeOver(store: AsideRoom): Promise<string[]> {
   const done: string[] = []

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { CleanupPlan, GitMemory, Origin } from '../../core/git-memory.ts'
 import type { FinishReport } from '../../ports.ts'
+import { commitsBetween } from './adopted.ts'
 import { applyTrees, mergeTrees, refuseOverwrite } from './apply.ts'
 import { planCarry } from './carry.ts'
 import { carryInside, releaseSubmodules, toldInside } from './finish-submodules.ts'
@@ -14,7 +15,7 @@ import { unpin } from './pins.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
 import { timeName, type Store } from './store.ts'
 import { loadSnapshot } from './snapshot.ts'
-import { changedPaths, emptyTree } from './tree.ts'
+import { changedPaths, emptyTree, isAncestor } from './tree.ts'
 
 export async function finishBranch(
   store: Store,
@@ -62,9 +63,9 @@ export async function finishBranch(
     ].join('; ')
     return { message, ...report }
   }
-  const { plan, left } =
+  const { plan, left, isMerged } =
     store.home === undefined
-      ? { plan: await planHere(store, origin, refs, tip, loopPaths), left: [] }
+      ? { ...(await planHere(store, origin, refs, tip, loopPaths)), left: [] }
       : await planHome(store, origin, { initial, tip, earlier: carried })
   const carriedInside = await carryInside(
     store,
@@ -72,13 +73,22 @@ export async function finishBranch(
   )
   await store.operate({ op: 'finish', ...plan }, () => perform(store, plan))
   const message = [
-    `${carried === undefined ? 'everything' : 'the rest'} is on ${nameOf(origin)}, uncommitted`,
+    isMerged
+      ? `${branch} was merged into ${nameOf(origin)} already: nothing was left to bring`
+      : `${carried === undefined ? 'everything' : 'the rest'} is on ${nameOf(origin)}, uncommitted`,
     `the commits of ${branch} are archived as ${store.refs}/archive/${plan.time}`,
+    ...(isMerged ? [] : await theirsAmong(git, memory.adopted)),
     ...(left.length === 0 ? [] : [`as you left it since the cleanup before: ${left.map(named).join(', ')}`]),
     ...inside,
     ...carriedInside,
   ].join('; ')
   return { message, ...report }
+}
+
+/** Commits that somebody else made on the branch between two attempts: after a cleanup only the archive has them as such. */
+async function theirsAmong(git: Git, adopted: GitMemory['adopted']): Promise<string[]> {
+  const commits = (await Promise.all(adopted.map((move) => commitsBetween(git, move)))).flat()
+  return commits.length === 0 ? [] : [`among them, made by hand: ${commits.join(', ')}`]
 }
 
 /** `--fresh` with nothing left to do archives the journal of a kept run and writes no new beginning: the branch is still there. */
@@ -132,7 +142,7 @@ async function planHere(
   refs: Refs,
   tip: string,
   touched: readonly string[],
-): Promise<CleanupPlan> {
+): Promise<{ plan: CleanupPlan; isMerged: boolean }> {
   const { git } = store
   const isOnBranch = refs.head.ref === `refs/heads/ralph/${store.change}`
   const now = origin.kind === 'detached' ? origin.commit : (refs.all[origin.ref] ?? origin.commit)
@@ -141,18 +151,30 @@ async function planHere(
   const plan = { tip, time: timeName(store), head: { ref: origin.ref, commit: now } }
   if (isOnBranch && now === origin.commit) {
     const index = await giveBackIndex(store, now, touched)
-    return { ...plan, from: '', to: '', index }
+    return { plan: { ...plan, from: '', to: '', index }, isMerged: false }
   }
-  const base = origin.commit === '' ? await emptyTree(git) : await treeOf(git, origin.commit)
-  const ours = await treeOf(git, isAtOrigin ? refs.head.commit || base : now)
+  const there = isAtOrigin ? refs.head.commit : now
+  const isMerged = there !== '' && (await isAncestor(git, tip, there))
+  // What was merged by hand, in part or whole, is not brought again.
+  const common = there === '' ? '' : await commonCommit(git, there, tip)
+  const isSince = common !== '' && (origin.commit === '' || (await isAncestor(git, origin.commit, common)))
+  const began = isSince ? common : origin.commit
+  const base = began === '' ? await emptyTree(git) : await treeOf(git, began)
+  const ours = await treeOf(git, there || base)
   const theirs = await treeOf(git, tip)
-  const to = await mergeTrees(git, base, ours, theirs)
+  const original = origin.kind === 'detached' ? origin.commit : nameOf(origin)
+  const bringing = { change: store.change, original }
+  const to = await mergeTrees(git, base, ours, theirs, bringing)
   const from = isOnBranch ? theirs : ours
-  await refuseOverwrite(git, from, to, () => false)
-  if (!isOnBranch) return { tip, time: plan.time, from, to, index: 'as_is' }
+  await refuseOverwrite(git, from, to, () => false, bringing)
+  if (!isOnBranch) return { plan: { tip, time: plan.time, from, to, index: 'as_is' }, isMerged }
   const moved = await changedPaths(git, base, now)
   const index = await giveBackIndex(store, now, [...new Set([...touched, ...moved])])
-  return { ...plan, from, to, index }
+  return { plan: { ...plan, from, to, index }, isMerged }
+}
+
+async function commonCommit(git: Git, one: string, other: string): Promise<string> {
+  return (await git.run(['merge-base', one, other], { accept: [1] })).out.trim()
 }
 
 /** The user's own index again, except for what the loop or the branch's move has touched: that is as in `now`, unstaged. */
@@ -177,12 +199,12 @@ async function planHome(
   store: Store,
   origin: Origin,
   from: Parameters<typeof planCarry>[2],
-): Promise<{ plan: CleanupPlan; left: readonly string[] }> {
+): Promise<{ plan: CleanupPlan; left: readonly string[]; isMerged: boolean }> {
   const { git, home } = store
   if (home === undefined) throw elsewhere(store, origin)
   const { head } = await readRefs(git.at(home))
   if (head.ref !== origin.ref || head.commit === '') throw elsewhere(store, origin, head.ref)
-  const { left, commit, ...trees } = await planCarry(store, home, from)
+  const { left, commit, isMerged, ...trees } = await planCarry(store, home, from)
   const { tip } = from
   const plan: CleanupPlan = {
     tip,
@@ -191,7 +213,7 @@ async function planHome(
     head: { ref: '', commit: tip },
     index: 'as_is',
   }
-  return { plan: { ...plan, carried: { commit, origin } }, left }
+  return { plan: { ...plan, carried: { commit, origin } }, left, isMerged }
 }
 
 function elsewhere(store: Store, origin: Origin, ref = ''): RalphError {

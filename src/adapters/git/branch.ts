@@ -4,6 +4,7 @@ import { RalphError } from '../../core/error.ts'
 import type { Operation, Pending } from '../../core/git-memory.ts'
 import { ownerOfRef } from '../../core/ownership.ts'
 import type { Checkpoints } from '../../ports.ts'
+import { adoptedWords } from './adopted.ts'
 import { tellAside } from './aside.ts'
 import { finishBranch, redoFinish } from './branch-finish.ts'
 import { preflightBranch, redoStart, startBranch } from './branch-start.ts'
@@ -120,7 +121,9 @@ async function adopt(store: Store, observed: Observed, storyId: string): Promise
       await moveRefs(git, 'archive', [`update ${store.refs}/archive/${timeName(store)} ${checkpoint}`])
     await becomeCheckpoint(store, 'adopt', commit, tree, index)
   })
-  const message = `the work tree had changed since the last checkpoint; the changes are now part of it (before story ${storyId})`
+  const { checkpoint: now = tip } = await store.memory()
+  const heads = { from: checkpoint, to: tip }
+  const message = await adoptedWords(git, { from: checkpoint, to: now }, heads, storyId)
   await store.note({ type: 'warning', code: 'changes_adopted', message })
 }
 

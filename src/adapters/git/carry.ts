@@ -1,13 +1,13 @@
 // From the loop's own work tree into the user's checkout: everything the first time, and only the rest after an earlier cleanup.
 import { join } from 'node:path'
 import type { Carried } from '../../core/git-memory.ts'
-import { mergeTrees, refuseOverwrite, uncommitted } from './apply.ts'
+import { mergeTrees, moveFirst, refuseOverwrite, uncommitted } from './apply.ts'
 import { lstatNow } from './files.ts'
-import type { Git, Repository } from './git.ts'
+import { shown, type Git, type Repository } from './git.ts'
 import { readRefs } from './refs.ts'
 import type { Store } from './store.ts'
 import { scanTree } from './scan.ts'
-import { changedPaths, commitTree, joined } from './tree.ts'
+import { changedPaths, commitTree, isAncestor, joined } from './tree.ts'
 
 interface Carry {
   readonly from: string
@@ -16,6 +16,8 @@ interface Carry {
   readonly commit: string
   /** Carried earlier, and not as it was carried any more: the user's. */
   readonly left: readonly string[]
+  /** The user had brought the work there by a merge. */
+  readonly isMerged: boolean
 }
 
 /** Refuses, with nothing touched, what would overwrite a change of the user's. */
@@ -43,10 +45,11 @@ export async function planCarry(
   // A file that is exactly what ralph brought is no change of the user's, committed or not.
   const asCarried = earlier === undefined ? [] : await unchangedSince(there, carried, earlier, treeWith)
   const ours = await treeWith(asCarried)
-  const base = await git.line([
-    'rev-parse',
-    `${earlier === undefined ? from.initial : `${earlier}^2`}^{tree}`,
-  ])
+  const began = earlier === undefined ? from.initial : `${earlier}^2`
+  // Merged by hand: there is nothing left to carry.
+  const isMerged = await isAncestor(git, from.tip, head.commit)
+  const base = await git.line(['rev-parse', `${isMerged ? from.tip : began}^{tree}`])
+  const bringing = { change: store.change, original: shown(head.ref.replace('refs/heads/', '')) }
   const isRalphs = new Set(asCarried)
   const left = carried.filter((path) => !isRalphs.has(path) && !isBrought(path))
   if (left.length > 0) {
@@ -54,12 +57,12 @@ export async function planCarry(
     const { changed, deleted, untracked, staged } = await scanTree(there)
     const dirty = new Set([...changed, ...deleted, ...untracked, ...staged])
     const inTheWay = left.filter((path) => rest.has(path) && dirty.has(path))
-    if (inTheWay.length > 0) throw uncommitted(there, inTheWay)
+    if (inTheWay.length > 0) throw uncommitted(there, inTheWay, moveFirst(bringing))
   }
-  const to = await mergeTrees(git, base, ours, await git.line(['rev-parse', `${from.tip}^{tree}`]))
-  await refuseOverwrite(there, ours, to, (path) => isRalphs.has(path) || isBrought(path))
+  const to = await mergeTrees(git, base, ours, await git.line(['rev-parse', `${from.tip}^{tree}`]), bringing)
+  await refuseOverwrite(there, ours, to, (path) => isRalphs.has(path) || isBrought(path), bringing)
   const commit = await commitTree(git, to, [head.commit, from.tip], 'carried into the checkout')
-  return { from: ours, to, commit, left }
+  return { from: ours, to, commit, left, isMerged }
 }
 
 async function unchangedSince(

@@ -5,6 +5,7 @@ import { refuseLockFiles } from './stale-locks.ts'
 import { RalphError } from '../../core/error.ts'
 import type { Origin, Pending } from '../../core/git-memory.ts'
 import type { Checkpoints, FinishReport, PreflightReport } from '../../ports.ts'
+import { adoptedWords } from './adopted.ts'
 import { tellAside } from './aside.ts'
 import { attemptMoves } from './attempts.ts'
 import type { StartMode } from './branch-start.ts'
@@ -98,7 +99,8 @@ async function ensure(store: Store, storyId: string): Promise<{ commit: string }
   }
   const commit = await store.operate({ op: 'take', story: storyId }, () => retake(store, storyId, true, now))
   if (!isSame) {
-    const message = `the work tree had changed since the last checkpoint; the changes are now part of it (before story ${storyId})`
+    const heads = { from: snapshot.head.commit, to: now.observed.refs.head.commit }
+    const message = await adoptedWords(store.git, { from: snapshot.commit, to: commit }, heads, storyId)
     await store.note({ type: 'warning', code: 'changes_adopted', message })
   }
   return { commit }
@@ -176,10 +178,12 @@ async function finish(store: Store, choice: 'cleanup' | 'keep' | 'later'): Promi
   const { git } = store
   const { origin, initial, checkpoint, cleaned } = store.memory()
   if (origin === undefined || initial === undefined || checkpoint === undefined) {
-    const message =
+    const message = [
       cleaned === undefined
-        ? `nothing is left to finish for ${store.change}`
-        : `${store.change} is finished, nothing is left to do; the work is in the work tree, its last state is archived as ${store.refs}/archive/${cleaned}`
+        ? `nothing is left to bring for ${store.change}`
+        : `nothing is left to bring for ${store.change}: its work is in the work tree, and its last state is archived as ${store.refs}/archive/${cleaned}`,
+      ...(await entriesLeft(store)),
+    ].join('; ')
     return { message, userPaths: [], loopPaths: [] }
   }
   const [loopPaths, startPaths] = await Promise.all([
@@ -199,9 +203,22 @@ async function finish(store: Store, choice: 'cleanup' | 'keep' | 'later'): Promi
   const message = [
     'the work is in the work tree, uncommitted',
     'nothing was committed for it',
+    ...(await entriesLeft(store)),
     ...inside,
   ].join('; ')
   return { message, ...report }
+}
+
+/** In the user's own list, so that is said. */
+async function entriesLeft(store: Store): Promise<string[]> {
+  const own = entryName(store, '')
+  return stashEntries(await readStashLog(store.git)).flatMap(({ message }, at) =>
+    message.startsWith(own)
+      ? [
+          `stash@{${at}} (${message}) is the state before story ${message.slice(own.length)}, kept for inspection: git stash drop stash@{${at}} when you need it no more`,
+        ]
+      : [],
+  )
 }
 
 async function performFinish(store: Store, tip: string, time: string): Promise<void> {

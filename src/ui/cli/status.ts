@@ -36,7 +36,8 @@ export async function showStatus(
 
 /** The contract's shape for one loop; a list where there are several, or none. */
 function asJson(reports: readonly StatusReport[]): unknown {
-  return reports.length === 1 ? reports[0] : { loops: reports }
+  const shown = reports.map(({ where: _where, ...report }) => report)
+  return shown.length === 1 ? shown[0] : { loops: shown }
 }
 
 /** On a terminal the screen is redrawn in place; in a pipe something is written only when it has changed. */

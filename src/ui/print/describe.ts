@@ -35,13 +35,14 @@ const sayings: Sayings = {
     const place =
       event.branch === event.original_branch
         ? `on your branch ${event.branch}`
-        : `on branch ${event.branch} (from ${branchName(event.original_branch)})`
+        : `on branch ${event.branch} (from ${branchName(event.original_branch)})${event.home === undefined ? '' : `, in ${event.worktree}, without what is uncommitted here`}`
     const gates = event.settings.gates.length > 0 ? `, ${plural(event.settings.gates.length, 'gate')}` : ''
     const what = paint.bold(`${event.resumed ? 'resumed' : 'loop'} ${oneLine(event.change_id)}`)
     const agents = event.settings.agents.map((agent) => {
       const bill = event.billing?.[agent]
       return bill === undefined || bill === 'unknown' ? agent : `${agent} (${oneLine(bill)})`
     })
+    if (event.nothing_to_do) return `${what}: no story is open`
     return `${what} ${oneLine(place)}, agent ${agents.join(', then ')}${gates}`
   },
   'repair.ended': (event) => `put in order after a loop that died: ${oneLine(event.detail)}`,

@@ -18,7 +18,20 @@ export function listText({ changes }: ChangeList, paint: Paint): string {
   const problems = changes.flatMap(({ name, problem }) =>
     problem === undefined ? [] : [paint.yellow(`${oneLine(name)}: ${oneLine(problem)}`)],
   )
-  return [table(['change', 'stories', 'tasks', 'loop', 'title'], rows, paint), ...problems].join('\n')
+  const elsewhere = changes.flatMap(({ name, stories_total: total, loop_stories_done: done }) =>
+    done === undefined
+      ? []
+      : [
+          paint.dim(
+            `${oneLine(name)}: shown is the plan in this checkout; its loop has ${String(done)}/${String(total)} stories: ralph status ${oneLine(name)}`,
+          ),
+        ],
+  )
+  return [
+    table(['change', 'stories', 'tasks', 'loop', 'title'], rows, paint),
+    ...problems,
+    ...elsewhere,
+  ].join('\n')
 }
 
 export function homeText(list: ChangeList, paint: Paint): string {

@@ -1,11 +1,12 @@
 // Lines for a pipe or a log: one per event, no escape bytes unless colours were forced.
 import type { LoopEvent } from '../../core/event.ts'
+import { lastingWarnings } from '../../core/outcome.ts'
 import type { Io } from '../io.ts'
 import { paintFor } from '../io.ts'
 import { describe } from './describe.ts'
 import type { Line } from './describe.ts'
 import type { Printer } from './printer.ts'
-import { lastingWarnings, summary } from './summary.ts'
+import { summary } from './summary.ts'
 import type { Ending, Started } from './summary.ts'
 
 export function plainPrinter(io: Pick<Io, 'stdout' | 'stderr' | 'env'>): Printer {

@@ -1,7 +1,7 @@
 // Where loops stand, on one screen: story, attempt, time, tokens, cost, what it waits for, what to type next.
 import type { StatusReport } from '../app.ts'
 import type { Paint } from '../io.ts'
-import { storyName } from './describe.ts'
+import { branchName, storyName } from './describe.ts'
 import { goneLines, statusWord } from './summary.ts'
 import { table } from './table.ts'
 import { clockTime, duration, excerpt, oneLine, plural, tokens, usd } from './text.ts'
@@ -25,16 +25,45 @@ function oneStatus(report: StatusReport, { paint, nowMs }: StatusView): string {
     ...nowFacts(report, nowMs),
     ['iterations', `${String(report.current_iteration)}/${String(report.max_iterations)}`],
     ['tokens', tokens(report.total_tokens) + costPart(report)],
-    ['work', `from ${oneLine(report.original_branch)}, in ${oneLine(report.worktree_name)}`],
+    ['work', workWords(report)],
+    ...(report.finish_refused === undefined
+      ? []
+      : [['refused', `the last cleanup: ${oneLine(report.finish_refused)}`] as const]),
     ...lastFacts(report),
     ...deathFacts(report, nowMs),
   ]
   return [
     `${paint.bold(oneLine(report.change_id))}  ${statusWord(report.status, paint)}`,
     ...facts.map(([name, value]) => `  ${paint.dim(name.padEnd(11))} ${value}`),
+    ...(report.notes ?? []).map((line) => `  ${paint.yellow('note:')} ${oneLine(line)}`),
     ...goneLines(report.gone ?? []).map((line) => `  ${line}`),
-    `  ${paint.dim('next'.padEnd(11))} ${paint.bold(nextCommand(report))}`,
+    ...nextCommand(report).map((next) => `  ${paint.dim('next'.padEnd(11))} ${paint.bold(next)}`),
   ].join('\n')
+}
+
+/** Where it is, and where the user stands. */
+function workWords(report: StatusReport): string {
+  const original = branchName(report.original_branch)
+  const { branch, checked_out: here, home, worktree, cleaned_at: cleaned, uncommitted } = report.where ?? {}
+  if (branch === undefined) return `from ${original}, in ${oneLine(report.worktree_name)}`
+  if (branch === '') return 'nothing was begun; the repository is as it was'
+  if (branch === report.original_branch)
+    return `in your work tree, on ${original}${uncommitted ? ', uncommitted' : ''}`
+  if (cleaned !== undefined) {
+    const since = `since the cleanup at ${clockTime(cleaned)}`
+    return uncommitted === false
+      ? `on ${original} ${since}; nothing is uncommitted there now`
+      : `on ${original}, uncommitted, ${since}`
+  }
+  const place =
+    home !== undefined && worktree !== undefined
+      ? ` (in ${oneLine(worktree)})`
+      : here === undefined
+        ? ''
+        : here === branch
+          ? ' (you are on it)'
+          : ` (you are on ${here === '' ? 'a detached HEAD' : oneLine(here)})`
+  return `on ${oneLine(branch)}${place}, from ${original}`
 }
 
 function costPart({ cost_usd: cost, total_tokens: used }: StatusReport): string {
@@ -71,9 +100,37 @@ const waits: Record<NonNullable<StatusReport['waiting_for']>, string> = {
 function lastFacts(report: StatusReport): readonly (readonly [string, string])[] {
   const last = report.iterations.at(-1)
   const facts: [string, string][] = []
-  if (last !== undefined && last.reason !== '') facts.push(['last reason', excerpt(last.reason, 100)])
-  if (report.status !== 'done' && report.stop_reason) facts.push(['stopped by', oneLine(report.stop_reason)])
+  // A death is told by a line of its own.
+  if (report.died_at !== undefined) return facts
+  const isStopped = last?.verdict === 'interrupted' && report.stop_reason === 'signal'
+  if (last !== undefined && last.reason !== '' && !isStopped)
+    facts.push(['last reason', excerpt(last.reason, 100)])
+  const why = report.stop_reason ?? ''
+  if (report.status !== 'done' && why !== '') facts.push(['stopped by', stoppers[why] ?? oneLine(why)])
+  if (last?.attempt_ref !== undefined && !report.alive && !keptVerdicts.has(last.verdict))
+    facts.push([
+      'put aside',
+      `what attempt ${String(last.n)} had done: ralph diff ${String(last.n)}; bring it back: ralph restore ${String(last.n)}`,
+    ])
   return facts
+}
+
+const keptVerdicts: ReadonlySet<string> = new Set(['complete', 'partial', 'progress', 'kept'])
+
+/** The words of the state file in those of a person. */
+const stoppers: Readonly<Record<string, string>> = {
+  retries: 'a story that used up its retries',
+  iterations: 'max iterations',
+  stall: 'iterations that kept nothing',
+  human: 'nobody: it awaits your word',
+  signal: 'you (ralph stop, Ctrl-C or a signal)',
+  killed: 'a kill of ralph',
+  limit: "the provider's limit",
+  auth: "the agent's login or bill",
+  missing: 'an agent that is not installed',
+  model: 'a model that the agent does not know',
+  gate: 'a gate that could not run',
+  error: 'an error of ralph itself',
 }
 
 /** A look changes nothing: it says what is there, and which command puts it in order. */
@@ -81,7 +138,10 @@ function deathFacts(report: StatusReport, nowMs: number): readonly (readonly [st
   if (report.died_at === undefined) return []
   const pids = report.orphan_pids ?? []
   return [
-    ['died', `${since(report.died_at, nowMs)} ago: ralph was killed; the work tree is as it was left`],
+    [
+      'died',
+      `${since(report.died_at, nowMs)} ago: ralph was killed, and has not touched the work tree since`,
+    ],
     ...(pids.length > 0 ? ([['orphan', orphanWords(pids)]] as const) : []),
   ]
 }
@@ -104,24 +164,39 @@ function allStatuses(reports: readonly StatusReport[], { paint }: StatusView): s
   return `${table(headings, rows, paint)}\n${plural(reports.length, 'loop')}; one of them: ralph status <change>`
 }
 
-function nextCommand(report: StatusReport): string {
+/** None where nothing is left to do. */
+function nextCommand(report: StatusReport): readonly string[] {
   const change = oneLine(report.change_id)
-  if (report.alive && report.waiting_for === 'human') return 'answer the question on its terminal'
-  if (report.alive) return `ralph logs ${change} -f`
+  const finish = `ralph finish ${change} --cleanup`
+  if (report.alive && report.waiting_for === 'human') return ['answer the question on its terminal']
+  if (report.alive) return [`ralph logs ${change} -f`]
   if (report.problem !== undefined)
-    return `ralph resume ${change} says how to get everything back; ralph loop ${change} --fresh starts anew`
-  if (report.status === 'done') {
-    return report.choice === 'cleanup'
-      ? `git diff: the work is on ${oneLine(report.original_branch)}, uncommitted`
-      : `ralph finish ${change} --cleanup`
-  }
-  if (report.died_at !== undefined) {
+    return [
+      `ralph resume ${change} says how to get everything back; ralph loop ${change} --fresh starts anew`,
+    ]
+  if (report.died_at !== undefined && report.status !== 'done') {
     const stop = (report.orphan_pids ?? []).length > 0 ? `ralph stop ${change}; then ` : ''
-    return `${stop}ralph resume ${change} or ralph finish ${change} --cleanup`
+    return [`${stop}ralph resume ${change} or ${finish}`]
   }
-  return report.stop_reason === 'human' && report.done_criteria === 'manual'
-    ? `ralph done ${change}, or ralph resume ${change}`
-    : `ralph resume ${change}`
+  const { branch, cleaned_at: cleaned, uncommitted } = report.where ?? {}
+  const isInPlace = branch === report.original_branch
+  const isBrought = isInPlace || cleaned !== undefined || report.choice === 'cleanup'
+  const original = branchName(report.original_branch)
+  if (report.status !== 'done') {
+    if (report.stop_reason === 'human' && report.done_criteria === 'manual')
+      return [`ralph done ${change}, or ralph resume ${change}`]
+    return [isBrought || !branch ? `ralph resume ${change}` : `ralph resume ${change}, or ${finish}`]
+  }
+  const open = report.stories.filter(({ status }) => status === 'open').length
+  const rest =
+    open === 0 ? [] : [`ralph resume ${change} runs the ${plural(open, 'open story', 'open stories')}`]
+  if (branch === '') return rest
+  if (report.finish_refused !== undefined)
+    return [...rest, `git switch ${original} && git merge ralph/${change}; then ${finish}`]
+  if (!isBrought) return [...rest, finish]
+  return uncommitted === false
+    ? rest
+    : [...rest, `git status: the work is on ${original}, uncommitted`]
 }
 
 function since(stamp: string, nowMs: number): string {

@@ -22,14 +22,6 @@ export interface Ending {
   readonly lasting?: readonly string[]
 }
 
-/** What the user has to decide or to know once the loop is over; a line for each stands in the summary, too. */
-export const lastingWarnings: ReadonlySet<string> = new Set([
-  'config_changed',
-  'gate_changed',
-  'git_settings',
-  'hooks_changed',
-])
-
 export function summary(ending: Ending, paint: Paint): readonly string[] {
   const { complete } = ending
   const { totals } = complete
@@ -99,7 +91,12 @@ function nextCommands({
   const inspect: [string, string][] =
     lastFailed === undefined
       ? []
-      : [[`ralph diff ${String(lastFailed)}`, 'what the last failed attempt had done']]
+      : [
+          [
+            `ralph diff ${String(lastFailed)}`,
+            `what the last ${complete.stop_reason === 'signal' ? 'attempt, which was stopped,' : 'failed attempt'} had done`,
+          ],
+        ]
   if (complete.status !== 'done') return [...inspect, goOn(complete, change, started)]
   const inPlace = started === undefined || started.branch === started.original_branch
   if (inPlace || isCleanedUp(complete, finished)) return [['git status', 'see what was done']]

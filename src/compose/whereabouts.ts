@@ -1,0 +1,89 @@
+// Where the work of a run is now, what became of its cleanup, and what its user still has to know: for `ralph status`.
+import { isOffered } from '../adapters/git/aside.ts'
+import { shown } from '../adapters/git/git.ts'
+import type { Git } from '../adapters/git/git.ts'
+import { checkpointFolder } from '../adapters/git/store.ts'
+import { readSettingsFile } from '../config/files.ts'
+import { userFolder } from '../config/load.ts'
+import { lastingWarnings } from '../core/outcome.ts'
+import type { GoneFile } from '../core/event.ts'
+import type { StatusReport } from '../ui/app.ts'
+import { unagreed } from './config-trust.ts'
+import type { KnownRun, Site } from './site.ts'
+
+/** Of a run that is not running now. */
+export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<StatusReport>> {
+  const { git } = site
+  if (run.state.phase === 'idle') return {}
+  const { branch, home, choice, checkpoint, originalBranch, worktree } = run.state
+  const head = await git.run(['symbolic-ref', '--quiet', '--short', 'HEAD'], { accept: [1] })
+  const finished = run.events.findLast((event) => event.type === 'loop.finished')
+  const isCleaned = choice === 'cleanup'
+  const isInPlace = branch === originalBranch
+  const isMine = home === undefined ? worktree === git.worktree : home === git.worktree
+  const [uncommitted, gone, notes] = await Promise.all([
+    isMine && (isCleaned || isInPlace) && checkpoint !== undefined ? hasUncommitted(git) : undefined,
+    stillGone(git, run.state.gone),
+    notesOf(site, run),
+  ])
+  const isRefused = finished?.type === 'loop.finished' && !finished.ok && choice !== 'cleanup'
+  return {
+    where: {
+      branch: checkpoint === undefined ? '' : branch,
+      checked_out: shown(head.out.trim()),
+      ...(home !== undefined && { home, worktree }),
+      ...(isCleaned && finished !== undefined && { cleaned_at: finished.time }),
+      ...(uncommitted !== undefined && { uncommitted }),
+    },
+    ...(isRefused && !(await isMerged(git, branch, originalBranch)) && { finish_refused: finished.message }),
+    ...(run.state.gone.length > 0 && { gone }),
+    ...(notes.length > 0 && uncommitted !== false && { notes }),
+  }
+}
+
+async function hasUncommitted(git: Git): Promise<boolean> {
+  return (await git.run(['status', '--porcelain', '--ignore-submodules=dirty'])).out !== ''
+}
+
+async function isMerged(git: Git, branch: string, original: string): Promise<boolean> {
+  const asked = ['merge-base', '--is-ancestor', branch, original]
+  return (await git.run(asked, { accept: [1, 128] })).code === 0
+}
+
+/** Without those that the user has brought back since. */
+async function stillGone(git: Git, gone: readonly GoneFile[]): Promise<GoneFile[]> {
+  const isBack = await Promise.all(
+    gone.map(async ({ path, restore }) => {
+      const source = /--source[= ](\S+)/.exec(restore)?.[1]
+      if (source === undefined || restore.startsWith('git -C')) return false
+      const [was, is] = await Promise.all([
+        git.run(['rev-parse', '--verify', '--quiet', `${source}:${path}`], { accept: [1, 128] }),
+        git.run(['hash-object', '--', path], { accept: [128] }),
+      ])
+      return is.code === 0 && was.out !== '' && was.out === is.out
+    }),
+  )
+  return gone.filter((_, at) => isBack[at] !== true)
+}
+
+/** As the summary of the last loop had them; what the user has agreed to since is settled. */
+async function notesOf(site: Site, { change, events }: KnownRun): Promise<string[]> {
+  const began = events.findLastIndex((event) => event.type === 'loop.started')
+  const told = events
+    .slice(Math.max(0, began))
+    .flatMap((event) => (event.type === 'warning' && lastingWarnings.has(event.code) ? [event] : []))
+  if (told.length === 0) return []
+  const { git, env } = site
+  const folder = checkpointFolder(git.gitCommonDir, change)
+  const files = {
+    project: await readSettingsFile(git.worktree),
+    user: await readSettingsFile(userFolder(env)),
+  }
+  const [isAsked, isLeft] = await Promise.all([
+    unagreed(git.gitCommonDir, files).then((doubtful) => doubtful.length > 0),
+    isOffered({ git, change, folder }),
+  ])
+  const isOpen = (code: string): boolean =>
+    code === 'config_changed' ? isAsked : code === 'git_settings' ? isLeft : true
+  return [...new Set(told.filter(({ code }) => isOpen(code)).map(({ message }) => message))]
+}
