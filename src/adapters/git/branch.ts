@@ -121,7 +121,7 @@ async function adopt(store: Store, observed: Observed, storyId: string): Promise
       await moveRefs(git, 'archive', [`update ${store.refs}/archive/${timeName(store)} ${checkpoint}`])
     await becomeCheckpoint(store, 'adopt', commit, tree, index)
   })
-  const { checkpoint: now = tip } = await store.memory()
+  const { checkpoint: now = tip } = store.memory()
   const heads = { from: checkpoint, to: tip }
   const message = await adoptedWords(git, { from: checkpoint, to: now }, heads, storyId)
   await store.note({ type: 'warning', code: 'changes_adopted', message })
