@@ -194,9 +194,7 @@ function nextCommand(report: StatusReport): readonly string[] {
   if (report.finish_refused !== undefined)
     return [...rest, `git switch ${original} && git merge ralph/${change}; then ${finish}`]
   if (!isBrought) return [...rest, finish]
-  return uncommitted === false
-    ? rest
-    : [...rest, `git status: the work is on ${original}, uncommitted`]
+  return uncommitted === false ? rest : [...rest, `git status: the work is on ${original}, uncommitted`]
 }
 
 function since(stamp: string, nowMs: number): string {
