@@ -101,7 +101,7 @@ function evolveLoop(before: LoopState, event: LoopEvent): LoopState {
       const { commit, changed } = event
       const saved = { ...state, checkpoint: commit }
       if (state.phase !== 'saving' || state.current.n !== event.n) return saved
-      const gone = [...state.gone, ...(state.current.kept?.gone ?? [])]
+      const gone = [...state.gone, ...state.current.kept.gone]
       const current = { ...state.current, saved: { commit, changed } }
       return enter({ ...saved, gone }, { phase: 'recording', current })
     }

@@ -1,15 +1,17 @@
 // The gates' part of an attempt: what passed is what is saved, so what changes meanwhile has to pass again, or nothing is saved.
 import type { LoopEvent } from './event.ts'
 import { outcome } from './outcome.ts'
-import type { Current, IterationState, StartedState } from './state.ts'
+import type { KeptTurn, StartedState } from './state.ts'
 import { enter, failAttempt, interruptedAttempt } from './transitions.ts'
+
+type KeptState = Extract<StartedState, { readonly current: KeptTurn }>
 
 type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
 
 /** Gates that change files, a formatter say, run again on what they left, but not for ever. */
 export const maxRounds = 3
 
-export function gatesChecked(state: IterationState, event: Of<'gates.checked'>): StartedState {
+export function gatesChecked(state: KeptState, event: Of<'gates.checked'>): StartedState {
   const isStirred = (event.stirred ?? []).length > 0
   const current = stirred({ ...state.current, rounds: state.current.rounds + 1 }, event)
   const failure = event.failed
@@ -33,7 +35,7 @@ export function gatesChecked(state: IterationState, event: Of<'gates.checked'>):
 }
 
 /** What passed is not what is there: it has to pass, or nothing is saved. */
-export function checkpointRefused(state: IterationState, event: Of<'checkpoint.refused'>): StartedState {
+export function checkpointRefused(state: KeptState, event: Of<'checkpoint.refused'>): StartedState {
   const current = stirred(state.current, event)
   if (event.lost) return failAttempt(state, current, event.lost)
   if (state.stop !== undefined) return interruptedAttempt(state, current)
@@ -47,9 +49,9 @@ export function checkpointRefused(state: IterationState, event: Of<'checkpoint.r
 }
 
 function stirred(
-  current: Current,
+  current: KeptTurn,
   { tree, stirred = [], lost = '' }: Of<'gates.checked' | 'checkpoint.refused'>,
-): Current {
+): KeptTurn {
   const isStirred = current.isStirred || stirred.length > 0 || lost !== ''
   return { ...current, isStirred, ...(tree !== undefined && { tree }) }
 }

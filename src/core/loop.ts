@@ -158,17 +158,16 @@ export function next(state: LoopState): Command | undefined {
 }
 
 function iterationCommand(state: IterationState): Command {
-  const { current } = state
-  const { n, storyId } = current
+  const { n, storyId } = state.current
   switch (state.phase) {
     case 'working':
       return {
         do: 'run_agent',
         n,
         storyId,
-        attempt: current.attempt,
-        attempts: current.attempts,
-        agent: current.agent,
+        attempt: state.current.attempt,
+        attempts: state.current.attempts,
+        agent: state.current.agent,
         ...(state.failure?.storyId === storyId && { previousFailure: state.failure.reason }),
         ...(state.feedback !== undefined && { feedback: state.feedback }),
       }
@@ -177,7 +176,7 @@ function iterationCommand(state: IterationState): Command {
         do: 'keep_attempt',
         n,
         storyId,
-        mayBeSaved: mayBeSaved(state, current),
+        mayBeSaved: mayBeSaved(state),
         isGated: state.settings.gates.length > 0,
       }
     case 'gating':
@@ -186,17 +185,17 @@ function iterationCommand(state: IterationState): Command {
         n,
         storyId,
         commands: state.settings.gates,
-        tree: current.tree ?? '',
-        isLast: current.rounds + 1 >= maxRounds,
+        tree: state.current.tree ?? '',
+        isLast: state.current.rounds + 1 >= maxRounds,
       }
     case 'settling':
       return {
         do: 'settle_boxes',
         n,
         storyId,
-        ticked: current.kept?.ticked ?? 0,
-        stillOpen: current.kept?.stillOpen ?? 0,
-        notAsked: current.kept?.notAsked ?? 0,
+        ticked: state.current.kept.ticked,
+        stillOpen: state.current.kept.stillOpen,
+        notAsked: state.current.kept.notAsked,
       }
     case 'saving':
       return {
@@ -207,7 +206,7 @@ function iterationCommand(state: IterationState): Command {
         ...judgedBy(state),
       }
     case 'reverting':
-      return { do: 'revert', n, isStirred: current.isStirred }
+      return { do: 'revert', n, isStirred: state.current.isStirred }
     case 'recording':
       return { do: 'record_iteration', n }
   }

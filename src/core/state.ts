@@ -31,16 +31,7 @@ export interface Current {
   readonly lastActivity: string
   readonly usage?: UsageFigures
   readonly ended?: AgentEnded & { readonly now_ms: number; readonly duration_ms: number }
-  readonly kept?: {
-    readonly ref: string
-    readonly commits: readonly string[]
-    readonly changed: boolean
-    readonly historyRewritten: boolean
-    readonly ticked: number
-    readonly stillOpen: number
-    readonly notAsked: number
-    readonly gone: readonly GoneFile[]
-  }
+  readonly kept?: Kept
   /** The tree that was judged last: what is saved has to be this one. */
   readonly tree?: string
   /** How often the gates have run. */
@@ -53,6 +44,22 @@ export interface Current {
   readonly tellsNext: boolean
   readonly saved?: { readonly commit: string; readonly changed: boolean }
 }
+
+interface Kept {
+  readonly ref: string
+  readonly commits: readonly string[]
+  readonly changed: boolean
+  readonly historyRewritten: boolean
+  readonly ticked: number
+  readonly stillOpen: number
+  readonly notAsked: number
+  readonly gone: readonly GoneFile[]
+}
+
+/** Its agent has ended. */
+type EndedTurn = Current & Required<Pick<Current, 'ended'>>
+/** And what it left is kept. */
+export type KeptTurn = EndedTurn & Required<Pick<Current, 'kept'>>
 
 export type StopReason =
   | 'done'
@@ -153,11 +160,13 @@ interface Waiting {
   readonly agent: string
 }
 
-type IterationPhase = 'working' | 'keeping' | 'gating' | 'settling' | 'saving' | 'reverting' | 'recording'
-
 /** Gerunds: each names what the loop is busy with, and `loop.ts` knows the one command that goes with it. What that needs is here. */
 export type Doing =
-  | { readonly phase: IterationPhase; readonly current: Current }
+  | { readonly phase: 'working'; readonly current: Current }
+  | { readonly phase: 'keeping'; readonly current: EndedTurn }
+  | { readonly phase: 'gating' | 'settling' | 'saving' | 'reverting'; readonly current: KeptTurn }
+  /** Of an iteration that may have been cut off anywhere. */
+  | { readonly phase: 'recording'; readonly current: Current }
   | { readonly phase: 'opening_story' | 'ensuring' | 'opening_iteration'; readonly storyId: string }
   | { readonly phase: 'waiting'; readonly waiting: Waiting }
   | { readonly phase: 'finishing'; readonly choice: Choice }
@@ -171,6 +180,7 @@ type Only<T> = T extends Doing
 export type StartedState = Progress & RunFacts & Only<Doing>
 /** In the middle of an iteration. */
 export type IterationState = Extract<StartedState, { readonly current: Current }>
+export type Turn<P extends Doing['phase']> = Extract<StartedState, { readonly phase: P }>
 
 export type LoopState =
   | StartedState

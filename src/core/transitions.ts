@@ -4,7 +4,7 @@ import { outcome, reportsOf } from './outcome.ts'
 import { askAgainMs } from './limits.ts'
 import { decide, interruptedOutcome, isBlameless, isManual, usesRetry } from './policy.ts'
 import type { LastIteration } from './policy.ts'
-import type { Current, Doing, IterationState, Outcome, StartedState } from './state.ts'
+import type { Current, Doing, IterationState, KeptTurn, Outcome, StartedState, Turn } from './state.ts'
 import { unrecorded } from './unrecorded.ts'
 import { judge } from './verdict.ts'
 
@@ -16,7 +16,10 @@ export function enter(state: StartedState, doing: Doing): StartedState {
 }
 
 export function patchCurrent(state: StartedState, n: number, patch: Partial<Current>): StartedState {
-  if (state.current === undefined || state.current.n !== n) return state
+  return state.current === undefined || state.current.n !== n ? state : patched(state, patch)
+}
+
+function patched<S extends IterationState>(state: S, patch: Partial<Current>): S {
   return { ...state, current: { ...state.current, ...patch } }
 }
 
@@ -97,14 +100,13 @@ export function iterationStarted(state: StartedState, event: Of<'iteration.start
   return enter({ ...state, status: 'running' }, { phase: 'working', current })
 }
 
-export function kept(state: IterationState, event: Of<'attempt.kept'>): StartedState {
+export function kept(state: Turn<'keeping'>, event: Of<'attempt.kept'>): StartedState {
   const { current } = state
-  if (current.ended === undefined) return state
   // What took the work away took the plan, too.
   const refused = event.refused ?? ''
   const judged = judge(current.ended, refused || event.spec_lost)
   const gates = state.settings.gates.length
-  const withKept: Current = {
+  const withKept: KeptTurn = {
     ...current,
     kept: {
       ref: event.ref,
@@ -134,9 +136,8 @@ export function kept(state: IterationState, event: Of<'attempt.kept'>): StartedS
 }
 
 /** Whether its ending allows for a checkpoint at all. */
-export function mayBeSaved(state: StartedState, { ended }: Current): boolean {
-  if (ended === undefined) return false
-  const { verdict } = judge(ended, '')
+export function mayBeSaved(state: Turn<'keeping'>): boolean {
+  const { verdict } = judge(state.current.ended, '')
   return verdict === 'complete' || (isManual(state) && isUnpromised(verdict))
 }
 
@@ -144,14 +145,14 @@ function isUnpromised(verdict: Verdict): boolean {
   return verdict === 'none' || verdict === 'crash' || verdict === 'timeout' || verdict === 'idle'
 }
 
-export function failAttempt(state: StartedState, current: Current, reason: string): StartedState {
+export function failAttempt(state: StartedState, current: KeptTurn, reason: string): StartedState {
   return enter(state, {
     phase: 'reverting',
     current: { ...current, verdict: 'failed', reason, tellsNext: true },
   })
 }
 
-export function interruptedAttempt(state: StartedState, current: Current): StartedState {
+export function interruptedAttempt(state: StartedState, current: KeptTurn): StartedState {
   const reason = 'stopped before its gates had passed'
   return enter(state, {
     phase: 'reverting',
@@ -169,7 +170,7 @@ function grows(state: StartedState, current: Current, verdict: Verdict): boolean
   return verdict === 'progress' && isFewer && state.settings.max_iterations === undefined
 }
 
-export function iterationEnded(state: IterationState, event: Of<'iteration.ended'>): StartedState {
+export function iterationEnded(state: Turn<'recording'>, event: Of<'iteration.ended'>): StartedState {
   const { current } = state
   const record = event.iteration
   const { verdict, story_id: storyId } = record
@@ -207,7 +208,7 @@ export function iterationEnded(state: IterationState, event: Of<'iteration.ended
   return follow(recorded, { record, ending, isUnpaid: current.ended?.unpaid === true })
 }
 
-export function waitEnded(state: Extract<StartedState, { phase: 'waiting' }>): StartedState {
+export function waitEnded(state: Turn<'waiting'>): StartedState {
   const { untilMs } = state.waiting
   const waited = {
     ...state,
