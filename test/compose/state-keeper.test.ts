@@ -52,16 +52,26 @@ describe('state keeper', () => {
 
   test('R14: a file that cannot be written is told once, and the last state is tried again', async () => {
     const faults: unknown[] = []
+    const written: StateFile[] = []
+    let isFull = true
     const keeper = keepStateFile(
-      { write: () => Promise.reject(new Error('ENOSPC')), writeNow: () => undefined },
+      {
+        write: (state) =>
+          isFull ? Promise.reject(new Error('ENOSPC')) : Promise.resolve(void written.push(state)),
+        writeNow: () => undefined,
+      },
       clock,
       (error) => faults.push(error),
     )
     keeper.read(event('warning'), initialState('demo'))
     await keeper.settle()
-    keeper.read(event('warning'), initialState('demo'))
+    keeper.read(event('warning'), initialState('last'))
     await keeper.settle()
-    expect(faults).toHaveLength(1)
+    expect([faults.length, written.length]).toEqual([1, 0])
+    // Nothing more is told: it is the keeper who comes back to it.
+    isFull = false
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(written[0]?.change_id).toBe('last')
     keeper.stop()
   })
 

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -297,6 +297,8 @@ describe('finish and reports', () => {
       cwd: join(at.repo, 'deep/er'),
     })
     expect(at.state().status).toBe('done')
+    const named = readdirSync(at.root, { recursive: true, encoding: 'utf8' })
+    expect(named.filter((path) => path.includes('loop-state'))).toEqual(['repo/.claude/loop-state.json'])
     for (const args of [
       ['list'],
       ['show', 'demo'],

@@ -62,6 +62,16 @@ describe('what the agent left', () => {
     expect(at.read('story-1.txt')).toContain('work of 1')
   })
 
+  test('W20: a folder for the state file that is read-only: exit 1, said before an agent is started', () => {
+    const at = plainUser()
+    mkdirSync(join(at.repo, '.claude'))
+    chmodSync(join(at.repo, '.claude'), 0o500)
+    if (isRoot) execFileSync('chown', [`${nobody}:${nobody}`, join(at.repo, '.claude')])
+    const loop = at.ralph('loop', 'demo', '--agent-command', 'echo agent was here')
+    expect([loop.code, loop.stdout + loop.stderr]).toEqual([1, expect.stringContaining('.claude')])
+    expect(loop.stdout).not.toContain('agent was here')
+  })
+
   test.skipIf(!isRoot)(
     'G2: files of another user (as root only, who can make them): one error, a status all the same, and on after a chown',
     () => {

@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -111,6 +112,32 @@ describe('signals', () => {
       [1, 'interrupted', 1],
       [2, 'complete', 1],
     ])
+  })
+
+  test.each<[string, (loop: ChildProcess) => void]>([
+    ['a signal', (loop) => loop.kill('SIGTERM')],
+    [
+      'two signals',
+      (loop) => {
+        loop.kill('SIGTERM')
+        loop.kill('SIGTERM')
+      },
+    ],
+    ['kill -9', (loop) => loop.kill('SIGKILL')],
+    ['a reader that goes away', (loop) => loop.stdout?.destroy()],
+  ])('U3: an iteration that is open when the loop ends is in the state file once: %s', async (_, end) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const talks = 'echo working; while :; do sleep 0.05; echo more; done'
+    const running = start(at, ['loop', 'demo', '--agent-command', talks, '--json'])
+    await running.seen(isWorking)
+    end(running.child)
+    expect((await running.ended).code).not.toBe(0)
+    // A death is recorded by the next command that looks.
+    expect((await ralph(at, ['status'])).code).toBe(0)
+    const state = at.state()
+    expect([state.status, state.current]).toEqual(['stopped', undefined])
+    expect(state.iterations).toMatchObject([{ n: 1, story_id: '1', attempt: 1, verdict: 'interrupted' }])
+    expect(state.iterations[0]?.ended).toMatch(/^\d{4}-/)
   })
 
   test('stop asks the loop, waits, and it exits 143; with no loop it says so and exits 0', async () => {

@@ -122,6 +122,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
     },
     journal: {
       append: async (event) => {
+        log.push(`told ${event.type}`)
         await new Promise((next) => setImmediate(next))
         log.push(`durable ${event.type}`)
         events.push(event)
@@ -142,6 +143,29 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
   return { ports, log, events }
 }
 
+/** Every call of a port that does something is in the log, too. */
+function everyCall(ports: Ports, log: string[]): Ports {
+  const logged = <T extends object>(name: string, port: T): T =>
+    new Proxy(port, {
+      get(target, key) {
+        const value: unknown = Reflect.get(target, key)
+        if (typeof value !== 'function') return value
+        return (...args: unknown[]): unknown => {
+          log.push(`${name}.${String(key)}`)
+          return Reflect.apply(value, target, args)
+        }
+      },
+    })
+  return {
+    ...ports,
+    spec: logged('spec', ports.spec),
+    checkpoints: logged('checkpoints', ports.checkpoints),
+    agent: logged('agent', ports.agent),
+    gates: logged('gates', ports.gates),
+    usage: logged('usage', ports.usage),
+  }
+}
+
 const started: EventBody = {
   type: 'loop.started',
   run_id: 'r',
@@ -158,13 +182,23 @@ const started: EventBody = {
 
 describe('engine', () => {
   test('each event is durable before the next command runs', async () => {
-    const { ports, log } = world()
-    const loop = open(ports)
+    const { ports, log, events } = world()
+    const loop = open(everyCall(ports, log))
     await loop.tell(started)
     const state = await loop.run()
     expect(state.status).toBe('done')
-    expect(log.indexOf('durable iteration.started')).toBeLessThan(log.indexOf('agent'))
-    expect(log.indexOf('guard')).toBeLessThan(log.indexOf('durable iteration.started'))
+    const waiting = new Set<string>()
+    for (const line of log) {
+      const [word = '', type = ''] = line.split(' ')
+      if (word === 'told') waiting.add(type)
+      else if (word === 'durable') waiting.delete(type)
+      else expect([line, [...waiting]]).toEqual([line, []])
+    }
+    expect(log.filter((line) => line.startsWith('told '))).toHaveLength(events.length)
+    for (const call of ['checkpoints.ensure', 'agent.work', 'checkpoints.keep', 'checkpoints.save'])
+      expect(log).toContain(call)
+    expect(log.indexOf('durable iteration.started')).toBeLessThan(log.indexOf('agent.work'))
+    expect(log.indexOf('spec.guard')).toBeLessThan(log.indexOf('durable iteration.started'))
     expect(log.at(-1)).toBe('durable complete')
   })
 

@@ -1,4 +1,5 @@
 // Writes `.claude/loop-state.json` whole and atomically.
+import { existsSync } from 'node:fs'
 import { chmod, mkdir, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
@@ -27,14 +28,15 @@ export async function openStateFile(
   const { foreign, note } = await takeOver(path, archiveDir, changeId)
   let wasWritten = false
   const body = (state: StateFile): string => `${JSON.stringify({ ...foreign, ...state }, null, 2)}\n`
-  const writeWhole = (state: StateFile): Promise<void> =>
-    writeDurably(path, body(state), { rights: { mode: 0o644 }, isCache: true })
+  // A work tree that was deleted under the loop is not made again; only `.claude` itself may be missing.
+  const writeWhole = async (state: StateFile): Promise<void> => {
+    if (!existsSync(dirname(path))) await mkdir(dirname(path))
+    await writeDurably(path, body(state), { rights: { mode: 0o644 }, isCache: true, makesNoFolder: true })
+  }
   return {
     note,
     writer: {
       async write(state) {
-        // A work tree that was deleted under the loop is not made again; only `.claude` itself may be missing.
-        await stat(dirname(dirname(path)))
         try {
           await writeWhole(state)
         } catch (error) {

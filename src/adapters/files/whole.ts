@@ -16,6 +16,8 @@ export interface WriteOptions {
   readonly rights?: FileRights
   /** The file to rename, on the same file system; beside it where nothing is said. */
   readonly by?: string
+  /** It must be there: where it is gone, so is all that this file belongs to. */
+  readonly makesNoFolder?: true
   /** It can be made again: after a power cut the old one will do, so its name is not synced. */
   readonly isCache?: true
 }
@@ -28,7 +30,7 @@ export async function writeDurably(
 ): Promise<void> {
   const place = Buffer.from(file)
   const folder = place.subarray(0, Math.max(1, place.lastIndexOf('/')))
-  await mkdir(folder, { recursive: true })
+  if (asked.makesNoFolder !== true) await mkdir(folder, { recursive: true })
   const before = rightsOf(place)
   const rights = asked.rights === undefined ? before : { ...before, ...asked.rights }
   const temporary = Buffer.from(asked.by ?? Buffer.concat([place, Buffer.from(`.${process.pid}.tmp`)]))
