@@ -61,7 +61,9 @@ describe('acceptance', () => {
     const starts = [1, 2].map(() => ralph(at, ['loop', 'demo', '--agent-command', waits, '--json']))
     expect((await Promise.race(starts)).code).toBe(7)
     writeFileSync(join(at.root, 'go'), '')
-    expect((await Promise.all(starts)).map((end) => end.code).toSorted()).toEqual([0, 7])
+    expect(
+      (await Promise.all(starts)).map((end) => end.code).toSorted((a, b) => Number(a) - Number(b)),
+    ).toEqual([0, 7])
     expect(at.state().iterations).toHaveLength(1)
   })
 
