@@ -91,25 +91,33 @@ async function openOwn(path: string): Promise<OwnFile> {
   let file: FileHandle | undefined = await open(path, 'a', 0o600)
   const base = await closedTail(path, file)
   const written: LoopEvent[] = []
+  let length = base.length
   let mark = markOf(await file.stat({ bigint: true }))
   const opened = async (): Promise<FileHandle> => (file ??= await open(path, 'a', 0o600))
+  /** Not where somebody wrote to it since the last look: the next one tells. */
+  const remark = async (handle: FileHandle): Promise<void> => {
+    const now = await handle.stat({ bigint: true })
+    if (now.size === BigInt(length)) mark = markOf(now)
+  }
   return {
     async append(events) {
       const handle = await opened()
       const { size } = await handle.stat()
+      const lines = Buffer.from(linesOf(events))
       try {
-        await handle.appendFile(linesOf(events))
+        await handle.appendFile(lines)
         await handle.datasync()
       } catch (error) {
         // Half a line would spoil the one after it.
         await handle.truncate(size).catch(() => undefined)
-        mark = await handle.stat({ bigint: true }).then(markOf, () => mark)
+        await remark(handle).catch(() => undefined)
         file = undefined
         await handle.close().catch(() => undefined)
         throw error
       }
-      mark = markOf(await handle.stat({ bigint: true }))
+      length += lines.length
       written.push(...events)
+      await remark(handle)
     },
     async mend() {
       let now: BigIntStats | undefined

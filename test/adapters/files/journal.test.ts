@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs'
+import { appendFileSync, existsSync, rmSync } from 'node:fs'
 import { appendFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -95,6 +95,21 @@ describe('journal', () => {
       expect(said[0]).toContain('another program has changed the journal')
     },
   )
+
+  test('H3: a line that somebody appends at any moment of a write is taken out again', async () => {
+    for (let moment = 0; moment < 80; moment += 1) {
+      const file = join(folder, `${moment}.ndjson`)
+      const journal = fileJournal(file)
+      await journal.append(event(1))
+      const written = journal.append(event(2))
+      // As many steps of the append as fit into so many turns.
+      for (let turn = moment % 20; turn > 0; turn -= 1) await new Promise(setImmediate)
+      appendFileSync(file, 'nonsense\n')
+      await written
+      await journal.close()
+      expect(await readJournal(file)).toEqual({ events: [event(1), event(2)], damage: '' })
+    }
+  })
 
   test('no file means no events', async () => {
     expect(await readJournal(join(folder, 'none'))).toEqual({ events: [], damage: '' })
