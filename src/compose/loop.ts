@@ -17,7 +17,7 @@ import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
 import { archiveRun } from './archive.ts'
 import { watchBudget } from './budget-watch.ts'
-import { acceptGitSettings, checkpointsFor } from './checkpoints.ts'
+import { checkpointsFor } from './checkpoints.ts'
 import { agree, refuseUnagreed } from './config-trust.ts'
 import { openRun, refuseRunning } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
@@ -146,7 +146,6 @@ async function runHeld(
     if (mode !== 'resume') await archiveRun(site, run)
     await keepSettings(run, kept)
     if (mode !== 'resume' || request.acceptsConfig) await agree(common, loaded.files)
-    const taken = request.acceptsConfig ? await acceptGitSettings(here, change.name) : []
     const usage = measureUsage({
       worktree: site.git.worktree,
       // The agent's own surroundings: they say where its session files are.
@@ -204,7 +203,6 @@ async function runHeld(
         ...entered.notes,
         ...named,
         ...warnings,
-        ...taken,
         ...change.warnings,
         ...preflight.warnings,
         mode === 'resume' ? '' : unarchived(change, config),

@@ -57,7 +57,7 @@ async function goTo(git: Git, change: string, branch: string): Promise<boolean> 
       'repository_state',
       `The run of ${change} is on ${branch}, and there are changes on ${place}: ${changedNames(out)}.`,
       {
-        hint: `Nothing was touched. Commit or stash them (git stash -u), then type: git switch ${branch} && ralph resume ${change}`,
+        hint: `Nothing was touched. If ralph was killed, some of them may be its agent's: git switch takes them along. Put them away (git stash -u) or commit what is yours, then \`git switch ${branch}\` and type the command again.`,
         exitCode: 2,
       },
     )

@@ -30,6 +30,7 @@ export const lastingWarnings: ReadonlySet<string> = new Set([
   'gate_changed',
   'git_settings',
   'hooks_changed',
+  'submodule_swept',
 ])
 
 export function outcome(

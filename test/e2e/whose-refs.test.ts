@@ -56,7 +56,7 @@ describe("O12, M4: the user's own refs", () => {
       const lines = told(end)
       expect(lines).toEqual([
         expect.stringMatching(
-          /^changed beside the loop, not by the agent: moved moved, old was deleted, tags\/v1 was deleted, mine is new, tags\/v9 is new; it stays/,
+          /^changed beside the loop, not by the agent as far as ralph can tell: moved moved, old was deleted, tags\/v1 was deleted, mine is new, tags\/v9 is new; it stays/,
         ),
       ])
       // What they were is not lost to a `git gc`.
@@ -228,7 +228,9 @@ test('O12, O13: after a kill -9 the recovery still knows who did what', async ()
   expect([at.git('tag'), at.git('branch', '--list', 'mine')]).toEqual(['', ''])
   const journal = at.read('.git/ralph/changes/demo/journal.ndjson')
   expect(journal).toContain('the agent deleted old; it is back')
-  expect(journal).toContain('changed beside the loop, not by the agent: mine was deleted')
+  expect(journal).toContain(
+    'changed beside the loop, not by the agent as far as ralph can tell: mine was deleted',
+  )
 })
 
 test('section 6.6, O17: a branch, a tag and a stash whose names are not UTF-8 break neither revert nor resume', async () => {
@@ -250,4 +252,39 @@ test('section 6.6, O17: a branch, a tag and a stash whose names are not UTF-8 br
   expect(at.git('for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads')).toHaveLength(before)
   const head = execFileSync('git', ['symbolic-ref', 'HEAD'], { cwd: at.repo, env: at.env }).toString('latin1')
   expect(head).toBe('refs/heads/\xfcber\n')
+})
+
+describe('work that is not where the loop works', () => {
+  test.each([
+    [
+      'on a branch of its own',
+      'git checkout -qb own; echo w > w; git add w; git commit -qm w; git checkout -q -',
+      /branch own/,
+    ],
+    [
+      'in a work tree of its own',
+      'git worktree add -q ../other main; echo w > ../other/w',
+      /work tree .*other/,
+    ],
+    [
+      'on main, in a work tree of its own',
+      'git worktree add -q ../other main; cd ../other; echo w > w; git add w; git commit -qm w',
+      /branch main/,
+    ],
+  ])(
+    'O1: %s: COMPLETE does not count, the reason says where it is, and nothing is lost',
+    async (_where, deed, why) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      const agent = `cat > /dev/null; ${deed}; echo '<promise>COMPLETE</promise>'`
+      const end = await ralph(at, ['loop', 'demo', '--max-retries', '0', '--agent-command', agent])
+      expect([end.code, at.state().status]).toEqual([3, 'stuck'])
+      expect(at.state().iterations[0]).toMatchObject({
+        verdict: 'failed',
+        reason: expect.stringMatching(why),
+      })
+      const kept = at.git('for-each-ref', '--format=%(refname)', 'refs/ralph').split('\n')
+      const held = kept.some((ref) => at.git('ls-tree', '-r', '--name-only', ref).split('\n').includes('w'))
+      expect(held || existsSync(join(at.root, 'other', 'w'))).toBe(true)
+    },
+  )
 })

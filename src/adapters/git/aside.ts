@@ -5,6 +5,7 @@ import { join, relative } from 'node:path'
 import * as z from 'zod'
 import { readRecord, writeDurably } from '../files/whole.ts'
 import { shownSetting, type SettingChange } from '../../core/ownership.ts'
+import { shellWord } from '../process/shell-word.ts'
 import { listSettings, withValues } from './config-file.ts'
 import { onDisk } from './files.ts'
 import { named } from './git.ts'
@@ -104,8 +105,8 @@ export async function tellAside(store: Store, outcome: 'saved' | 'reverted'): Pr
     const message =
       again !== undefined && !isOffer
         ? `${ran(aside)}, as while iteration ${again.aside.n} ran, and put back: ${briefly(aside)}`
-        : `${ran(aside)}, and put back: ${isOffer ? fully(aside) : briefly(aside)}. Its version: ${relative(store.git.worktree, folder)}${
-            isOffer ? `. To take it over: ralph finish ${store.change} --accept-config` : ''
+        : `${ran(aside)}${store.absence?.() === undefined ? '' : ', or after the loop had died'}, and put back: ${isOffer ? fully(aside) : briefly(aside)}. As it was then: ${relative(store.git.worktree, folder)}. ${
+            isOffer ? `To take it over: ralph finish ${store.change} --accept-config` : ifYours(aside)
           }`
     await store.note({ type: 'warning', code: isOffer ? 'git_settings' : 'git_settings_reverted', message })
     await writeAside(folder, { ...aside, outcome })
@@ -226,6 +227,16 @@ function ran({ n }: Aside): string {
 function briefly({ settings, files }: Aside): string {
   const keys = settings.map(({ name, key, now }) => `${inGit(name)} (${shownSetting(key, now)})`)
   return cut([...keys, ...files.map(({ name }) => inGit(name))], 3)
+}
+
+/** Nobody can tell whose line in a file it is. */
+function ifYours({ settings, files }: Aside): string {
+  const typed = settings
+    .filter(({ name, now }) => name === 'config' && now.length === 1)
+    .map(({ key, now: [value] }) => `git config ${shellWord(key)} ${shellWord(value ?? 'true')}`)
+  return files.length > 0 || typed.length !== settings.length || typed.length > 3
+    ? 'If it was you, do it again.'
+    : `If it was you: ${typed.join(' && ')}`
 }
 
 function fully({ settings, files }: Aside): string {

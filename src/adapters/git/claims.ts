@@ -3,10 +3,12 @@ import { join, relative } from 'node:path'
 import { ownerOfPath, type Absence, type Claim } from '../../core/ownership.ts'
 import { quoted } from '../process/shell-word.ts'
 import { lstatNow, parentOf } from './files.ts'
-import { named, shown } from './git.ts'
+import { named } from './git.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { scanOpened } from './locked.ts'
 import { mendRepository } from './mend.ts'
+import { restoreCommand } from './reunite.ts'
+import { outermost } from './submodule.ts'
 import type { Store } from './store.ts'
 import { exempt } from './scan.ts'
 import { bareNames, treeFolders, type Snapshot } from './snapshot.ts'
@@ -74,18 +76,18 @@ export async function tellClaims(store: Store, claims: Claims, holder: string): 
   const warn = (message: string): Promise<void> => top.note({ type: 'warning', code: 'after_death', message })
   const names = (paths: readonly string[]): string => listed(paths.map((path) => join(inside, named(path))))
   const git = inside === '' ? 'git' : `git -C ${quoted(inside)}`
+  const where = top.home === undefined ? '' : ` in ${top.git.worktree}`
   if (theirs.length > 0)
-    await warn(`changed after the loop had died, so yours; it stays as it is: ${names(theirs)}`)
+    await warn(`changed after the loop had died, so yours; it stays as it is${where}: ${names(theirs)}`)
+  // By its hash: a fresh start gives the name to another.
+  const asked = ['rev-parse', '--verify', '--quiet', '--short=12', `${holder}^{commit}`]
+  const commit = doubtful.length === 0 ? '' : await store.git.line(asked, { accept: [1] })
   for (const { path, evidence } of doubtful)
     await warn(
-      `${join(inside, named(path))} may be yours: ${evidence}. It is undone here and kept; to bring it back: ${git} restore --source=${holder} -- ${quoted(shown(path))}`,
+      `${join(inside, named(path))} may be yours: ${evidence}. It is undone here and kept; to bring it back: ${restoreCommand(commit || holder, path).replace(/^git/, git)}`,
     )
   if (deleted.length > 0)
     await warn(`deleted by you or by the agent, which cannot be told; it is back: ${names(deleted)}`)
-}
-
-function outermost(store: Store): Store {
-  return store.outer === undefined ? store : outermost(store.outer)
 }
 
 function claimOf(store: Store, absence: Absence, path: string, folderMs: number | undefined): Claim {

@@ -8,7 +8,10 @@ import { attemptTree, withHidden } from './keep.ts'
 import { mendRepository } from './mend.ts'
 import { putBackOpened } from './open.ts'
 import { endOperations, operationsInProgress } from './operations.ts'
-import { moveRefs, readRefs } from './refs.ts'
+import { missingObjects } from './pins.ts'
+import { compareRefs, moveRefs, readRefs } from './refs.ts'
+import { readStashLog, stashEntries } from './stash-list.ts'
+import { earlierValues, shortRef } from './whose-refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot, Submodule } from './snapshot.ts'
 import { outwaitLocks } from './stale-locks.ts'
@@ -25,12 +28,13 @@ export async function keepSubmodules(
   store: Store,
   n: number,
   { submodules = [] }: Snapshot,
+  mayBeSaved = false,
   prefix = '',
 ): Promise<KeptInside> {
   const warnings: string[] = []
   let isChanged = false
   for (const submodule of submodules) {
-    const kept = await keepInside(store, n, submodule, prefix)
+    const kept = await keepInside(store, n, submodule, mayBeSaved, prefix)
     isChanged ||= kept.isChanged
     warnings.push(...kept.warnings)
   }
@@ -41,6 +45,7 @@ async function keepInside(
   store: Store,
   n: number,
   { path, link, snapshot }: Submodule,
+  mayBeSaved: boolean,
   prefix: string,
 ): Promise<KeptInside> {
   const name = `${prefix}${path}`
@@ -51,7 +56,7 @@ async function keepInside(
   const isCut = await mendLink(store, inner, path, link)
   const mended = await mendRepository(inner, snapshot, n)
   const locks = await outwaitLocks(inner, 3000)
-  const within = await keepSubmodules(inner, n, snapshot, `${name}/`)
+  const within = await keepSubmodules(inner, n, snapshot, mayBeSaved, `${name}/`)
   const halfDone = operationsInProgress(git.gitDir)
   const { tree: seen, ignored, opened } = await attemptTree(inner, snapshot)
   const { tree } = await withHidden(inner, snapshot, seen, ignored)
@@ -83,9 +88,48 @@ async function keepInside(
       ...halfDone.map(
         (what) => `the agent left a ${what} half done in the submodule ${named(name)}; it was ended`,
       ),
+      ...(mayBeSaved ? await takenAway(inner, n, snapshot, name) : []),
       ...within.warnings,
     ],
   }
+}
+
+/**
+ * After a complete attempt nobody can tell the agent's refs in there from the user's, so they stay as they are; but what only a branch
+ * or a stash held that is gone now is kept for good, and named with the command that brings it back.
+ */
+async function takenAway(store: Store, n: number, snapshot: Snapshot, name: string): Promise<string[]> {
+  const { git } = store
+  const [now, log] = await Promise.all([readRefs(git), readStashLog(git)])
+  const isLoops = (ref: string): boolean => ref === snapshot.head.ref || ref.startsWith('refs/ralph/')
+  const { moved, deleted } = compareRefs(snapshot.refs, now.all)
+  const were = await earlierValues(git, {
+    moved: moved.filter((each) => !isLoops(each.name)),
+    deleted: deleted.filter((each) => !isLoops(each.name)),
+    created: [],
+  })
+  const there = new Set(stashEntries(log).map(({ hash }) => hash))
+  const dropped = stashEntries(snapshot.stash_log).filter(({ hash }) => !there.has(hash))
+  const lost = await missingObjects(git, [
+    ...were.map(({ from }) => from),
+    ...dropped.map(({ hash }) => hash),
+  ])
+  const kept = [
+    ...were.map(({ name: ref, from }) => [ref.replace(/^refs\//, ''), from] as const),
+    ...dropped.map(({ hash }) => [`stash/${hash.slice(0, 12)}`, hash] as const),
+  ].filter(([, hash]) => !lost.has(hash))
+  await moveRefs(
+    git,
+    `attempt ${n}`,
+    kept.map(([ref, hash]) => `update ${store.refs}/moved/${n}/before/${ref} ${hash}`),
+  )
+  const inGit = `git -C ${shellWord(shown(name))}`
+  return kept.map(([ref, hash]) => {
+    const back = ref.startsWith('stash/')
+      ? `stash store ${hash}`
+      : `update-ref ${shellWord(shown(`refs/${ref}`))} ${hash.slice(0, 12)}`
+    return `${ref.startsWith('stash/') ? 'a stash entry was dropped' : `${shortRef(`refs/${ref}`)} was deleted or moved`} in the submodule ${named(name)} while iteration ${n} ran; to bring it back: ${inGit} ${back}`
+  })
 }
 
 /** One that is empty was put away; one with files in it and no way to its repository is an accident. */
@@ -132,7 +176,7 @@ export async function tellSwept(
       const commit = was.commit.slice(0, 12)
       const back =
         now === undefined || swept.length > 10
-          ? `git --git-dir=${shellWord(gitDir)} worktree add DIR ${commit}`
+          ? `git --git-dir=${shellWord(gitDir)} --work-tree=. worktree add DIR ${commit}`
           : `git -C ${shellWord(shown(name))} restore --source ${commit} -- ${swept.map((one) => shellWord(shown(one))).join(' ')}`
       const message = `uncommitted work in the submodule ${named(name)} is gone: ${swept.slice(0, 10).map(named).join(', ')}; it is kept: ${back}`
       await outermost(store).note({ type: 'warning', code: 'submodule_swept', message })

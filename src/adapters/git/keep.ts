@@ -19,9 +19,9 @@ import { exempt } from './scan.ts'
 import { type Snapshot } from './snapshot.ts'
 import { planStashes, putBackStashes, readStashLog, type StashPlan } from './stash-list.ts'
 import { outwaitLocks } from './stale-locks.ts'
-import { madeTrees, removeTrees, treeTold } from './made-trees.ts'
+import { madeTrees, removeTrees, treeTold, type MadeTree } from './made-trees.ts'
 import { keepSubmodules } from './keep-submodules.ts'
-import { commitTree, isAncestor, joined, writeTree } from './tree.ts'
+import { changedPaths, commitTree, isAncestor, joined, writeTree } from './tree.ts'
 import { deepWarnings } from './unseen.ts'
 import { besideRef, earlierValues, madeTold, othersTold, planRefs, shortRef } from './whose-refs.ts'
 
@@ -36,7 +36,7 @@ export async function keepAttempt(
   const ref = `${store.refs}/attempts/${n}`
   await mendGitDirs(store, snapshot)
   const mended = await mendRepository(store, snapshot, n)
-  const inside = await keepSubmodules(store, n, snapshot)
+  const inside = await keepSubmodules(store, n, snapshot, mayBeSaved)
   const locks = await outwaitLocks(store, 3000)
   const [now, log, earlier, stashed, ledger] = await Promise.all([
     readRefs(git),
@@ -84,7 +84,17 @@ export async function keepAttempt(
   const commits = await madeCommits(git, snapshot, now, changes)
   const found = leftBehind(store, snapshot, ledger, { now, log, tree: seen, isOnTop: !headMoved || descends })
   const { initial } = store.memory()
-  const reunion = mayBeSaved ? await planReunion(store, snapshot, found) : apart
+  const trees = await madeTrees(git, ledger)
+  const elsewhere =
+    mayBeSaved && !headMoved && !inside.isChanged && !(await hasWork(git, snapshot.tree, seen))
+      ? await workElsewhere(store, snapshot, changes, trees)
+      : ''
+  const reunion =
+    elsewhere !== ''
+      ? { ...apart, refused: elsewhere }
+      : mayBeSaved
+        ? await planReunion(store, snapshot, found)
+        : apart
 
   const leaked = descends ? await leakedPaths(store, snapshot, now.head.commit) : []
   // Without this step a checkpoint has the tree alone: what is in a branch's history gets pushed.
@@ -92,7 +102,6 @@ export async function keepAttempt(
   for (const hash of beside) await store.step('keep', { did: 'beside', n, hash })
   const moved = `${store.refs}/moved/${n}`
   const aside = (name: string): string => `${moved}/${name.replace(/^refs\//, '')}`
-  const trees = await madeTrees(git, ledger)
   const pins = [
     ...were.map(({ name, from }) => [aside(`before/${name.replace(/^refs\//, '')}`), from] as const),
     ...stashes.gone.map((hash) => [aside(`before/stash/${hash.slice(0, 12)}`), hash] as const),
@@ -168,7 +177,18 @@ export async function keepAttempt(
         `${named(path)} is hidden by the agent's own ignore rules and too large, or closed to ralph, so it is not kept with the attempt`,
     ),
   ]
-  const notes = othersTold(others, `${moved}/before`)
+  const notes = [
+    ...othersTold(
+      others,
+      `${moved}/before`,
+      were.some(({ from }) => !gone.has(from)),
+    ),
+    ...stashes.gone
+      .filter((hash) => !gone.has(hash))
+      .map(
+        (hash) => `a stash entry was dropped beside the loop; if that was not you: git stash store ${hash}`,
+      ),
+  ]
   return {
     ref,
     commit,
@@ -182,6 +202,35 @@ export async function keepAttempt(
     isElsewhere: !found.isOnTop && reunion.to === undefined,
     gone: reunion.gone,
   }
+}
+
+/** Ticks in the plan alone are none. */
+async function hasWork(git: Git, before: string, after: string): Promise<boolean> {
+  if (before === after) return false
+  return (await changedPaths(git, before, after)).some((path) => !/(^|\/)tasks\.md$/.test(path))
+}
+
+/** Why a promise of a work tree without work does not count: the work is on another branch, or in another work tree. */
+async function workElsewhere(
+  { git }: Store,
+  snapshot: Snapshot,
+  { moved, created }: RefChanges,
+  trees: readonly MadeTree[],
+): Promise<string> {
+  for (const { name, to } of [...created, ...moved]) {
+    if (!name.startsWith('refs/heads/') || (await isAncestor(git, to, snapshot.commit))) continue
+    const known = Object.values(snapshot.refs).includes(to)
+    if (!known)
+      return `the work is on the branch ${shortRef(name)}, and not in the work tree of the loop (${git.worktree}), where it has to be`
+  }
+  for (const { name, folder } of trees) {
+    const gitDir = join(git.gitCommonDir, 'worktrees', name)
+    const there = git.at({ worktree: folder, gitDir, gitCommonDir: git.gitCommonDir })
+    const { out } = await there.run(['status', '--porcelain'], { accept: [128] })
+    if (out !== '')
+      return `the work is in the work tree ${folder}, and not in that of the loop (${git.worktree}), where it has to be`
+  }
+  return ''
 }
 
 /** The index of the attempt stays: a checkpoint of the same tree starts from it. */

@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { RalphError } from '../../core/error.ts'
+import { shellWord } from '../process/shell-word.ts'
 import { isWritable } from '../process/temp.ts'
 import { lstatIfThere, lstatNow } from './files.ts'
 import { named, shown, type Git, type Repository } from './git.ts'
@@ -165,10 +166,13 @@ async function refuseFlaggedEdits(git: Git, entries: readonly string[]): Promise
       if (!(isAbsent && skipped.has(path))) edited.push(path)
     }
     if (edited.length === 0) return
-    const names = edited.map(named).join(', ')
+    const words = edited.map((path) => shellWord(shown(path))).join(' ')
+    const show = ['--no-assume-unchanged', '--no-skip-worktree'].map(
+      (flag) => `git update-index ${flag} -- ${words}`,
+    )
     throw refusal(
-      `edits hidden by assume-unchanged or skip-worktree would be lost: ${names}`,
-      `Show them to git: \`git update-index --no-assume-unchanged --no-skip-worktree ${names}\`, then commit or undo them.`,
+      `edits hidden by assume-unchanged or skip-worktree would be lost: ${edited.map(named).join(', ')}`,
+      `Show them to git: \`${show.join(' && ')}\`, then commit or undo them.`,
     )
   } finally {
     await rm(index, { force: true })

@@ -215,7 +215,7 @@ async function lackedBy(
 }
 
 /** Works as typed, from any folder of the work tree. */
-function restoreCommand(commit: string, path: string): string {
+export function restoreCommand(commit: string, path: string): string {
   // What follows `:/` is read as more magic unless it is a letter, a digit or a dot.
   const magic = /[*?[\\]|^[!-\-/:-@[-`{-~]/.test(path) ? ':(top,literal)' : ':/'
   return `git restore --source=${commit} -- ${shellName(`${magic}${path}`)}`

@@ -62,15 +62,21 @@ export async function earlierValues(
 }
 
 /** One line for all of them, without blame. */
-export function othersTold({ moved, deleted, created }: RefChanges, before: string): string[] {
+export function othersTold(
+  { moved, deleted, created }: RefChanges,
+  before: string,
+  isPinned: boolean,
+): string[] {
   const words = [
     ...moved.map(({ name }) => `${shortRef(name)} moved`),
     ...deleted.map(({ name }) => `${shortRef(name)} was deleted`),
     ...created.map(({ name }) => `${shortRef(name)} is new`),
   ]
   if (words.length === 0) return []
-  const where = moved.length + deleted.length === 0 ? '' : `; what they were is under ${before}`
-  return [`changed beside the loop, not by the agent: ${few(words)}; it stays${where}`]
+  const where = isPinned ? `; what they were is under ${before}` : ''
+  return [
+    `changed beside the loop, not by the agent as far as ralph can tell: ${few(words)}; it stays${where}`,
+  ]
 }
 
 /** With the command that brings each back. */

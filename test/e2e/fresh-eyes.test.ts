@@ -1,0 +1,211 @@
+// What an attacker found who had only the contract and the packed program, each as the shortest story that shows it.
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { goodAgent, longDead, ralph, scratch, start, tasksOf, type Scratch } from './harness.ts'
+
+const complete = "echo '<promise>COMPLETE</promise>'"
+const failed = "echo '<promise>FAILED: no</promise>'"
+
+function loop(agent: string, ...flags: string[]): string[] {
+  return ['loop', 'demo', '--max-retries', '0', '--agent-command', `cat > /dev/null; ${agent}`, ...flags]
+}
+
+/** A loop whose agent works, until all of it is killed. */
+async function killedAll(at: Scratch, ...flags: string[]): Promise<void> {
+  const running = start(at, loop(`echo AG >> README.md; touch ../started; exec sleep 600`, ...flags))
+  while (!existsSync(join(at.root, 'started'))) await delay(20)
+  const { pid } = JSON.parse(readFileSync(join(at.repo, '.claude/loop-state.json'), 'utf8')).current ?? {}
+  running.child.kill('SIGKILL')
+  await running.ended
+  await ralph(at, ['stop', 'demo'])
+  expect(pid).not.toBe(0)
+}
+
+test('O11: a stash entry of the user’s that has a name like ralph’s own is never touched', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.write('README.md', 'stashed by the user\n')
+  const hash = at.git('stash', 'create')
+  at.git('checkout', '-q', 'README.md')
+  for (const name of ['ralph:demo:mynotes', 'ralph:demo:1']) at.git('stash', 'store', '-m', name, hash)
+  const before = at.git('stash', 'list', '--format=%H %gs')
+  const end = await ralph(at, ['loop', 'demo', '--checkpoint', 'stash', '--agent-command', goodAgent])
+  expect([end.code, at.git('stash', 'list', '--format=%H %gs')]).toEqual([0, before])
+})
+
+test('O14: a task that the user adds while an attempt fails stays in the plan, and has to be done', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const agent = `cat > /dev/null; case $RALPH_ATTEMPT in 1) touch ../started; while [ ! -e ../added ]; do sleep .05; done; ${failed};; *) cat openspec/changes/demo/tasks.md > ../seen; ${complete};; esac`
+  const running = start(at, ['loop', 'demo', '--max-retries', '1', '--agent-command', agent])
+  while (!existsSync(join(at.root, 'started'))) await delay(20)
+  const tasks = at.read('openspec/changes/demo/tasks.md')
+  at.write('openspec/changes/demo/tasks.md', `${tasks}- [ ] 1.9 by the user\n`)
+  writeFileSync(join(at.root, 'added'), '')
+  const end = await running.ended
+  expect([end.code, at.state().status]).toEqual([0, 'done'])
+  expect(readFileSync(join(at.root, 'seen'), 'utf8')).toContain('- [ ] 1.9 by the user')
+  expect(at.read('openspec/changes/demo/tasks.md')).toContain('- [x] 1.9 by the user')
+  expect(end.stdout + end.stderr).toMatch(/a task was added to tasks\.md while the attempt ran.*it stays/)
+})
+
+describe('links that appear in place of the state file', () => {
+  test.each([
+    ['its folder', 'rm -rf .claude; ln -s ../outside .claude'],
+    [
+      'the file',
+      'rm -f .claude/loop-state.json; ln -s ../../outside/loop-state.json .claude/loop-state.json',
+    ],
+  ])('O15: in place of %s: what it leads to is not written over', async (_what, deed) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const outside = join(at.root, 'outside')
+    mkdirSync(outside)
+    writeFileSync(join(outside, 'loop-state.json'), 'of the user\n')
+    // Output moves the file's time of last activity, so that it is written while the link is there.
+    const agent = `${deed}; for i in 1 2 3 4 5 6; do echo working; sleep .5; done; ${failed}`
+    expect((await ralph(at, loop(agent))).code).toBe(3)
+    const held = execFileSync('sh', ['-c', `cat ${outside}/loop-state.json*`], { encoding: 'utf8' })
+    expect(held).toContain('of the user\n')
+    expect(at.state().status).toBe('stuck')
+  })
+})
+
+test('O15: an agent that leaves a pipe where git reads: no command hangs, and the file is back', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.write('.gitignore', '*.log\n')
+  at.git('add', '.gitignore')
+  at.git('commit', '-qm', 'rules')
+  const end = await ralph(at, loop(`rm .gitignore; mkfifo .gitignore; ${failed}`, '--command-timeout', '5'))
+  expect([end.code, at.read('.gitignore')]).toEqual([3, '*.log\n'])
+  expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+})
+
+test('O15: the mode of a private file that is committed comes back', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  chmodSync(join(at.repo, 'README.md'), 0o600)
+  expect((await ralph(at, loop(`echo j > README.md; ${failed}`))).code).toBe(3)
+  expect(statSync(join(at.repo, 'README.md')).mode & 0o777).toBe(0o600)
+})
+
+test('O3: staged versions that an agent has pruned: said, and the index is one that works', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.write('README.md', 'staged\n')
+  at.git('add', 'README.md')
+  at.write('README.md', 'unstaged\n')
+  const prune = `git for-each-ref --format='delete %(refname)' refs/ralph | git update-ref --stdin; git reflog expire --expire=now --all; git gc -q --prune=now`
+  await ralph(at, loop(`${prune}; ${failed}`))
+  const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+  expect(end.stdout + end.stderr).toContain('what you had staged of README.md is lost')
+  expect(at.read('README.md')).toBe('unstaged\n')
+  at.git('commit', '-qam', 'works')
+})
+
+test('O12: a repository inside the work tree that goes, a checkout that is swept, a stash that is dropped unseen: each is told', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.write('README.md', 'stashed\n')
+  at.git('stash', '-q')
+  execFileSync(
+    'sh',
+    [
+      '-c',
+      'git init -q own && cd own && git -c user.name=u -c user.email=u@example.org commit -q --allow-empty -m o',
+    ],
+    {
+      cwd: at.repo,
+      env: at.env,
+    },
+  )
+  const unseen = 'env -i PATH="$PATH" HOME="$HOME" git stash drop -q'
+  const end = await ralph(at, loop(`rm -rf own; ${unseen}; ${failed}`))
+  const said = end.stdout + end.stderr
+  expect(said).toContain('the repository own/ went while the attempt ran')
+  const command = /git stash store \w+/.exec(said)?.[0] ?? 'false'
+  execFileSync('sh', ['-c', command], { cwd: at.repo, env: at.env })
+  expect(at.git('show', 'stash:README.md')).toBe('stashed')
+})
+
+test('O7: --worktree: an agent that sweeps the user’s own checkout is named', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const agent = `cd '${at.repo}'; git reset -q --hard; git clean -qfd; ${complete}`
+  const end = await ralph(at, loop(agent, '--worktree'))
+  expect(end.stdout + end.stderr).toMatch(/the agent ran git in your own checkout.*git reset -q --hard/)
+})
+
+test('O7: a cleanup does not take a branch that another work tree stands on', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  expect((await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])).code).toBe(0)
+  at.git('worktree', 'add', '-q', '../other', 'main')
+  const refused = await ralph(at, ['finish', 'demo', '--cleanup'])
+  expect([refused.code, refused.stderr]).toEqual([
+    1,
+    expect.stringMatching(/main is checked out in another work tree: .*other/),
+  ])
+  expect(at.git('branch', '--show-current')).toBe('ralph/demo')
+  const free = /git -C \S+ switch --detach/.exec(refused.stderr)?.[0] ?? 'false'
+  execFileSync('sh', ['-c', free], { cwd: at.repo, env: at.env })
+  expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+})
+
+describe('right after a death', () => {
+  test.each([['branch'], ['stash']])(
+    'O5: %s: what the user changes once `ralph stop` has returned stays, at once',
+    async (strategy) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      await killedAll(at, '--checkpoint', strategy)
+      at.write('hand.txt', 'typed at once\n')
+      const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+      expect([end.code, at.read('hand.txt')]).toEqual([0, 'typed at once\n'])
+      expect(end.stderr).toMatch(/so yours; it stays as it is: hand\.txt/)
+    },
+  )
+
+  test.each([['branch'], ['stash']])(
+    'O5: %s: a commit of the user’s after the death: nothing untrue is said of it, and its content stays',
+    async (strategy) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      await killedAll(at, '--checkpoint', strategy)
+      longDead(at)
+      at.write('mine.txt', 'mine\n')
+      at.git('add', 'mine.txt')
+      at.git('commit', '-qm', 'mine')
+      const commit = at.git('rev-parse', 'HEAD')
+      const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+      const said = end.stdout + end.stderr
+      expect([end.code, at.read('mine.txt'), said.includes('made while the agent ran')]).toEqual([
+        0,
+        'mine\n',
+        false,
+      ])
+      if (strategy === 'stash')
+        expect([at.git('rev-parse', 'HEAD'), said.includes('your commit')]).toEqual([commit, false])
+      else expect(said).toMatch(/your commit \w+ \(mine\).*stands in the work tree, uncommitted/)
+    },
+  )
+
+  test('O5: a fresh start names a commit that still has what it undid', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const running = start(at, loop('touch ../started; exec sleep 600'))
+    while (!existsSync(join(at.root, 'started'))) await delay(20)
+    running.child.kill('SIGKILL')
+    await running.ended
+    longDead(at)
+    at.write('README.md', 'beside the orphan\n')
+    const end = await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent])
+    const command = /git restore --source=\w+ -- \S+README\.md\S*/.exec(end.stderr)?.[0] ?? 'false'
+    mkdirSync(join(at.repo, 'folder'))
+    execFileSync('sh', ['-c', command], { cwd: join(at.repo, 'folder'), env: at.env })
+    expect(at.read('README.md')).toBe('beside the orphan\n')
+  })
+
+  test('O10: a git setting that may be the user’s is put back with the command that sets it again', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await killedAll(at)
+    at.git('config', 'alias.mine', 'status -s')
+    const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect(end.stderr).toMatch(/changed while iteration 1 ran, or after the loop had died/)
+    const command = /If it was you: (git config .*)$/m.exec(end.stderr)?.[1] ?? 'false'
+    execFileSync('sh', ['-c', command], { cwd: at.repo, env: at.env })
+    expect(at.git('config', 'alias.mine')).toBe('status -s')
+  })
+})
