@@ -57,9 +57,12 @@ export async function perform(command: Command, context: Context): Promise<void>
     }
     case 'revert': {
       if (command.isStirred) await ports.checkpoints.keep(command.n)
+      const bringBack = await ports.spec.added()
       const { commit } = await ports.checkpoints.restore()
       await ports.spec.putBack()
-      return tell({ type: 'checkpoint.reverted', n: command.n, commit })
+      await tell({ type: 'checkpoint.reverted', n: command.n, commit })
+      for (const message of await bringBack()) await tell({ type: 'warning', code: 'plan_added', message })
+      return
     }
     case 'record_iteration':
       return recordIteration(context)

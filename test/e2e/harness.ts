@@ -187,8 +187,8 @@ export const goodAgent =
   'echo "work of $RALPH_STORY" > "story-$RALPH_STORY.txt"; echo done; echo "<promise>COMPLETE</promise>"'
 
 /**
- * Ages the last sign of life of a killed loop instead of waiting: what changed until now is just within its tolerance of 2 s, what
- * changes from now on is later.
+ * Ages the last sign of life of a killed loop as far as that leaves what changed until now to the loop, and waits out the rest of the two
+ * seconds in which nobody can tell: what changes from now on is later.
  */
 export function longDead(at: Scratch): void {
   const probe = join(at.root, 'probe')
@@ -197,11 +197,9 @@ export function longDead(at: Scratch): void {
     return statSync(probe).ctimeMs
   }
   const sign = join(at.repo, '.git/ralph/changes/demo/alive')
-  const nowMs = Math.ceil(touched())
-  const diedSeconds = Math.min(statSync(sign).mtimeMs, nowMs - 2000) / 1000
-  utimesSync(sign, diedSeconds, diedSeconds)
-  // The clock of a file system ticks a few times in a hundredth of a second.
-  while (touched() <= nowMs);
+  const diedMs = Math.min(statSync(sign).mtimeMs, touched() - 690)
+  utimesSync(sign, diedMs / 1000, diedMs / 1000)
+  while (touched() <= diedMs + 2000) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20)
 }
 
 /** As a user has it: no tools of this project, so no openspec either. */

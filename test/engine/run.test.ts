@@ -60,6 +60,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
       prompt: () => Promise.resolve('prompt'),
       guard: () => Promise.resolve(did('guard')),
       judge: () => Promise.resolve({ putBack: [], lost: '', ticked: 0, stillOpen: 1 }),
+      added: () => Promise.resolve(() => Promise.resolve([])),
       watch: () => Promise.resolve(() => Promise.resolve({ putBack: [], lost: '' })),
       putBack: () => {
         did('putBack')

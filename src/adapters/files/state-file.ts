@@ -1,6 +1,6 @@
 // Writes `.claude/loop-state.json` whole and atomically.
-import { existsSync } from 'node:fs'
-import { chmod, mkdir, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
+import { constants, existsSync, realpathSync } from 'node:fs'
+import { chmod, mkdir, open, readFile, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { ownFields } from '../../core/state-file.ts'
@@ -27,11 +27,25 @@ export async function openStateFile(
   await sweep(path)
   const { foreign, note } = await takeOver(path, archiveDir, changeId)
   let wasWritten = false
+  const folder = dirname(path)
+  let real = await realpath(folder).catch(() => undefined)
   const body = (state: StateFile): string => `${JSON.stringify({ ...foreign, ...state }, null, 2)}\n`
-  // A work tree that was deleted under the loop is not made again; only `.claude` itself may be missing.
   const writeWhole = async (state: StateFile): Promise<void> => {
-    if (!existsSync(dirname(path))) await mkdir(dirname(path))
-    await writeDurably(path, body(state), { rights: { mode: 0o644 }, isCache: true, makesNoFolder: true })
+    // A work tree that was deleted under the loop is not made again; only `.claude` itself may be missing.
+    if (!existsSync(folder)) await mkdir(folder)
+    const now = await realpath(folder)
+    // An agent has put a link in its place: what lies there is not ralph's to write over.
+    if (real !== undefined && now !== real) await takeOver(path, archiveDir, changeId)
+    real = now
+    const held = await open(now, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+    try {
+      // In this very folder, whatever comes in its place meanwhile.
+      const place = existsSync('/proc/self/fd') ? `/proc/self/fd/${held.fd}` : now
+      const how = { rights: { mode: 0o644 }, isCache: true, makesNoFolder: true } as const
+      await writeDurably(join(place, basename(path)), body(state), how)
+    } finally {
+      await held.close()
+    }
   }
   return {
     note,
@@ -40,14 +54,17 @@ export async function openStateFile(
         try {
           await writeWhole(state)
         } catch (error) {
-          // It could be written before, so it was the agent who closed the folder.
-          if ((error as NodeJS.ErrnoException).code !== 'EACCES' || !wasWritten) throw error
-          await openFolders([dirname(dirname(path)), dirname(path)])
+          const { code = '' } = error as NodeJS.ErrnoException
+          // It could be written before, so it was the agent who closed the folder, took it away, or put a link in its place just now.
+          if (!wasWritten || !['EACCES', 'ENOENT', 'ELOOP', 'ENOTDIR'].includes(code)) throw error
+          if (code === 'EACCES') await openFolders([dirname(folder), folder])
           await writeWhole(state)
         }
         wasWritten = true
       },
-      writeNow: (state) => writeNow(path, body(state), 0o644),
+      writeNow: (state) => {
+        if (real === undefined || realpathSync(folder) === real) writeNow(path, body(state), 0o644)
+      },
     },
   }
 }

@@ -1,17 +1,19 @@
 // The completion choice: *cleanup* brings the work back to where the user stood, uncommitted; *keep* stays.
+import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { CleanupPlan, GitMemory, Origin } from '../../core/git-memory.ts'
 import type { FinishReport } from '../../ports.ts'
 import { commitsBetween } from './adopted.ts'
+import { shellWord } from '../process/shell-word.ts'
 import { applyTrees, mergeTrees, refuseOverwrite } from './apply.ts'
 import { planCarry } from './carry.ts'
 import { carryInside, releaseSubmodules, toldInside } from './finish-submodules.ts'
 import { named, shown, type Git } from './git.ts'
 import { copyIndex, installIndex, takeFrom } from './index-file.ts'
 import { storedOrigin } from './origin.ts'
-import { unpin } from './pins.ts'
+import { missingObjects, unpin } from './pins.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
 import { timeName, type Store } from './store.ts'
 import { loadSnapshot } from './snapshot.ts'
@@ -67,6 +69,11 @@ export async function finishBranch(
     store.home === undefined
       ? { ...(await planHere(store, origin, refs, tip, loopPaths)), left: [] }
       : await planHome(store, origin, { initial, tip, earlier: carried })
+  const userIndex = join(store.folder, 'user-index')
+  const lost =
+    store.home === undefined && existsSync(userIndex)
+      ? await lostStaging(store, userIndex, origin.commit)
+      : []
   const carriedInside = await carryInside(
     store,
     loopPaths.filter((path) => snapshot?.gitlinks.includes(path)),
@@ -79,6 +86,11 @@ export async function finishBranch(
     `the commits of ${branch} are archived as ${store.refs}/archive/${plan.time}`,
     ...(isMerged ? [] : await theirsAmong(git, memory.adopted)),
     ...(left.length === 0 ? [] : [`as you left it since the cleanup before: ${left.map(named).join(', ')}`]),
+    ...(lost.length === 0
+      ? []
+      : [
+          `what you had staged of ${lost.map(named).join(', ')} is lost: it was pruned from the repository while the loop ran`,
+        ]),
     ...inside,
     ...carriedInside,
   ].join('; ')
@@ -148,6 +160,7 @@ async function planHere(
   const now = origin.kind === 'detached' ? origin.commit : (refs.all[origin.ref] ?? origin.commit)
   const isAtOrigin = origin.kind === 'detached' ? refs.head.ref === '' : refs.head.ref === origin.ref
   if (!isOnBranch && !isAtOrigin) throw elsewhere(store, origin)
+  if (isOnBranch && origin.ref !== '') await refuseTaken(store, origin)
   const plan = { tip, time: timeName(store), head: { ref: origin.ref, commit: now } }
   if (isOnBranch && now === origin.commit) {
     const index = await giveBackIndex(store, now, touched)
@@ -190,8 +203,38 @@ async function giveBackIndex(
     await git.run(['read-tree', now], { index })
     return 'prepared'
   }
-  await takeFrom(git, index, now, touched)
+  await takeFrom(git, index, now, [...new Set([...touched, ...(await lostStaging(store, index, now))])])
   return 'prepared'
+}
+
+/** Staged versions that are no longer in the repository: an index with them could be committed by nobody. */
+async function lostStaging({ git }: Store, index: string, now: string): Promise<string[]> {
+  const against = now === '' ? await emptyTree(git) : now
+  const fields = await git.list(['diff-index', '--cached', '--raw', '--no-renames', '-z', against], { index })
+  const staged = fields.flatMap((field, at) =>
+    at % 2 === 1 ? [[field, fields[at - 1]?.split(' ')[3] ?? ''] as const] : [],
+  )
+  const lost = await missingObjects(
+    git,
+    staged.filter(([, blob]) => !/^0+$/.test(blob)).map(([, blob]) => blob),
+  )
+  return staged.filter(([, blob]) => lost.has(blob)).map(([path]) => path)
+}
+
+/** Git itself allows a branch in one work tree only. */
+async function refuseTaken({ git, change }: Store, origin: Origin): Promise<void> {
+  const trees = (await git.line(['worktree', 'list', '--porcelain'])).split('\n\n')
+  const taken = trees.find((tree) => tree.split('\n').includes(`branch ${origin.ref}`))
+  if (taken === undefined) return
+  const folder = shown(/^worktree (.*)$/m.exec(taken)?.[1] ?? '')
+  throw new RalphError(
+    'finish_conflict',
+    `${nameOf(origin)} is checked out in another work tree: ${folder}`,
+    {
+      hint: `The cleanup has touched nothing. Give the branch free there (\`git -C ${shellWord(folder)} switch --detach\`), then \`ralph finish ${change} --cleanup\` again; or \`ralph finish ${change} --keep\`.`,
+      exitCode: 1,
+    },
+  )
 }
 
 /** The loop ran in a work tree of its own: its changes are carried into the user's checkout. */

@@ -131,11 +131,14 @@ export function gitEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
     GIT_LITERAL_PATHSPECS: '1',
     GIT_NO_REPLACE_OBJECTS: '1',
     GIT_AUTHOR_NAME: 'ralph',
-    GIT_AUTHOR_EMAIL: 'ralph@localhost',
+    GIT_AUTHOR_EMAIL: ownEmail,
     GIT_COMMITTER_NAME: 'ralph',
-    GIT_COMMITTER_EMAIL: 'ralph@localhost',
+    GIT_COMMITTER_EMAIL: ownEmail,
   }
 }
+
+/** Of every commit that ralph makes itself. */
+export const ownEmail = 'ralph@localhost'
 
 /** Where the user's configuration lies is the user's business; everything else of GIT_* could redirect a command. */
 const keptVariables = new Set([

@@ -1,7 +1,10 @@
 // Keeps what an attempt left, whole and under refs, and puts every ref back that its agent moved or deleted.
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { headWords } from '../../core/ownership-tree.ts'
+import type { Ledger } from '../../core/ownership.ts'
+import { headWords, isSweptBy } from '../../core/ownership-tree.ts'
 import type { KeptAttempt } from '../../ports.ts'
+import { onDisk } from './files.ts'
 import { named, type Git } from './git.ts'
 import { mendGitDirs } from './git-dirs.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
@@ -172,6 +175,8 @@ export async function keepAttempt(
     ...nested.map(nestedWarning),
     ...special.map(specialWarning),
     ...deepWarnings(store, snapshot),
+    ...lostRepositories(store, snapshot),
+    ...sweptHome(store, ledger),
     ...left.map(
       (path) =>
         `${named(path)} is hidden by the agent's own ignore rules and too large, or closed to ralph, so it is not kept with the attempt`,
@@ -326,6 +331,26 @@ function told(
 
 function lostRef({ name, from }: { name: string; from: string }): string {
   return `the agent destroyed ${shortRef(name)}: the object ${from} is no longer in the repository, so it could not be put back`
+}
+
+/** No part of a checkpoint: only their absence can be told. */
+function lostRepositories({ git }: Store, { repositories = [] }: Snapshot): string[] {
+  return repositories
+    .filter((path) => !existsSync(onDisk(git.worktree, path)))
+    .map(
+      (path) =>
+        `the repository ${named(path)} went while the attempt ran; it is no part of a checkpoint, so ralph has no copy`,
+    )
+}
+
+/** What an agent does outside of the loop's own tree is no part of a checkpoint either. */
+function sweptHome({ home }: Store, { commands }: Ledger): string[] {
+  const there = commands.filter(({ worktree }) => home !== undefined && worktree === home.worktree)
+  if (home === undefined || !isSweptBy(there)) return []
+  const typed = there.map(({ argv }) => `git ${argv.join(' ')}`).slice(0, 5)
+  return [
+    `the agent ran git in your own checkout, ${home.worktree} (${typed.join('; ')}): uncommitted files there may be gone, and ralph has no copy`,
+  ]
 }
 
 function nestedWarning(folder: string): string {

@@ -5,14 +5,36 @@ import { bytesOf } from './bytes.ts'
 import { insistOnConversions } from './conversions.ts'
 import { putBackGuarded } from './guarded.ts'
 import { openRepository } from './open.ts'
+import { named } from './git.ts'
+import { removePath } from './remove.ts'
+import { exempt } from './scan.ts'
+import { findUnseen } from './unseen.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** Before any git command after attempt `n`. Says what it did; of settings, hooks and info/ that is told when the attempt is settled. */
 export async function mendRepository(store: Store, snapshot: Snapshot, n: number): Promise<string[]> {
   openRepository(store.git)
-  const mended = [...(await mendHead(store, snapshot)), ...(await putBackGuarded(store, snapshot, n))]
+  const pipes = await removePipes(store, snapshot)
+  const mended = [
+    ...pipes,
+    ...(await mendHead(store, snapshot)),
+    ...(await putBackGuarded(store, snapshot, n)),
+  ]
   return [...mended, ...(await insistOnConversions(store, snapshot))]
+}
+
+/** Git reads these in every folder, and would wait for a writer for ever. */
+async function removePipes(store: Store, snapshot: Snapshot): Promise<string[]> {
+  const { special } = findUnseen(store.git, exempt(store.protectedPaths, snapshot.ignored))
+  const before = new Set(snapshot.special)
+  const fresh = special.filter(
+    (path) => /(^|\/)\.git(ignore|attributes|modules)$/.test(path) && !before.has(path),
+  )
+  for (const path of fresh) await removePath(store.git.worktree, path)
+  return fresh.map(
+    (path) => `${named(path)} was a pipe, a socket or a device, which git cannot read; it was removed`,
+  )
 }
 
 async function mendHead({ git }: Store, { head }: Snapshot): Promise<string[]> {

@@ -74,6 +74,8 @@ const snapshotSchema = z.object({
   /** Of those that git converts. */
   bytes: exactBytesSchema.default({}),
   unignored: unignoredSchema.optional(),
+  /** Repositories of others in the work tree, with a slash at the end. */
+  repositories: z.array(z.string()).optional(),
   /** Settings of the run's start that decide what is converted, and a mark of the files that hold the user's own. */
   conversions: z.array(z.tuple([z.string(), z.string()])).optional(),
   global_settings: z.string().default(''),
@@ -174,9 +176,10 @@ export async function composeSnapshot(
     }),
     pins,
     own,
-    modes: await modesFor(store, observed, own),
+    modes: await modesFor(store, observed, own, earlier),
     bytes: await bytesOf(store, own, folders, what.index, conversions, earlier),
     ...(Object.keys(unignored).length > 0 && { unignored }),
+    repositories: observed.scan.untracked.filter((path) => path.endsWith('/')),
     conversions,
     global_settings: earlier?.global_settings ?? globalSettings(store),
     folder_modes: readFolderModes(store.git, [
@@ -208,8 +211,11 @@ async function modesFor(
   { git }: Store,
   { settings }: Observed,
   own: readonly string[],
+  earlier: Snapshot | undefined,
 ): Promise<Record<string, number>> {
-  if (settings.fileMode) return readModes(git, own, false)
+  // Private files that are committed: looked for once.
+  const others = earlier === undefined ? await git.list(['ls-files', '-z']) : Object.keys(earlier.modes)
+  if (settings.fileMode) return readModes(git, [...own, ...others], false)
   return readModes(git, [...(await git.list(['ls-files', '-z'])), ...own], true)
 }
 

@@ -3,7 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readIfThere, writeDurably } from '../files/whole.ts'
 import { dropperOfStashes, ownerOfStash, type Ledger } from '../../core/ownership.ts'
-import { shown, type Git } from './git.ts'
+import { ownEmail, shown, type Git } from './git.ts'
 import { takeLock } from './index-file.ts'
 
 export interface StashEntry {
@@ -65,10 +65,23 @@ export async function storeStash(git: Git, commit: string, name: string): Promis
   await git.run(['stash', 'store', '-m', name, commit])
 }
 
-/** Only entries with exactly these names. */
+/** Hashes of the entries with these names that ralph itself has made: a user may give one such a name, too. */
+export async function ownStashes(git: Git, isOurs: (name: string) => boolean): Promise<Set<string>> {
+  const named = stashEntries(await readStashLog(git)).filter(({ message }) => isOurs(message))
+  if (named.length === 0) return new Set()
+  const input = `${named.map(({ hash }) => hash).join('\n')}\n`
+  const lines = await git.line(['log', '--no-walk', '--stdin', '--format=%H %ae'], { input })
+  return new Set(
+    lines
+      .split('\n')
+      .filter((line) => line.endsWith(` ${ownEmail}`))
+      .map((line) => line.split(' ')[0] ?? ''),
+  )
+}
+
 export async function dropStashes(git: Git, isOurs: (name: string) => boolean): Promise<void> {
-  if (!stashEntries(await readStashLog(git)).some(({ message }) => isOurs(message))) return
-  await rewriteStashes(git, (lines) => lines.filter((line) => !isOurs(entryOf(line).message)))
+  const own = await ownStashes(git, isOurs)
+  if (own.size > 0) await rewriteStashes(git, (lines) => lines.filter((line) => !own.has(hashOf(line))))
 }
 
 /**

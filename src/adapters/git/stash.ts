@@ -21,7 +21,7 @@ import { moveRefs, readRefs } from './refs.ts'
 import { nothingToResume, timeName, type CheckpointDeps, type Store } from './store.ts'
 import { scanTree } from './scan.ts'
 import { loadSnapshot, requireSnapshot, type Snapshot } from './snapshot.ts'
-import { dropStashes, readStashLog, stashEntries } from './stash-list.ts'
+import { dropStashes, ownStashes, readStashLog } from './stash-list.ts'
 import { fullState, recordState, storeEntry, type FullState } from './stash-state.ts'
 import { isInsideSame, lookInside } from './submodules.ts'
 import { changedPaths, commitTree } from './tree.ts'
@@ -92,8 +92,8 @@ async function ensure(store: Store, storyId: string): Promise<{ commit: string }
     await restore(store)
     return await ensure(store, storyId)
   }
-  const entries = stashEntries(await readStashLog(store.git))
-  if (isSame && entries.some(({ message }) => message === entryName(store, storyId))) {
+  const isOurs = (message: string): boolean => message === entryName(store, storyId)
+  if (isSame && (await ownStashes(store.git, isOurs)).size > 0) {
     await recordState(store, now, snapshot.commit, snapshot, inside)
     return { commit: snapshot.commit }
   }
@@ -109,9 +109,8 @@ async function ensure(store: Store, storyId: string): Promise<{ commit: string }
 /** An older entry of the same name (of an earlier run) is kept under a ref before the new one takes its place. */
 async function retake(store: Store, storyId: string, isOlder: boolean, seen?: FullState): Promise<string> {
   const name = entryName(store, storyId)
-  const entries = stashEntries(await readStashLog(store.git))
-  const old = isOlder ? entries.filter(({ message }) => message === name) : []
-  const aside = old.map(({ hash }) => `update ${store.refs}/archive/stash-${hash.slice(0, 12)} ${hash}`)
+  const old = isOlder ? [...(await ownStashes(store.git, (message) => message === name))] : []
+  const aside = old.map((hash) => `update ${store.refs}/archive/stash-${hash.slice(0, 12)} ${hash}`)
   await moveRefs(store.git, 'archive', aside)
   await dropStashes(store.git, (message) => message === name)
   return await recordNow(store, 'take', name, seen)

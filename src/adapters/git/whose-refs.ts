@@ -1,6 +1,7 @@
 // Refs after an attempt, sorted by whose change it is: the agent's and the gates' go back, everybody else's stay as they are.
 import { leftBeside, ownerOfRef, type Ledger } from '../../core/ownership.ts'
 import { shellWord } from '../process/shell-word.ts'
+import { lstatNow } from './files.ts'
 import { named, type Git } from './git.ts'
 import { compareRefs, type RefChanges, type Refs } from './refs.ts'
 import type { Store } from './store.ts'
@@ -134,20 +135,26 @@ export async function besideTold(
 
 /** In a repair what the user had committed after the death stays. */
 async function isInTree(git: Git, hash: string): Promise<boolean> {
-  const paths = await git.list([
+  const changed = await git.list([
     'diff-tree',
     '-r',
     '-z',
     '--root',
     '--no-renames',
     '--no-commit-id',
-    '--name-only',
+    '--raw',
     hash,
   ])
-  if (paths.length === 0) return false
-  return (
-    (await git.run(['diff', '--quiet', '--no-ext-diff', hash, '--', ...paths], { accept: [1] })).code === 0
+  const paths = changed.filter((_, at) => at % 2 === 1)
+  const there = paths.filter(
+    (path) => lstatNow(git.worktree, path)?.isFile() === true && !path.includes('\n'),
   )
+  const input = Buffer.from(there.map((path) => `./${path}\n`).join(''), 'latin1')
+  const ids =
+    there.length === 0 ? [] : (await git.line(['hash-object', '--stdin-paths'], { input })).split('\n')
+  const isSame = (path: string, blob: string): boolean =>
+    /^0+$/.test(blob) ? lstatNow(git.worktree, path) === undefined : ids[there.indexOf(path)] === blob
+  return paths.length > 0 && paths.every((path, at) => isSame(path, changed[at * 2]?.split(' ')[3] ?? ''))
 }
 
 export function besideRef(store: Store, n: number, hash: string): string {

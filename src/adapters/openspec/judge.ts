@@ -1,7 +1,7 @@
 // After an attempt or a gate: compares the change with its guarded bytes, lets stand what may be done to it, and undoes the rest.
 import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
-import { joinLines, setBox, splitLines } from '../../core/box.ts'
+import { isDoneMark, joinLines, readBox, setBox, splitLines } from '../../core/box.ts'
 import { judgeTasks, type TasksJudgement } from '../../core/tasks-judge.ts'
 import { parseTasks } from '../../core/tasks.ts'
 import type { WatchedPlan, SpecJudgement } from '../../ports.ts'
@@ -54,6 +54,45 @@ export async function watchPlan(
   }
 }
 
+/**
+ * Before a revert: the open tasks that were added while the attempt ran, by nobody knows whom. What resolves puts them into the plan again
+ * once it is back, since a task that is dropped would make the plan look done.
+ */
+export async function addedTasks(places: GuardPlaces): Promise<() => Promise<string[]>> {
+  const guarded = await readGuard(places)
+  const tracked = guarded === undefined ? [] : await readTrackedNow(places.guardDir, guarded)
+  const whole = tracked.filter((each) => lostSentence(each, '').length === 0)
+  const textsOf = (pick: 'before' | 'after'): { file: string; text: string }[] =>
+    whole.map((each) => ({ file: each.file, text: (each[pick] ?? each.before).toString('utf8') }))
+  const { merged } = judgeTasks(textsOf('before'), textsOf('after'), '')
+  const grown = whole.flatMap((each) => {
+    const after = splitLines(each.after ?? each.before)
+    const isOpenTask = (line: number): boolean => {
+      const box = readBox(new TextDecoder().decode(after[line - 1]))
+      return box !== undefined && !isDoneMark(box.mark)
+    }
+    const lines = (merged.get(each.file) ?? []).filter(
+      ({ from, line }) => from === 'before' || isOpenTask(line),
+    )
+    const count = lines.filter(({ from }) => from === 'after').length
+    return count === 0
+      ? []
+      : [{ ...each, count, bytes: mergedBytes(each, { merged: new Map([[each.file, lines]]) }) }]
+  })
+  return async () => {
+    const told: string[] = []
+    for (const { file, real, entry, before, bytes, count } of grown) {
+      if (!(await readRegular(real).catch(() => undefined))?.equals(before)) continue
+      await writeWhole(real, bytes, entry.mode)
+      const tasks = count === 1 ? 'a task was' : `${count} tasks were`
+      told.push(
+        `${tasks} added to ${file} while the attempt ran, by you or by the agent; it stays in the plan`,
+      )
+    }
+    return told
+  }
+}
+
 interface Suspect {
   /** What stood before it. */
   readonly guarded: Guarded
@@ -82,7 +121,7 @@ async function judgeChange(
   )
   for (const each of tracked) await writeJudged(guardDir, each, lost === '' ? judgement : undefined)
   putBack.push(...judgement.putBack, ...(await restorePlan(places, pattern, guarded)))
-  const added = lost === '' ? tracked.flatMap((each) => addedSentence(each, judgement, who)) : []
+  const added = lost === '' ? tracked.flatMap((each) => addedSentence(each, judgement)) : []
   const { ticked, stillOpen, notAsked } = judgement
   return { putBack, ...(added.length > 0 && { added }), lost, ticked, stillOpen, notAsked }
 }
@@ -137,18 +176,21 @@ async function writeJudged(
 }
 
 /** They may be notes or new tasks, and every later prompt reads them. */
-function addedSentence({ file, after }: TrackedNow, { merged }: TasksJudgement, who: string): string[] {
+function addedSentence({ file, after }: TrackedNow, { merged }: TasksJudgement): string[] {
   const lines = splitLines(after ?? new Uint8Array())
   const added = (merged.get(file) ?? []).filter(({ from }) => from === 'after')
   const sizes = added.map(({ line }) => lines[line - 1]?.length ?? 0).filter((size) => size > 0)
   if (sizes.length === 0) return []
   const bytes = sizes.reduce((sum, size) => sum + size + 1, 0)
   return [
-    `${who} added ${sizes.length} ${sizes.length === 1 ? 'line' : 'lines'} to ${file} (${bytes} bytes); they stay`,
+    `${sizes.length} ${sizes.length === 1 ? 'line was' : 'lines were'} added to ${file} (${bytes} bytes)`,
   ]
 }
 
-function mergedBytes({ file, before, after }: TrackedNow, judgement: TasksJudgement): Uint8Array {
+function mergedBytes(
+  { file, before, after }: TrackedNow,
+  judgement: Pick<TasksJudgement, 'merged'>,
+): Uint8Array {
   const lines = { before: splitLines(before), after: splitLines(after ?? before) }
   const merged = (judgement.merged.get(file) ?? []).map(({ from, line, tick }) => {
     const bytes = lines[from][line - 1] ?? new Uint8Array()

@@ -5,7 +5,7 @@ import type { SpecSource } from '../../ports.ts'
 import { changeDirOf } from './changes.ts'
 import { promptContext } from './context.ts'
 import { readGuard, takeGuard } from './guard.ts'
-import { watchPlan, judgeAgent } from './judge.ts'
+import { addedTasks, watchPlan, judgeAgent } from './judge.ts'
 import { taskPattern } from './project.ts'
 import { restoreAll, stays } from './restore.ts'
 import type { SourceDeps } from './source.ts'
@@ -32,6 +32,7 @@ export function manualSource(deps: SourceDeps & { readonly task: string }): Spec
     guard: async () => takeGuard(places, await files()),
     judge: async () => judgeAgent(places, await pattern(), undefined),
     watch: async () => watchPlan(places, await pattern(), await files()),
+    added: () => addedTasks(places),
     putBack: async () => {
       const guarded = await readGuard(places)
       if (guarded !== undefined) await restoreAll(deps.guardDir, guarded, changeDir, stays(deps.absence?.()))

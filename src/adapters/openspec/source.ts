@@ -13,7 +13,7 @@ import { promptContext, type ContextDeps } from './context.ts'
 import { lstatIfThere } from '../files/whole.ts'
 import { writeWhole } from './files.ts'
 import { findGuarded, readBlob, readGuard, takeGuard, type GuardPlaces } from './guard.ts'
-import { watchPlan, judgeAgent } from './judge.ts'
+import { addedTasks, watchPlan, judgeAgent } from './judge.ts'
 import { taskPattern } from './project.ts'
 import { restoreAll, stays } from './restore.ts'
 import { planOf, readTracked, trackedFiles, type TrackedFile } from './tracked.ts'
@@ -49,6 +49,7 @@ export function openspecSource(deps: SourceDeps): SpecSource {
     guard: async () => takeGuard(places, await files()),
     judge: async (storyId) => judgeAgent(places, await pattern(), storyId),
     watch: async () => watchPlan(places, await pattern(), await files()),
+    added: () => addedTasks(places),
     putBack: async () => {
       const guarded = await readGuard(places)
       if (guarded === undefined) return []
