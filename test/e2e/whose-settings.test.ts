@@ -342,6 +342,6 @@ test('L: text that an agent adds to tasks.md stays, and is told with its size', 
   const end = await ralph(at, ['loop', 'demo', '--json', '--agent-command', agent])
   expect(end.code).toBe(0)
   expect(warnings(end)).toContainEqual(
-    expect.stringMatching(/2 lines to tasks\.md \(5006 bytes\); they stay/),
+    expect.stringMatching(/2 lines were added to tasks\.md \(5006 bytes\)/),
   )
 })

@@ -107,7 +107,7 @@ describe('judge', () => {
     await edit(tasks, '[ ] 1.2 two', '[x] 1.2 two\n  a note')
     expect(await source.judge('1')).toEqual({
       putBack: [],
-      added: ['the agent added 1 line to tasks.md (9 bytes); they stay'],
+      added: ['1 line was added to tasks.md (9 bytes)'],
       lost: '',
       ticked: 1,
       stillOpen: 0,
