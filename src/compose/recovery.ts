@@ -7,7 +7,7 @@ import type { Loop, Ports } from '../engine/run.ts'
 import type { Reader } from '../engine/stream.ts'
 import { openRun } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
-import { isDead, knownRuns, needsRepair, pendingStep } from './site.ts'
+import { isDead, knownRuns, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { returnToRun } from './run-branch.ts'
 import { withEngine } from './run-engine.ts'
@@ -74,7 +74,7 @@ async function inRecord(
 ): Promise<void> {
   await openRun(site, change, { purpose: 'record' }, async (held) => {
     const there = await enterTree(held)
-    if (there !== undefined && held.run.state.phase !== 'idle')
+    if (there !== undefined && held.run.state.phase !== 'idle' && held.run.damage === '')
       await withEngine(there, held, (loop, ports) => work(loop, ports, held))
   })
 }
@@ -87,8 +87,8 @@ export async function repairRun(held: OpenRun, warn: (message: string) => void):
   if (!needsRepair(held.run)) return ''
   const there = await enterTree(held)
   if (there === undefined) return ''
-  const { run, lastSignMs } = held
-  const { runId } = run.state
+  const { lastSignMs } = held
+  const { runId } = held.run.state
   const listen: Reader = (event) => {
     if (event.type === 'warning') warn(event.message)
   }
@@ -101,8 +101,7 @@ export async function repairRun(held: OpenRun, warn: (message: string) => void):
         beat: () => held.beat(),
         orphans: orphansOf(runId),
         reap: async () => (runId === undefined ? [] : (await reapByMarker(runId)).ended),
-        returnToRun: (state) => returnToRun(there, run.change, state),
-        isFinish: pendingStep(run) === 'finish',
+        returnToRun: (state) => returnToRun(there, state),
       }),
     [listen],
   )

@@ -28,8 +28,7 @@ export async function checkOutRunBranch({ git, warn }: Site, { change, state }: 
  * Before a repair. A user who has left the loop's branch since the loop died, or begun a merge there, works on something else: it
  * goes back only where nothing is uncommitted. True when it had to.
  */
-export async function returnToRun({ git }: Site, change: string, state: LoopState): Promise<boolean> {
-  const { absence, branch } = state
+export async function returnToRun({ git }: Site, { changeId, absence, branch }: LoopState): Promise<boolean> {
   if (absence === undefined || branch === undefined) return false
   const isTheirs = (changedMs: number): boolean => ownerOfPath({ changedMs }, absence).owner === 'user'
   const begun = operationTimes(git.gitDir).find(({ changedMs }) => isTheirs(changedMs))
@@ -40,7 +39,7 @@ export async function returnToRun({ git }: Site, change: string, state: LoopStat
     })
   }
   const isMoved = isTheirs(statSync(join(git.gitDir, 'HEAD')).ctimeMs)
-  return isMoved && (await goTo(git, change, branch))
+  return isMoved && (await goTo(git, changeId, branch))
 }
 
 /** `branch` may be a commit. */

@@ -169,7 +169,7 @@ export function isDead(run: KnownRun): boolean {
 export function needsRepair(run: KnownRun): boolean {
   if (isDead(run)) return true
   if (run.damage !== '' || run.state.phase !== 'ended' || isRunning(run)) return false
-  return run.state.unsettled !== undefined || pendingStep(run) !== undefined
+  return run.state.unsettled !== undefined || run.state.git.pending !== undefined
 }
 
 /** Done, cleaned up, and its own work tree removed, as a cleanup advises: nothing is missing. */
@@ -180,9 +180,4 @@ export function isSettled({ state }: KnownRun): boolean {
     state.home !== undefined &&
     statSync(state.worktree, { throwIfNoEntry: false }) === undefined
   )
-}
-
-/** The git operation that began and never ended. */
-export function pendingStep({ state }: KnownRun): string | undefined {
-  return state.git.pending?.operation.op
 }

@@ -30,8 +30,6 @@ export interface Repair extends Death {
   returnToRun(state: LoopState): Promise<boolean>
   /** Called when the last sign of life is recorded: from then on the repair gives its own. */
   beat(): void
-  /** The git step that never ended is that of a finish. */
-  readonly isFinish: boolean
 }
 
 /**
@@ -47,12 +45,12 @@ export async function repair(loop: Loop, ports: Ports, world: Repair): Promise<s
   const isBack = await world.returnToRun(loop.state)
   await loop.tell({ type: 'repair.began', now_ms: clock.now(), last_sign_ms: world.lastSignMs })
   world.beat()
+  const isFinish = loop.state.git.pending?.operation.op === 'finish'
   const repaired = await checkpoints.recover()
-  if (world.isFinish)
-    await loop.tell({ type: 'loop.finished', choice: 'cleanup', ok: true, message: repaired })
+  if (isFinish) await loop.tell({ type: 'loop.finished', choice: 'cleanup', ok: true, message: repaired })
   const settled = await settle(loop, ports, isBack)
   // The files are those of the branch as it was before the step.
-  if (isBack && repaired !== '' && settled === '' && !world.isFinish) await checkpoints.restore()
+  if (isBack && repaired !== '' && settled === '' && !isFinish) await checkpoints.restore()
   const detail = [
     phase === 'ended' ? '' : `the loop (pid ${pid}) had died`,
     ended.length > 0 ? `its agent was still running and has been ended (${ended.join(', ')})` : '',

@@ -133,6 +133,20 @@ describe('O7: cleanup after a halt, resume, cleanup again', () => {
     expect(at.read('work.txt')).toBe('work of 1\nwork of 2\n')
     expect(at.read('openspec/changes/demo/tasks.md')).toBe(tasksOf(2).replaceAll('[ ]', '[x]'))
   })
+
+  test('H2: begun anew after a cleanup, the work is for the branch that the user is on now', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    await halts['a story that is stuck']?.(at)
+    at.git('switch', '-qc', 'other')
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'the first part')
+    const options = ['--worktree', '--fresh', '--agent-command', appends, ...cleanup]
+    const anew = await ralph(at, ['loop', 'demo', ...options])
+    expect(isWell(anew)).toEqual([0, null])
+    expect(anew.stdout).toContain('everything is on other, uncommitted')
+    expect(at.read('work.txt')).toBe('work of 1\nwork of 2\n')
+    expect(at.git('branch', '--show-current')).toBe('other')
+  })
 })
 
 /** ralph is killed at its `git worktree add`; with `half` so is git, in the middle of it. */

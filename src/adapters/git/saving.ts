@@ -62,8 +62,8 @@ async function lossIn(
   { head }: Refs,
 ): Promise<string> {
   const { git } = store
-  const { openAttempt = 0 } = store.memory()
-  const ledger = await readLedger(store, openAttempt)
+  const { attempt = 0 } = store.memory()
+  const ledger = await readLedger(store, attempt)
   const isMoved =
     head.ref !== snapshot.head.ref ||
     (head.commit !== snapshot.head.commit &&

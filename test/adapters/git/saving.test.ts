@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { afterEach, describe, expect, it } from 'vitest'
 import { makeWorld, type Strategy, type World } from './world.ts'
 
@@ -76,5 +77,18 @@ describe.each<Strategy>(['branch', 'stash'])('O14: between the gates and the che
     const { checkpoints, tree } = await attempted(strategy)
     w.git('clean', '-fdq')
     expect((await checkpoints.look(tree)).lost).toContain('undone')
+  })
+
+  it.each([
+    ['a gate', 'a gate switched the work tree to feature;'],
+    ['somebody else', 'somebody switched the work tree to feature while the gates ran;'],
+  ])('O3: %s that switches the work tree is named as such', async (who, words) => {
+    const { checkpoints, tree } = await attempted(strategy)
+    w.user('branch', 'feature', 'main')
+    const watched = await checkpoints.watch('gate', 1)
+    const env = { ...w.env, ...(who === 'a gate' && watched) }
+    execFileSync('git', ['checkout', '-q', 'feature'], { cwd: w.dir, env })
+    execFileSync('git', ['clean', '-fdq'], { cwd: w.dir, env })
+    expect((await checkpoints.look(tree)).lost).toContain(words)
   })
 })
