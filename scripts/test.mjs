@@ -3,6 +3,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ensureInstalled, root } from './install.mjs'
+import { unproved } from './scenarios.mjs'
 
 const checksOnly = process.argv.includes('--checks')
 const bin = (name) => join(root, 'node_modules', '.bin', name)
@@ -67,6 +68,12 @@ if (!checksOnly) {
   const counts = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : undefined
   passed += counts?.numPassedTests ?? 0
   failed += counts?.numFailedTests ?? 0
+  if (counts !== undefined) {
+    const { failed: unprovedHere, elsewhere } = unproved(root, counts)
+    for (const test of elsewhere) console.log(`not run, because only root can: ${test}`)
+    for (const test of unprovedHere) console.error(`✗ a scenario names a test that was not run: ${test}`)
+    failed += unprovedHere.length
+  }
   // A suite that could not even be loaded fails no test, but fails the run.
   if (!ok && (counts?.numFailedTests ?? 0) === 0) failed += 1
 }

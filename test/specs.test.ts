@@ -71,6 +71,41 @@ describe('openspec/specs', () => {
     expect(skipping).toEqual([])
   })
 
+  test('a test that a scenario names and that a condition has left out is found after the run', async () => {
+    interface Result {
+      readonly title: string
+      readonly fullName: string
+      readonly ancestorTitles: readonly string[]
+      readonly status: 'passed' | 'skipped'
+    }
+    const script = join(root, 'scripts/scenarios.mjs')
+    const { unproved } = (await import(script)) as {
+      unproved(
+        root: string,
+        report: { testResults: { name: string; assertionResults: Result[] }[] },
+      ): { failed: string[]; elsewhere: string[] }
+    }
+    const left = scenarios[0]
+    const report = (of: (each: Scenario) => Result['status']): Parameters<typeof unproved>[1] => ({
+      testResults: scenarios.map((each) => ({
+        name: join(root, each.file),
+        assertionResults: [
+          { title: each.test, fullName: each.test, ancestorTitles: ['all'], status: of(each) },
+        ],
+      })),
+    })
+    expect(
+      unproved(
+        root,
+        report(() => 'passed'),
+      ).failed,
+    ).toEqual([])
+    const skipping = report(({ file, test: name }) =>
+      file === left?.file && name === left.test ? 'skipped' : 'passed',
+    )
+    expect(new Set(unproved(root, skipping).failed)).toEqual(new Set([`${left?.file}: ${left?.test}`]))
+  })
+
   test('every scenario of the seeds has its test by number', () => {
     const seeds = [
       'S000-start-loop',
