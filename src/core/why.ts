@@ -3,7 +3,9 @@ import type { IterationRecord, LoopEvent } from './event.ts'
 
 export interface Decision {
   readonly time: string
+  /** Iteration; absent for what belongs to the whole loop. */
   readonly n?: number
+  /** What was decided: "attempt 2 failed", "stopped: stuck". */
   readonly decision: string
   readonly rule: string
   readonly inputs: Readonly<Record<string, unknown>>
@@ -14,133 +16,93 @@ export function decisionsOf(events: readonly LoopEvent[]): readonly Decision[] {
   return events.slice(Math.max(0, lastStart)).flatMap((event) => decisionOf(event) ?? [])
 }
 
+type Why = readonly [decision: string, rule: string, inputs?: Decision['inputs']]
+
 function decisionOf(event: LoopEvent): Decision | undefined {
-  const { time } = event
+  const why = whyOf(event)
+  if (why === undefined) return undefined
+  const [decision, rule, inputs = {}] = why
+  const n = event.type === 'iteration.ended' ? event.iteration.n : 'n' in event ? event.n : undefined
+  return { time: event.time, ...(n !== undefined && { n }), decision, rule, inputs }
+}
+
+function whyOf(event: LoopEvent): Why | undefined {
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- of all facts, these are decisions
   switch (event.type) {
     case 'loop.started': {
       const { max_retries, stall_threshold, done_criteria, gates, agents, checkpoint } = event.settings
       const { max_tokens, max_cost_usd } = event.settings
-      return {
-        time,
-        decision: event.resumed ? 'the run goes on' : 'the run begins',
-        rule:
-          done_criteria === 'tasks' ? 'done when every runnable task is ticked' : 'done when a human says so',
-        inputs: {
+      return [
+        event.resumed ? 'the run goes on' : 'the run begins',
+        done_criteria === 'tasks' ? 'done when every runnable task is ticked' : 'done when a human says so',
+        {
           tasks_file: event.tasks_file,
-          max_retries,
-          stall_threshold,
-          gates,
-          agents,
-          checkpoint,
+          ...{ max_retries, stall_threshold, gates, agents, checkpoint },
           ...(max_tokens !== undefined && { max_tokens }),
           ...(max_cost_usd !== undefined && { max_cost_usd }),
         },
-      }
+      ]
     }
-    case 'story.started':
-      return {
-        time,
-        decision: `story ${event.story_id} is next`,
-        rule: 'the first story in file order with an open task',
-        inputs: { index: event.index, total: event.total, completed: event.completed },
-      }
-    case 'agent.ended':
-      return {
-        time,
-        n: event.n,
-        decision: `the agent ended: ${event.ending}`,
-        rule: "the agent's own protocol and its exit; the promise only from what the assistant said",
-        inputs: {
-          promise: event.promise,
-          exit_code: event.exit_code,
-          signal: event.signal,
-          last_words: event.last_words,
-        },
-      }
-    case 'gate.ended':
-      return {
-        time,
-        n: event.n,
-        decision: `gate ${event.outcome}: ${event.command}`,
-        rule: 'after COMPLETE every gate must pass before the story counts',
-        inputs: { exit_code: event.exit_code, duration_ms: event.duration_ms },
-      }
-    case 'boxes.settled':
-      return {
-        time,
-        n: event.n,
-        decision:
-          event.ticked_by_ralph > 0
-            ? `ralph ticked ${event.ticked_by_ralph} boxes`
-            : `${event.remaining + event.not_asked} boxes are left open`,
-        rule: 'none ticked after COMPLETE: ralph ticks them; some ticked: the story goes on with the rest',
-        inputs: { remaining: event.remaining, not_asked: event.not_asked },
-      }
-    case 'iteration.ended':
-      return {
-        time,
-        n: event.iteration.n,
-        decision: `verdict: ${event.iteration.verdict}`,
-        ...verdictRule(event.iteration),
-      }
-    case 'waiting':
-      return {
-        time,
-        decision: `waits until ${event.until}`,
-        rule: "a limit, an overloaded service or a missing network is not the story's fault: no retry is used up",
-        inputs: { for: event.for, agent: event.agent },
-      }
+    case 'story.started': {
+      const { index, total, completed } = event
+      const rule = 'the first story in file order with an open task'
+      return [`story ${event.story_id} is next`, rule, { index, total, completed }]
+    }
+    case 'agent.ended': {
+      const { promise, exit_code, signal, last_words } = event
+      const rule = "the agent's own protocol and its exit; the promise only from what the assistant said"
+      return [`the agent ended: ${event.ending}`, rule, { promise, exit_code, signal, last_words }]
+    }
+    case 'gate.ended': {
+      const { exit_code, duration_ms } = event
+      const rule = 'after COMPLETE every gate must pass before the story counts'
+      return [`gate ${event.outcome}: ${event.command}`, rule, { exit_code, duration_ms }]
+    }
+    case 'boxes.settled': {
+      const { remaining, not_asked, ticked_by_ralph: ticked } = event
+      const left = `${remaining + not_asked} boxes are left open`
+      const rule =
+        'none ticked after COMPLETE: ralph ticks them; some ticked: the story goes on with the rest'
+      return [ticked > 0 ? `ralph ticked ${ticked} boxes` : left, rule, { remaining, not_asked }]
+    }
+    case 'iteration.ended': {
+      const { verdict } = event.iteration
+      return [`verdict: ${verdict}`, rules[verdict], inputsOf(event.iteration)]
+    }
+    case 'waiting': {
+      const rule =
+        "a limit, an overloaded service or a missing network is not the story's fault: no retry is used up"
+      return [`waits until ${event.until}`, rule, { for: event.for, agent: event.agent }]
+    }
     case 'warning':
-      return { time, decision: `warning: ${event.message}`, rule: event.code, inputs: {} }
+      return [`warning: ${event.message}`, event.code]
     case 'error':
-      return { time, decision: `error: ${event.message}`, rule: event.code, inputs: { hint: event.hint } }
-    case 'loop.died':
-      return {
-        time,
-        decision: 'the loop had died; its open iteration is recorded',
-        rule: 'its process is gone and its journal has no end',
-        inputs: { at_ms: event.at_ms, orphans: event.orphans },
-      }
+      return [`error: ${event.message}`, event.code, { hint: event.hint }]
+    case 'loop.died': {
+      const { at_ms, orphans } = event
+      const rule = 'its process is gone and its journal has no end'
+      return ['the loop had died; its open iteration is recorded', rule, { at_ms, orphans }]
+    }
     case 'repair.ended':
-      return {
-        time,
-        decision: event.detail,
-        rule: 'resume, finish, done and loop --fresh put a dead loop in order',
-        inputs: {},
-      }
+      return [event.detail, 'resume, finish, done and loop --fresh put a dead loop in order']
     case 'loop.finished':
-      return {
-        time,
-        decision: `${event.choice}: ${event.message}`,
-        rule: 'the completion choice',
-        inputs: { ok: event.ok },
-      }
-    case 'complete':
-      return {
-        time,
-        decision: `ended: ${event.status} (exit code ${event.exit_code})`,
-        rule: 'interrupted, done, human needed, limit, stuck by retries, stalled, stuck by iterations: the first that holds',
-        inputs: { reason: event.reason, stop_reason: event.stop_reason, ...event.totals },
-      }
+      return [`${event.choice}: ${event.message}`, 'the completion choice', { ok: event.ok }]
+    case 'complete': {
+      const { reason, stop_reason, totals } = event
+      const rule =
+        'interrupted, done, human needed, limit, stuck by retries, stalled, stuck by iterations: the first that holds'
+      const end = `ended: ${event.status} (exit code ${event.exit_code})`
+      return [end, rule, { reason, stop_reason, ...totals }]
+    }
     default:
       return undefined
   }
 }
 
-function verdictRule(iteration: IterationRecord): Pick<Decision, 'rule' | 'inputs'> {
-  return {
-    rule: rules[iteration.verdict],
-    inputs: {
-      story_id: iteration.story_id,
-      attempt: iteration.attempt,
-      reason: iteration.reason,
-      commits: iteration.commits.length,
-      tokens_used: iteration.tokens_used,
-      tokens_source: iteration.tokens_source,
-      ...(iteration.tokens_note !== undefined && { tokens_note: iteration.tokens_note }),
-    },
-  }
+function inputsOf(iteration: IterationRecord): Decision['inputs'] {
+  const { story_id, attempt, reason, tokens_used, tokens_source, tokens_note } = iteration
+  const inputs = { story_id, attempt, reason, commits: iteration.commits.length, tokens_used, tokens_source }
+  return tokens_note === undefined ? inputs : { ...inputs, tokens_note }
 }
 
 const rules: Record<IterationRecord['verdict'], string> = {

@@ -11,6 +11,7 @@ import type {
 import type { ChangeDetail, ChangeSummary } from '../core/change.ts'
 import type { RunReport } from '../core/report.ts'
 import type { StateFile } from '../core/state-file.ts'
+import type { Decision } from '../core/why.ts'
 import type { UsageSummary } from '../core/usage-summary.ts'
 import type { FollowRequest, Human, Told } from '../ports.ts'
 
@@ -214,15 +215,7 @@ export interface AttemptList {
 
 export interface Decisions {
   readonly change_id: string
-  readonly decisions: readonly {
-    readonly time: string
-    /** Iteration; absent for what belongs to the whole loop. */
-    readonly n?: number
-    /** What was decided: "attempt 2 failed", "stopped: stuck". */
-    readonly decision: string
-    readonly rule: string
-    readonly inputs: Readonly<Record<string, unknown>>
-  }[]
+  readonly decisions: readonly Decision[]
   readonly earlier_runs: readonly string[]
 }
 
