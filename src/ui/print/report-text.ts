@@ -3,6 +3,7 @@ import type { AttemptReport, RunReport, StoryReport } from '../../core/report.ts
 import { verdictWords } from './describe.ts'
 import {
   costWord,
+  inOrder,
   notesOf,
   stateWord,
   storyLabel,
@@ -21,11 +22,17 @@ export function reportText(report: RunReport, columns: number): string {
     costWord(totals),
     duration(totals.duration_ms),
   ].filter((word) => word !== '-')
+  const verdicts = inOrder(report).map(([, { verdict }]) => verdictWords[verdict].length)
+  const verdictWidth = Math.max(0, ...verdicts)
   const lines = [
     `${oneLine(report.change_id)}: ${report.status}${report.reason === '' ? '' : `, ${oneLine(report.reason)}`}`,
     `${String(report.stories_done)}/${String(report.stories_total)} stories, ${figures.join(', ')}`,
     ...notesOf(report),
-    ...report.stories.flatMap((story) => ['', storyLine(story, columns), ...story.attempts.map(attemptLine)]),
+    ...report.stories.flatMap((story) => [
+      '',
+      storyLine(story, columns),
+      ...story.attempts.map((attempt) => attemptLine(attempt, verdictWidth)),
+    ]),
   ]
   return `${lines.map((line) => clip(line, columns)).join('\n')}\n`
 }
@@ -38,9 +45,7 @@ function storyLine(story: StoryReport, columns: number): string {
   return `${name}  ${state}${' '.repeat(gap)}${figures}`
 }
 
-const verdictWidth = Math.max(...Object.values(verdictWords).map((word) => word.length))
-
-function attemptLine(attempt: AttemptReport): string {
+function attemptLine(attempt: AttemptReport, verdictWidth: number): string {
   const { sign } = verdictKinds[verdictKind(attempt.verdict)]
   const words = [
     `#${String(attempt.n)}`.padStart(6),
