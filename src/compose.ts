@@ -20,6 +20,10 @@ export function createApp(io: Io): App {
     load: () => Promise<Part>,
     work: (part: Part, site: Site) => Promise<Answer>,
   ): Promise<Answer> => work(...(await Promise.all([load(), site()])))
+  const dryRuns = () => import('./compose/dry-run.ts')
+  const logs = () => import('./compose/logs.ts')
+  const stops = () => import('./compose/stop.ts')
+  const deaths = () => import('./compose/recovery.ts')
   const attempts = () => import('./compose/attempts.ts')
   const control = () => import('./compose/control.ts')
   const loops = () => import('./compose/loop.ts')
@@ -63,11 +67,7 @@ export function createApp(io: Io): App {
       prompt: (request) =>
         at(plans, async (part, here) => part.promptFor(here, request, (await settings({})).config)),
       learnings: (change) => at(plans, (part, here) => part.learningsOf(here, change)),
-      plan: (request) =>
-        at(
-          () => import('./compose/dry-run.ts'),
-          (part, here) => part.dryRun(here, request),
-        ),
+      plan: (request) => at(dryRuns, (part, here) => part.dryRun(here, request)),
       status: (change) =>
         at(reports, (part, here) => part.statusOf(here, change, (looks ??= knowing(here)).known)),
       follow: async function* (change, request) {
@@ -76,11 +76,7 @@ export function createApp(io: Io): App {
       },
       history: (change) => at(reports, (part, here) => part.historyOf(here, change)),
       why: (change) => at(reports, (part, here) => part.whyOf(here, change)),
-      logs: (request) =>
-        at(
-          () => import('./compose/logs.ts'),
-          (part, here) => part.writeLogs(here, request),
-        ),
+      logs: (request) => at(logs, (part, here) => part.writeLogs(here, request)),
       attempts: (change) => at(attempts, (part, here) => part.attemptsOf(here, change)),
       diff: ({ change, n }) => at(attempts, (part, here) => part.diffOf(here, change, n)),
       doctor: async () =>
@@ -92,20 +88,12 @@ export function createApp(io: Io): App {
       loop: (request) => at(loops, (part, here) => part.runLoop(here, request, 'loop')),
       resume: ({ feedback, ...request }) =>
         at(loops, (part, here) => part.runLoop(here, request, 'resume', feedback)),
-      stop: ({ change, force }) =>
-        at(
-          () => import('./compose/stop.ts'),
-          (part, here) => part.stopLoop(here, change, force),
-        ),
+      stop: ({ change, force }) => at(stops, (part, here) => part.stopLoop(here, change, force)),
       done: (change) => at(control, (part, here) => part.sayDone(here, change)),
       finish: (request) => at(control, (part, here) => part.finishOrAccept(here, request)),
       clean: ({ change, attempts: all }) => at(control, (part, here) => part.cleanRun(here, change, all)),
       restore: (request) => at(attempts, (part, here) => part.restoreTo(here, request)),
-      recordDeaths: (changes) =>
-        at(
-          () => import('./compose/recovery.ts'),
-          (part, here) => part.recordDeaths(here, changes),
-        ),
+      recordDeaths: (changes) => at(deaths, (part, here) => part.recordDeaths(here, changes)),
     },
   }
 }
