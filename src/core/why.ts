@@ -37,7 +37,11 @@ function whyOf(event: LoopEvent): Why | undefined {
         done_criteria === 'tasks' ? 'done when every runnable task is ticked' : 'done when a human says so',
         {
           tasks_file: event.tasks_file,
-          ...{ max_retries, stall_threshold, gates, agents, checkpoint },
+          max_retries,
+          stall_threshold,
+          gates,
+          agents,
+          checkpoint,
           ...(max_tokens !== undefined && { max_tokens }),
           ...(max_cost_usd !== undefined && { max_cost_usd }),
         },
