@@ -63,13 +63,18 @@ export async function enterWorktree(
   if (!isNew) await bringUpToDate(home, repository, brought, base)
   // The same folder of the other tree: OpenSpec may live below the root.
   const cwd = join(repository.worktree, relative(home.git.worktree, home.cwd))
-  const site = await openSite(existsSync(cwd) ? cwd : repository.worktree, home.env, options)
   const settled = (): Promise<void> => forgetStart(home.git, run.change)
-  const remove = async (): Promise<void> => {
+  const leave = async (): Promise<void> => {
+    if (!isNew) return
     await home.git.run(['worktree', 'remove', '--force', repository.worktree])
     await settled()
   }
-  return { site, home, brought, notes: [left, note], settled, leave: isNew ? remove : stay }
+  const place = existsSync(cwd) ? cwd : repository.worktree
+  const site = await openSite(place, home.env, options).catch(async (error: unknown) => {
+    await leave()
+    throw error
+  })
+  return { site, home, brought, notes: [left, note], settled, leave }
 }
 
 /** A tree that an earlier run left: a new run begins where the user stands now, not where that one ended. */

@@ -74,7 +74,13 @@ export async function refuseLockFiles(git: Git, change: string): Promise<void> {
     if (lock === undefined) return
     const ageMs = ageOf(lock)
     if (ageMs === undefined) continue
-    if (ageMs < 0 || ageMs > youngMs) throw refusal(git, lock)
+    if (ageMs < 0 || ageMs > youngMs) {
+      const { holders, isGitAtWork: isBusy } = factsOf(git, lock)
+      // Of a branch that is ralph's: a start whose git was killed left it.
+      if (lock !== branchLock || holders?.length !== 0 || isBusy !== false) throw refusal(git, lock)
+      await rm(lock, { force: true })
+      continue
+    }
     await delay(50)
   }
 }
