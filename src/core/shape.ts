@@ -76,6 +76,6 @@ function asShape(value: unknown): Shape {
   return isRecord(value) ? value : {}
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

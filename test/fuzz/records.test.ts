@@ -6,8 +6,10 @@ import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readJournal } from '../../src/adapters/files/journal.ts'
 import { fileLock, inspectLock, type Identity } from '../../src/adapters/files/lock.ts'
+import { runPaths } from '../../src/adapters/files/paths.ts'
 import { openStateFile } from '../../src/adapters/files/state-file.ts'
 import { readStateFile } from '../../src/adapters/files/state-reader.ts'
+import { openTail } from '../../src/adapters/files/tail.ts'
 import { RalphError } from '../../src/core/error.ts'
 import { next, replay } from '../../src/core/loop.ts'
 import { toStateFile } from '../../src/core/state-snapshot.ts'
@@ -97,6 +99,35 @@ describe('fuzz: the journal', () => {
         expect(isUnspoilt()).toBe(true)
         expect(readFileSync(path).equals(bytes)).toBe(true)
       }),
+      settings(4),
+    )
+  })
+
+  test(`is followed to the same end as it is read, whatever was said beside it ${seeded}`, async () => {
+    const paths = runPaths(join(folder, 'followed'), 'demo')
+    mkdirSync(paths.talk, { recursive: true })
+    const said = run.events
+      .slice(0, 3)
+      .map((event, talk) =>
+        jsonOf({ record: 1, talk, event: { ...event, type: 'agent.message', n: 1, text: 'x' } }),
+      )
+    const talk = Buffer.from([jsonOf({ talk: 1, loop: 'run' }), ...said, ''].join('\n'))
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(anyBytes, wounded([journal])),
+        fc.oneof(anyBytes, wounded([talk])),
+        async (bytes, beside) => {
+          writeFileSync(paths.journal, bytes)
+          writeFileSync(join(paths.talk, '000001-1.ndjson'), beside)
+          const { events, damage } = await readJournal(paths.journal)
+          const tail = openTail(paths, 'demo')
+          const records = []
+          for (let told = await tail.next(); told !== undefined; told = await tail.next())
+            if (told.type === 'event' && told.cursor.talk === 0) records.push(told.event)
+          expect({ events: records, damage: tail.damage }).toEqual({ events, damage })
+          await tail.close()
+        },
+      ),
       settings(4),
     )
   })

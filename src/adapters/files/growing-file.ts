@@ -1,4 +1,6 @@
 // The lines of a file that somebody else is writing: each once, in constant memory, from where the last look ended.
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 
 export interface GrowingFile {
@@ -13,6 +15,11 @@ export interface GrowingFile {
   /** The next whole line; undefined while there is none. Half a line is read again: its writer may take it back. */
   next(): Promise<string | undefined>
   close(): Promise<void>
+}
+
+/** Opened so, a pipe that somebody put in its place is empty instead of a wait for ever. */
+export function openToRead(path: string): Promise<FileHandle> {
+  return open(path, constants.O_RDONLY | constants.O_NONBLOCK)
 }
 
 const chunkBytes = 64 * 1024

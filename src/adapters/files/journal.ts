@@ -4,9 +4,11 @@ import { link, mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/pr
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isTalk } from '../../core/cursor.ts'
+import { readJson } from '../../core/json.ts'
 import type { LoopEvent } from '../../core/event.ts'
 import { isSurelyEvent } from '../../core/shape.ts'
 import type { Journal } from '../../ports.ts'
+import { ifThere } from './whole.ts'
 
 export interface JournalOptions {
   /** Makes room on a full disk and says whether it did; see reserve.ts. */
@@ -122,14 +124,14 @@ async function openOwn(path: string): Promise<OwnFile> {
     async mend() {
       let now: BigIntStats | undefined
       try {
-        now = await stat(path, { bigint: true }).catch(noneIfMissing)
+        now = await ifThere(stat(path, { bigint: true }))
       } catch (error) {
         // An agent that closed the folders: the handle is still open, and the next look tells.
         if ((error as NodeJS.ErrnoException).code === 'EACCES') return ''
         throw error
       }
       // Without its folder all of ralph's data was removed: a journal alone would only pretend that a run is there.
-      if (now === undefined && (await stat(dirname(path)).catch(noneIfMissing)) === undefined) return ''
+      if (now === undefined && (await ifThere(stat(dirname(path)))) === undefined) return ''
       if (now !== undefined && markOf(now) === mark) return ''
       const whole = Buffer.concat([base, Buffer.from(linesOf(written))])
       if (now?.isFile() === true && whole.equals(await readFile(path))) {
@@ -162,10 +164,6 @@ function markOf({ ino, size, mtimeNs }: BigIntStats): string {
   return [ino, size, mtimeNs].join(' ')
 }
 
-function noneIfMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error
-}
-
 /** Linked, not moved: there is a journal at any time. */
 async function keptBeside(path: string): Promise<string> {
   for (let n = 1; ; n += 1) {
@@ -185,7 +183,7 @@ async function closedTail(path: string, file: FileHandle): Promise<Buffer> {
   const bytes = size === 0 ? Buffer.alloc(0) : await readFile(path)
   const end = bytes.lastIndexOf(0x0a) + 1
   if (end === bytes.length) return bytes
-  if (toJson(bytes.subarray(end).toString('utf8')) === undefined) {
+  if (readJson(bytes.subarray(end).toString('utf8')) === undefined) {
     await file.truncate(end)
     return bytes.subarray(0, end)
   }
@@ -214,7 +212,7 @@ async function parseJournal(path: string, text: string): Promise<JournalText> {
   const lines = text.split('\n')
   for (const [index, line] of lines.entries()) {
     if (line === '') continue
-    const event = await toEvent(toJson(line))
+    const event = await toEvent(readJson(line))
     if (event !== undefined) events.push(event)
     else if (index < lines.length - 1) return { events, damage: damageOf(path, index + 1, line) }
   }
@@ -223,7 +221,9 @@ async function parseJournal(path: string, text: string): Promise<JournalText> {
 
 export function damageOf(path: string, line: number, text: string): string {
   const what =
-    toJson(text) === undefined ? 'is damaged (it is no JSON)' : 'is no event that this version of ralph knows'
+    readJson(text) === undefined
+      ? 'is damaged (it is no JSON)'
+      : 'is no event that this version of ralph knows'
   return `Line ${line} of the journal ${path} ${what}.`
 }
 
@@ -237,12 +237,4 @@ async function judged(value: unknown): Promise<LoopEvent | undefined> {
   const body = bodySchema.safeParse(value)
   const envelope = envelopeSchema.safeParse(value)
   return body.success && envelope.success ? { ...body.data, ...envelope.data } : undefined
-}
-
-export function toJson(line: string): unknown {
-  try {
-    return JSON.parse(line) as unknown
-  } catch {
-    return undefined
-  }
 }

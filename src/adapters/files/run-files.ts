@@ -1,15 +1,17 @@
 // A run as it lies on the disk, in its own place or in the archive: its journal and what was said, in one order. Read only.
-import { open, readdir, stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LoopEvent } from '../../core/event.ts'
+import { readJson } from '../../core/json.ts'
 import { isSurelyEvent } from '../../core/shape.ts'
-import { growingFile } from './growing-file.ts'
+import { growingFile, openToRead } from './growing-file.ts'
 import type { GrowingFile } from './growing-file.ts'
-import { damageOf, toEvent, toJson } from './journal.ts'
+import { damageOf, toEvent } from './journal.ts'
 import type { RunPaths } from './paths.ts'
 import { talkPieces } from './talk.ts'
 import type { TalkPiece } from './talk.ts'
+import { ifThere } from './whole.ts'
 
 /** A journal on the disk: of the run that is there, or of one in the archive. */
 export interface Source {
@@ -22,7 +24,7 @@ export interface Source {
 
 /** In the order in which they began. */
 export async function sourcesOf(paths: RunPaths): Promise<readonly Source[]> {
-  const names = await readdir(paths.archive).catch((error: unknown) => noneIfMissing(error) ?? [])
+  const names = (await ifThere(readdir(paths.archive))) ?? []
   const archived = await Promise.all(names.map((name) => sourceIn(join(paths.archive, name), true)))
   const current = await sourceIn(paths.root, false)
   return [
@@ -34,12 +36,12 @@ export async function sourcesOf(paths: RunPaths): Promise<readonly Source[]> {
 }
 
 async function sourceIn(folder: string, isArchived: boolean): Promise<Source | undefined> {
-  const file = await open(join(folder, journalName), 'r').catch(noneIfMissing)
+  const file = await ifThere(openToRead(join(folder, journalName)))
   if (file === undefined) return undefined
   try {
     const line = await journalLines(file).next()
     if (line === undefined) return undefined
-    const event = await toEvent(toJson(line))
+    const event = await toEvent(readJson(line))
     const run = event?.type === 'loop.started' ? event.run_id : ''
     return { folder, isArchived, run, time: event === undefined ? 0 : Date.parse(event.time) }
   } finally {
@@ -51,7 +53,7 @@ const journalName = 'journal.ndjson'
 
 /** An object that has its last brace is whole, with or without its line feed. */
 function journalLines(file: FileHandle): GrowingFile {
-  return growingFile(file, (rest) => isSurelyEvent(toJson(rest)))
+  return growingFile(file, (rest) => isSurelyEvent(readJson(rest)))
 }
 
 export interface OpenedRun {
@@ -76,7 +78,7 @@ export async function openSource(
   whereIs: (at: OpenedRun) => Promise<Place>,
 ): Promise<OpenedRun> {
   const path = join(source.folder, journalName)
-  const file = await open(path, 'r')
+  const file = await openToRead(path)
   const { ino: inode } = await file.stat({ bigint: true })
   const lines = journalLines(file)
   let { folder, isArchived } = source
@@ -92,7 +94,7 @@ export async function openSource(
       return isArchived
     },
     async isReplaced() {
-      const now = await stat(path, { bigint: true }).catch(noneIfMissing)
+      const now = await ifThere(stat(path, { bigint: true }))
       return now === undefined || now.ino !== inode || now.size < lines.offset
     },
     damage: () => damage,
@@ -176,7 +178,7 @@ async function* entriesOf(
     const text: string = line
     line = undefined
     if (text === '') continue
-    const event = await toEvent(toJson(text))
+    const event = await toEvent(readJson(text))
     if (event === undefined) {
       yield { damage: onDamage(text) }
       for (;;) yield undefined
@@ -185,8 +187,4 @@ async function* entriesOf(
     if (event.type === 'loop.started') loop = event.run_id
     yield { event }
   }
-}
-
-function noneIfMissing(error: unknown): undefined {
-  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
 }

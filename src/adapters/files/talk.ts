@@ -10,14 +10,17 @@ import {
   statSync,
   writeSync,
 } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isTalk } from '../../core/cursor.ts'
 import type { Cursor, TalkEvent } from '../../core/cursor.ts'
 import type { LoopEvent } from '../../core/event.ts'
+import { readJson } from '../../core/json.ts'
+import { isRecord } from '../../core/shape.ts'
 import type { LoopState } from '../../core/state.ts'
-import { growingFile } from './growing-file.ts'
-import { toEvent, toJson } from './journal.ts'
+import { growingFile, openToRead } from './growing-file.ts'
+import { toEvent } from './journal.ts'
+import { ifThere } from './whole.ts'
 
 /** What is beyond goes, the oldest first, a file at a time: of an iteration, and of all. */
 export interface TalkLimits {
@@ -139,9 +142,12 @@ export interface TalkFile {
 }
 
 /** In the order in which they were written. */
-export function talkFiles(folder: string): readonly TalkFile[] {
+export function talkFiles(
+  folder: string,
+  names: readonly string[] = readdirSync(folder),
+): readonly TalkFile[] {
   const files: TalkFile[] = []
-  for (const name of readdirSync(folder)) {
+  for (const name of names) {
     const parts = /^(\d{6,})-(\d+)\.ndjson$/.exec(name)
     if (parts !== null)
       files.push({ path: join(folder, name), number: Number(parts[1]), n: Number(parts[2]) })
@@ -177,14 +183,14 @@ export type TalkPiece = (TalkLine & { readonly loop: string }) | 'gap' | undefin
 /** From the oldest that is left, without an end; `--fresh` may move the folder meanwhile. */
 export async function* talkPieces(folder: () => string): AsyncGenerator<TalkPiece, never> {
   for (let last = 0; ;) {
-    const next = fileAfter(folder(), last)
+    const next = await fileAfter(folder(), last)
     if (next === undefined) {
       yield undefined
       continue
     }
     if (next.number > last + 1) yield 'gap'
     last = next.number
-    const file = await open(next.path, 'r').catch(noneIfGone)
+    const file = await ifThere(openToRead(next.path))
     if (file === undefined) {
       yield 'gap'
       continue
@@ -195,12 +201,12 @@ export async function* talkPieces(folder: () => string): AsyncGenerator<TalkPiec
       for (let isOver = false; ;) {
         const line = await lines.next()
         if (line !== undefined) {
-          const value = toJson(line)
+          const value = readJson(line)
           if (loop === undefined) loop = loopOf(value)
           else yield await pieceOf(value, loop)
         } else if (isOver) break
         // It was written to its end before the next one began: one more look, and that was all.
-        else if (fileAfter(folder(), last) !== undefined) isOver = true
+        else if ((await fileAfter(folder(), last)) !== undefined) isOver = true
         else yield undefined
       }
     } finally {
@@ -209,17 +215,10 @@ export async function* talkPieces(folder: () => string): AsyncGenerator<TalkPiec
   }
 }
 
-function fileAfter(folder: string, last: number): TalkFile | undefined {
-  try {
-    return talkFiles(folder).find(({ number }) => number > last)
-  } catch (error) {
-    // Nobody has said anything yet, or it is just being archived.
-    return noneIfGone(error)
-  }
-}
-
-function noneIfGone(error: unknown): undefined {
-  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+/** None where nobody has said anything yet, or it is just being archived. */
+async function fileAfter(folder: string, last: number): Promise<TalkFile | undefined> {
+  const names = (await ifThere(readdir(folder))) ?? []
+  return talkFiles(folder, names).find(({ number }) => number > last)
 }
 
 function loopOf(head: unknown): string {
@@ -233,10 +232,6 @@ async function pieceOf(value: unknown, loop: string): Promise<TalkPiece> {
   if (isCount(dropped)) return { loop, record, talk, dropped }
   const event = await toEvent(value['event'])
   return event !== undefined && isTalk(event) ? { loop, record, talk, event } : 'gap'
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
 }
 
 function isCount(value: unknown): value is number {

@@ -127,7 +127,7 @@ export async function lstatIfThere(path: string): Promise<Stats | undefined> {
   return ifThere(lstat(path))
 }
 
-async function ifThere<T>(look: Promise<T>): Promise<T | undefined> {
+export async function ifThere<T>(look: Promise<T>): Promise<T | undefined> {
   try {
     return await look
   } catch (error) {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
   copyFileSync,
@@ -305,6 +306,19 @@ describe('what a crash or a stranger does to the files', () => {
     expect(short(await rest(tail)).at(-1)).toBe('run-1:4.0 after')
     expect(await rest(tail)).toEqual([])
     expect(short(await rest(openOne())).filter((each) => /warning|journal/.test(each))).toEqual([])
+  })
+
+  test('a pipe in the place of a file is no wait for ever', async () => {
+    const writer = await teller()
+    await writer.close()
+    const records = shortOf(writer).filter((each) => each.includes('.0 '))
+    const talk = talkFiles(paths().talk)[0]?.path ?? ''
+    rmSync(talk)
+    execFileSync('mkfifo', [talk])
+    expect(short(await rest(openOne()))).toEqual(records)
+    rmSync(paths().journal)
+    execFileSync('mkfifo', [paths().journal])
+    expect(await rest(openOne())).toEqual([])
   })
 
   test('talk beyond its share is dropped, the oldest first, and that is said where it was', async () => {
