@@ -5,20 +5,14 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { buildSync } from 'esbuild'
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { bundle } from '../../bundle.ts'
 import { readProc } from '../../../src/adapters/process/table.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'ralph-race-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 const driver = join(root, 'driver.mjs')
-buildSync({
-  entryPoints: [join(import.meta.dirname, 'lock-driver.ts')],
-  outfile: driver,
-  bundle: true,
-  platform: 'node',
-  format: 'esm',
-})
+bundle(join(import.meta.dirname, 'lock-driver.ts'), driver)
 
 let folder = ''
 let path = ''

@@ -13,8 +13,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildSync } from 'esbuild'
 import { afterAll, describe, expect, it } from 'vitest'
+import { bundle } from '../../bundle.ts'
 import { killable, openCheckpoints, type Killable } from './kill-driver.ts'
 import { filesOf, makeWorld, type Strategy, type World } from './world.ts'
 
@@ -46,13 +46,7 @@ export function testKills(
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'ralph-kill-')))
   afterAll(() => rmSync(root, { recursive: true, force: true }))
   const driver = join(root, 'driver.mjs')
-  buildSync({
-    entryPoints: [join(import.meta.dirname, 'kill-driver.ts')],
-    outfile: driver,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-  })
+  bundle(join(import.meta.dirname, 'kill-driver.ts'), driver)
   const shim = makeShim(root)
 
   describe(`G25: checkpoints by ${strategy}`, () => {

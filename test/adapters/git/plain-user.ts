@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildSync } from 'esbuild'
+import { bundle } from '../../bundle.ts'
 import type { Killable } from './kill-driver.ts'
 import type { Strategy, World } from './world.ts'
 
@@ -19,8 +19,7 @@ export interface PlainUser {
 
 export function plainUser(w: World, strategy: Strategy): PlainUser {
   const driver = join(w.root, 'driver.mjs')
-  const entryPoints = [join(import.meta.dirname, 'kill-driver.ts')]
-  buildSync({ entryPoints, outfile: driver, bundle: true, platform: 'node', format: 'esm' })
+  bundle(join(import.meta.dirname, 'kill-driver.ts'), driver)
   const journal = join(w.root, 'journal')
   writeFileSync(journal, '')
   const user = isRoot ? { uid: nobody, gid: nobody } : {}

@@ -2,8 +2,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildSync } from 'esbuild'
 import { afterEach, describe, expect, it } from 'vitest'
+import { bundle } from '../../bundle.ts'
 import { processIdentity } from '../../../src/adapters/process/table.ts'
 import { filesOf, makeWorld, type World } from './world.ts'
 import { makeTree } from './tree-driver.ts'
@@ -28,8 +28,7 @@ function made(): Made {
   worlds.push(w)
   w.write('openspec/changes/demo/tasks.md', '- [ ] one\n')
   const driver = join(w.root, 'driver.mjs')
-  const entryPoints = [join(import.meta.dirname, 'tree-driver.ts')]
-  buildSync({ entryPoints, outfile: driver, bundle: true, platform: 'node', format: 'esm' })
+  bundle(join(import.meta.dirname, 'tree-driver.ts'), driver)
   const bin = join(w.root, 'bin')
   const count = join(w.root, 'count')
   mkdirSync(bin)

@@ -14,8 +14,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildSync } from 'esbuild'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { bundle } from '../../bundle.ts'
 import { makeTemp, removeTemp, removeTemps } from '../../../src/adapters/process/temp.ts'
 
 /** Root may remove everything: as root the tests go on as somebody else. Nothing is started so: a shell would take root back. */
@@ -94,8 +94,7 @@ it.runIf(process.platform === 'linux')(
 function turnOfPlainUser(...args: readonly string[]): { ended: unknown; warnings: string[] } {
   if (process.getuid?.() === 0) process.seteuid?.(0)
   const driver = join(root, 'driver.mjs')
-  const entryPoints = [join(import.meta.dirname, 'plain-user-driver.ts')]
-  buildSync({ entryPoints, outfile: driver, bundle: true, platform: 'node', format: 'esm' })
+  bundle(join(import.meta.dirname, 'plain-user-driver.ts'), driver)
   const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
   const { stdout } = spawnSync(process.execPath, [driver, root, ...args], { ...user, encoding: 'utf8' })
   return JSON.parse(stdout) as { ended: unknown; warnings: string[] }
