@@ -67,6 +67,7 @@ const deeds: Readonly<Record<AgentDeed, (world: World, spawn: Spawn) => string>>
     const path = aFileOfTheUsers(world, spawn.index + 1)
     if (path === undefined) return ':'
     world.ledger.agentPaths.add(path)
+    world.ledger.agentDeletes.add(path)
     return `rm -f -- ${quoted(path)}`
   },
   'odd-file': (world, spawn) => append(world, spawn, `work/odd ${spawn.index} "ünd" $so.txt`),
@@ -104,7 +105,7 @@ const deeds: Readonly<Record<AgentDeed, (world: World, spawn: Spawn) => string>>
   },
   config: () => "git config alias.st '!touch pwned; git status'",
   hook: () =>
-    'hooks="$(git rev-parse --git-common-dir)/hooks"; mkdir -p "$hooks"; printf "#!/bin/sh\\ntouch pwned\\n" > "$hooks/post-checkout"; chmod +x "$hooks/post-checkout"',
+    'hooks="$(git rev-parse --git-common-dir)/hooks"; mkdir -p "$hooks"; printf "#!/bin/sh\\n[ -n \\"\\$RALPH_RUN_ID\\" ] || touch pwned\\n" > "$hooks/post-checkout"; chmod +x "$hooks/post-checkout"',
   attributes: () => 'echo "*.txt filter=nothing" >> "$(git rev-parse --git-common-dir)/info/attributes"',
   child: () => '(sleep 600 &); (setsid sleep 601 &)',
   'state-file': () => 'echo nonsense > .claude/loop-state.json',

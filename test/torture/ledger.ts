@@ -47,6 +47,8 @@ export interface Ledger {
   readonly stashes: Set<string>
   /** Paths that an agent's script has named, by place; git's own doings apart. */
   readonly agentPaths: Set<string>
+  /** Paths that an agent's script deletes, with what an agent before it wrote into them. */
+  readonly agentDeletes: Set<string>
   /** Deeds of the user that move whatever lies in the tree. */
   readonly sweeps: string[]
   /** Path -> permissions, and its line in `git diff --cached --raw`, as the user had them before the loop. */
@@ -73,6 +75,7 @@ export function openLedger(round: number): Ledger {
     agentRefs: new Set(),
     stashes: new Set(),
     agentPaths: new Set(),
+    agentDeletes: new Set(),
     sweeps: [],
     modes: new Map(),
     staged: new Map(),

@@ -275,7 +275,8 @@ function results(played: Played, observed: Observed, words: string, fault: Tell)
     )
     const tokens = ledger.tokens.filter(({ spawn: by }) => by === spawn.index).map(({ id }) => id)
     if (keptVerdicts.has(verdict) || isSavedLate) {
-      const retired = new Set(ledger.tokens.filter(({ isRetired }) => isRetired).map(({ id }) => id))
+      const isOver = ({ isRetired, path }: Token): boolean => isRetired || ledger.agentDeletes.has(path)
+      const retired = new Set(ledger.tokens.filter(isOver).map(({ id }) => id))
       for (const id of (spawn.left ?? []).filter((each) => !retired.has(each))) {
         const count = observed.result.get(id)?.length ?? 0
         const isMoved = ledger.sweeps.length > 0 && observed.kept.has(id)

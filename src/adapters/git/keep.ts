@@ -10,6 +10,7 @@ import { mendGitDirs } from './git-dirs.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { copyIndex } from './index-file.ts'
 import { mendRepository } from './mend.ts'
+import { putBackModes } from './modes.ts'
 import { autostashes, endOperations, operationsInProgress } from './operations.ts'
 import { openFiles, scanOpened } from './locked.ts'
 import { putBackOpened, type Opened } from './open.ts'
@@ -143,6 +144,7 @@ export async function keepAttempt(
   })
 
   const united = reunion.to === undefined ? seen : await reunite(store, snapshot, seen, reunion.to)
+  if (mayBeSaved && (found.isSwept || ledger.switches.length > 0)) await privateAgain(store, snapshot, united)
   const isRewritten = await anyRewritten(git, changes)
   const stale = locks.map(
     (name) => `a git command of the agent was killed and left ${name}; it was moved away`,
@@ -207,6 +209,13 @@ export async function keepAttempt(
     isElsewhere: !found.isOnTop && reunion.to === undefined,
     gone: reunion.gone,
   }
+}
+
+/** Files that git took away and wrote again on the way have its own modes; those that are otherwise as they were get theirs back. */
+async function privateAgain({ git }: Store, snapshot: Snapshot, tree: string): Promise<void> {
+  const changed = new Set(await changedPaths(git, snapshot.tree, tree))
+  const modes = Object.entries(snapshot.modes).filter(([path]) => !changed.has(path))
+  putBackModes(git, { ...snapshot, own: [], modes: Object.fromEntries(modes) }, () => false)
 }
 
 /** Ticks in the plan alone are none. */
