@@ -80,10 +80,10 @@ describe('openspec/specs', () => {
     }
     const script = join(root, 'scripts/scenarios.mjs')
     const { unproved } = (await import(script)) as {
-      unproved(
+      readonly unproved: (
         root: string,
         report: { testResults: { name: string; assertionResults: Result[] }[] },
-      ): { failed: string[]; elsewhere: string[] }
+      ) => { failed: string[]; elsewhere: string[] }
     }
     const left = scenarios[0]
     const report = (of: (each: Scenario) => Result['status']): Parameters<typeof unproved>[1] => ({

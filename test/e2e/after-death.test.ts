@@ -200,7 +200,10 @@ describe('commands that look', () => {
     edits(at)
     const before = picture(at)
     const again = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
-    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('an unfinished run (stopped)')])
+    expect([again.code, again.stderr]).toEqual([
+      2,
+      expect.stringContaining('an unfinished run of demo (stopped)'),
+    ])
     expect(picture(at)).toBe(before)
   })
 })
