@@ -2,7 +2,7 @@
 import type { LoadedConfig } from './config/load.ts'
 import { RalphError } from './core/error.ts'
 import type { Site } from './compose/site.ts'
-import { knowing, openSite } from './compose/site.ts'
+import { knowing, knownRuns, openSite } from './compose/site.ts'
 import type { App, Observe } from './ui/app.ts'
 import type { Io } from './ui/io.ts'
 import { isTerminal } from './ui/io.ts'
@@ -55,7 +55,9 @@ export function createApp(io: Io): App {
     const { unagreed } = await import('./compose/config-trust.ts')
     const doubtful = await unagreed((await site()).git.gitCommonDir, loaded.files)
     const told = doubtful.map((what) => `${what}: a start needs --accept-config`)
-    return { ...loaded, warnings: [...loaded.warnings, ...told] }
+    const { keptByRuns } = await import('./compose/run-settings.ts')
+    const kept = await keptByRuns(await knownRuns(await site()), loaded.files)
+    return { ...loaded, warnings: [...loaded.warnings, ...told, ...kept] }
   }
 
   return {

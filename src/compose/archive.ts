@@ -3,12 +3,14 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { archiveAttempts } from '../adapters/git/attempts.ts'
+import { shown } from '../adapters/git/git.ts'
+import type { PreflightReport } from '../ports.ts'
 import { isKnown } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
-/** The earlier run moves into the archive, whole; the learnings stay. */
-export async function archiveRun(site: Site, run: KnownRun): Promise<void> {
-  if (!isKnown(run)) return
+/** The earlier run moves into the archive, whole; the learnings stay. Resolves with its name there, empty where there is none. */
+export async function archiveRun(site: Site, run: KnownRun): Promise<string> {
+  if (!isKnown(run)) return ''
   const began = run.state.startedAt ?? site.clock.stamp()
   const time = freeName(run.paths.archive, began.replaceAll(':', ''))
   const to = join(run.paths.archive, time)
@@ -22,6 +24,24 @@ export async function archiveRun(site: Site, run: KnownRun): Promise<void> {
     if (!stay.has(name) && !name.startsWith('lock.json'))
       await rename(join(run.paths.root, name), join(to, name))
   }
+  return time
+}
+
+/** For `--fresh`: what became of the earlier run, and where the new one begins; that is where the user stands. */
+export async function begunAnew(
+  { git }: Site,
+  change: string,
+  archived: string,
+  { originalBranch }: Pick<PreflightReport, 'originalBranch'>,
+): Promise<string> {
+  const asked = await git.run(['rev-parse', '--abbrev-ref', 'HEAD'], { accept: [128] })
+  const commit = await git.run(['rev-parse', '--short', 'HEAD'], { accept: [128] })
+  const place = shown(asked.out.trim())
+  const isOn = place === `ralph/${change}`
+  const other = isOn
+    ? `; to begin at ${originalBranch} instead: git switch ${originalBranch} && ralph loop ${change} --fresh`
+    : ''
+  return `the earlier run is archived: ralph attempts ${change} lists its attempts (refs/ralph/${change}/earlier/${archived}). This one begins where you stand, ${place === 'HEAD' ? '' : `${place} at `}${commit.out.trim()}${isOn ? ', with the work of the earlier run' : ''}${other}`
 }
 
 /** Two short runs may begin in the same second: the second must not take the first one's place. */

@@ -12,16 +12,18 @@ import { initialState } from '../core/state.ts'
 import type { AttemptList, Control, Said } from '../ui/app.ts'
 import { hiddenPaths } from './checkpoints.ts'
 import { must } from './choose.ts'
+import { iterationsOf } from './reports.ts'
 import { openRun } from './open-run.ts'
 import { needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export async function attemptsOf(site: Site, change: string | undefined): Promise<AttemptList> {
   const run = await must(site, change)
-  const refs = new Map((await listAttempts(site.git, run.change)).map((attempt) => [attempt.n, attempt]))
-  const attempts = run.state.iterations.flatMap((iteration) => {
-    const attempt = refs.get(iteration.n)
-    return attempt === undefined ? [] : [{ ...summary(iteration), ref: attempt.ref, commit: attempt.commit }]
+  const [refs, iterations] = await Promise.all([listAttempts(site.git, run.change), iterationsOf(site, run)])
+  const attempts = refs.flatMap(({ n, ref, commit }) => {
+    const iteration = iterations.find((each) => each.n === n)
+    if (iteration !== undefined) return [{ ...summary(iteration), ref, commit }]
+    return run.damage === '' ? [] : [{ n, ...unread, ref, commit }]
   })
   return { attempts, earlier: await earlierOf(site, run) }
 }
@@ -43,6 +45,9 @@ async function earlierOf(site: Site, run: KnownRun): Promise<AttemptList['earlie
     return { ...(record !== undefined && summary(record)), ...ref }
   })
 }
+
+/** It is kept, and its record is in a part of the journal that cannot be read. */
+const unread = { story_id: '?', attempt: 0, verdict: 'error', reason: 'its record cannot be read' } as const
 
 function summary({ n, story_id, attempt, verdict, reason }: IterationRecord) {
   return { n, story_id, attempt, verdict, reason }

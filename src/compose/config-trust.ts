@@ -73,15 +73,11 @@ async function lastAgreed(common: string, level: Level): Promise<KeptFile | unde
 }
 
 /** Before anything is touched. */
-export async function refuseUnagreed(
-  common: string,
-  files: LoadedConfig['files'],
-  command: string,
-): Promise<void> {
+export async function refuseUnagreed(common: string, files: LoadedConfig['files']): Promise<void> {
   const [first] = await unagreed(common, files)
   if (first === undefined) return
   throw new RalphError('config', `${first}.`, {
-    hint: `Nothing was touched. If it is what you want: ${command} --accept-config. If not, bring yours back (git diff shows what it was) or edit it: a version of your own needs no flag.`,
+    hint: `Nothing was touched. If it is what you want, type the same command again with --accept-config. If not, bring yours back (git diff shows what it was) or edit it: a version of your own needs no flag.`,
     exitCode: 2,
   })
 }

@@ -83,7 +83,7 @@ export function watchConfig(site: Site, checkpoints: Checkpoints, watch: ConfigW
       const changes = changesSince(seen[level], now[level])
       const what = `${nameOf(level, now[level])}${changes.length === 0 ? '' : ` (${changes.join('; ')})`}`
       if (level === 'project')
-        said = `iteration ${n} changed ${what}. This run keeps the settings of its start; to use the file as it is: --accept-config`
+        said = `iteration ${n} changed ${what}. This run keeps the settings of its start; to use the file as it is: ralph resume ${watch.change} --accept-config, or ralph finish ${watch.change} --accept-config`
       else
         await warn(
           'config_changed',

@@ -1,5 +1,6 @@
 // done, finish, clean: each is carried out or refused with the reason; none is ever lost.
 import { cleanAttempts } from '../adapters/git/attempts.ts'
+import { shown } from '../adapters/git/git.ts'
 import { wayOut } from '../adapters/git/lost-record.ts'
 import { readSettingsFile } from '../config/files.ts'
 import { userFolder } from '../config/load.ts'
@@ -140,6 +141,14 @@ async function inOrder(site: Site, held: OpenRun): Promise<Site> {
   return held.enterOwn()
 }
 
+/** Where a record is gone, its branch may still tell of a run. */
+async function wayOutOf({ git }: Site, change: string | undefined): Promise<string> {
+  if (change !== undefined) return wayOut(git, change)
+  const found = await git.line(['for-each-ref', '--format=%(refname:lstrip=3)', 'refs/heads/ralph/'])
+  const names = found.split('\n').filter((name) => name !== '')
+  return names.length === 1 && names[0] !== undefined ? wayOut(git, shown(names[0])) : ''
+}
+
 /** The run that is meant, its lock taken; refused while its loop is running. */
 async function withRun<T>(
   site: Site,
@@ -152,7 +161,7 @@ async function withRun<T>(
       'nothing_to_resume',
       `There is no run of ${change ?? 'any change'} in this repository.`,
       {
-        hint: (change === undefined ? '' : await wayOut(site.git, change)) || 'What there is: ralph list',
+        hint: (await wayOutOf(site, change)) || 'What there is: ralph list',
         exitCode: 2,
       },
     )

@@ -102,7 +102,8 @@ function loopCheck(run: KnownRun): Check {
   if (death !== undefined) {
     const { orphans, diedMs } = death
     const minutes = Math.max(0, Math.floor((systemClock.now() - diedMs) / 60_000))
-    const died = `died ${minutes === 1 ? '1 minute' : `${minutes} minutes`} ago: ralph was killed`
+    const age = minutes === 0 ? 'less than a minute' : minutes === 1 ? '1 minute' : `${minutes} minutes`
+    const died = `died ${age} ago: ralph was killed`
     if (orphans.length === 0) return { name, verdict: 'warning', detail: died, fix }
     const detail = `${died}; an agent still runs, pid ${orphans.join(', ')}`
     return { name, verdict: 'warning', detail, fix: `ralph stop ${change}; then ${fix}` }
@@ -120,7 +121,7 @@ async function openspec(cwd: string, env: NodeJS.ProcessEnv): Promise<Check> {
     ? {
         name: 'openspec',
         verdict: 'warning',
-        detail: `${note} (the built-in rules serve)`,
+        detail: note,
         fix: 'npm install --global @fission-ai/openspec',
       }
     : ok('openspec', `${cli.path} ${cli.version}`)
@@ -129,10 +130,26 @@ async function openspec(cwd: string, env: NodeJS.ProcessEnv): Promise<Check> {
 /** A settings file that `ralph loop` would refuse is a problem here too, and what it would warn of a warning. */
 function settingsCheck(configured: LoadedConfig | RalphError): Check[] {
   if (!(configured instanceof RalphError)) {
-    const fix = 'Rename it, or unset it.'
-    return configured.warnings.map((detail) => ({ name: 'settings', verdict: 'warning', detail, fix }))
+    return configured.warnings.map((detail) => ({
+      name: 'settings',
+      verdict: 'warning',
+      detail,
+      fix: settingsFix(detail),
+    }))
   }
   return [{ name: 'settings', verdict: 'problem', detail: configured.message, fix: configured.hint }]
+}
+
+function settingsFix(detail: string): string {
+  const changed = /^(\S+) was \w+ while iteration \d+ of (\S+) ran/.exec(detail)
+  if (changed !== null) {
+    const [, file = '', change = ''] = changed
+    return `Look at it: git log -p -1 -- ${file}, or git diff -- ${file}. Agree: ralph finish ${change} --accept-config. Or write your own version: that needs no flag.`
+  }
+  const open = /^the open run of (\S+) goes on/.exec(detail)?.[1]
+  return open === undefined
+    ? 'Rename it, or unset it.'
+    : `To use the file as it is: ralph resume ${open} --accept-config`
 }
 
 function agents(env: NodeJS.ProcessEnv, config: Config | undefined): Check[] {

@@ -15,7 +15,7 @@ export async function dryRun(
   { change: name, settings: loaded, acceptsConfig }: Parameters<Observe['plan']>[0],
 ): Promise<DryRun> {
   const { config, files } = loaded
-  if (!acceptsConfig) await refuseUnagreed(site.git.gitCommonDir, files, 'ralph loop')
+  if (!acceptsConfig) await refuseUnagreed(site.git.gitCommonDir, files)
   const change = await openChange(site, name, config, { validate: true })
   const settings = await loopSettings(config, site.env, {
     doneCriteria: change.doneCriteria,

@@ -15,7 +15,7 @@ import type { Settings } from '../core/event.ts'
 import { storyStatus } from '../core/story.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
-import { archiveRun } from './archive.ts'
+import { archiveRun, begunAnew } from './archive.ts'
 import { watchBudget } from './budget-watch.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { agree, refuseUnagreed } from './config-trust.ts'
@@ -83,8 +83,7 @@ async function runHeld(
   const { folder } = wish === 'resume' ? await resumedFolder(here, held.run) : await changeFolder(here, name)
   const common = here.git.gitCommonDir
   const refuse = async ({ files }: LoadedConfig): Promise<void> => {
-    const command = `ralph loop ${name}${asked.fresh ? ' --fresh' : ''}`
-    if (wish === 'loop' && !request.acceptsConfig) await refuseUnagreed(common, files, command)
+    if (wish === 'loop' && !request.acceptsConfig) await refuseUnagreed(common, files)
   }
   // Before anything is put in order: a loop that is refused has touched nothing.
   await refuse(request.settings)
@@ -143,7 +142,9 @@ async function runHeld(
       if (ended.length > 0)
         site.warn(`the agent of the earlier run was still running and has been ended (${ended.join(', ')})`)
     }
-    if (mode !== 'resume') await archiveRun(site, run)
+    const archived = mode === 'resume' ? '' : await archiveRun(site, run)
+    const anew =
+      mode === 'fresh' && archived !== '' ? await begunAnew(site, run.change, archived, preflight) : ''
     await keepSettings(run, kept)
     if (mode !== 'resume' || request.acceptsConfig) await agree(common, loaded.files)
     const usage = measureUsage({
@@ -200,6 +201,7 @@ async function runHeld(
       },
       warnings: [
         recovered,
+        anew,
         ...entered.notes,
         ...named,
         ...warnings,

@@ -7,6 +7,7 @@ import { stateFile } from '../adapters/files/paths.ts'
 import { readStateFile } from '../adapters/files/state-reader.ts'
 import { follow } from '../adapters/files/tail.ts'
 import { RalphError } from '../core/error.ts'
+import type { IterationRecord } from '../core/event.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
 import { decisionsOf } from '../core/why.ts'
 import type { FollowRequest, Told } from '../ports.ts'
@@ -104,9 +105,15 @@ export async function historyOf(site: Site, change: string | undefined): Promise
   const run = await must(site, change)
   return {
     change_id: run.change,
-    iterations: run.state.iterations,
+    iterations: await iterationsOf(site, run),
     earlier_runs: await earlierRuns(run),
   }
+}
+
+/** Of a damaged journal the state file knows more. */
+export async function iterationsOf(site: Site, run: KnownRun): Promise<readonly IterationRecord[]> {
+  if (run.damage === '') return run.state.iterations
+  return (await (await import('./damage.ts')).damagedStatus(site, run)).iterations
 }
 
 export async function whyOf(site: Site, change: string | undefined): Promise<Decisions> {
@@ -119,9 +126,13 @@ export async function whyOf(site: Site, change: string | undefined): Promise<Dec
 }
 
 async function earlierRuns({ paths }: KnownRun): Promise<readonly string[]> {
-  const names = await readdir(paths.archive).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw error
-  })
+  const found = await readdir(paths.archive, { withFileTypes: true }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return []
+      throw error
+    },
+  )
+  // Beside them: state files of other changes that stood in this work tree.
+  const names = found.flatMap((entry) => (entry.isDirectory() ? [entry.name] : []))
   return names.toSorted((a, b) => a.localeCompare(b)).map((name) => join(paths.archive, name))
 }

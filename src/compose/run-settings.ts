@@ -119,6 +119,26 @@ export function settingsFile({ paths }: Pick<KnownRun, 'paths'>): string {
   return join(paths.root, 'settings.json')
 }
 
+/** One line for each open run that would not use the project's file as it is now. */
+export async function keptByRuns(
+  runs: readonly KnownRun[],
+  { project }: LoadedConfig['files'],
+): Promise<readonly string[]> {
+  if (project === undefined) return []
+  const lines = runs
+    .filter(({ state, damage }) => damage === '' && state.phase !== 'idle' && state.status !== 'done')
+    .map(async (run) => {
+      const before = (await readKept(settingsFile(run)))?.files.project
+      const changes = before === undefined || before.sha === project.sha ? [] : changesSince(before, project)
+      return changes.length === 0
+        ? []
+        : [
+            `the open run of ${run.change} goes on with the settings of its start, not with ${nameOf('project', project)} as it is now (${changes.join('; ')}); to use the file: ralph resume ${run.change} --accept-config`,
+          ]
+    })
+  return (await Promise.all(lines)).flat()
+}
+
 /** Undefined where there is none that can be read. */
 export async function readKept(file: string): Promise<KeptSettings | undefined> {
   const text = (await readIfThere(file))?.toString('utf8') ?? ''

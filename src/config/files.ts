@@ -122,7 +122,7 @@ function settings(written: Record<string, unknown>, path: string): ReadonlyMap<O
       const near = nearest(wanted, optionKeys)
       throw configError(
         `unknown setting ${JSON.stringify(name)} in ${path}`,
-        near === undefined ? 'see all of them with: ralph config' : `did you mean ${near}?`,
+        near === undefined ? 'see all of them with: ralph loop --help' : `did you mean ${near}?`,
       )
     }
     if (values.has(key)) throw configError(`${key} stands twice in ${path}`, 'remove one of the two lines')

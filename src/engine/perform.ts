@@ -50,7 +50,7 @@ export async function perform(command: Command, context: Context): Promise<void>
       const { refused, ...saved } = await ports.checkpoints.save(storyId, message, judged)
       if (refused !== undefined) return tell({ type: 'checkpoint.refused', n, ...stateOf(refused) })
       for (const { path, restore } of context.state().current?.kept?.gone ?? []) {
-        const message = `${path} was yours and not committed; iteration ${n} removed it or set it back. To have it again: ${restore}`
+        const message = `${path} was yours and not committed; while iteration ${n} ran it was removed or set back. To have it again: ${restore}`
         await tell({ type: 'warning', code: 'user_file', message })
       }
       return tell({ type: 'checkpoint.saved', n, story_id: storyId, message, ...saved })
@@ -171,7 +171,7 @@ async function checkGates(command: Of<'check_gates'>, context: Context): Promise
       return checked({ could_not_run: true })
     }
     if (result.outcome !== 'passed') {
-      failed = `The gate \`${gate}\` ${result.outcome === 'stopped' ? 'was stopped' : `failed${result.exitCode === undefined ? '' : ` (exit code ${result.exitCode})`}`}:\n${result.outputTail}`
+      failed = `The gate \`${gate}\` ${result.outcome === 'stopped' ? 'was stopped' : `failed${result.exitCode === undefined ? '' : ` (exit code ${result.exitCode})`}`}${result.outputTail.trim() === '' ? '' : `:\n${result.outputTail}`}`
       break
     }
   }

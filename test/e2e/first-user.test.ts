@@ -290,3 +290,98 @@ describe('what status and the others say', () => {
     expect((await ralph(at, ['list'])).stdout).toContain('its loop has 1/2 stories: ralph status demo')
   })
 })
+
+describe('words', () => {
+  test('F24, F53: a first run of a second change has no earlier run, and no warning about the state file of the first', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('openspec/changes/other/proposal.md', '# Other\n')
+    at.write('openspec/changes/other/tasks.md', tasksOf(1))
+    await loop(at, goodAgent, '--on-complete', 'cleanup')
+    const other = await ralph(at, ['loop', 'other', '--agent-command', goodAgent])
+    expect(other.stderr).not.toContain('state file')
+    expect((await ralph(at, ['history', 'other'])).stdout).not.toContain('earlier run')
+  })
+
+  test('F18, F22: a ralph.yaml that was changed during an attempt: doctor names the commands, and a refused start its flag', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await loop(at, `echo "max_retries: 9" > ralph.yaml; ${goodAgent}`, '--on-complete', 'cleanup')
+    const { stdout } = await ralph(at, ['doctor'])
+    expect(stdout).toContain('Agree: ralph finish demo --accept-config')
+    expect(stdout).not.toContain('Rename it')
+    const refused = await ralph(at, ['loop', 'demo', '--dry-run', '--agent-command', goodAgent])
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toContain('type the same command again with --accept-config')
+  })
+
+  test('F21: config and doctor say that an open run does not use the file as it is now', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    await loop(at, half)
+    at.write('ralph.yaml', 'max_retries: 2\n')
+    for (const command of ['config', 'doctor']) {
+      const { stdout, stderr } = await ralph(at, [command])
+      expect(stdout + stderr).toMatch(
+        /the open run of demo goes on with the settings of its start.*ralph\.yaml/,
+      )
+      expect(stdout + stderr).toContain('ralph resume demo --accept-config')
+    }
+  })
+
+  test('F36: an unknown setting: the advised command works', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('ralph.yaml', 'zzzz: 1\n')
+    const { stderr } = await ralph(at, ['loop', 'demo'])
+    expect((await ralph(at, after(stderr, 'see all of them with: ralph').split(' '))).code).toBe(0)
+  })
+
+  test('F14: --fresh says what was archived, where the new run begins, and how to begin elsewhere', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    await loop(at, half)
+    const tip = at.git('rev-parse', '--short', 'HEAD')
+    const { stderr } = await loop(at, half, '--fresh')
+    expect(stderr).toContain('the earlier run is archived: ralph attempts demo')
+    expect(stderr).toContain(`ralph/demo at ${tip}, with the work of the earlier run`)
+    expect(stderr).toContain('to begin at main instead: git switch main && ralph loop demo --fresh')
+  })
+
+  test('F17: a branch that ralph has no record of is not said to be a lost run; the branch of the user is named', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.git('branch', 'ralph/demo')
+    const { stderr, code } = await loop(at, goodAgent)
+    expect(code).toBe(2)
+    expect(stderr).toContain('the branch ralph/demo exists, and ralph has no record of a run here')
+    expect(stderr).toContain('Somebody else made that branch, or .git/ralph was removed.')
+    expect(stderr).not.toContain('YOUR-BRANCH')
+  })
+
+  test('F46: a record that is gone: finish without a name tells the way out, too', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await loop(at, `rm -rf .git/ralph; ${goodAgent}`)
+    const { stderr } = await ralph(at, ['finish', '--cleanup'])
+    expect(stderr).toContain('git merge --squash ralph/demo')
+  })
+
+  test('F47: a damaged journal: attempts lists what is kept, history what the state file has', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    await loop(at, half)
+    at.write('.git/ralph/changes/demo/journal.ndjson', '{"damaged\n')
+    const list = await ralph(at, ['attempts', 'demo'])
+    expect(list.stdout).toContain('failed')
+    expect(list.stdout).toContain('no luck')
+    expect((await ralph(at, ['history', 'demo'])).stdout).toContain('no luck')
+  })
+
+  test('F30, F35: what was removed beside an agent blames nobody, and is not named any more once it is back; a silent gate ends without a colon', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('mine.txt', 'mine\n')
+    const done = await loop(at, `rm mine.txt; ${goodAgent}`)
+    expect(done.stdout).toContain(
+      'while the loop ran, 1 file that you had not committed was removed or set back',
+    )
+    const command = /git restore .*/.exec((await ralph(at, ['status'])).stdout)?.[0] ?? 'false'
+    type(at, command)
+    expect((await ralph(at, ['status'])).stdout).not.toContain('git restore')
+    const gated = scratch({ tasks: tasksOf(1) })
+    const { stdout } = await loop(gated, goodAgent, '--verify', 'false')
+    expect(stdout).toContain('The gate `false` failed (exit code 1) (')
+  })
+})

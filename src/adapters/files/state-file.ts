@@ -117,5 +117,5 @@ async function takeOver(
   const archived = join(archiveDir, `loop-state.${state.change_id}.${Date.now()}.json`)
   await mkdir(archiveDir, { recursive: true, mode: 0o700 })
   await writeDurably(archived, text, { rights: { mode: 0o644 } })
-  return { foreign, note: `the state file of ${state.change_id} is kept as ${archived}` }
+  return { foreign, note: '' }
 }

@@ -249,14 +249,14 @@ async function originOf(store: Store, refs: Refs, mode: StartMode): Promise<Orig
   const { ref } = home === undefined ? refs.head : await startingPoint(git.at(home), change)
   const { commit } = refs.head
   if (refs.all[branchOf(store)] !== undefined && mode !== 'fresh') {
+    const isRecorded = (await knownOrigin(store)) !== undefined
     throw new RalphError(
       'branch_exists',
-      `the branch ralph/${change} exists: an earlier run was kept or not finished`,
+      `the branch ralph/${change} exists${isRecorded ? ': an earlier run was kept or not finished' : ', and ralph has no record of a run here'}`,
       {
-        hint:
-          (await knownOrigin(store)) === undefined
-            ? await wayOut(git, change)
-            : `Go on with \`ralph resume ${change}\`, or start anew with \`ralph loop ${change} --fresh\` (its commits are archived).`,
+        hint: !isRecorded
+          ? await wayOut(git, change)
+          : `Go on with \`ralph resume ${change}\`, or start anew with \`ralph loop ${change} --fresh\` (its commits are archived).`,
         exitCode: 2,
       },
     )

@@ -33,7 +33,11 @@ export async function releaseSubmodules(
 /** For the summary: a person would not look for it there. */
 export async function toldInside(store: Store, snapshot: Snapshot | undefined): Promise<string[]> {
   const dirty = await uncommittedInside(store, snapshot, '')
-  return dirty.length === 0 ? [] : [`uncommitted work is in the submodules ${dirty.map(named).join(', ')}`]
+  return dirty.length === 0
+    ? []
+    : [
+        `uncommitted work is in the ${dirty.length === 1 ? 'submodule' : 'submodules'} ${dirty.map(named).join(', ')}`,
+      ]
 }
 
 async function uncommittedInside(

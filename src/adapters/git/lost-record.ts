@@ -2,25 +2,24 @@
 import type { Git } from './git.ts'
 
 /** What to type, for a hint; empty where there is no such branch. */
-export async function wayOut(
-  git: Git,
-  change: string,
-  why = 'The record of that run (.git/ralph) is gone.',
-): Promise<string> {
+export async function wayOut(git: Git, change: string, why?: string): Promise<string> {
   const lost = await lostRun(git, change)
   if (lost === undefined) return ''
   const { branch, home, isThere } = lost
   // What the agent left in the tree would be in the way of a switch.
   const leave = isThere ? `git add -A; git commit -m "left over"; git switch ${home} && ` : ''
   return [
-    why,
+    why ??
+      (lost.isRalphs
+        ? 'The record of that run (.git/ralph) is gone.'
+        : 'Somebody else made that branch, or .git/ralph was removed.'),
     `Its work is on ${branch}.`,
     `All of it, uncommitted, on ${home}: ${leave}git merge --squash ${branch} && git reset.`,
     lost.before === '' ? '' : beforeLoop(lost.before, leave),
     `Then start anew on ${home}: ralph loop ${change} --fresh archives the branch under refs/ralph/${change}/archive.`,
   ]
     .filter((text) => text !== '')
-    .join(' ')
+    .join('\n  ')
 }
 
 /** Of a branch that a new run puts away: its commits may be the only place of what the user had not committed. */
@@ -42,6 +41,8 @@ interface LostRun {
   readonly home: string
   /** The commit with the user's own changes, if there were any. */
   readonly before: string
+  /** Whether a loop of ralph's began it, as its commits tell. */
+  readonly isRalphs: boolean
 }
 
 async function lostRun(git: Git, change: string): Promise<LostRun | undefined> {
@@ -51,7 +52,10 @@ async function lostRun(git: Git, change: string): Promise<LostRun | undefined> {
   const head = await git.line(['symbolic-ref', '--quiet', 'HEAD'], { accept: [1] })
   const first = await git.line(['log', '-1', '--grep=^initial state$', '--format=%h %p', ref])
   const [initial = '', parent = ''] = first.split(' ')
-  if (parent === '') return { branch, isThere: head === ref, home: 'YOUR-BRANCH', before: initial }
+  const isRalphs = initial !== ''
+  const here =
+    head.startsWith('refs/heads/') && head !== ref ? head.slice('refs/heads/'.length) : 'YOUR-BRANCH'
+  if (parent === '') return { branch, isThere: head === ref, home: here, before: initial, isRalphs }
   const heads = await git.line([
     'for-each-ref',
     '--format=%(refname:short)',
@@ -59,14 +63,13 @@ async function lostRun(git: Git, change: string): Promise<LostRun | undefined> {
     parent,
     'refs/heads',
   ])
-  const [home = 'YOUR-BRANCH', ...more] = heads
-    .split('\n')
-    .filter((name) => name !== '' && !name.startsWith('ralph/'))
+  const [home = here, ...more] = heads.split('\n').filter((name) => name !== '' && !name.startsWith('ralph/'))
   const isEmpty = (await git.run(['diff', '--quiet', parent, initial], { accept: [1] })).code === 0
   return {
     branch,
     isThere: head === ref,
-    home: more.length === 0 ? home : 'YOUR-BRANCH',
+    home: more.length === 0 ? home : here,
     before: isEmpty ? '' : initial,
+    isRalphs,
   }
 }

@@ -56,7 +56,7 @@ export function goneLines(gone: readonly GoneFile[]): readonly string[] {
   if (gone.length === 0) return []
   const rest = gone.length - mostGone
   return [
-    `the agent removed or set back ${plural(gone.length, 'file')} that you had not committed; to have it again:`,
+    `while the loop ran, ${plural(gone.length, 'file')} that you had not committed ${gone.length === 1 ? 'was' : 'were'} removed or set back; to have ${gone.length === 1 ? 'it' : 'them'} again:`,
     ...gone.slice(0, mostGone).map(({ restore }) => `  ${clean(restore)}`),
     ...(rest > 0 ? [`  and ${rest} more: ralph status --json`] : []),
   ]
