@@ -1,4 +1,5 @@
 // Every command of the program as one row: its words, what it asks of the App, and who prints the answer. Loads commander and nothing else.
+// Longer than most files: it is one table.
 import { Argument, InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import type { Command } from '@commander-js/extra-typings'
 import { RalphError } from '../../core/error.ts'
