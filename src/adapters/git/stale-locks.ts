@@ -75,9 +75,9 @@ export async function refuseLockFiles(git: Git, change: string): Promise<void> {
     const ageMs = ageOf(lock)
     if (ageMs === undefined) continue
     if (ageMs < 0 || ageMs > youngMs) {
-      const { holders, isGitAtWork: isBusy } = factsOf(git, lock)
-      // Of a branch that is ralph's: a start whose git was killed left it.
-      if (lock !== branchLock || holders?.length !== 0 || isBusy !== false) throw refusal(git, lock)
+      // Of the loop's own branch, and later than its start: a git that was killed then left it.
+      const since = lastCheckpoint({ folder: checkpointFolder(git.gitCommonDir, change) })
+      if (lock !== branchLock || claimOn(git, lock, since).owner !== 'agent') throw refusal(git, lock)
       await rm(lock, { force: true })
       continue
     }
@@ -125,7 +125,7 @@ function ageOf(lock: string): number | undefined {
 }
 
 /** By the clock of the disk, as the locks' own times are: the last checkpoint, or the start if there was none yet. */
-function lastCheckpoint({ folder, outer }: Store): number | undefined {
+function lastCheckpoint({ folder, outer }: Pick<Store, 'folder' | 'outer'>): number | undefined {
   if (outer !== undefined) return lastCheckpoint(outer)
   const written = ['snapshot.json', 'origin.json'].map(
     (name) => statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs,
