@@ -1,4 +1,5 @@
 // What the engine asks of the world. Each contract stands in prose on its type; a suite in test/ runs it on every adapter.
+// Long because who reads one port reads the others, too.
 import type { Cursor } from './core/cursor.ts'
 import type { AgentEnded, EventBody, GoneFile, LoopEvent } from './core/event.ts'
 import type { Judged } from './core/loop.ts'

@@ -1,16 +1,15 @@
 // Keeps what an attempt left, whole and under refs, and puts every ref back that its agent moved or deleted.
-import { existsSync } from 'node:fs'
+// Long because an attempt is kept in one go: each step needs what the one before it found.
 import { join } from 'node:path'
-import type { Ledger } from '../../core/ownership.ts'
-import { headWords, isSweptBy } from '../../core/ownership-tree.ts'
+import { headWords } from '../../core/ownership-tree.ts'
 import type { KeptAttempt } from '../../ports.ts'
-import { onDisk } from './files.ts'
+import { hasWork, lostRepositories, sweptHome, workElsewhere } from './elsewhere.ts'
 import { named, type Git } from './git.ts'
 import { mendGitDirs } from './git-dirs.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { copyIndex } from './index-file.ts'
 import { mendRepository } from './mend.ts'
-import { putBackModes } from './modes.ts'
+import { privateAgain } from './modes.ts'
 import { autostashes, endOperations, operationsInProgress } from './operations.ts'
 import { openFiles, scanOpened } from './locked.ts'
 import { putBackOpened, type Opened } from './open.ts'
@@ -23,9 +22,9 @@ import { exempt } from './scan.ts'
 import { type Snapshot } from './snapshot.ts'
 import { planStashes, putBackStashes, readStashLog, type StashPlan } from './stash-list.ts'
 import { outwaitLocks } from './stale-locks.ts'
-import { madeTrees, removeTrees, treeTold, type MadeTree } from './made-trees.ts'
+import { madeTrees, removeTrees, treeTold } from './made-trees.ts'
 import { keepSubmodules } from './keep-submodules.ts'
-import { changedPaths, commitTree, isAncestor, joined, writeTree } from './tree.ts'
+import { commitTree, isAncestor, joined, writeTree } from './tree.ts'
 import { deepWarnings } from './unseen.ts'
 import { besideRef, earlierValues, madeTold, othersTold, planRefs, shortRef } from './whose-refs.ts'
 
@@ -144,7 +143,8 @@ export async function keepAttempt(
   })
 
   const united = reunion.to === undefined ? seen : await reunite(store, snapshot, seen, reunion.to)
-  if (mayBeSaved && (found.isSwept || ledger.switches.length > 0)) await privateAgain(store, snapshot, united)
+  if (mayBeSaved && (found.isSwept || ledger.switches.length > 0))
+    await privateAgain(store.git, snapshot, united)
   const isRewritten = await anyRewritten(git, changes)
   const stale = locks.map(
     (name) => `a git command of the agent was killed and left ${name}; it was moved away`,
@@ -209,42 +209,6 @@ export async function keepAttempt(
     isElsewhere: !found.isOnTop && reunion.to === undefined,
     gone: reunion.gone,
   }
-}
-
-/** Files that git took away and wrote again on the way have its own modes; those that are otherwise as they were get theirs back. */
-async function privateAgain({ git }: Store, snapshot: Snapshot, tree: string): Promise<void> {
-  const changed = new Set(await changedPaths(git, snapshot.tree, tree))
-  const modes = Object.entries(snapshot.modes).filter(([path]) => !changed.has(path))
-  putBackModes(git, { ...snapshot, own: [], modes: Object.fromEntries(modes) }, () => false)
-}
-
-/** Ticks in the plan alone are none. */
-async function hasWork(git: Git, before: string, after: string): Promise<boolean> {
-  if (before === after) return false
-  return (await changedPaths(git, before, after)).some((path) => !/(^|\/)tasks\.md$/.test(path))
-}
-
-/** Why a promise of a work tree without work does not count: the work is on another branch, or in another work tree. */
-async function workElsewhere(
-  { git }: Store,
-  snapshot: Snapshot,
-  { moved, created }: RefChanges,
-  trees: readonly MadeTree[],
-): Promise<string> {
-  for (const { name, to } of [...created, ...moved]) {
-    if (!name.startsWith('refs/heads/') || (await isAncestor(git, to, snapshot.commit))) continue
-    const known = Object.values(snapshot.refs).includes(to)
-    if (!known)
-      return `the work is on the branch ${shortRef(name)}, and not in the work tree of the loop (${git.worktree}), where it has to be`
-  }
-  for (const { name, folder } of trees) {
-    const gitDir = join(git.gitCommonDir, 'worktrees', name)
-    const there = git.at({ worktree: folder, gitDir, gitCommonDir: git.gitCommonDir })
-    const { out } = await there.run(['status', '--porcelain'], { accept: [128] })
-    if (out !== '')
-      return `the work is in the work tree ${folder}, and not in that of the loop (${git.worktree}), where it has to be`
-  }
-  return ''
 }
 
 /** The index of the attempt stays: a checkpoint of the same tree starts from it. */
@@ -340,26 +304,6 @@ function told(
 
 function lostRef({ name, from }: { name: string; from: string }): string {
   return `the agent destroyed ${shortRef(name)}: the object ${from} is no longer in the repository, so it could not be put back`
-}
-
-/** No part of a checkpoint: only their absence can be told. */
-function lostRepositories({ git }: Store, { repositories = [] }: Snapshot): string[] {
-  return repositories
-    .filter((path) => !existsSync(onDisk(git.worktree, path)))
-    .map(
-      (path) =>
-        `the repository ${named(path)} went while the attempt ran; it is no part of a checkpoint, so ralph has no copy`,
-    )
-}
-
-/** What an agent does outside of the loop's own tree is no part of a checkpoint either. */
-function sweptHome({ home }: Store, { commands }: Ledger): string[] {
-  const there = commands.filter(({ worktree }) => home !== undefined && worktree === home.worktree)
-  if (home === undefined || !isSweptBy(there)) return []
-  const typed = there.map(({ argv }) => `git ${argv.join(' ')}`).slice(0, 5)
-  return [
-    `the agent ran git in your own checkout, ${home.worktree} (${typed.join('; ')}): uncommitted files there may be gone, and ralph has no copy`,
-  ]
 }
 
 function nestedWarning(folder: string): string {

@@ -4,6 +4,7 @@ import { lstatNow, onDisk } from './files.ts'
 import type { Git } from './git.ts'
 import { isOwn, openFolder, placeOf, statsOf } from './open.ts'
 import type { Snapshot } from './snapshot.ts'
+import { changedPaths } from './tree.ts'
 
 /** Without `isAll` only of files that differ from what git makes of them. */
 export function readModes(git: Git, paths: readonly string[], isAll: boolean): Record<string, number> {
@@ -24,6 +25,13 @@ export function putBackModes(git: Git, { modes, own }: Snapshot, stays: (path: s
     const wanted = modes[path] ?? ((stat.mode & 0o100) === 0 ? 0o644 : 0o755)
     if ((stat.mode & 0o777) !== wanted && isOwn(stat)) chmodSync(onDisk(git.worktree, path), wanted)
   }
+}
+
+/** Files that git took away and wrote again on the way have its own modes; those that are otherwise as they were get theirs back. */
+export async function privateAgain(git: Git, snapshot: Snapshot, tree: string): Promise<void> {
+  const changed = new Set(await changedPaths(git, snapshot.tree, tree))
+  const modes = Object.entries(snapshot.modes).filter(([path]) => !changed.has(path))
+  putBackModes(git, { ...snapshot, own: [], modes: Object.fromEntries(modes) }, () => false)
 }
 
 /** The root's under the empty name; of the others those that differ from it. */

@@ -1,4 +1,5 @@
 // The state to come back to, in full: tree, HEAD, index, refs, stashes, ignored paths and empty folders.
+// Long because its parts are looked up in one place: one that is missing here is one that a revert forgets.
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'

@@ -1,0 +1,62 @@
+// What an attempt did where no checkpoint reaches: on other branches, in other work trees, in repositories of others, in the user's own checkout.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Ledger } from '../../core/ownership.ts'
+import { isSweptBy } from '../../core/ownership-tree.ts'
+import { onDisk } from './files.ts'
+import { named, type Git } from './git.ts'
+import type { MadeTree } from './made-trees.ts'
+import type { RefChanges } from './refs.ts'
+import type { Snapshot } from './snapshot.ts'
+import type { Store } from './store.ts'
+import { changedPaths, isAncestor } from './tree.ts'
+import { shortRef } from './whose-refs.ts'
+
+/** Ticks in the plan alone are none. */
+export async function hasWork(git: Git, before: string, after: string): Promise<boolean> {
+  if (before === after) return false
+  return (await changedPaths(git, before, after)).some((path) => !/(^|\/)tasks\.md$/.test(path))
+}
+
+/** Why a promise of a work tree without work does not count: the work is on another branch, or in another work tree. */
+export async function workElsewhere(
+  { git }: Store,
+  snapshot: Snapshot,
+  { moved, created }: RefChanges,
+  trees: readonly MadeTree[],
+): Promise<string> {
+  for (const { name, to } of [...created, ...moved]) {
+    if (!name.startsWith('refs/heads/') || (await isAncestor(git, to, snapshot.commit))) continue
+    const known = Object.values(snapshot.refs).includes(to)
+    if (!known)
+      return `the work is on the branch ${shortRef(name)}, and not in the work tree of the loop (${git.worktree}), where it has to be`
+  }
+  for (const { name, folder } of trees) {
+    const gitDir = join(git.gitCommonDir, 'worktrees', name)
+    const there = git.at({ worktree: folder, gitDir, gitCommonDir: git.gitCommonDir })
+    const { out } = await there.run(['status', '--porcelain'], { accept: [128] })
+    if (out !== '')
+      return `the work is in the work tree ${folder}, and not in that of the loop (${git.worktree}), where it has to be`
+  }
+  return ''
+}
+
+/** No part of a checkpoint: only their absence can be told. */
+export function lostRepositories({ git }: Store, { repositories = [] }: Snapshot): string[] {
+  return repositories
+    .filter((path) => !existsSync(onDisk(git.worktree, path)))
+    .map(
+      (path) =>
+        `the repository ${named(path)} went while the attempt ran; it is no part of a checkpoint, so ralph has no copy`,
+    )
+}
+
+/** What an agent does outside of the loop's own tree is no part of a checkpoint either. */
+export function sweptHome({ home }: Store, { commands }: Ledger): string[] {
+  const there = commands.filter(({ worktree }) => home !== undefined && worktree === home.worktree)
+  if (home === undefined || !isSweptBy(there)) return []
+  const typed = there.map(({ argv }) => `git ${argv.join(' ')}`).slice(0, 5)
+  return [
+    `the agent ran git in your own checkout, ${home.worktree} (${typed.join('; ')}): uncommitted files there may be gone, and ralph has no copy`,
+  ]
+}
