@@ -202,7 +202,7 @@ describe('what the user does beside the loop', () => {
     await checkpoints.restore()
     expect(warnings(w)).toEqual([
       expect.stringMatching(
-        /^changed while iteration 1 ran, and put back: .*filter\.x\.clean = grep -v OUTPUT.*Its version: \.git\/ralph\/aside/,
+        /^changed while iteration 1 ran, and put back: .*filter\.x\.clean = grep -v OUTPUT.*As it was then: \.git\/ralph\/aside/,
       ),
     ])
     expect(warnings(w)[0]).not.toMatch(/agent|remote\.origin/)
