@@ -49,6 +49,7 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
   const faults: Fault[] = []
   const said: Said[] = []
   const spent = new Set<Event>()
+  const gatePids = new Set<number>()
   const agents = new Map<number, Spawn>()
   /** How many tokens there were when it began. */
   const sinceBegin = new Map<number, number>()
@@ -131,6 +132,7 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
         return goesOn ? 'go' : undefined
       }
       if (who === 'gate') {
+        gatePids.add(pid)
         const n = gates
         if (what === 'end') gates += 1
         const goesOn = await befall(
@@ -210,7 +212,8 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
       if (whom === 'all') killAll(world)
     }
     rmSync(join(world.desk, 'struck'), { force: true })
-    if (plan.orphansGoOn) await until(() => ![...agents.keys()].some((pid) => isAlive(world, pid)))
+    const orphans = [...agents.keys(), ...gatePids]
+    if (plan.orphansGoOn) await until(() => !orphans.some((pid) => isAlive(world, pid)))
   }
 
   /** A command that works: the events that the plan has for it are armed. */
