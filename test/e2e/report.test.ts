@@ -47,7 +47,9 @@ describe('a run as a document', () => {
     expect(await report('text')).toContain(lost)
     const markdown = await report('md')
     expect(markdown).toContain(`- ${lost}`)
-    expect(markdown).toMatch(/^\| 2 Story 2 \| done \| 2\/2 \| 2 \| 240 \| \$1\.00 \| 120 \(\$0\.50\) \|/m)
+    expect(markdown).toMatch(
+      /^\| 2 Story 2 \| done \| 2\/2 \| 2 \| 240 \| \$1\.00 \| 120, \$0\.50 \(1 iteration\) \|/m,
+    )
     expect(markdown.match(/^\| \d \| \d \| \d \|/gm)).toHaveLength(5)
     const json = JSON.parse(await report('json')) as RunReport
     expect(json).toMatchObject({

@@ -101,11 +101,13 @@ export async function restore(store: Store): Promise<{ commit: string }> {
   const { beside } = store.memory()
   const holder = keptAs(store)
   const late = await lateCommits(store, snapshot)
-  await store.operate({ op: 'restore', commit: snapshot.commit }, () =>
-    restoreSnapshot(store, snapshot, holder),
-  )
-  await tellAside(store, 'reverted')
-  await settled(store, [...beside, ...late], snapshot.commit)
+  await store.operate({ op: 'restore', commit: snapshot.commit }, async () => {
+    for (const { n, hash } of late) await store.step('restore', { did: 'beside', n, hash })
+    await restoreSnapshot(store, snapshot, holder)
+    // Before it has ended: after a kill here nobody else would say it.
+    await tellAside(store, 'reverted')
+    await settled(store, [...beside, ...late], snapshot.commit)
+  })
   return { commit: snapshot.commit }
 }
 
@@ -134,7 +136,7 @@ async function redo(
   if (operation.op !== 'restore') return await strategy.redo(store, pending)
   await restoreFound(store, await requireSnapshot(store))
   await tellAside(store, 'reverted')
-  await settled(store, beside, (await requireSnapshot(store)).commit)
+  await settled(store, [...beside, ...pending.beside], (await requireSnapshot(store)).commit)
   return 'the revert to the last checkpoint was completed'
 }
 
