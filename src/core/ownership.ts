@@ -307,12 +307,12 @@ const surelyMs = 700
 const toleranceMs = 2000
 
 function atWork(ms: number, { diedMs, orphanUntilMs, quietFromMs, repairs }: Absence): Owner {
-  if (ms <= diedMs + surelyMs) return 'agent'
   const isInRepair = (marginMs: number): boolean =>
     repairs.some(({ fromMs, untilMs }) => ms >= fromMs && ms <= untilMs + marginMs)
   if (isInRepair(surelyMs)) return 'ralph'
   if (isInRepair(toleranceMs)) return 'unknown'
   if (quietFromMs !== undefined && ms > quietFromMs) return 'user'
+  if (ms <= diedMs + surelyMs) return 'agent'
   if (ms <= diedMs + toleranceMs) return 'unknown'
   return orphanUntilMs !== undefined && ms <= orphanUntilMs ? 'unknown' : 'user'
 }

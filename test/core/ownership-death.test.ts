@@ -19,6 +19,7 @@ describe('O5: whose is a path of a dead loop’s tree', () => {
     ['until the beat that did not come', { changedMs: 100_700 }, died, 'agent'],
     ['a moment later, where nobody can tell', { changedMs: 101_999 }, died, 'unknown'],
     ['a moment later, when nothing ran any more', { changedMs: 101_500 }, quiet, 'user'],
+    ['at once, when nothing ran any more', { changedMs: 100_300 }, { ...died, quietFromMs: 100_200 }, 'user'],
     ['before somebody looked', { changedMs: 100_900 }, quiet, 'unknown'],
     ['right after a repair that was killed', { changedMs: 311_500 }, repaired, 'unknown'],
     ['after that', { changedMs: 102_001 }, died, 'user'],

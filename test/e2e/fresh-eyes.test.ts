@@ -35,6 +35,33 @@ test('O11: a stash entry of the user’s that has a name like ralph’s own is n
   expect([end.code, at.git('stash', 'list', '--format=%H %gs')]).toEqual([0, before])
 })
 
+test('O14: a story that the user adds while an attempt fails stays one of its own, and has to be done', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const agent = `cat > /dev/null; echo $RALPH_STORY >> ../asked; case $RALPH_STORY$RALPH_ATTEMPT in 11) touch ../started; while [ ! -e ../added ]; do sleep .05; done; ${failed};; *) ${complete};; esac`
+  const running = start(at, [
+    'loop',
+    'demo',
+    '--max-retries',
+    '1',
+    '--max-iterations',
+    '9',
+    '--agent-command',
+    agent,
+  ])
+  while (!existsSync(join(at.root, 'started'))) await delay(20)
+  const tasks = at.read('openspec/changes/demo/tasks.md')
+  at.write(
+    'openspec/changes/demo/tasks.md',
+    `${tasks}\n## 2. By the user\n\nIn their words.\n\n- [ ] 2.1 theirs\n`,
+  )
+  writeFileSync(join(at.root, 'added'), '')
+  const end = await running.ended
+  expect([end.code, readFileSync(join(at.root, 'asked'), 'utf8')]).toEqual([0, '1\n1\n2\n'])
+  expect(at.read('openspec/changes/demo/tasks.md')).toMatch(
+    /## 2\. By the user\n\nIn their words\.\n\n- \[x\] 2\.1 theirs/,
+  )
+})
+
 test('O14: a task that the user adds while an attempt fails stays in the plan, and has to be done', async () => {
   const at = scratch({ tasks: tasksOf(1) })
   const agent = `cat > /dev/null; case $RALPH_ATTEMPT in 1) touch ../started; while [ ! -e ../added ]; do sleep .05; done; ${failed};; *) cat openspec/changes/demo/tasks.md > ../seen; ${complete};; esac`

@@ -357,7 +357,9 @@ function isPutAside({ world, said }: Played, config: string): boolean {
     .split('\n')
     .filter((line) => !config.includes(line))
   const isOnlyLess = config.split('\n').every((line) => userConfig(world).includes(line))
-  const asides = [...words.matchAll(/As it was then: (\S+\w)/g)].map(([, path]) => join(world.repo, path ?? ''))
+  const asides = [...words.matchAll(/As it was then: (\S+\w)/g)].map(([, path]) =>
+    join(world.repo, path ?? ''),
+  )
   return (
     isOnlyLess &&
     missing.filter((line) => line.includes(' = ')).every((line) => words.includes(line.trim())) &&

@@ -1,7 +1,7 @@
 // After an attempt or a gate: compares the change with its guarded bytes, lets stand what may be done to it, and undoes the rest.
 import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isDoneMark, joinLines, readBox, setBox, splitLines } from '../../core/box.ts'
+import { isDoneMark, joinLines, readBox, setBox, splitLines, type Box } from '../../core/box.ts'
 import { judgeTasks, type TasksJudgement } from '../../core/tasks-judge.ts'
 import { parseTasks } from '../../core/tasks.ts'
 import type { WatchedPlan, SpecJudgement } from '../../ports.ts'
@@ -67,14 +67,12 @@ export async function addedTasks(places: GuardPlaces): Promise<() => Promise<str
   const { merged } = judgeTasks(textsOf('before'), textsOf('after'), '')
   const grown = whole.flatMap((each) => {
     const after = splitLines(each.after ?? each.before)
-    const isOpenTask = (line: number): boolean => {
-      const box = readBox(new TextDecoder().decode(after[line - 1]))
-      return box !== undefined && !isDoneMark(box.mark)
-    }
+    const boxAt = (line: number): Box | undefined => readBox(new TextDecoder().decode(after[line - 1]))
+    // With the headings and the prose that came along: a task belongs to its story.
     const lines = (merged.get(each.file) ?? []).filter(
-      ({ from, line }) => from === 'before' || isOpenTask(line),
+      ({ from, line }) => from === 'before' || !isDoneMark(boxAt(line)?.mark ?? ''),
     )
-    const count = lines.filter(({ from }) => from === 'after').length
+    const count = lines.filter(({ from, line }) => from === 'after' && boxAt(line) !== undefined).length
     return count === 0
       ? []
       : [{ ...each, count, bytes: mergedBytes(each, { merged: new Map([[each.file, lines]]) }) }]
