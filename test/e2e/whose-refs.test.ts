@@ -262,6 +262,16 @@ describe('work that is not where the loop works', () => {
       /branch own/,
     ],
     [
+      'on no branch',
+      'git checkout -q --detach; echo w > w; git add w; git commit -qm w; git checkout -q ralph/demo',
+      /commit \w+, which is on no branch/,
+    ],
+    [
+      'on a branch that is gone again',
+      'git checkout -qb own; echo w > w; git add w; git commit -qm w; git checkout -q -; git branch -q -D own',
+      /commit \w+, which is on no branch/,
+    ],
+    [
       'in a work tree of its own',
       'git worktree add -q ../other main; echo w > ../other/w',
       /work tree .*other/,

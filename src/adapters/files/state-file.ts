@@ -56,7 +56,7 @@ export async function openStateFile(
         } catch (error) {
           const { code = '' } = error as NodeJS.ErrnoException
           // It could be written before, so it was the agent who closed the folder, took it away, or put a link in its place just now.
-          if (!wasWritten || !['EACCES', 'ENOENT', 'ELOOP', 'ENOTDIR'].includes(code)) throw error
+          if (!wasWritten || !['EACCES', 'EEXIST', 'ENOENT', 'ELOOP', 'ENOTDIR'].includes(code)) throw error
           if (code === 'EACCES') await openFolders([dirname(folder), folder])
           await writeWhole(state)
         }

@@ -24,12 +24,22 @@ export async function workElsewhere(
   snapshot: Snapshot,
   { moved, created }: RefChanges,
   trees: readonly MadeTree[],
+  ledger: Ledger,
 ): Promise<string> {
   for (const { name, to } of [...created, ...moved]) {
     if (!name.startsWith('refs/heads/') || (await isAncestor(git, to, snapshot.commit))) continue
     const known = Object.values(snapshot.refs).includes(to)
     if (!known)
       return `the work is on the branch ${shortRef(name)}, and not in the work tree of the loop (${git.worktree}), where it has to be`
+  }
+  for (const hash of strayCommits(snapshot, ledger)) {
+    const asked = await git.run(['rev-parse', '--verify', '--quiet', `${hash}^{tree}`], { accept: [1, 128] })
+    if (
+      asked.code === 0 &&
+      asked.out.trim() !== snapshot.tree &&
+      !(await isAncestor(git, hash, snapshot.commit))
+    )
+      return `the work is in the commit ${hash.slice(0, 12)}, which is on no branch, and not in the work tree of the loop (${git.worktree}), where it has to be`
   }
   for (const { name, folder } of trees) {
     const gitDir = join(git.gitCommonDir, 'worktrees', name)
@@ -39,6 +49,19 @@ export async function workElsewhere(
       return `the work is in the work tree ${folder}, and not in that of the loop (${git.worktree}), where it has to be`
   }
   return ''
+}
+
+/** Made on a detached HEAD, or on a branch that is gone again; what was made on the loop's own branch is not meant. */
+export function strayCommits({ head, refs }: Snapshot, { writes }: Ledger): string[] {
+  const known = new Set([
+    ...Object.values(refs),
+    head.commit,
+    ...writes.filter(({ ref }) => ref === head.ref).map(({ to }) => to),
+  ])
+  const made = writes.filter(
+    ({ by, ref, to }) => by === 'agent' && to !== '' && /^(HEAD$|refs\/heads\/)/.test(ref),
+  )
+  return [...new Set(made.map(({ to }) => to))].filter((hash) => !known.has(hash))
 }
 
 /** No part of a checkpoint: only their absence can be told. */

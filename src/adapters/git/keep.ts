@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { headWords } from '../../core/ownership-tree.ts'
 import type { KeptAttempt } from '../../ports.ts'
-import { hasWork, lostRepositories, sweptHome, workElsewhere } from './elsewhere.ts'
+import { hasWork, lostRepositories, strayCommits, sweptHome, workElsewhere } from './elsewhere.ts'
 import { named, type Git } from './git.ts'
 import { mendGitDirs } from './git-dirs.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
@@ -51,11 +51,13 @@ export async function keepAttempt(
   const { own: all, others, beside } = planRefs(store, snapshot, now.all, ledger)
   const stashes = planStashes(snapshot.stash_log, log, ledger)
   const were = await earlierValues(git, others)
+  const strays = strayCommits(snapshot, ledger)
   const gone = await missingObjects(git, [
     ...[...all.moved, ...all.deleted, ...were].map(({ from }) => from),
     ...stashes.dropped,
     ...stashes.gone,
     ...beside,
+    ...strays,
   ])
   // One that cannot come back must not keep the others away.
   const changes = {
@@ -90,7 +92,7 @@ export async function keepAttempt(
   const trees = await madeTrees(git, ledger)
   const elsewhere =
     mayBeSaved && !headMoved && !inside.isChanged && !(await hasWork(git, snapshot.tree, seen))
-      ? await workElsewhere(store, snapshot, changes, trees)
+      ? await workElsewhere(store, snapshot, changes, trees, ledger)
       : ''
   const reunion =
     elsewhere !== ''
@@ -109,6 +111,7 @@ export async function keepAttempt(
     ...were.map(({ name, from }) => [aside(`before/${name.replace(/^refs\//, '')}`), from] as const),
     ...stashes.gone.map((hash) => [aside(`before/stash/${hash.slice(0, 12)}`), hash] as const),
     ...beside.map((hash) => [besideRef(store, n, hash), hash] as const),
+    ...strays.map((hash) => [aside(`commits/${hash.slice(0, 12)}`), hash] as const),
   ]
   await moveRefs(git, `attempt ${n}`, [
     `update ${ref} ${commit}`,

@@ -211,8 +211,9 @@ async function finish(store: Store, choice: 'cleanup' | 'keep' | 'later'): Promi
 /** In the user's own list, so that is said. */
 async function entriesLeft(store: Store): Promise<string[]> {
   const own = entryName(store, '')
-  return stashEntries(await readStashLog(store.git)).flatMap(({ message }, at) =>
-    message.startsWith(own)
+  const made = await ownStashes(store.git, (message) => message.startsWith(own))
+  return stashEntries(await readStashLog(store.git)).flatMap(({ hash, message }, at) =>
+    made.has(hash)
       ? [
           `stash@{${at}} (${message}) is the state before story ${message.slice(own.length)}, kept for inspection: git stash drop stash@{${at}} when you need it no more`,
         ]
