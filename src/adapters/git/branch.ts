@@ -64,6 +64,10 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
       earlier?.commit === checkpoint
         ? earlier.tree
         : await store.git.line(['rev-parse', `${checkpoint}^{tree}`])
+    // The user may have switched to another branch since the look: what a revert goes by is the checkpoint's own.
+    const copy = join(store.folder, index)
+    const held = await store.git.run(['write-tree'], { index: copy, accept: [128] })
+    if (held.out.trim() !== tree) await store.git.run(['read-tree', tree], { index: copy })
     await saveSnapshot(store, observed, { commit: checkpoint, tree, index, ownIndex: '', earlier, inside })
     return { commit: checkpoint }
   }
