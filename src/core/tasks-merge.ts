@@ -1,5 +1,5 @@
 // Merges an edited tasks file back onto its guarded version: the old lines, the accepted ticks, and the lines that were added.
-import { readBox } from './box.ts'
+import { isDoneMark, readBox } from './box.ts'
 import { alignLines } from './tasks-align.ts'
 import { normalised } from './tasks-names.ts'
 import { parseTasks } from './tasks.ts'
@@ -28,7 +28,10 @@ export function mergeLines(file: string, before: string, after: string, ticks: R
   const counts = { lost: 0, copied: 0 }
   const pairs = alignLines(oldKeys, newKeys)
   const missing = unpaired(oldKeys, pairs)
-  const tasks = new Set(oldLines.flatMap((line) => taskText(line) ?? []))
+  const headings = headingsOf(newLines)
+  const oldHeadings = headingsOf(oldLines)
+  const tasks = new Set(oldLines.map((line, index) => taskKey(line, oldHeadings[index])))
+  const texts = new Set(oldLines.flatMap((line) => taskText(line) ?? []))
   let [lastOld, lastNew] = [0, 0]
   for (const [b, a] of [...pairs, [oldLines.length, newLines.length] as const]) {
     const gone = oldKeys.slice(lastOld, b)
@@ -36,8 +39,12 @@ export function mergeLines(file: string, before: string, after: string, ticks: R
     const isReplaced = gone.some((key) => key !== '')
     for (let index = lastOld; index < b; index += 1) lines.push(old(index))
     for (let index = lastNew; index < a; index += 1) {
-      // A copy of a task, maybe ticked, would make the two indistinguishable.
-      const isCopy = tasks.has(taskText(newLines[index] ?? '') ?? '')
+      // A copy of a task in its own story, or a ticked one, would make the two indistinguishable; "write tests" in another is a new task.
+      const line = newLines[index] ?? ''
+      const isTicked = isDoneMark(readBox(line)?.mark ?? '')
+      const isCopy = isTicked
+        ? texts.has(taskText(line) ?? '')
+        : readBox(line) !== undefined && tasks.has(taskKey(line, headings[index]))
       if (isReplaced || missing.has(newKeys[index] ?? '')) continue
       if (isCopy) counts.copied += 1
       else lines.push({ from: 'after', line: index + 1, tick: false })
@@ -67,6 +74,19 @@ function lineKey(line: string): string {
 function taskText(line: string): string | undefined {
   const text = readBox(line)?.text
   return text === undefined || text === '' ? undefined : normalised(text)
+}
+
+function taskKey(line: string, heading: string | undefined): string {
+  return `${heading ?? ''}\n${taskText(line) ?? ''}`
+}
+
+/** For each line the heading above it. */
+function headingsOf(lines: readonly string[]): string[] {
+  let heading = ''
+  return lines.map((line) => {
+    if (/^\s{0,3}#{1,6}\s/.test(line)) heading = normalised(line)
+    return heading
+  })
 }
 
 function unpaired(keys: readonly string[], pairs: readonly [number, number][]): Set<string> {

@@ -45,6 +45,14 @@ describe('judgeTasks', () => {
     expect(judge(after)).toMatchObject({ text: after, putBack: [], ticked: 2, stillOpen: 0 })
   })
 
+  test('P9: a new task in the words of one in another story stays; a copy in its own story, or a ticked one, does not', () => {
+    const words = before.replace('1.2 two\n', '1.2 two\n- [ ] write tests\n')
+    const added = `${words}- [ ] write tests\n`
+    expect(judge(added, '1', words)).toMatchObject({ text: added, putBack: [] })
+    expect(judge(`${words}- [x] write tests\n`, '1', words).text).toBe(words)
+    expect(judge(`${before}- [ ] 2.2 four\n`).text).toBe(before)
+  })
+
   test.each([
     [
       'a tick in another story',

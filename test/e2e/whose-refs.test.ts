@@ -298,3 +298,17 @@ describe('work that is not where the loop works', () => {
     },
   )
 })
+
+test('O1: a merge that was left with its conflicts: COMPLETE does not count, and the markers are in no checkpoint', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const merge =
+    'git checkout -qb f; echo X > README.md; git commit -qam X; git checkout -q -; echo Y > README.md; git commit -qam Y; git merge f'
+  const agent = `cat > /dev/null; ${merge}; echo '<promise>COMPLETE</promise>'`
+  const end = await ralph(at, ['loop', 'demo', '--max-retries', '0', '--agent-command', agent])
+  expect(end.code).toBe(3)
+  expect(at.state().iterations[0]).toMatchObject({
+    verdict: 'failed',
+    reason: expect.stringContaining('conflicts in README.md'),
+  })
+  expect(at.read('README.md')).not.toContain('<<<<<<<')
+})

@@ -187,7 +187,7 @@ function isUndoneWithAttempt(world: World, token: Token, words: string): boolean
   const numbers = new Set(
     [
       ...words.matchAll(
-        /(?:what was undone: ralph diff |what it left is kept as refs\/ralph\/demo\/attempts\/)(\d+)/g,
+        /(?:what was undone: ralph diff |what it left is kept as refs\/ralph\/demo\/attempts\/|bring it back: ralph restore )(\d+)/g,
       ),
     ].map(([, n]) => n),
   )

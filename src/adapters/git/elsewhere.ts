@@ -1,9 +1,9 @@
-// What an attempt did where no checkpoint reaches: on other branches, in other work trees, in repositories of others, in the user's own checkout.
-import { existsSync } from 'node:fs'
+// Why an attempt's work may not count, or be none of a checkpoint's: on other branches, in other work trees, half merged, in repositories of others.
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Ledger } from '../../core/ownership.ts'
 import { isSweptBy } from '../../core/ownership-tree.ts'
-import { onDisk } from './files.ts'
+import { lstatNow, onDisk } from './files.ts'
 import { named, type Git } from './git.ts'
 import type { MadeTree } from './made-trees.ts'
 import type { RefChanges } from './refs.ts'
@@ -49,6 +49,19 @@ export async function workElsewhere(
       return `the work is in the work tree ${folder}, and not in that of the loop (${git.worktree}), where it has to be`
   }
   return ''
+}
+
+/** Why half a merge is no work that is done: files that still have both sides in them. One that was put right and not added is fine. */
+export async function conflictsIn(git: Git): Promise<string> {
+  const entries = await git.list(['ls-files', '--unmerged', '-z'])
+  const paths = [...new Set(entries.map((entry) => entry.slice(entry.indexOf('\t') + 1)))]
+  const left = paths.filter((path) => {
+    const isFile = lstatNow(git.worktree, path)?.isFile() === true
+    return isFile && /^<{7}( |$)/m.test(readFileSync(onDisk(git.worktree, path)).toString('latin1'))
+  })
+  return left.length === 0
+    ? ''
+    : `a merge was left with conflicts in ${left.slice(0, 5).map(named).join(', ')}`
 }
 
 /** Made on a detached HEAD, or on a branch that is gone again; what was made on the loop's own branch is not meant. */

@@ -3,7 +3,14 @@
 import { join } from 'node:path'
 import { headWords } from '../../core/ownership-tree.ts'
 import type { KeptAttempt } from '../../ports.ts'
-import { hasWork, lostRepositories, strayCommits, sweptHome, workElsewhere } from './elsewhere.ts'
+import {
+  conflictsIn,
+  hasWork,
+  lostRepositories,
+  strayCommits,
+  sweptHome,
+  workElsewhere,
+} from './elsewhere.ts'
 import { named, type Git } from './git.ts'
 import { mendGitDirs } from './git-dirs.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
@@ -94,9 +101,10 @@ export async function keepAttempt(
     mayBeSaved && !headMoved && !inside.isChanged && !(await hasWork(git, snapshot.tree, seen))
       ? await workElsewhere(store, snapshot, changes, trees, ledger)
       : ''
+  const conflicts = mayBeSaved && halfDone.length > 0 ? await conflictsIn(git) : ''
   const reunion =
-    elsewhere !== ''
-      ? { ...apart, refused: elsewhere }
+    elsewhere + conflicts !== ''
+      ? { ...apart, refused: elsewhere || conflicts }
       : mayBeSaved
         ? await planReunion(store, snapshot, found)
         : apart
