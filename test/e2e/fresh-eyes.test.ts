@@ -17,11 +17,9 @@ function loop(agent: string, ...flags: string[]): string[] {
 async function killedAll(at: Scratch, ...flags: string[]): Promise<void> {
   const running = start(at, loop(`echo AG >> README.md; touch ../started; exec sleep 600`, ...flags))
   while (!existsSync(join(at.root, 'started'))) await delay(20)
-  const { pid } = JSON.parse(readFileSync(join(at.repo, '.claude/loop-state.json'), 'utf8')).current ?? {}
   running.child.kill('SIGKILL')
   await running.ended
   await ralph(at, ['stop', 'demo'])
-  expect(pid).not.toBe(0)
 }
 
 test('O11: a stash entry of the user’s that has a name like ralph’s own is never touched', async () => {
