@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { advice } from './advice.ts'
 import { writeAttempt } from './agent.ts'
 import { hangBell } from './bell.ts'
 import type { Spawn } from './ledger.ts'
@@ -14,7 +15,7 @@ import { buildWorld, change, refsOf, tokensIn, type World } from './world.ts'
 const ralph = process.env['RALPH_PROGRAM'] ?? resolve(import.meta.dirname, '../../dist/main.js')
 
 /** One ralph command and what came of it. */
-interface Said {
+export interface Said {
   readonly args: readonly string[]
   readonly code: number | null
   readonly died: boolean
@@ -296,41 +297,6 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
 
 /** Steps are planned 0 to 3; the last is the moment before the promise, however few deeds there are. */
 const lastStep = 3
-
-/** What the user types next, as told. Git commands that are told first are typed at once. */
-function advice(world: World, end: Said, looked: Said, story: string[]): string[] | undefined {
-  const isRefused = !end.died && (end.code !== 0 || /^warning: .*has touched nothing/m.test(end.text))
-  const told = isRefused ? `${end.text}\n${looked.text}` : looked.text
-  if (isRefused && /[Cc]ommit or (move|stash|remove)/.test(end.text)) {
-    story.push('  user: commits what is in the way, as told')
-    for (const place of world.plan.mode === 'worktree'
-      ? (['checkout', 'loop'] as const)
-      : (['checkout'] as const)) {
-      if (!end.text.includes(world.folder(place)) && place === 'loop') continue
-      const there = tokensIn(world.folder(place))
-      world.tryGit(['add', '-A'], place)
-      world.tryGit(['commit', '-qm', 'by the user, as told'], place)
-      for (const token of world.ledger.tokens) {
-        if (there.has(token.id)) token.isCommitted = true
-        if (token.where === 'index' && token.place === place) token.isRetired = true
-      }
-      const branch = world.tryGit(['symbolic-ref', '-q', 'HEAD'], place)
-      if (world.ledger.refs.has(branch))
-        world.ledger.refs.set(branch, world.tryGit(['rev-parse', 'HEAD'], place))
-    }
-  }
-  if (isRefused)
-    for (const [, command = ''] of end.text.matchAll(
-      /`?(git (?:switch|checkout|worktree) [^`\n;]*?)(?=`|$| && |, )/gm,
-    )) {
-      story.push(`  user: ${command}`)
-      world.tryGit(command.split(' ').slice(1))
-    }
-  // What stands last is what to go on with.
-  const chosen = told.match(/ralph (resume|loop|finish|stop|done)\b( demo| --[a-z-]+| \d+)*/g)?.at(-1)
-  const [, name, ...rest] = chosen?.split(' ') ?? []
-  return name === undefined ? undefined : [name, change, ...rest.filter((arg) => arg !== change)]
-}
 
 /** What the user wrote or made since the agent began, and its last deed took away. */
 function markTaken(world: World, since: number): void {
