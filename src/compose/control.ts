@@ -4,7 +4,7 @@ import { shown } from '../adapters/git/git.ts'
 import { wayOut } from '../adapters/git/lost-record.ts'
 import { readSettingsFile } from '../config/files.ts'
 import { userFolder } from '../config/load.ts'
-import { RalphError } from '../core/error.ts'
+import { inOneLine, RalphError } from '../core/error.ts'
 import type { Control, Said } from '../ui/app.ts'
 import { acceptGitSettings } from './checkpoints.ts'
 import { chooseRun } from './choose.ts'
@@ -85,9 +85,9 @@ export async function finishHeld(site: Site, held: OpenRun, choice: 'cleanup' | 
       await loop.tell({ type: 'loop.finished', choice, ok: true, message: finished.message })
       return finished
     } catch (error) {
-      // Remembered, so that a look at the run does not advise the same again.
+      // Remembered with its way out, so that a look at the run does not advise the same again.
       if (error instanceof RalphError && error.code === 'finish_conflict')
-        await loop.tell({ type: 'loop.finished', choice, ok: false, message: error.message })
+        await loop.tell({ type: 'loop.finished', choice, ok: false, message: inOneLine(error) })
       throw error
     }
   })

@@ -2,7 +2,7 @@
 import { archiveChange, validateChange } from '../adapters/openspec/finish.ts'
 import { cleanAttempts } from '../adapters/git/attempts.ts'
 import type { Config } from '../config/options.ts'
-import { RalphError } from '../core/error.ts'
+import { inOneLine, RalphError } from '../core/error.ts'
 import type { WrapUp } from '../engine/run.ts'
 import type { OpenedChange } from './plan.ts'
 import type { Site } from './site.ts'
@@ -33,7 +33,7 @@ export function wrapUpOf(
       return { warnings, checkpoint: { message: `archive: ${name}`, after } }
     } catch (error) {
       if (!(error instanceof RalphError)) throw error
-      return { warnings: [...warnings, `${error.message} ${error.hint}`] }
+      return { warnings: [...warnings, inOneLine(error)] }
     }
   }
 }

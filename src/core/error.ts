@@ -38,6 +38,11 @@ export function inRun(hint: string, command: string): string {
   return hint.replaceAll(again, `type: ${command}`)
 }
 
+/** In one line, for a record that has no room for both. */
+export function inOneLine({ message, hint }: RalphError): string {
+  return `${message.replace(/\.$/, '')}. ${hint}`
+}
+
 export class RalphError extends Error {
   readonly code: ErrorCode
   /** What the user can do next: a sentence, with the command to type where there is one. */

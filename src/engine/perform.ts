@@ -1,6 +1,6 @@
 // One command, one effect: what each command asks of the ports and which events come of it.
 import type { Command } from '../core/loop.ts'
-import { RalphError } from '../core/error.ts'
+import { inOneLine, RalphError } from '../core/error.ts'
 import type { WatchedPlan, TreeState } from '../ports.ts'
 import type { Context } from './context.ts'
 import { planRead, recordIteration } from './record.ts'
@@ -230,11 +230,8 @@ async function finish(command: Of<'finish'>, context: Context): Promise<void> {
   } catch (error) {
     if (!(error instanceof RalphError)) throw error
     // The loop's own status and exit code stand.
-    await tell({
-      type: 'warning',
-      code: error.code,
-      message: `${error.message.replace(/\.$/, '')}. ${error.hint}`,
-    })
-    await tell({ type: 'loop.finished', choice: command.choice, ok: false, message: error.message })
+    const message = inOneLine(error)
+    await tell({ type: 'warning', code: error.code, message })
+    await tell({ type: 'loop.finished', choice: command.choice, ok: false, message })
   }
 }

@@ -125,7 +125,9 @@ describe('finish', () => {
     expect(refused.code).toBe(1)
     expect(refused.stderr).toContain('main and the loop changed the same lines: README.md')
     const merge = /Merge by hand: (.*?);/.exec(refused.stderr)?.[1] ?? ''
-    expect((await ralph(at, ['status', 'demo'])).stdout).toContain(merge)
+    const looked = (await ralph(at, ['status', 'demo'])).stdout
+    expect(looked).toContain(merge)
+    expect(looked).toContain('next        what "refused" says, then ralph finish demo --cleanup')
     expect(() => type(at, merge)).toThrow()
     at.write('README.md', '# both\n')
     at.git('commit', '-qam', 'merged')

@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
+import { shellWord } from '../process/shell-word.ts'
 import { lstatIfThere, lstatNow, onDisk, parentOf } from './files.ts'
 import { named, type Git } from './git.ts'
 import { openAbove, putBackOpened } from './open.ts'
@@ -12,7 +13,7 @@ import { commitTree, joined } from './tree.ts'
 /** Where a cleanup brings the work, for what is said when it cannot. */
 export interface Bringing {
   readonly change: string
-  /** The original branch, or the commit. */
+  /** The original branch; on none, the commit where the user stands. */
   readonly original: string
 }
 
@@ -26,12 +27,17 @@ export async function mergeTrees(
 ): Promise<string> {
   const { tree, conflicts } = await tryMerge(git, base, ours, theirs)
   if (conflicts.length === 0) return tree
-  const go = /^[0-9a-f]{40,64}$/.test(original) ? `--detach ${original.slice(0, 12)}` : original
   throw conflict(
     `${original} and the loop changed the same lines`,
     conflicts,
-    `The cleanup has touched nothing. Merge by hand: git switch ${go} && git merge ralph/${change}; resolve, commit, then ralph finish ${change} --cleanup settles the run.`,
+    `The cleanup has touched nothing. Merge by hand: ${goTo(original)} && git merge ralph/${change}; resolve, commit, then ralph finish ${change} --cleanup settles the run.`,
   )
+}
+
+/** A branch or a full hash. */
+export function goTo(original: string): string {
+  const isCommit = /^[0-9a-f]{40,64}$/.test(original)
+  return isCommit ? `git switch --detach ${original.slice(0, 12)}` : `git switch ${shellWord(original)}`
 }
 
 /** With conflicts the tree is not to be used. */

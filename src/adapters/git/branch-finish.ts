@@ -7,7 +7,7 @@ import type { CleanupPlan, GitMemory, Origin } from '../../core/git-memory.ts'
 import type { FinishReport } from '../../ports.ts'
 import { commitsBetween } from './adopted.ts'
 import { shellWord } from '../process/shell-word.ts'
-import { applyTrees, mergeTrees, refuseOverwrite } from './apply.ts'
+import { applyTrees, goTo, mergeTrees, refuseOverwrite } from './apply.ts'
 import { planCarry } from './carry.ts'
 import { carryInside, releaseSubmodules, toldInside } from './finish-submodules.ts'
 import { named, shown, type Git } from './git.ts'
@@ -175,7 +175,7 @@ async function planHere(
   const base = began === '' ? await emptyTree(git) : await treeOf(git, began)
   const ours = await treeOf(git, there || base)
   const theirs = await treeOf(git, tip)
-  const original = origin.kind === 'detached' ? origin.commit : nameOf(origin)
+  const original = origin.kind === 'detached' ? there : nameOf(origin)
   const bringing = { change: store.change, original }
   const to = await mergeTrees(git, base, ours, theirs, bringing)
   const from = isOnBranch ? theirs : ours
@@ -264,7 +264,7 @@ function elsewhere(store: Store, origin: Origin, ref = ''): RalphError {
   const other = /^refs\/heads\/ralph\/(.+)$/.exec(ref)?.[1]
   const first =
     other === undefined
-      ? `\`git switch ${nameOf(origin)}\``
+      ? `\`${goTo(origin.kind === 'detached' ? origin.commit : nameOf(origin))}\``
       : `It is on ralph/${other}: when the loop of ${other} has ended, \`ralph finish ${other} --cleanup\``
   return new RalphError(
     'finish_conflict',

@@ -49,7 +49,10 @@ export async function planCarry(
   // Merged by hand: there is nothing left to carry.
   const isMerged = await isAncestor(git, from.tip, head.commit)
   const base = await git.line(['rev-parse', `${isMerged ? from.tip : began}^{tree}`])
-  const bringing = { change: store.change, original: shown(head.ref.replace('refs/heads/', '')) }
+  const bringing = {
+    change: store.change,
+    original: shown(head.ref.replace('refs/heads/', '')) || head.commit,
+  }
   const isRalphs = new Set(asCarried)
   const left = carried.filter((path) => !isRalphs.has(path) && !isBrought(path))
   if (left.length > 0) {

@@ -191,8 +191,7 @@ function nextCommand(report: StatusReport): readonly string[] {
   const rest =
     open === 0 ? [] : [`ralph resume ${change} runs the ${plural(open, 'open story', 'open stories')}`]
   if (branch === '') return rest
-  if (report.finish_refused !== undefined)
-    return [...rest, `git switch ${original} && git merge ralph/${change}; then ${finish}`]
+  if (report.finish_refused !== undefined) return [...rest, `what "refused" says, then ${finish}`]
   if (!isBrought) return [...rest, finish]
   return uncommitted === false ? rest : [...rest, `git status: the work is on ${original}, uncommitted`]
 }

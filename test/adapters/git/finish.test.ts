@@ -1,8 +1,10 @@
 // The completion choice of the branch strategy, from every place where a loop can begin and end.
+import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { addWorktree } from '../../../src/adapters/git/worktrees.ts'
+import type { RalphError } from '../../../src/core/error.ts'
 import { copyWorld, endTemplates, filesOf, makeWorld, picture, type World } from './world.ts'
 
 const worlds: World[] = []
@@ -340,8 +342,9 @@ describe('a work tree of its own', () => {
     ).rejects.toMatchObject({ exitCode: 2 })
   })
 
-  it('refuses to carry the work over changes of the user', async () => {
+  it('refuses to carry the work over changes of the user; on no branch, the merge that it names begins at their own commit', async () => {
     const w = world()
+    w.git('checkout', '-q', '--detach')
     const { repository } = await addWorktree(w.gitPort, {
       change: 'demo',
       changeFolder: 'openspec/changes/demo',
@@ -361,8 +364,35 @@ describe('a work tree of its own', () => {
     const before = picture(w)
     await expect(checkpoints.finish('cleanup')).rejects.toMatchObject({ code: 'finish_conflict' })
     expect(picture(w)).toEqual(before)
+    w.git('commit', '-qam', 'mine')
+    await mergeAsTold(w, checkpoints)
+  })
+
+  it('G13: on no branch, moved with a conflict: the merge that it names begins at the user’s own commit', async () => {
+    const w = world()
+    w.git('checkout', '-q', '--detach')
+    const checkpoints = await loop(w, () => w.write('a.txt', 'loop\n'))
+    w.git('checkout', '-q', '--detach', 'main')
+    w.write('a.txt', 'user\n')
+    w.git('commit', '-qam', 'mine')
+    await mergeAsTold(w, checkpoints)
   })
 })
+
+async function mergeAsTold(w: World, checkpoints: ReturnType<World['checkpoints']>): Promise<void> {
+  const mine = w.git('rev-parse', 'HEAD')
+  const { hint } = await checkpoints.finish('cleanup').then(
+    () => ({ hint: '' }),
+    (error: unknown) => error as RalphError,
+  )
+  const told = /Merge by hand: (.*?);/.exec(hint)?.[1] ?? 'none'
+  expect(() => execFileSync('sh', ['-c', told], { cwd: w.dir, env: w.env, stdio: 'pipe' })).toThrow()
+  w.write('a.txt', 'both\n')
+  w.git('commit', '-qam', 'merged')
+  expect(w.git('rev-parse', 'HEAD^1')).toBe(mine)
+  await checkpoints.finish('cleanup')
+  expect([branches(w).filter((name) => name.startsWith('ralph/')), w.read('a.txt')]).toEqual([[], 'both\n'])
+}
 
 function dirty(w: World): void {
   w.write('a.txt', 'one\nstaged\n')
