@@ -66,3 +66,15 @@ export function keptLate(state: StartedState, { n, ref, commits }: Of<'attempt.k
   )
   return { ...state, iterations }
 }
+
+/** What is saved counts: nobody is told that it was put aside. */
+export function savedLate(state: StartedState, { n, commit }: Of<'checkpoint.saved'>): StartedState {
+  const verdict = state.unsettled?.verdict ?? 'complete'
+  const isOwn = state.settings.checkpoint !== 'stash'
+  const iterations = state.iterations.map((record) => {
+    if (record.n !== n) return record
+    const commits = isOwn && !record.commits.includes(commit) ? [...record.commits, commit] : record.commits
+    return { ...record, verdict, reason: '', commits }
+  })
+  return { ...state, unsettled: undefined, checkpoint: commit, iterations }
+}

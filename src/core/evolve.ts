@@ -1,6 +1,6 @@
 // How each event changes the state: one exhaustive switch, no effects.
 import { planRead, started } from './beginning.ts'
-import { died, keptLate, prolonged } from './death.ts'
+import { died, keptLate, prolonged, savedLate } from './death.ts'
 import type { LoopEvent } from './event.ts'
 import { remember } from './git-memory.ts'
 import { checkpointRefused, gatesChecked } from './gating.ts'
@@ -36,6 +36,7 @@ function evolveLoop(before: LoopState, event: LoopEvent): LoopState {
   // After `complete` only a new start (or the human's word) moves the loop again.
   if (before.phase === 'ended') {
     if (event.type === 'loop.finished') return event.ok ? { ...before, choice: event.choice } : before
+    if (event.type === 'checkpoint.saved' && settles) return savedLate(before, event)
     if (settles) return { ...before, unsettled: undefined, checkpoint: event.commit }
     if (event.type === 'attempt.kept') return keptLate(before, event)
     if (event.type === 'orphans.ended' || event.type === 'repair.began' || event.type === 'repair.ended')

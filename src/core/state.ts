@@ -122,10 +122,16 @@ interface Progress {
   readonly feedback: string | undefined
   /**
    * An iteration that an error of ralph's own cut off: until it is saved or reverted, the work tree is no checkpoint and its boxes
-   * say nothing. With a message: it had earned its checkpoint.
+   * say nothing. With a message: it had earned its checkpoint, and this verdict with it.
    */
   readonly unsettled:
-    | { readonly n: number; readonly storyId: string; readonly message?: string; readonly tree?: string }
+    | {
+        readonly n: number
+        readonly storyId: string
+        readonly message?: string
+        readonly verdict?: Verdict
+        readonly tree?: string
+      }
     | undefined
   /** Since a loop died, or an error cut its iteration off: who may have changed its tree after that, and when. */
   readonly absence: Absence | undefined

@@ -271,13 +271,13 @@ function cutShort(state: StartedState, end: Outcome, event: Of<'error'>): Starte
   }
 }
 
-/** What is left to do for an attempt that was to be saved: its message, and the tree that its gates have passed. */
+/** What is left to do for an attempt that was to be saved: its message, its verdict, and the tree that its gates have passed. */
 export function earnedBy(
   state: StartedState,
-  { n, storyId, tree, rounds }: Current,
-): { readonly message: string; readonly tree?: string } {
+  { n, storyId, tree, rounds, verdict = 'complete' }: Current,
+): Pick<NonNullable<StartedState['unsettled']>, 'message' | 'verdict' | 'tree'> {
   const message = checkpointMessage(state, n, storyId)
-  return tree === undefined || rounds === 0 ? { message } : { message, tree }
+  return tree === undefined || rounds === 0 ? { message, verdict } : { message, verdict, tree }
 }
 
 export function checkpointMessage(state: StartedState, n: number, storyId: string): string {

@@ -57,4 +57,25 @@ describe('an error in the wake of an error', () => {
     expect(upTo('boxes.settled', [error, saved]).unsettled).toBeUndefined()
     expect(upTo('boxes.settled', [error]).unsettled).toMatchObject({ n: 1 })
   })
+
+  test('U3: a checkpoint that failed and is saved by a later command counts: its iteration is complete from then on', () => {
+    const { events } = play({ settings, tasks: [1], deeds: [good] })
+    const ended = events.find((event) => event.type === 'iteration.ended')
+    if (ended === undefined) throw new Error('no iteration has ended')
+    const iteration = { ...ended.iteration, verdict: 'error' as const, reason: 'full', commits: [] }
+    const complete = events.find((event) => event.type === 'complete')
+    if (complete === undefined) throw new Error('no end')
+    const saved: EventBody = { type: 'checkpoint.saved', n: 1, message: '', commit: 'c', changed: true }
+    const state = upTo('boxes.settled', [
+      error,
+      { ...ended, iteration },
+      { ...complete, status: 'stopped' },
+      saved,
+    ])
+    expect(state).toMatchObject({
+      phase: 'ended',
+      iterations: [{ n: 1, verdict: 'complete', reason: '', commits: ['c'] }],
+    })
+    expect(state.unsettled).toBeUndefined()
+  })
 })

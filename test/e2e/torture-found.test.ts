@@ -74,6 +74,9 @@ test('O5, O20: a checkpoint that only had to be completed counts, whatever the u
   const end = await ralph(at, ['resume', 'demo'])
   expect(end.code).toBe(0)
   // Not done a second time on top of itself.
-  expect(at.state().iterations.map(({ story_id: story }) => story)).toEqual(['1', '2'])
+  expect(at.state().iterations.map(({ story_id: story, verdict }) => [story, verdict])).toEqual([
+    ['1', 'complete'],
+    ['2', 'complete'],
+  ])
   expect(at.read('README.md')).toBe('edited after the crash\n')
 })

@@ -270,11 +270,8 @@ function results(played: Played, observed: Observed, words: string, fault: Tell)
       fault('lie', `iteration ${spawn.iteration} is not in the record`)
       continue
     }
-    const isSavedLate = words.includes(
-      `iteration ${spawn.iteration} was complete when its checkpoint failed; it is saved now`,
-    )
     const tokens = ledger.tokens.filter(({ spawn: by }) => by === spawn.index).map(({ id }) => id)
-    if (keptVerdicts.has(verdict) || isSavedLate) {
+    if (keptVerdicts.has(verdict)) {
       const isOver = ({ isRetired, path }: Token): boolean => isRetired || ledger.agentDeletes.has(path)
       const retired = new Set(ledger.tokens.filter(isOver).map(({ id }) => id))
       for (const id of (spawn.left ?? []).filter((each) => !retired.has(each))) {
@@ -297,10 +294,7 @@ function results(played: Played, observed: Observed, words: string, fault: Tell)
   // A fresh start may find boxes ticked by the one before.
   for (let id = 1; generation === 0 && id <= plan.stories; id += 1)
     if (
-      !state.iterations.some(
-        ({ story_id: story, verdict }) => story === String(id) && verdict === 'complete',
-      ) &&
-      !words.includes('it is saved now')
+      !state.iterations.some(({ story_id: story, verdict }) => story === String(id) && verdict === 'complete')
     )
       fault('lie', `done, but story ${id} has no complete iteration`)
 }
