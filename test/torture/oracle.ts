@@ -83,13 +83,11 @@ function committedTokens(
   folder = world.repo,
 ): Set<string> {
   const at = (args: readonly string[]): string => world.tryGit(['-C', folder, ...args])
-  const starts = [...new Set(names)].filter(
-    (name) =>
-      name === '--all' || (name !== '' && at(['rev-parse', '-q', '--verify', `${name}^{object}`]) !== ''),
-  )
+  const starts = [...new Set(names)].filter((name) => name !== '')
   if (starts.length === 0) return new Set()
   const objects = at([
     'rev-list',
+    '--ignore-missing',
     '--objects',
     '--no-object-names',
     ...(walk ? [] : ['--no-walk']),

@@ -42,18 +42,20 @@ export function differences(before: Picture, after: Picture): string[] {
 
 /** Every process that carries the round's mark. */
 export function alive(world: World): number[] {
-  const mark = `RALPH_TORTURE=${world.root}`
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        const isZombie = /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
-        return !isZombie && readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(mark)
-      } catch {
-        return false
-      }
-    })
     .map(Number)
+    .filter((pid) => isAlive(world, pid))
+}
+
+export function isAlive(world: World, pid: number): boolean {
+  try {
+    const environment = readFileSync(`/proc/${pid}/environ`, 'latin1')
+    if (!environment.split('\0').includes(`RALPH_TORTURE=${world.root}`)) return false
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return false
+  }
 }
 
 export function gitDirOf(folder: string): string {

@@ -7,7 +7,7 @@ import { advice } from './advice.ts'
 import { writeAttempt } from './agent.ts'
 import { hangBell } from './bell.ts'
 import type { Spawn } from './ledger.ts'
-import { alive, differences, pictureOf } from './picture.ts'
+import { alive, differences, isAlive, pictureOf } from './picture.ts'
 import type { Act, AttemptPlan, Event, Plan } from './plan.ts'
 import { playUser } from './user.ts'
 import { buildWorld, change, refsOf, tokensIn, type World } from './world.ts'
@@ -76,7 +76,7 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
       else if (running === undefined) continue
       else if (act.do === 'signal') {
         story.push(`  ${act.signal} ${moment}`)
-        if (act.signal === 'stop') stops.push(call(['stop', change]))
+        if (act.signal === 'stop') stops.push(stop())
         else running.child.kill(act.signal)
         goesOn = false
       } else {
@@ -205,6 +205,12 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
     return one
   }
 
+  /** The kill that was meant for the loop's git may strike that of `stop`, which asks to be typed again then. */
+  const stop = async (): Promise<void> => {
+    const { text } = await call(['stop', change])
+    if (text.includes('Type the same command again')) await call(['stop', change])
+  }
+
   /** A git that ralph had started has ended too, one way or the other; an orphan has gone on as far as it goes. */
   const aftermath = async (): Promise<void> => {
     for (const [pid, when, whom, ...args] of struck(world)) {
@@ -223,7 +229,7 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
       if (at.on !== 'git' || at.run !== runs || act.do === 'signal') return []
       return [`${at.n} ${act.do === 'user' ? 'bell' : at.when} ${act.do === 'kill' ? act.whom : 'nobody'}`]
     })
-    writeFileSync(join(world.desk, 'armed'), `${armed.join('\n')}\n`)
+    writeFileSync(join(world.desk, 'armed'), armed.map((line) => `${line}\n`).join(''))
     writeFileSync(join(world.desk, 'git.log'), '')
     const end = await call(args)
     await Promise.all(stops.splice(0))
@@ -266,7 +272,10 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
     const looked = await call(['status', change])
     if ((looked.changed?.length ?? 0) > 0)
       faults.push({ kind: 'lie', text: `status changed what it looked at: ${looked.changed?.join('; ')}` })
-    const wish = end.code === 0 || looked.code !== 0 ? 'advice' : (plan.wishes[halts] ?? 'advice')
+    // Nobody types what was refused again without doing what it asks for.
+    const isRefused = next[0] === 'finish' && !end.died && end.code !== 0
+    const wish =
+      end.code === 0 || looked.code !== 0 || isRefused ? 'advice' : (plan.wishes[halts] ?? 'advice')
     halts += 1
     const fingerprint = `${end.code} ${next.join(' ')} ${end.text.replaceAll(/\d+/g, '#')}`
     if (!end.died && fingerprint === last) {
@@ -304,6 +313,7 @@ function markTaken(world: World, since: number): void {
   for (const token of world.ledger.tokens.slice(since))
     if (token.isBeside === true && !token.isCommitted && !token.isRetired && !there.has(token.id))
       token.isTaken = true
+  if (world.ledger.refTimes.size === 0) return
   const now = refsOf(world)
   for (const [name, at] of world.ledger.refTimes)
     if (
@@ -350,10 +360,6 @@ function killAll(world: World): void {
       continue
     }
   }
-}
-
-function isAlive(world: World, pid: number): boolean {
-  return alive(world).includes(pid)
 }
 
 async function until(holds: () => boolean): Promise<void> {

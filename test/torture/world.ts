@@ -376,7 +376,7 @@ exit "$code"
   script(
     join(bin, 'git'),
     `git=${quoted(realGit)}
-[ "$GIT_AUTHOR_EMAIL" = ralph@localhost ] && [ -z "$RALPH_ITERATION" ] || exec "$git" "$@"
+[ -s "$desk/armed" ] && [ "$GIT_AUTHOR_EMAIL" = ralph@localhost ] && [ -z "$RALPH_ITERATION" ] || exec "$git" "$@"
 echo $$ >> "$desk/git.log"
 n=0
 while read -r pid; do n=$((n + 1)); [ "$pid" = $$ ] && break; done < "$desk/git.log"
