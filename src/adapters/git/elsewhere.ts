@@ -6,11 +6,9 @@ import { isSweptBy } from '../../core/ownership-tree.ts'
 import { lstatNow, onDisk } from './files.ts'
 import { named, type Git } from './git.ts'
 import type { MadeTree } from './made-trees.ts'
-import type { RefChanges } from './refs.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { Store } from './store.ts'
 import { changedPaths, isAncestor } from './tree.ts'
-import { shortRef } from './whose-refs.ts'
 
 /** Ticks in the plan alone are none. */
 export async function hasWork(git: Git, before: string, after: string): Promise<boolean> {
@@ -18,20 +16,13 @@ export async function hasWork(git: Git, before: string, after: string): Promise<
   return (await changedPaths(git, before, after)).some((path) => !/(^|\/)tasks\.md$/.test(path))
 }
 
-/** Why a promise of a work tree without work does not count: the work is on another branch, or in another work tree. */
+/** Why a promise of a work tree without work does not count: the work is on no branch, or in another work tree. See left-out.ts for the rest. */
 export async function workElsewhere(
   { git }: Store,
   snapshot: Snapshot,
-  { moved, created }: RefChanges,
   trees: readonly MadeTree[],
   ledger: Ledger,
 ): Promise<string> {
-  for (const { name, to } of [...created, ...moved]) {
-    if (!name.startsWith('refs/heads/') || (await isAncestor(git, to, snapshot.commit))) continue
-    const known = Object.values(snapshot.refs).includes(to)
-    if (!known)
-      return `the work is on the branch ${shortRef(name)}, and not in the work tree of the loop (${git.worktree}), where it has to be`
-  }
   for (const hash of strayCommits(snapshot, ledger)) {
     const asked = await git.run(['rev-parse', '--verify', '--quiet', `${hash}^{tree}`], { accept: [1, 128] })
     if (

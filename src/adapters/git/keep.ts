@@ -15,6 +15,7 @@ import { named, type Git } from './git.ts'
 import { mendGitDirs } from './git-dirs.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { copyIndex } from './index-file.ts'
+import { leftOut } from './left-out.ts'
 import { mendRepository } from './mend.ts'
 import { privateAgain } from './modes.ts'
 import { autostashes, endOperations, operationsInProgress } from './operations.ts'
@@ -97,17 +98,23 @@ export async function keepAttempt(
   const found = leftBehind(store, snapshot, ledger, { now, log, tree: seen, isOnTop: !headMoved || descends })
   const { initial } = store.memory()
   const trees = await madeTrees(git, ledger)
-  const elsewhere =
-    mayBeSaved && !headMoved && !inside.isChanged && !(await hasWork(git, snapshot.tree, seen))
-      ? await workElsewhere(store, snapshot, changes, trees, ledger)
-      : ''
-  const conflicts = mayBeSaved && halfDone.length > 0 ? await conflictsIn(git) : ''
-  const reunion =
-    elsewhere + conflicts !== ''
-      ? { ...apart, refused: elsewhere || conflicts }
-      : mayBeSaved
-        ? await planReunion(store, snapshot, found)
-        : apart
+  const planned = mayBeSaved ? await planReunion(store, snapshot, found) : apart
+  const why = mayBeSaved ? await whyNot() : ''
+  const reunion = why === '' ? planned : { ...apart, refused: why }
+
+  async function whyNot(): Promise<string> {
+    const conflicts = halfDone.length > 0 ? await conflictsIn(git) : ''
+    if (conflicts !== '') return conflicts
+    const left = await leftOut(git, snapshot, {
+      tree: planned.to ?? seen,
+      head: now.head.commit,
+      refs: changes,
+      stashes: stashes.made,
+      ledger,
+    })
+    const isIdle = !headMoved && !inside.isChanged && !(await hasWork(git, snapshot.tree, seen))
+    return left === '' && isIdle ? await workElsewhere(store, snapshot, trees, ledger) : left
+  }
 
   const leaked = descends ? await leakedPaths(store, snapshot, now.head.commit) : []
   // Without this step a checkpoint has the tree alone: what is in a branch's history gets pushed.

@@ -115,7 +115,7 @@ async function compare(
   snapshot: Snapshot,
   { head, tree }: Left,
 ): Promise<{ base: string | undefined; missing: readonly string[]; rewritten: readonly string[] }> {
-  const commit = await workedFrom(git, snapshot, head)
+  const commit = await workedFrom(git, snapshot, head.commit)
   const base = commit === '' ? await emptyTree(git) : await git.line(['rev-parse', `${commit}^{tree}`])
   const [own, theirs, apart] = await Promise.all([
     changedPaths(git, base, snapshot.tree),
@@ -154,10 +154,15 @@ export async function reunite(store: Store, snapshot: Snapshot, from: string, to
 }
 
 /**
- * The newest commit in HEAD's history that was there before the attempt; empty when there is none. Not the merge base:
+ * The newest commit in its history that was there before the attempt; empty when there is none. Not the merge base:
  * of a branch that had commits of its own, these are no part of the agent's work.
  */
-async function workedFrom(git: Git, snapshot: Snapshot, { commit }: Head): Promise<string> {
+export async function workedFrom(
+  git: Git,
+  snapshot: Snapshot,
+  commit: string,
+  areRemotesKnown = true,
+): Promise<string> {
   if (commit === '') return ''
   const known = [snapshot.commit, snapshot.head.commit, ...Object.values(snapshot.refs)]
   const input = [
@@ -165,7 +170,8 @@ async function workedFrom(git: Git, snapshot: Snapshot, { commit }: Head): Promi
     ...[...new Set(known)].filter((hash) => hash !== '').map((hash) => `^${hash}`),
     '',
   ].join('\n')
-  const args = ['rev-list', '--boundary', '--ignore-missing', '--stdin', '--not', '--remotes']
+  const args = ['rev-list', '--boundary', '--ignore-missing', '--stdin']
+  if (areRemotesKnown) args.push('--not', '--remotes')
   const lines = (await git.line(args, { input })).split('\n').filter((line) => line !== '')
   if (lines.length === 0) return commit
   const boundary = lines.filter((line) => line.startsWith('-')).map((line) => line.slice(1))

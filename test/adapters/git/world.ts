@@ -84,11 +84,11 @@ export function makeWorld(
       watched = await checkpoints.watch('agent', attempt)
       return sure
     },
-    keep: async (n) => {
+    keep: async (n, mayBeSaved) => {
       expect(n).toBeLessThanOrEqual(attempt)
       watched = {}
       attempt = n + 1
-      return await checkpoints.keep(n)
+      return await checkpoints.keep(n, mayBeSaved)
     },
   })
   const world: World = {
