@@ -33,7 +33,8 @@ export function withoutDoneMark(heading: string): string {
   }
 }
 
-const humanTag = /^[*_`]*\[(?:HUMAN|human|Human|MANUAL|manual|Manual|DEV|USER)\][*_`:]*(?=\s|$)/
+const humanTag =
+  /^[*_`]*(?:\[(?:HUMAN|human|Human|MANUAL|manual|Manual|DEV|USER)\]|\((?:MANUAL|manual|Manual)\))[*_`:]*(?=\s|$)/
 const humanEnd = /(?:\[confirm\]|\[input:[^\][]*\]|\(manual\))[*_`.]*$/i
 const taskId =
   /^(?:\*\*|__|`)?(?:Task[ \t]+)?(\d+(?:\.\d+)+[A-Za-z]?(?=[\s.:)*_`]|$)|\d+(?=[.:)](?:\s|$|\*|`))|[A-Z]{1,4}-?\d+(?:\.\d+)*[a-z]?(?=[.:)])|T\d{3,}(?=\s))[.:)]?(?:\*\*|__|`)?[.:)]?(?=\s|$|\S)/

@@ -119,7 +119,9 @@ describe('tasks', () => {
     ['Add [user] route', 'open'],
     ['[user]/page.tsx needs a test', 'open'],
     ['**[HUMAN]** sign the contract', 'human'],
-    ['(manual) is a word in mid-text here', 'open'],
+    ['the word (manual) in mid-text', 'open'],
+    ['3.1 (manual) sign', 'human'],
+    ['(manual): 3.1 sign', 'human'],
   ])('%j is %s', (text, state) => {
     expect(parse(`- [ ] ${text}`).boxes[0]?.task.state).toBe(state)
   })
