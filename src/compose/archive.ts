@@ -4,6 +4,7 @@ import { mkdir, readdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { archiveAttempts } from '../adapters/git/attempts.ts'
 import { shown } from '../adapters/git/git.ts'
+import { leftInArchive } from '../adapters/git/reunite.ts'
 import type { PreflightReport } from '../ports.ts'
 import { isKnown } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -30,10 +31,10 @@ export async function archiveRun(site: Site, run: KnownRun): Promise<string> {
 /** For `--fresh`: what became of the earlier run, and where the new one begins; that is where the user stands. */
 export async function begunAnew(
   { git }: Site,
-  change: string,
+  { change, state }: KnownRun,
   archived: string,
   { originalBranch }: Pick<PreflightReport, 'originalBranch'>,
-): Promise<string> {
+): Promise<string[]> {
   const asked = await git.run(['rev-parse', '--abbrev-ref', 'HEAD'], { accept: [128] })
   const commit = await git.run(['rev-parse', '--short', 'HEAD'], { accept: [128] })
   const place = shown(asked.out.trim())
@@ -41,7 +42,21 @@ export async function begunAnew(
   const other = isOn
     ? `; to begin at ${originalBranch} instead: git switch ${originalBranch} && ralph loop ${change} --fresh`
     : ''
-  return `the earlier run is archived: ralph attempts ${change} lists its attempts (refs/ralph/${change}/earlier/${archived}). This one begins where you stand, ${place === 'HEAD' ? '' : `${place} at `}${commit.out.trim()}${isOn ? ', with the work of the earlier run' : ''}${other}`
+  // A cleanup has brought them; with a work tree of its own they never left the user's checkout.
+  const isBack = state.git.cleaned !== undefined || state.home !== undefined
+  const left = isBack ? [] : await leftInArchive(git, state.git)
+  return [
+    `the earlier run is archived: ralph attempts ${change} lists its attempts (refs/ralph/${change}/earlier/${archived}). This one begins where you stand, ${place === 'HEAD' ? '' : `${place} at `}${commit.out.trim()}${isOn ? ', with the work of the earlier run' : ''}${other}`,
+    ...left
+      .slice(0, 10)
+      .map(
+        ({ path, restore }) =>
+          `${path} was yours, not committed, when the earlier run began; it is only in the archive now; to have it again: ${restore}`,
+      ),
+    ...(left.length > 10
+      ? [`${left.length - 10} more such files are in the commit ${state.git.initial ?? ''} alone`]
+      : []),
+  ]
 }
 
 /** Two short runs may begin in the same second: the second must not take the first one's place. */

@@ -143,8 +143,7 @@ async function runHeld(
         site.warn(`the agent of the earlier run was still running and has been ended (${ended.join(', ')})`)
     }
     const archived = mode === 'resume' ? '' : await archiveRun(site, run)
-    const anew =
-      mode === 'fresh' && archived !== '' ? await begunAnew(site, run.change, archived, preflight) : ''
+    const anew = mode === 'fresh' && archived !== '' ? await begunAnew(site, run, archived, preflight) : []
     await keepSettings(run, kept)
     if (mode !== 'resume' || request.acceptsConfig) await agree(common, loaded.files)
     const usage = measureUsage({
@@ -201,7 +200,7 @@ async function runHeld(
       },
       warnings: [
         recovered,
-        anew,
+        ...anew,
         ...entered.notes,
         ...named,
         ...warnings,

@@ -343,6 +343,20 @@ describe('words', () => {
     expect(stderr).toContain('the earlier run is archived: ralph attempts demo')
     expect(stderr).toContain(`ralph/demo at ${tip}, with the work of the earlier run`)
     expect(stderr).toContain('to begin at main instead: git switch main && ralph loop demo --fresh')
+    expect(stderr).not.toContain('only in the archive')
+  })
+
+  test('C3: --fresh names the files of the earlier initial state that are only in the archive, with commands that bring them back', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('new file.txt', 'mine\n')
+    at.write('README.md', '# mine\n')
+    await loop(at, 'false')
+    at.git('switch', '-q', 'main')
+    const { stderr } = await loop(at, goodAgent, '--fresh')
+    const commands = [...stderr.matchAll(/is only in the archive now; to have it again: (.*)/g)]
+    expect(commands).toHaveLength(2)
+    for (const [, command = ''] of commands) type(at, command)
+    expect([at.read('new file.txt'), at.read('README.md')]).toEqual(['mine\n', '# mine\n'])
   })
 
   test('F17: a branch that ralph has no record of is not said to be a lost run; the branch of the user is named', async () => {

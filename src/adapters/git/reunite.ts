@@ -1,12 +1,13 @@
 // Puts an attempt's work together with what a switch of HEAD or a sweep by git has taken out of the work tree.
 import { mkdir } from 'node:fs/promises'
 import type { GoneFile } from '../../core/event.ts'
+import type { GitMemory } from '../../core/git-memory.ts'
 import { ownerOfStash, type Ledger } from '../../core/ownership.ts'
 import { isSweptBy, judgeTree, moverOf, type HeadMove } from '../../core/ownership-tree.ts'
 import { quoted } from '../process/shell-word.ts'
 import { applyTrees, differences, tryMerge } from './apply.ts'
 import { putBackBytes } from './exact-bytes.ts'
-import { lstatIfThere, onDisk } from './files.ts'
+import { lstatIfThere, lstatNow, onDisk } from './files.ts'
 import { named, shown, type Git } from './git.ts'
 import { putBackModes } from './modes.ts'
 import type { Head, Refs } from './refs.ts'
@@ -218,6 +219,29 @@ async function lackedBy(
   const changes = await differences(git, committed, tree)
   const there = new Set(changes.filter(({ isDeleted }) => !isDeleted).map(({ path }) => path))
   return own.map(({ path }) => path).filter((path) => !there.has(path))
+}
+
+/** Of an earlier run: files that were in no commit when it began, and that the work tree has not, or has as they were committed. */
+export async function leftInArchive(git: Git, { origin, initial }: GitMemory): Promise<GoneFile[]> {
+  if (origin === undefined || initial === undefined) return []
+  const before = origin.commit === '' ? await emptyTree(git) : origin.commit
+  const own = (await differences(git, before, initial)).filter(({ isDeleted }) => !isDeleted)
+  const there = own.filter(({ path, isAdded }) => !isAdded && lstatNow(git.worktree, path) !== undefined)
+  const changed =
+    there.length === 0
+      ? []
+      : await git.list([
+          'diff',
+          '--name-only',
+          '-z',
+          before,
+          '--',
+          ...there.map(({ path }) => `:(top,literal)${path}`),
+        ])
+  const missing = own.filter(({ path, isAdded }) =>
+    lstatNow(git.worktree, path) === undefined ? true : !isAdded && !changed.includes(path),
+  )
+  return missing.map(({ path }) => ({ path: named(path), restore: restoreCommand(initial, path) }))
 }
 
 /** Works as typed, from any folder of the work tree. */
