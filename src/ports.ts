@@ -48,7 +48,10 @@ export interface SpecSource {
   judge(storyId: string): Promise<SpecJudgement>
   /** Before the gates: remembers the plan as it is then, the agent's ticks included, until the loop goes on. */
   watch(): Promise<WatchedPlan>
-  /** Before a revert. What resolves is called after `putBack`: open tasks that were added meanwhile stay in the plan, a sentence for each file. */
+  /**
+   * Before a revert. What resolves is called after `putBack`: open tasks that were added meanwhile stay in the plan with all that came along,
+   * other lines are kept aside; a sentence for each file.
+   */
   added(): Promise<() => Promise<readonly string[]>>
   /**
    * Restores the change folder to the guarded bytes, whether git holds it or not. Idempotent; survives a crash of ralph. In a repair

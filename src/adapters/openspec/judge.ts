@@ -1,7 +1,7 @@
 // After an attempt or a gate: compares the change with its guarded bytes, lets stand what may be done to it, and undoes the rest.
 import { chmod } from 'node:fs/promises'
-import { join } from 'node:path'
-import { isDoneMark, joinLines, readBox, setBox, splitLines, type Box } from '../../core/box.ts'
+import { basename, join } from 'node:path'
+import { joinLines, setBox, splitLines } from '../../core/box.ts'
 import { judgeTasks, type TasksJudgement } from '../../core/tasks-judge.ts'
 import { parseTasks } from '../../core/tasks.ts'
 import type { WatchedPlan, SpecJudgement } from '../../ports.ts'
@@ -17,7 +17,15 @@ import {
   type Guarded,
   type GuardPlaces,
 } from './guard.ts'
-import { removeExtras, restoreLinks, restoreTree, setAside, takeOutOfArchive } from './restore.ts'
+import {
+  ifItWasYou,
+  keepAside,
+  removeExtras,
+  restoreLinks,
+  restoreTree,
+  setAside,
+  takeOutOfArchive,
+} from './restore.ts'
 import { trackedFiles, type TrackedFile } from './tracked.ts'
 
 interface TrackedNow {
@@ -55,8 +63,8 @@ export async function watchPlan(
 }
 
 /**
- * Before a revert: the open tasks that were added while the attempt ran, by nobody knows whom. What resolves puts them into the plan again
- * once it is back, since a task that is dropped would make the plan look done.
+ * Before a revert: what was added to the plan while the attempt ran, by nobody knows whom. What resolves puts it into the plan again once
+ * that is back if there are open tasks in it, since a task that is dropped would make the plan look done; else it says where it is kept.
  */
 export async function addedTasks(places: GuardPlaces): Promise<() => Promise<string[]>> {
   const guarded = await readGuard(places)
@@ -64,28 +72,34 @@ export async function addedTasks(places: GuardPlaces): Promise<() => Promise<str
   const whole = tracked.filter((each) => lostSentence(each, '').length === 0)
   const textsOf = (pick: 'before' | 'after'): { file: string; text: string }[] =>
     whole.map((each) => ({ file: each.file, text: (each[pick] ?? each.before).toString('utf8') }))
-  const { merged } = judgeTasks(textsOf('before'), textsOf('after'), '')
-  const grown = whole.flatMap((each) => {
-    const after = splitLines(each.after ?? each.before)
-    const boxAt = (line: number): Box | undefined => readBox(new TextDecoder().decode(after[line - 1]))
-    // With the headings and the prose that came along: a task belongs to its story.
-    const lines = (merged.get(each.file) ?? []).filter(
-      ({ from, line }) => from === 'before' || !isDoneMark(boxAt(line)?.mark ?? ''),
-    )
-    const count = lines.filter(({ from, line }) => from === 'after' && boxAt(line) !== undefined).length
-    return count === 0
-      ? []
-      : [{ ...each, count, bytes: mergedBytes(each, { merged: new Map([[each.file, lines]]) }) }]
-  })
+  const judgement = judgeTasks(textsOf('before'), textsOf('after'), '')
+  const grown = whole
+    .filter((each) => addedSentence(each, judgement).length > 0)
+    .map((each) => {
+      // With the headings and the prose that came along: a task belongs to its story.
+      const bytes = mergedBytes(each, judgement)
+      const open = (text: Uint8Array): number =>
+        parseTasks([{ file: each.file, text: new TextDecoder().decode(text) }]).boxes.filter(
+          ({ task }) => task.state === 'open' || task.state === 'human',
+        ).length
+      return { ...each, bytes, count: open(bytes) - open(each.before) }
+    })
   return async () => {
     const told: string[] = []
     for (const { file, real, entry, before, bytes, count } of grown) {
       if (!(await readRegular(real).catch(() => undefined))?.equals(before)) continue
-      await writeWhole(real, bytes, entry.mode)
-      const tasks = count === 1 ? 'a task was' : `${count} tasks were`
-      told.push(
-        `${tasks} added to ${file} while the attempt ran, by you or by the agent; it stays in the plan`,
-      )
+      if (count > 0) {
+        await writeWhole(real, bytes, entry.mode)
+        const tasks = count === 1 ? 'a task was' : `${count} tasks were`
+        told.push(
+          `${tasks} added to ${file} while the attempt ran, by you or by the agent; it stays in the plan`,
+        )
+      } else {
+        const aside = await keepAside(places.guardDir, basename(real), bytes)
+        told.push(
+          `lines were added to ${file} while the attempt ran, and went with it${ifItWasYou(aside, real)}`,
+        )
+      }
     }
     return told
   }
@@ -117,8 +131,13 @@ async function judgeChange(
     texts((each) => (lost === '' ? each.after : each.before)),
     storyId,
   )
-  for (const each of tracked) await writeJudged(guardDir, each, lost === '' ? judgement : undefined)
-  putBack.push(...judgement.putBack, ...(await restorePlan(places, pattern, guarded)))
+  putBack.push(...judgement.putBack)
+  for (const each of tracked) {
+    const aside = await writeJudged(guardDir, each, lost === '' ? judgement : undefined)
+    if (aside !== '' && (lost !== '' || judgement.putBack.length > 0))
+      putBack.push(`what stood in ${each.file} is kept${ifItWasYou(aside, each.real)}`)
+  }
+  putBack.push(...(await restorePlan(places, pattern, guarded)))
   const added = lost === '' ? tracked.flatMap((each) => addedSentence(each, judgement)) : []
   const { ticked, stillOpen, notAsked } = judgement
   return { putBack, ...(added.length > 0 && { added }), lost, ticked, stillOpen, notAsked }
@@ -156,21 +175,23 @@ function lostSentence({ file, before, after }: TrackedNow, who: string): string[
   return [`${who} ${what} ${file}; it is restored`]
 }
 
+/** Where what stood there is kept; empty when nothing was replaced. */
 async function writeJudged(
   guardDir: string,
   now: TrackedNow,
   judgement: TasksJudgement | undefined,
-): Promise<void> {
+): Promise<string> {
   const { real, entry, before, after } = now
   const bytes = judgement === undefined ? before : mergedBytes(now, judgement)
   const stats = await lstatIfThere(real)
   if (stats?.isFile() === true && after !== undefined && Buffer.compare(after, bytes) === 0) {
     if ((stats.mode & 0o7777) !== entry.mode) await chmod(real, entry.mode)
-    return
+    return ''
   }
   if (stats?.isFile() === true) await chmod(real, entry.mode)
-  if (stats !== undefined) await setAside(guardDir, real)
+  const aside = stats === undefined ? '' : await setAside(guardDir, real)
   await writeWhole(real, bytes, entry.mode)
+  return aside
 }
 
 /** They may be notes or new tasks, and every later prompt reads them. */
@@ -207,14 +228,17 @@ async function restorePlan(places: GuardPlaces, pattern: string, guarded: Guarde
     const isWanted = (path: string): boolean =>
       !tracked.has(path === '' ? tree.base : join(tree.base, path)) && (!isChange || isPlanPath(path))
     const isPlan = new Set(tree.entries.flatMap((each) => (each.kind === 'folder' ? [] : [each.path])))
-    for (const path of await restoreTree(guardDir, tree, isWanted)) {
-      if (isPlan.has(path)) sentences.push(`${path || tree.base} was changed or removed; put back`)
+    for (const { path, aside } of await restoreTree(guardDir, tree, isWanted)) {
+      if (isPlan.has(path))
+        sentences.push(
+          `${path || tree.base} was changed or removed; put back${ifItWasYou(aside, join(tree.base, path))}`,
+        )
     }
     const now = isChange ? await trackedFiles(changeDir, pattern) : []
     const isNew = (path: string): boolean =>
       isWanted(path) && (!isChange || isPlanPath(path) || now.some(({ file }) => file === path))
-    for (const path of await removeExtras(guardDir, tree, isNew))
-      sentences.push(`${path} was added to the plan; taken out`)
+    for (const { path, aside } of await removeExtras(guardDir, tree, isNew))
+      sentences.push(`${path} was added to the plan; taken out${ifItWasYou(aside, join(tree.base, path))}`)
   }
   return sentences
 }

@@ -16,6 +16,7 @@ import { lstatSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { ownerOfPath, type Absence } from '../../core/ownership.ts'
 import { lstatIfThere } from '../files/whole.ts'
+import { shellWord } from '../process/shell-word.ts'
 import { isTemporary, writeWhole } from './files.ts'
 import { archivedNames, readBlob, type Guarded, type GuardedTree } from './guard.ts'
 import { hashOf, type TreeEntry } from './tree.ts'
@@ -48,16 +49,23 @@ export async function restoreAll(
   }
 }
 
-/** Paths (relative to the tree) that differed and are restored; extra files stay. */
+/** `path` is relative to its tree; `aside` is where what stood there is kept, empty where nothing did. */
+export interface Replaced {
+  readonly path: string
+  readonly aside: string
+}
+
+/** What differed and is restored; extra files stay. */
 export async function restoreTree(
   guardDir: string,
   tree: GuardedTree,
   isWanted: (path: string) => boolean = () => true,
-): Promise<readonly string[]> {
-  const restored: string[] = []
+): Promise<readonly Replaced[]> {
+  const restored: Replaced[] = []
   for (const entry of tree.entries) {
     if (entry.kind !== 'folder' && !isWanted(entry.path)) continue
-    if (await restoreEntry(guardDir, tree.base, entry)) restored.push(entry.path)
+    const aside = await restoreEntry(guardDir, tree.base, entry)
+    if (aside !== undefined) restored.push({ path: entry.path, aside })
   }
   return restored
 }
@@ -67,9 +75,9 @@ export async function removeExtras(
   guardDir: string,
   tree: GuardedTree,
   isWanted: (path: string) => boolean,
-): Promise<readonly string[]> {
+): Promise<readonly Replaced[]> {
   const known = new Set(tree.entries.map((entry) => entry.path))
-  const removed: string[] = []
+  const removed: Replaced[] = []
   const sweep = async (path: string): Promise<void> => {
     if ((await lstatIfThere(join(tree.base, path)))?.isDirectory() !== true) return
     for (const name of await readdir(join(tree.base, path))) {
@@ -78,46 +86,46 @@ export async function removeExtras(
       if (name === '.git') continue
       if (isTemporary(name)) await rm(here, { force: true })
       else if (known.has(child)) await sweep(child)
-      else if (isWanted(child)) {
-        await setAside(guardDir, here)
-        removed.push(child)
-      } else await sweep(child)
+      else if (isWanted(child)) removed.push({ path: child, aside: await setAside(guardDir, here) })
+      else await sweep(child)
     }
   }
   await sweep('')
   return removed
 }
 
-/** True when something had to be changed. */
-async function restoreEntry(guardDir: string, base: string, entry: TreeEntry): Promise<boolean> {
+/** Where what stood there is kept; undefined when nothing had to be changed. */
+async function restoreEntry(guardDir: string, base: string, entry: TreeEntry): Promise<string | undefined> {
   const path = join(base, entry.path)
   const now = await lstatIfThere(path)
+  const putAside = async (): Promise<string> => (now === undefined ? '' : setAside(guardDir, path))
   if (entry.kind === 'folder') {
     if (now?.isDirectory() !== true) {
-      if (now !== undefined) await setAside(guardDir, path)
+      const aside = await putAside()
       await makeFolder(guardDir, path)
       await chmod(path, entry.mode)
-      return true
+      return aside
     }
     if ((now.mode & 0o7777) !== entry.mode) await chmod(path, entry.mode)
-    return false
+    return undefined
   }
   if (entry.kind === 'link') {
-    if (now?.isSymbolicLink() === true && (await readlink(path)) === entry.target) return false
-    if (now !== undefined) await setAside(guardDir, path)
+    if (now?.isSymbolicLink() === true && (await readlink(path)) === entry.target) return undefined
+    const aside = await putAside()
     await makeFolder(guardDir, dirname(path))
     await symlink(entry.target, path)
-    return true
+    return aside
   }
   if (now?.isFile() === true) {
     // A mode that keeps ralph from reading is the agent's doing; the bytes below it may be untouched.
     if ((now.mode & 0o7777) !== entry.mode) await chmod(path, entry.mode)
-    if (hashOf(await readFile(path)) === entry.hash) return (now.mode & 0o7777) !== entry.mode
+    if (hashOf(await readFile(path)) === entry.hash)
+      return (now.mode & 0o7777) === entry.mode ? undefined : ''
   }
-  if (now !== undefined) await setAside(guardDir, path)
+  const aside = await putAside()
   await makeFolder(guardDir, dirname(path))
   await writeWhole(path, await readBlob(guardDir, entry.hash), entry.mode)
-  return true
+  return aside
 }
 
 /** A file where a folder on the way should be is set aside first. */
@@ -162,19 +170,18 @@ export async function takeOutOfArchive(
   return moved
 }
 
-/** Moves a file or folder into the private folder; same bytes are kept once. */
-export async function setAside(guardDir: string, path: string): Promise<void> {
-  const folder = join(guardDir, 'aside')
-  await mkdir(folder, { recursive: true })
+/** Moves a file or folder into the private folder, and says where; same bytes are kept once. */
+export async function setAside(guardDir: string, path: string): Promise<string> {
   const stats = await lstat(path)
   // An agent may have taken its own rights away; nothing can be kept that cannot be read.
   if (!stats.isSymbolicLink()) await chmod(path, (stats.mode & 0o7777) | 0o700)
   if (stats.isFile()) {
-    const bytes = await readFile(path)
-    await writeWhole(join(folder, `${hashOf(bytes).slice(0, 16)}-${basename(path)}`), bytes, 0o600)
+    const kept = await keepAside(guardDir, basename(path), await readFile(path))
     await rm(path, { force: true })
-    return
+    return kept
   }
+  const folder = join(guardDir, 'aside')
+  await mkdir(folder, { recursive: true })
   const to = join(await mkdtemp(join(folder, 'moved-')), basename(path))
   try {
     await rename(path, to)
@@ -183,4 +190,18 @@ export async function setAside(guardDir: string, path: string): Promise<void> {
     await cp(path, to, { recursive: true, verbatimSymlinks: true })
     await rm(path, { recursive: true, force: true })
   }
+  return to
+}
+
+export async function keepAside(guardDir: string, name: string, bytes: Uint8Array): Promise<string> {
+  const folder = join(guardDir, 'aside')
+  await mkdir(folder, { recursive: true })
+  const kept = join(folder, `${hashOf(Buffer.from(bytes)).slice(0, 16)}-${name}`)
+  await writeWhole(kept, bytes, 0o600)
+  return kept
+}
+
+/** For whoever finds an edit of theirs undone. */
+export function ifItWasYou(aside: string, path: string): string {
+  return aside === '' ? '' : `. If it was you: cp -r ${shellWord(aside)} ${shellWord(path)}`
 }

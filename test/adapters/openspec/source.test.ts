@@ -119,7 +119,7 @@ describe('judge', () => {
   })
 
   test('P9: foreign ticks, rewording, and edits of proposal, design and specs are put back and reported', async () => {
-    const { source, tasks, dir, text, deps } = await makeProject()
+    const { source, tasks, dir, text } = await makeProject()
     await source.guard()
     await edit(tasks, '[ ] 2.1 three', '[x] 2.1 three')
     await edit(tasks, '1.1 one', '1.1 won')
@@ -146,8 +146,12 @@ describe('judge', () => {
     for (const [name, content] of Object.entries(changeFiles)) expect(await text(name)).toBe(content)
     expect(await text('notes.md')).toBe('mine')
     expect((await readdir(dir)).sort()).toEqual(['design.md', 'notes.md', 'proposal.md', 'specs', 'tasks.md'])
-    const aside = await readdir(join(deps.guardDir, 'aside'))
-    expect(aside.some((name) => name.endsWith('proposal.md'))).toBe(true)
+    // C7: whoever it was, the commands that are told bring each version back.
+    for (const [, command = ''] of putBack.join('\n').matchAll(/If it was you: (.*)/g))
+      execFileSync('sh', ['-c', command])
+    expect(await text('proposal.md')).toContain('Nobody asks')
+    expect(await text('specs/other/spec.md')).toBe('new')
+    expect(await text()).toContain('1.1 won')
   })
 
   test('P9: a change moved into archive/ comes back with its ticks, and the specs that archiving changed too', async () => {
@@ -206,7 +210,9 @@ describe('judge', () => {
     await writeFile(join(root, 'tasks.md'), '- [ ] from the root\n')
     await source.guard()
     await writeFile(tasks, '- [x] all done\n')
-    expect((await source.judge('1')).putBack).toEqual(['tasks.md was added to the plan; taken out'])
+    expect((await source.judge('1')).putBack).toEqual([
+      expect.stringContaining('tasks.md was added to the plan; taken out'),
+    ])
     expect((await source.read()).tasksDone).toBe(0)
   })
 
@@ -259,6 +265,38 @@ describe('hold', () => {
     const { putBack } = await held('sh tick.sh')
     expect(putBack.join('\n')).toMatch(/gate `sh tick\.sh`: tasks\.md:\d+ "1\.2 two" was ticked; unticked/)
     expect(await text()).toBe(`${someTasks}- [ ] 9.9 added by hand meanwhile\n`)
+  })
+})
+
+describe('added, before a revert', () => {
+  const prose =
+    '\n## Notes\n\n```\n- [ ] no task\n```\n\n<!-- a comment -->\nA note.\n- [x] 9.1 done by hand\n'
+
+  test('P9: open tasks stay in the plan with the fences, notes and ticked ones that came along', async () => {
+    const { source, tasks, text } = await makeProject()
+    await source.guard()
+    const edited = `${someTasks}${prose}- [ ] 9.2 open\n`
+    await writeFile(tasks, edited)
+    await edit(tasks, '[ ] 1.2 two', '[x] 1.2 two')
+    await source.judge('1')
+    const bringBack = await source.added()
+    await source.putBack()
+    expect(await bringBack()).toEqual([expect.stringMatching(/^a task was added .* it stays in the plan$/)])
+    expect(await text()).toBe(edited)
+  })
+
+  test('P9: other lines go with the attempt, and the command that brings them back is told', async () => {
+    const { source, tasks, text } = await makeProject()
+    await source.guard()
+    await writeFile(tasks, `${someTasks}${prose}`)
+    await source.judge('1')
+    const bringBack = await source.added()
+    await source.putBack()
+    const told = await bringBack()
+    expect(told).toEqual([expect.stringContaining('lines were added to tasks.md while the attempt ran')])
+    expect(await text()).toBe(someTasks)
+    execFileSync('sh', ['-c', /If it was you: (.*)/.exec(told.join('\n'))?.[1] ?? 'false'])
+    expect(await text()).toBe(`${someTasks}${prose}`)
   })
 })
 
