@@ -6,7 +6,7 @@ import { ralph, scratch, start, tasksOf } from './harness.ts'
 import type { Scratch } from './harness.ts'
 
 /** RALPH_KILLS=500 for a long night; the seed is printed and can be given back as RALPH_SEED. */
-const kills = Number(process.env['RALPH_KILLS'] ?? 20)
+const kills = Number(process.env['RALPH_KILLS'] ?? 8)
 const seed = Number(process.env['RALPH_SEED'] ?? Date.now() % 1_000_000)
 
 /** mulberry32: the same moments again for the same seed. */

@@ -146,6 +146,8 @@ export interface Plan {
   readonly wishes: readonly Wish[]
   /** An orphan agent goes on to its end before the recovery, or is still there when it comes. */
   readonly orphansGoOn: boolean
+  /** On no branch when the loop begins: always in mode `detached`, sometimes beside a work tree of its own. */
+  readonly isDetached: boolean
 }
 
 export function planRound(seed: number, round: number, only?: Mode): Plan {
@@ -181,6 +183,7 @@ export function planRound(seed: number, round: number, only?: Mode): Plan {
       >),
     ),
     orphansGoOn: dice.chance(0.5),
+    isDetached: mode === 'detached' || (mode === 'worktree' && dice.chance(0.2)),
   }
 }
 

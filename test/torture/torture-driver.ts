@@ -57,7 +57,7 @@ async function oneRound(round: number): Promise<void> {
     act.do === 'kill' ? `kill ${act.whom}` : act.do === 'user' ? act.deed : act.signal,
   )
   console.log(
-    `${faults.length === 0 ? 'ok  ' : 'FAIL'} ${round} ${plan.mode} ${plan.choice} ${(ms / 1000).toFixed(1)}s ${played.said.length} commands [${events.join(', ')}]`,
+    `${faults.length === 0 ? 'ok  ' : 'FAIL'} ${round} ${plan.mode}${plan.isDetached && plan.mode !== 'detached' ? ', detached' : ''} ${plan.choice} ${(ms / 1000).toFixed(1)}s ${played.said.length} commands [${events.join(', ')}]`,
   )
   for (const fault of faults) console.log(`     ${fault.kind}: ${fault.text}`)
   if (faults.length > 0) {

@@ -230,7 +230,7 @@ function settle(world: World): void {
     appendLine(repo, 'sub/lib.txt', own(world, 'sub/lib.txt'))
     put(repo, 'sub/mine.txt', `${own(world, 'sub/mine.txt')}\n`)
   }
-  if (plan.mode === 'detached') git(['checkout', '-q', '--detach'])
+  if (plan.isDetached) git(['checkout', '-q', '--detach'])
 }
 
 function addSubmodule({ root, git }: World): void {
