@@ -6,9 +6,10 @@ import { shellWord } from '../process/shell-word.ts'
 import { lstatIfThere, lstatNow, onDisk, parentOf } from './files.ts'
 import { named, type Git } from './git.ts'
 import { openAbove, putBackOpened } from './open.ts'
+import type { TreeChange } from './objects.ts'
 import { removePath } from './remove.ts'
 import { exempt, scanTree } from './scan.ts'
-import { commitTree, joined } from './tree.ts'
+import { commitTree, joined, treeChanges } from './tree.ts'
 
 /** Where a cleanup brings the work, for what is said when it cannot. */
 export interface Bringing {
@@ -69,17 +70,18 @@ export async function refuseOverwrite(
   isExpected: (path: string) => boolean,
   bringing: Bringing,
 ): Promise<void> {
-  const [changes, scan] = await Promise.all([differences(git, from, to), scanTree(git)])
+  const [changes, scan] = await Promise.all([treeChanges(git, from, to), scanTree(git)])
   const dirty = new Set(
     [...scan.changed, ...scan.deleted, ...scan.untracked, ...scan.staged].filter((path) => !isExpected(path)),
   )
   const inTheWay: string[] = []
-  const filled = changes.filter(({ path, isLeft }) => isLeft && isFilled(git, path)).map(({ path }) => path)
+  const filled = changes.filter((each) => isLeft(each) && isFilled(git, each.path)).map(({ path }) => path)
   for (const path of filled) dirty.add(path)
-  for (const { path, isAdded, isDeleted } of changes) {
+  for (const { path, from: old, to: now } of changes) {
     // One that is gone from the tree stays in its folder, as with `git checkout`.
-    if (isDeleted && filled.includes(path)) continue
-    const isThere = isAdded && !isExpected(path) && (await lstatIfThere(git.worktree, path)) !== undefined
+    if (now === undefined && filled.includes(path)) continue
+    const isThere =
+      old === undefined && !isExpected(path) && (await lstatIfThere(git.worktree, path)) !== undefined
     if (
       isThere ||
       dirty.has(path) ||
@@ -103,42 +105,25 @@ export async function applyTrees(
   globs: readonly string[],
 ): Promise<void> {
   const isExempt = exempt(globs, [])
-  const changes = (await differences(git, from, to)).filter(({ path }) => !isExempt(path))
+  const changes = (await treeChanges(git, from, to)).filter(({ path }) => !isExempt(path))
   const index = join(folder, 'apply-index')
   await git.run(['read-tree', to], { index })
   const opened = openAbove(
     git.worktree,
     changes.map(({ path }) => path),
   )
-  for (const { path, isDeleted, isLeft } of changes)
-    if (isDeleted && !(isLeft && isFilled(git, path))) await removePath(git.worktree, path)
-  const input = joined(changes.filter(({ isDeleted }) => !isDeleted).map(({ path }) => path))
+  for (const each of changes)
+    if (each.to === undefined && !(isLeft(each) && isFilled(git, each.path)))
+      await removePath(git.worktree, each.path)
+  const input = joined(changes.filter(({ to: now }) => now !== undefined).map(({ path }) => path))
   if (input.length > 0)
     await git.run(['checkout-index', '--force', '--quiet', '-z', '--stdin'], { index, input })
   putBackOpened(opened)
 }
 
-interface Difference {
-  readonly path: string
-  readonly isAdded: boolean
-  readonly isDeleted: boolean
-  /** A submodule in `from`, and none in `to`. */
-  readonly isLeft: boolean
-}
-
-/** Paths that differ; a rename is two of them. */
-export async function differences(git: Git, from: string, to: string): Promise<Difference[]> {
-  const fields = await git.list(['diff-tree', '-r', '-z', '--no-renames', '--raw', from, to])
-  const pairs = Array.from(
-    { length: fields.length / 2 },
-    (_, at) => [fields[at * 2] ?? '', fields[at * 2 + 1] ?? ''] as const,
-  )
-  return pairs.map(([entry, path]) => ({
-    path,
-    isAdded: entry.endsWith('A'),
-    isDeleted: entry.endsWith('D'),
-    isLeft: entry.startsWith(':160000') && entry.slice(8, 14) !== '160000',
-  }))
+/** A submodule before, and none after. */
+function isLeft({ from, to }: TreeChange): boolean {
+  return from === '160000' && to !== from
 }
 
 /** What lies in it is not in `from`. */

@@ -6,7 +6,7 @@ import { RalphError } from '../../core/error.ts'
 import { textOf } from './bytes.ts'
 import { shown, type Git } from './git.ts'
 import { takeFrom } from './index-file.ts'
-import { moveRefs } from './refs.ts'
+import { moveRefs, refsUnder } from './refs.ts'
 import { checkedOut, nameInside } from './submodule.ts'
 
 export interface AttemptRef {
@@ -88,13 +88,8 @@ export async function archiveAttempts(git: Git, change: string, time: string): P
 
 export async function attemptMoves(git: Git, change: string, time: string): Promise<string[]> {
   const own = `refs/ralph/${change}`
-  const format = '--format=%(objectname) %(refname)'
-  const out = textOf(
-    await git.line(['for-each-ref', format, `${own}/attempts`, `${own}/moved`, `${own}/restored`]),
-  )
-  const lines = out.split('\n').filter((line) => line !== '')
-  return lines.flatMap((line) => {
-    const [hash = '', name = ''] = line.split(' ')
+  const refs = await refsUnder(git, [`${own}/attempts`, `${own}/moved`, `${own}/restored`])
+  return Object.entries(refs).flatMap(([name, hash]) => {
     return [`update ${own}/earlier/${time}${name.slice(own.length)} ${hash}`, `delete ${name} ${hash}`]
   })
 }
@@ -107,16 +102,13 @@ export async function cleanAttempts(git: Git, change: string): Promise<number> {
 
 async function deleteAttempts(git: Git, change: string): Promise<number> {
   const folders = ['attempts', 'moved', 'restored', 'earlier'].map((name) => `refs/ralph/${change}/${name}`)
-  const lines = (await git.line(['for-each-ref', '--format=%(refname) %(objectname)', ...folders])).split(
-    '\n',
-  )
-  const refs = lines.filter((line) => line !== '')
+  const refs = Object.entries(await refsUnder(git, folders))
   await moveRefs(
     git,
     'clean',
-    refs.map((line) => `delete ${textOf(line)}`),
+    refs.map(([name, hash]) => `delete ${name} ${hash}`),
   )
-  return refs.filter((line) => line.includes('/attempts/')).length
+  return refs.filter(([name]) => name.includes('/attempts/')).length
 }
 
 /** The checkpoint that an attempt became, and the plan in it: ralph ticks boxes after the attempt was kept. */

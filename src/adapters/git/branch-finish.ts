@@ -17,7 +17,7 @@ import { missingObjects, unpin } from './pins.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
 import { timeName, type Store } from './store.ts'
 import { loadSnapshot } from './snapshot.ts'
-import { changedPaths, emptyTree, isAncestor } from './tree.ts'
+import { changedPaths, emptyTree, isAncestor, treeOf } from './tree.ts'
 
 export async function finishBranch(
   store: Store,
@@ -271,10 +271,6 @@ function elsewhere(store: Store, origin: Origin, ref = ''): RalphError {
     `${store.home?.worktree ?? store.git.worktree} is not on ${nameOf(origin)}, where the work came from`,
     { hint: `The cleanup has touched nothing. ${first}, then ${finish} again.`, exitCode: 1 },
   )
-}
-
-async function treeOf(git: Git, commit: string): Promise<string> {
-  return await git.line(['rev-parse', '--verify', `${commit}^{tree}`])
 }
 
 function nameOf(origin: Origin): string {

@@ -10,20 +10,20 @@ import { copyIndex, installIndex, realIndex } from './index-file.ts'
 import { putAway, wayOut } from './lost-record.ts'
 import { storedOrigin, storeOrigin } from './origin.ts'
 import { doubtful, refuseClash, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
-import { moveRefs, readRefs, setHead, type Head, type Refs } from './refs.ts'
+import { moveRefs, readRefs, refsUnder, setHead, type Head, type Refs } from './refs.ts'
 import { timeName, type Store } from './store.ts'
 import { exempt, scanTree } from './scan.ts'
 import { observe } from './observe.ts'
 import { saveSnapshot } from './snapshot.ts'
 import { startingPoint } from './starting-point.ts'
 import { refuseLockFiles } from './stale-locks.ts'
-import { commitTree, joined, writeTree } from './tree.ts'
+import { commitTree, joined, treeOf, treeOfIndex, writeTree } from './tree.ts'
 
 export type StartMode = 'start' | 'fresh' | 'resume'
 
 export async function preflightBranch(store: Store, wish: StartMode): Promise<PreflightReport> {
   const { git, change } = store
-  await refuseName(git, change)
+  refuseName(change)
   refuseReadOnly(git)
   await refuseLockFiles(git, change)
   const [refs, scan] = await Promise.all([readRefs(git), scanTree(git)])
@@ -130,12 +130,7 @@ function halfStarted({ change }: Store, error: unknown, cause: unknown): unknown
 }
 
 async function loopRefs({ git, change, refs }: Store): Promise<ReadonlyMap<string, string>> {
-  const format = '--format=%(refname) %(objectname)'
-  const out = await git.line(['for-each-ref', format, `refs/heads/ralph/${change}`, refs])
-  const lines = out.split('\n').filter((line) => line !== '')
-  return new Map(
-    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), line.slice(line.lastIndexOf(' ') + 1)]),
-  )
+  return new Map(Object.entries(await refsUnder(git, [`refs/heads/ralph/${change}`, refs])))
 }
 
 function backTo(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): string[] {
@@ -155,7 +150,7 @@ export async function redoStart(store: Store, previous: string, commit: string |
   const refs = await readRefs(git)
   const tip = refs.all[branchOf(store)] ?? ''
   if (commit !== undefined && tip === commit && refs.head.ref === branchOf(store)) {
-    await completeStart(store, commit, await git.line(['rev-parse', `${commit}^{tree}`]))
+    await completeStart(store, commit, await treeOf(git, commit))
     return 'the start of the loop was completed'
   }
   const isIntact = commit === undefined || tip !== commit || (await isInTree(store, commit))
@@ -167,7 +162,7 @@ export async function redoStart(store: Store, previous: string, commit: string |
       '--quiet',
       branchOf(store).replace('refs/heads/', ''),
     ])
-    await completeStart(store, commit, await git.line(['rev-parse', `${commit}^{tree}`]))
+    await completeStart(store, commit, await treeOf(git, commit))
     return `the start of the loop was completed; you had left ralph/${store.change}, where your uncommitted files are, and are back on it`
   }
   const holder = `${store.refs}/archive/${timeName(store)}`
@@ -229,12 +224,7 @@ async function saveUserIndex(store: Store, index: string, head: string, isStaged
       input: joined(assumed),
     })
   if (!isStaged) return ''
-  return await commitTree(
-    git,
-    await git.line(['write-tree'], { index: own }),
-    [head],
-    'staged before the loop',
-  )
+  return await commitTree(git, await treeOfIndex(git, own), [head], 'staged before the loop')
 }
 
 /** A new run from the earlier run's branch: the index there is ralph's, not what the user had staged. */

@@ -30,7 +30,7 @@ import {
   type Snapshot,
 } from './snapshot.ts'
 import { isInsideSame, lookInside } from './submodules.ts'
-import { commitTree, isAncestor, writeTree } from './tree.ts'
+import { commitTree, isAncestor, treeOf, treeOfIndex, writeTree } from './tree.ts'
 import { checkpointsBy, drop, keep, restore, type SavePlan } from './strategy.ts'
 
 export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
@@ -60,14 +60,11 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
   const dirty = isDirty(store, observed, earlier) || !isInsideSame(inside, earlier)
   if (observed.refs.head.ref === branch && observed.refs.head.commit === checkpoint && !dirty) {
     const index = await snapshotIndex(store, checkpoint)
-    const tree =
-      earlier?.commit === checkpoint
-        ? earlier.tree
-        : await store.git.line(['rev-parse', `${checkpoint}^{tree}`])
+    const tree = earlier?.commit === checkpoint ? earlier.tree : await treeOf(store.git, checkpoint)
     // The user may have switched to another branch since the look: what a revert goes by is the checkpoint's own.
     const copy = join(store.folder, index)
-    const held = await store.git.run(['write-tree'], { index: copy, accept: [128] })
-    if (held.out.trim() !== tree) await store.git.run(['read-tree', tree], { index: copy })
+    const held = await treeOfIndex(store.git, copy).catch(() => '')
+    if (held !== tree) await store.git.run(['read-tree', tree], { index: copy })
     await saveSnapshot(store, observed, { commit: checkpoint, tree, index, ownIndex: '', earlier, inside })
     return { commit: checkpoint }
   }
@@ -116,7 +113,7 @@ async function adopt(store: Store, observed: Observed, storyId: string): Promise
       observed.scan,
       exempt(store.protectedPaths, earlier?.ignored ?? []),
     )
-    const isSame = tip !== '' && tree === (await git.line(['rev-parse', `${tip}^{tree}`]))
+    const isSame = tip !== '' && tree === (await treeOf(git, tip))
     const commit = isSame
       ? tip
       : await commitTree(git, tree, [tip || checkpoint], `changes before ${storyId}`)
@@ -185,7 +182,7 @@ async function completeCheckpoint(store: Store, commit: string, tree: string): P
 
 async function redoSave(store: Store, commit: string): Promise<void> {
   const before = await loadSnapshot(store)
-  await completeCheckpoint(store, commit, await store.git.line(['rev-parse', `${commit}^{tree}`]))
+  await completeCheckpoint(store, commit, await treeOf(store.git, commit))
   if (before !== undefined) await tellSwept(store, before, await loadSnapshot(store))
 }
 

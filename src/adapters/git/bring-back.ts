@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { shellWord } from '../process/shell-word.ts'
-import { applyTrees, conflict, differences, tryMerge, uncommitted } from './apply.ts'
+import { applyTrees, conflict, tryMerge, uncommitted } from './apply.ts'
 import { attemptsInside, findAttempt } from './attempts.ts'
 import type { AttemptRef, SavedAs } from './attempts.ts'
 import { lstatIfThere, parentOf } from './files.ts'
@@ -14,7 +14,7 @@ import { moveRefs } from './refs.ts'
 import { exempt, scanTree } from './scan.ts'
 import { checkpointFolder } from './store.ts'
 import { nameInside } from './submodule.ts'
-import { commitTree, writeTree } from './tree.ts'
+import { commitTree, treeChanges, writeTree } from './tree.ts'
 
 export interface BroughtBack {
   /** Paths of the work tree that are not what they were. */
@@ -91,10 +91,11 @@ async function plan(
   const { tree: after, conflicts } = await tryMerge(git, from, before, to)
   if (conflicts.length > 0)
     throw conflict(`attempt ${n} and ${git.worktree} changed the same lines`, conflicts, hint)
-  const changes = (await differences(git, before, after)).filter(({ path }) => !isExempt(path))
+  const changes = (await treeChanges(git, before, after)).filter(({ path }) => !isExempt(path))
   const inTheWay: string[] = []
   // What git ignores is in no tree, and is not overwritten either.
-  for (const { path, isAdded } of changes) if (isAdded && (await isTaken(git, path))) inTheWay.push(path)
+  for (const { path, from: old } of changes)
+    if (old === undefined && (await isTaken(git, path))) inTheWay.push(path)
   if (inTheWay.length > 0) throw uncommitted(git, inTheWay, hint)
   return { git, prefix: '', before, after, paths: changes.map(({ path }) => path) }
 }

@@ -7,7 +7,7 @@ import { shown, type Git, type Repository } from './git.ts'
 import { readRefs } from './refs.ts'
 import type { Store } from './store.ts'
 import { scanTree } from './scan.ts'
-import { changedPaths, commitTree, isAncestor, joined } from './tree.ts'
+import { changedPaths, commitTree, isAncestor, joined, treeOf } from './tree.ts'
 
 interface Carry {
   readonly from: string
@@ -62,7 +62,7 @@ export async function planCarry(
     const inTheWay = left.filter((path) => rest.has(path) && dirty.has(path))
     if (inTheWay.length > 0) throw uncommitted(there, inTheWay, moveFirst(bringing))
   }
-  const to = await mergeTrees(git, base, ours, await git.line(['rev-parse', `${from.tip}^{tree}`]), bringing)
+  const to = await mergeTrees(git, base, ours, await treeOf(git, from.tip), bringing)
   await refuseOverwrite(there, ours, to, (path) => isRalphs.has(path) || isBrought(path), bringing)
   const commit = await commitTree(git, to, [head.commit, from.tip], 'carried into the checkout')
   return { from: ours, to, commit, left, isMerged }

@@ -8,7 +8,7 @@ import { convertedPaths, isLargeFile, mayConvert, type Conversions } from './con
 import { lstatNow, onDisk } from './files.ts'
 import { named, type Git } from './git.ts'
 import { openAbove } from './open.ts'
-import { moveRefs } from './refs.ts'
+import { moveRefs, readRef } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { commitTree, joined } from './tree.ts'
@@ -135,7 +135,7 @@ async function hold(
   const entries = [...new Set(ids)].sort().map((id) => `100644 blob ${id}\t${id}\n`)
   const tree = await git.line(['mktree', '--missing'], { input: entries.join('') })
   const ref = `${store.refs}/bytes`
-  const before = await git.line(['rev-parse', '--verify', '--quiet', ref], { accept: [1] })
+  const before = await readRef(git, ref)
   const commit = await commitTree(git, tree, [before], 'bytes that git would convert')
   await moveRefs(git, 'bytes', [`update ${ref} ${commit}`])
 }

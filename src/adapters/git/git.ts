@@ -34,6 +34,8 @@ interface GitAnswer {
 }
 
 export interface Git extends Repository {
+  /** What its commands run with. */
+  env(): NodeJS.ProcessEnv
   run(args: readonly string[], options?: GitOptions): Promise<GitAnswer>
   /** Output without the final newline. */
   line(args: readonly string[], options?: GitOptions): Promise<string>
@@ -60,9 +62,10 @@ function gitWith(repository: Repository, settings: GitSettings, insisted: { env:
   const own = gitEnvironment(settings.env ?? process.env)
   // Named outright: a `core.worktree` or `core.bare` that an agent sets has no say.
   const place = [`--git-dir=${repository.gitDir}`, `--work-tree=${repository.worktree}`]
+  const environment = (): NodeJS.ProcessEnv => ({ ...own, ...insisted.env })
   const run = async (args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> => {
     const { input, index, inside } = options
-    const env = { ...own, ...insisted.env }
+    const env = environment()
     const argv = [...(inside === undefined ? place : []), ...quietConfig, ...args]
     const started = (): Promise<ExecResult> =>
       exec('git', argv, {
@@ -87,6 +90,7 @@ function gitWith(repository: Repository, settings: GitSettings, insisted: { env:
   }
   return {
     ...repository,
+    env: environment,
     at: (other) => gitWith(other, settings, insisted),
     into: (other) => gitIn(other, settings),
     insist: (pairs) => {

@@ -1,7 +1,6 @@
 // Keeps what an attempt left in the submodules, in each one's own repository, under the number of the attempt.
 import { readdirSync } from 'node:fs'
 import { shellWord } from '../process/shell-word.ts'
-import { differences } from './apply.ts'
 import { lstatNow } from './files.ts'
 import { named, shown, type Git } from './git.ts'
 import { attemptTree, withHidden } from './keep.ts'
@@ -16,7 +15,7 @@ import type { Store } from './store.ts'
 import type { Snapshot, Submodule } from './snapshot.ts'
 import { outwaitLocks } from './stale-locks.ts'
 import { isGitDir, outermost, storeOf, submoduleAt, writeLink } from './submodule.ts'
-import { commitTree, emptyTree, joined } from './tree.ts'
+import { commitTree, emptyTree, joined, treeChanges } from './tree.ts'
 
 export interface KeptInside {
   readonly isChanged: boolean
@@ -186,6 +185,6 @@ export async function tellSwept(
 }
 
 async function changedFiles(git: Git, before: string, after: string): Promise<string[]> {
-  const all = await differences(git, before, after)
-  return all.filter(({ isDeleted }) => !isDeleted).map(({ path }) => path)
+  const all = await treeChanges(git, before, after)
+  return all.filter(({ to }) => to !== undefined).map(({ path }) => path)
 }

@@ -23,7 +23,7 @@ import { openFiles, scanOpened } from './locked.ts'
 import { putBackOpened, type Opened } from './open.ts'
 import { readLedger } from './ledger.ts'
 import { missingObjects } from './pins.ts'
-import { moveRefs, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
+import { moveRefs, readRef, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
 import { apart, leftBehind, planReunion, reunite } from './reunite.ts'
 import type { Store } from './store.ts'
 import { exempt } from './scan.ts'
@@ -32,7 +32,7 @@ import { planStashes, putBackStashes, readStashLog, type StashPlan } from './sta
 import { outwaitLocks } from './stale-locks.ts'
 import { madeTrees, removeTrees, treeTold } from './made-trees.ts'
 import { keepSubmodules } from './keep-submodules.ts'
-import { commitTree, isAncestor, joined, writeTree } from './tree.ts'
+import { commitTree, indexMark, isAncestor, joined, treeOf, treeOfIndex, writeTree } from './tree.ts'
 import { deepWarnings } from './unseen.ts'
 import { besideRef, earlierValues, madeTold, othersTold, planRefs, shortRef } from './whose-refs.ts'
 
@@ -52,7 +52,7 @@ export async function keepAttempt(
   const [now, log, earlier, stashed, ledger] = await Promise.all([
     readRefs(git),
     readStashLog(git),
-    git.line(['rev-parse', '--verify', '--quiet', `${ref}^{commit}`], { accept: [1] }),
+    readRef(git, ref),
     autostashes(git.gitDir),
     readLedger(store, n),
   ])
@@ -88,9 +88,7 @@ export async function keepAttempt(
   const isPlain = descends && snapshot.commit === snapshot.head.commit
   const parents = earlier !== '' ? [earlier] : isPlain ? heads.slice(0, 1) : heads
   // Asked again after the revert: there is nothing new, and nothing must lie on top of the attempt.
-  const isKept =
-    earlier !== '' &&
-    (tree === snapshot.tree || (await git.line(['rev-parse', `${earlier}^{tree}`])) === tree)
+  const isKept = earlier !== '' && (tree === snapshot.tree || (await treeOf(git, earlier)) === tree)
   const commit = isKept
     ? earlier
     : await commitTree(git, tree, parents, `attempt ${n}\n\nRalph-Base: ${snapshot.commit}`)
@@ -241,13 +239,20 @@ export async function attemptTree(
   opened: readonly Opened[]
 }> {
   const index = attemptIndex(store)
-  await copyIndex(join(store.folder, snapshot.index), index)
+  const { attempt = 0 } = store.memory()
+  const mark = (): string => `${snapshot.commit} ${attempt} ${indexMark(index)}`
+  // What was looked at before in this attempt need not be read again.
+  if (seenBefore.get(index) !== mark()) await copyIndex(join(store.folder, snapshot.index), index)
   const scan = await scanOpened(store.git, { index })
   const isExempt = exempt(store.protectedPaths, snapshot.ignored)
   const opened = openFiles(store.git, scan, isExempt)
   const written = await writeTree(store.git, index, scan, isExempt)
+  if (written.nested.length + written.special.length === 0) seenBefore.set(index, mark())
   return { ...written, ignored: scan.ignored, opened }
 }
+
+/** Indexes of attempts that hold what was seen of a plain tree. */
+const seenBefore = new Map<string, string>()
 
 /** For the attempt alone: whether a checkpoint takes them is up to the ignore rules that it takes. */
 export async function withHidden(
@@ -265,7 +270,7 @@ export async function withHidden(
     index,
     input: joined(files),
   })
-  return { tree: await store.git.line(['write-tree'], { index }), left }
+  return { tree: await treeOfIndex(store.git, index), left }
 }
 
 function attemptIndex(store: Store): string {

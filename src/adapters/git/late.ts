@@ -5,11 +5,11 @@ import { leftBeside } from '../../core/ownership.ts'
 import { lstatNow, onDisk } from './files.ts'
 import { named } from './git.ts'
 import { readLedger } from './ledger.ts'
-import { moveRefs, readRefs } from './refs.ts'
+import { moveRefs, readRefs, readRef } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { outermost } from './submodule.ts'
-import { commitTree, joined } from './tree.ts'
+import { commitTree, joined, treeOf, treeOfIndex } from './tree.ts'
 import { besideRef } from './whose-refs.ts'
 
 /** `paths` are about to go. In a repair the user's stay anyway, see claims.ts. */
@@ -25,13 +25,12 @@ export async function keepLate(store: Store, snapshot: Snapshot, paths: readonly
   })
   if (late.length === 0) return
   const ref = `${store.refs}/attempts/${attempt}`
-  const asked = ['rev-parse', '--verify', '--quiet', `${ref}^{commit}`]
-  const kept = (await git.line(asked, { accept: [1] })) || snapshot.commit
+  const kept = (await readRef(git, ref)) || snapshot.commit
   const index = join(store.folder, 'late-index')
   await git.run(['read-tree', kept], { index })
   await git.run(['update-index', '--add', '--replace', '-z', '--stdin'], { index, input: joined(late) })
-  const tree = await git.line(['write-tree'], { index })
-  if (tree === (await git.line(['rev-parse', `${kept}^{tree}`]))) return
+  const tree = await treeOfIndex(git, index)
+  if (tree === (await treeOf(git, kept))) return
   const message = `attempt ${attempt}\n\nRalph-Base: ${snapshot.commit}`
   await moveRefs(git, `attempt ${attempt}`, [`update ${ref} ${await commitTree(git, tree, [kept], message)}`])
   const outer = outermost(store)

@@ -112,7 +112,8 @@ const recordSchema = z.object({
 
 /** In bytes. */
 async function worktreesOf(git: Git): Promise<Set<string>> {
-  const listed = await git.list(['worktree', 'list', '--porcelain', '-z'], { accept: [128] })
+  const hasOthers = existsSync(join(git.gitCommonDir, 'worktrees'))
+  const listed = hasOthers ? await git.list(['worktree', 'list', '--porcelain', '-z'], { accept: [128] }) : []
   const trees = listed
     .filter((line) => line.startsWith('worktree '))
     .map((line) => line.slice('worktree '.length))

@@ -1,6 +1,6 @@
 // Refs of ralph's own on everything that others point to, so that an agent that deletes and prunes destroys nothing.
 import type { Git } from './git.ts'
-import type { Refs } from './refs.ts'
+import { refsUnder, type Refs } from './refs.ts'
 import type { Store } from './store.ts'
 import { stashEntries } from './stash-list.ts'
 
@@ -45,11 +45,8 @@ export async function missingObjects(git: Git, hashes: readonly string[]): Promi
 }
 
 async function readPins(store: Store): Promise<string[]> {
-  const out = await store.git.line(['for-each-ref', '--format=%(refname)', `${store.refs}/pins`])
-  return out
-    .split('\n')
-    .filter((name) => name !== '')
-    .map((name) => name.slice(`${store.refs}/pins/`.length))
+  const folder = `${store.refs}/pins`
+  return Object.keys(await refsUnder(store.git, [folder])).map((name) => name.slice(folder.length + 1))
 }
 
 /** Without a log, and not synced one by one: there may be thousands of tags, and they guard against a prune, not a power cut. */

@@ -11,17 +11,16 @@ import { named, shown, type Git, type Repository } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
 import { refuseLocked } from './locked.ts'
 import { operationsInProgress } from './operations.ts'
-import type { Refs } from './refs.ts'
+import { isRefName } from './ref-files.ts'
+import { readRef, type Refs } from './refs.ts'
 import { exempt, scanTree, type Scan } from './scan.ts'
 import { refuseLockFiles } from './stale-locks.ts'
 import { submoduleAt } from './submodule.ts'
 import { joined } from './tree.ts'
 
-export async function refuseName(git: Git, change: string): Promise<void> {
+export function refuseName(change: string): void {
   const isPlain = change !== '' && !change.includes('/') && !change.includes('..')
-  const isRef =
-    isPlain && (await git.run(['check-ref-format', `refs/heads/ralph/${change}`], { accept: [1] })).code === 0
-  if (!isRef) {
+  if (!isPlain || !isRefName(Buffer.from(change).toString('latin1'))) {
     throw new RalphError('bad_name', `"${change}" cannot be the name of a branch (ralph/${change})`, {
       hint: 'Rename the change folder: letters, digits, dashes and single dots are fine.',
       exitCode: 2,
@@ -88,7 +87,7 @@ function unfit(git: Git, path: string, why: string, remedy: string): RalphError 
 /** Where ralph keeps attempts and checkpoints there can be no ref of that very name. */
 async function refuseTakenRefs(git: Git, change: string): Promise<void> {
   for (const name of ['refs/ralph', `refs/ralph/${change}`]) {
-    if ((await git.run(['show-ref', '--verify', '--quiet', name], { accept: [1] })).code !== 0) continue
+    if ((await readRef(git, name)) === '') continue
     throw refusal(
       `there is a ref called ${name}, where ralph keeps its attempts and checkpoints`,
       `Give it another name: \`git update-ref refs/old-ralph ${name} && git update-ref -d ${name}\`.`,

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { readIfThere } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import { bytesOf, isPlainText, textOf } from './bytes.ts'
+import { findRef, listRefs, usualKinds } from './ref-files.ts'
 import type { Git } from './git.ts'
 
 export interface Head {
@@ -27,23 +28,26 @@ export interface RefChanges {
 }
 
 export async function readRefs(git: Git): Promise<Refs> {
-  const format = '--format=%(objectname) %(refname) %(symref)'
-  const kinds = [
-    'refs/heads',
-    'refs/tags',
-    'refs/notes',
-    'refs/replace',
-    'refs/stash',
-    'refs/bisect',
-    'refs/rewritten',
-  ]
-  const [{ out }, head] = await Promise.all([git.run(['for-each-ref', format, ...kinds]), readHead(git)])
+  const [head, all] = await Promise.all([readHead(git), refsUnder(git, usualKinds)])
+  return { head: head.ref === '' ? head : { ref: head.ref, commit: all[head.ref] ?? '' }, all }
+}
+
+/** By name, symbolic ones apart. */
+export async function refsUnder(git: Git, folders: readonly string[]): Promise<Record<string, string>> {
+  const found = listRefs(git, folders)
+  if (found !== undefined) return found
+  const { out } = await git.run(['for-each-ref', '--format=%(objectname) %(refname) %(symref)', ...folders])
   const all: Record<string, string> = {}
   for (const line of textOf(out).split('\n')) {
     const [hash = '', name = '', symref = ''] = line.split(' ')
     if (name !== '' && symref === '') all[name] = hash
   }
-  return { head: head.ref === '' ? head : { ref: head.ref, commit: all[head.ref] ?? '' }, all }
+  return all
+}
+
+/** Empty when there is no such ref. */
+export async function readRef(git: Git, name: string): Promise<string> {
+  return findRef(git, name) ?? (await git.line(['rev-parse', '--verify', '--quiet', name], { accept: [1] }))
 }
 
 /** Stashes apart: their list is a log, see stash-list.ts. */

@@ -5,7 +5,7 @@ import type { GitMemory } from '../../core/git-memory.ts'
 import { ownerOfStash, type Ledger } from '../../core/ownership.ts'
 import { isSweptBy, judgeTree, moverOf, type HeadMove } from '../../core/ownership-tree.ts'
 import { quoted } from '../process/shell-word.ts'
-import { applyTrees, differences, tryMerge } from './apply.ts'
+import { applyTrees, tryMerge } from './apply.ts'
 import { putBackBytes } from './exact-bytes.ts'
 import { lstatIfThere, lstatNow, onDisk } from './files.ts'
 import { named, shown, type Git } from './git.ts'
@@ -14,7 +14,7 @@ import type { Head, Refs } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { stashEntries, type StashEntry } from './stash-list.ts'
-import { changedPaths, emptyTree } from './tree.ts'
+import { changedPaths, emptyTree, treeChanges, treeOf } from './tree.ts'
 
 /** What an attempt left, before anything of it is put back. */
 export interface Left {
@@ -117,7 +117,7 @@ async function compare(
   { head, tree }: Left,
 ): Promise<{ base: string | undefined; missing: readonly string[]; rewritten: readonly string[] }> {
   const commit = await workedFrom(git, snapshot, head.commit)
-  const base = commit === '' ? await emptyTree(git) : await git.line(['rev-parse', `${commit}^{tree}`])
+  const base = commit === '' ? await emptyTree(git) : await treeOf(git, commit)
   const [own, theirs, apart] = await Promise.all([
     changedPaths(git, base, snapshot.tree),
     changedPaths(git, base, tree),
@@ -198,7 +198,7 @@ async function goneFiles(store: Store, snapshot: Snapshot, tree: string): Promis
   const { origin, initial } = store.memory()
   if (tree === snapshot.tree || origin === undefined || initial === undefined) return []
   const before = origin.commit === '' ? await emptyTree(git) : origin.commit
-  const own = (await differences(git, before, initial)).filter(({ isDeleted }) => !isDeleted)
+  const own = (await treeChanges(git, before, initial)).filter(({ to }) => to !== undefined)
   if (own.length === 0) return []
   const missing = await lackedBy(git, before, tree, own)
   if (missing.length === 0) return []
@@ -216,8 +216,8 @@ async function lackedBy(
   tree: string,
   own: readonly { readonly path: string }[],
 ): Promise<string[]> {
-  const changes = await differences(git, committed, tree)
-  const there = new Set(changes.filter(({ isDeleted }) => !isDeleted).map(({ path }) => path))
+  const changes = await treeChanges(git, committed, tree)
+  const there = new Set(changes.filter(({ to }) => to !== undefined).map(({ path }) => path))
   return own.map(({ path }) => path).filter((path) => !there.has(path))
 }
 

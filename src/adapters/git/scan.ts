@@ -1,6 +1,7 @@
 // One look at the work tree: what differs from an index, what is new, what is ignored, which folders are empty.
 import type { Git } from './git.ts'
 import { emptyFolders } from './files.ts'
+import { findUnseen } from './unseen.ts'
 
 export interface Scan {
   /** Tracked paths whose file differs from the index (content, mode, type, intent to add). */
@@ -49,6 +50,8 @@ export async function scanTree(git: Git, options: { index?: string; ignored?: bo
 
 /** Folders that hold nothing: git knows none of them, so a revert has to. The index must not name files that are gone. */
 export async function scanEmptyFolders(git: Git, index?: string): Promise<string[]> {
+  // Which of them are ignored only git knows.
+  if (findUnseen(git, () => false).empty.length === 0) return []
   const others = await git.list(['ls-files', '--others', '--directory', '--exclude-standard', '-z'], {
     ...(index !== undefined && { index }),
   })

@@ -1,4 +1,6 @@
 // The few settings of the repository that decide what git sees of the work tree.
+import { readFileSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { conversionKeys, type Conversions } from './conversions.ts'
 import type { Git } from './git.ts'
 
@@ -16,14 +18,7 @@ export interface Settings {
 }
 
 export async function readSettings(git: Git): Promise<Settings> {
-  const own = 'core\\.(excludesfile|filemode|hookspath|sparsecheckout)|include\\.path'
-  const asked = ['config', '-z', '--get-regexp', `^(${own}|${conversionKeys})$`]
-  const { out } = await git.run(asked, { accept: [1] })
-  const entries = out.split('\0').filter((entry) => entry !== '')
-  const pairs = entries.map((entry): [string, string] => {
-    const [key = '', ...value] = entry.split('\n')
-    return [key, value.join('\n')]
-  })
+  const pairs = (await allSettings(git)).map(({ key, value }): [string, string] => [key, value])
   const isConversion = new RegExp(`^(${conversionKeys})$`)
   const last = (key: string): string | undefined => pairs.findLast(([name]) => name === key)?.[1]
   return {
@@ -35,4 +30,78 @@ export async function readSettings(git: Git): Promise<Settings> {
     isSparse: /^(true|yes|on|1)$/i.test(last('core.sparsecheckout') ?? ''),
     fileMode: !/^(false|no|off|0)$/i.test(last('core.filemode') ?? ''),
   }
+}
+
+interface Setting {
+  /** `command` is ralph's own. */
+  readonly scope: string
+  readonly key: string
+  /** In bytes (latin1). */
+  readonly value: string
+}
+
+/** In the order in which they count. Git is asked again only when one of the files that it reads has other bytes. */
+export async function allSettings(git: Git): Promise<readonly Setting[]> {
+  const env = git.env()
+  const insisted = Object.entries(env).filter(([name]) => name.startsWith('GIT_CONFIG_'))
+  const known = read.get(git)
+  const mark = (files: readonly string[]): string =>
+    JSON.stringify([insisted, ...files.map((file) => [file, bytesIn(file)])])
+  if (known !== undefined && mark(known.files) === known.mark) return known.settings
+  const usual = usualFiles(git, env)
+  const before = mark(usual)
+  const fields = await git.list(['config', '-z', '--list', '--show-scope', '--show-origin'])
+  const settings: Setting[] = []
+  const files = new Set(usual)
+  for (let at = 0; at + 2 < fields.length; at += 3) {
+    const [scope = '', origin = '', entry = ''] = fields.slice(at, at + 3)
+    const cut = `${entry}\n`.indexOf('\n')
+    const setting = { scope, key: entry.slice(0, cut), value: entry.slice(cut + 1) }
+    settings.push(setting)
+    const file = origin.startsWith('file:') ? resolve(git.worktree, textIn(origin.slice(5))) : undefined
+    if (file === undefined) continue
+    files.add(file)
+    // One that is not there yet counts from the moment in which it is.
+    if (/^include(if\..*)?\.path$/.test(setting.key))
+      files.add(resolve(dirname(file), atHome(textIn(setting.value), env)))
+  }
+  // A file may be included on one branch alone.
+  if (settings.some(({ key }) => key.startsWith('includeif.onbranch:'))) files.add(join(git.gitDir, 'HEAD'))
+  // Of what was written meanwhile nobody knows whether it was read.
+  if (mark(usual) === before) read.set(git, { settings, files: [...files], mark: mark([...files]) })
+  return settings
+}
+
+const read = new WeakMap<Git, { settings: readonly Setting[]; files: readonly string[]; mark: string }>()
+
+function usualFiles(git: Git, env: NodeJS.ProcessEnv): string[] {
+  const home = env['HOME'] ?? '/'
+  const own = [
+    join(home, '.gitconfig'),
+    join(env['XDG_CONFIG_HOME'] || join(home, '.config'), 'git', 'config'),
+  ]
+  return [
+    env['GIT_CONFIG_SYSTEM'] ?? '/etc/gitconfig',
+    ...(env['GIT_CONFIG_GLOBAL'] === undefined ? own : [env['GIT_CONFIG_GLOBAL']]),
+    join(git.gitCommonDir, 'config'),
+    join(git.gitDir, 'config.worktree'),
+  ]
+}
+
+function bytesIn(file: string): string {
+  try {
+    return statSync(file).isFile() ? readFileSync(file, 'latin1') : ''
+  } catch {
+    // Not there, or not ralph's to read: git says what it needs of it.
+    return ''
+  }
+}
+
+function textIn(bytes: string): string {
+  return Buffer.from(bytes, 'latin1').toString('utf8')
+}
+
+/** As git reads a path in a setting. */
+export function atHome(path: string, env: NodeJS.ProcessEnv): string {
+  return path.startsWith('~/') ? join(env['HOME'] ?? '/', path.slice(2)) : path
 }

@@ -15,6 +15,7 @@ import { mirrorGitDirs } from './git-dirs.ts'
 import { copyIndex, realIndex } from './index-file.ts'
 import { wayOut } from './lost-record.ts'
 import { readFolderModes, readModes } from './modes.ts'
+import { learnFolders, treeFoldersNow, type TreeFolder } from './objects.ts'
 import { pinTips } from './pins.ts'
 import { rememberUnignored, unignoredSchema } from './unignored.ts'
 import type { Head, Refs } from './refs.ts'
@@ -294,18 +295,12 @@ export async function snapshotIndex(
   return name
 }
 
-export interface TreeFolder {
-  readonly path: string
-  readonly isSubmodule: boolean
-}
-
 /** The folders of a tree, the outer before the inner. */
-export async function treeFolders(git: Git, tree: string): Promise<TreeFolder[]> {
-  const entries = await git.list(['ls-tree', '-r', '-d', '-z', '--full-tree', tree])
-  return entries.map((entry) => ({
-    path: entry.slice(entry.indexOf('\t') + 1),
-    isSubmodule: entry.startsWith('160000'),
-  }))
+export async function treeFolders(git: Git, tree: string): Promise<readonly TreeFolder[]> {
+  return (
+    treeFoldersNow(git, tree) ??
+    learnFolders(tree, await git.list(['ls-tree', '-r', '-d', '-z', '--full-tree', tree]))
+  )
 }
 
 export function gitlinksOf(folders: readonly TreeFolder[]): string[] {

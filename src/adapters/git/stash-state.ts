@@ -8,7 +8,7 @@ import { observe } from './observe.ts'
 import { saveSnapshot, type Observed, type Snapshot } from './snapshot.ts'
 import { storeStash } from './stash-list.ts'
 import type { Inside } from './submodules.ts'
-import { commitTree, writeTree } from './tree.ts'
+import { commitTree, treeOfIndex, writeTree } from './tree.ts'
 
 export interface FullState {
   readonly observed: Observed
@@ -61,7 +61,7 @@ export async function storeIndexes(
 
 /** The tree of what is staged. */
 export async function stagedTree(store: Store): Promise<string> {
-  return await store.git.line(['write-tree'], { index: own(store) })
+  return await treeOfIndex(store.git, own(store))
 }
 
 /** The shape of `git stash push -u`, so that plain `git stash apply --index` brings it back without ralph. */

@@ -33,7 +33,7 @@ export function stashCheckpoints(deps: CheckpointDeps): Checkpoints {
 
 async function preflight(store: Store, mode: StartMode): Promise<PreflightReport> {
   const { git, change } = store
-  await refuseName(git, change)
+  refuseName(change)
   refuseReadOnly(git)
   await refuseLockFiles(git, change)
   const [refs, scan] = await Promise.all([readRefs(git), scanTree(git)])

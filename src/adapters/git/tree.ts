@@ -1,7 +1,9 @@
 // Turns the work tree as it is into a git tree, without the user's index and without anything that must stay out.
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { RalphError } from '../../core/error.ts'
 import { lstatNow, onDisk } from './files.ts'
 import type { Git } from './git.ts'
+import { treeChangesNow, treeOfNow, writeCommit, type TreeChange } from './objects.ts'
 import type { Scan } from './scan.ts'
 
 export interface WrittenTree {
@@ -45,7 +47,7 @@ export async function writeTree(
         input: joined(present),
       })
     }
-    return { tree: await git.line(['write-tree'], { index }), nested, special: special.filter(isOurs) }
+    return { tree: await treeOfIndex(git, index), nested, special: special.filter(isOurs) }
   } catch (error) {
     if (!(error instanceof RalphError) || error.code !== 'git_failed') throw error
     throw new RalphError('checkpoint_failed', `the work tree could not be saved: ${error.message}`, {
@@ -62,8 +64,50 @@ export async function commitTree(
   parents: readonly string[],
   message: string,
 ): Promise<string> {
-  const options = parents.flatMap((parent) => (parent === '' ? [] : ['-p', parent]))
+  const others = parents.filter((parent) => parent !== '')
+  const written = await writeCommit(git, tree, others, message, Date.now())
+  if (written !== undefined) return written
+  const options = others.flatMap((parent) => ['-p', parent])
   return await git.line(['commit-tree', tree, ...options], { input: `${message}\n` })
+}
+
+/** Of a commit or a tree; throws where there is none. */
+export async function treeOf(git: Git, hash: string): Promise<string> {
+  return treeOfNow(git, hash) ?? (await git.line(['rev-parse', '--verify', `${hash}^{tree}`]))
+}
+
+/** The tree that this index holds. */
+export async function treeOfIndex(git: Git, index: string): Promise<string> {
+  const known = treesOfIndexes.get(indexMark(index))
+  if (known !== undefined) return known
+  const tree = await git.line(['write-tree'], { index })
+  // Asked again: git has written into the index that it holds this tree.
+  const mark = indexMark(index)
+  if (treesOfIndexes.size > 100) treesOfIndexes.clear()
+  if (mark !== '') treesOfIndexes.set(mark, tree)
+  return tree
+}
+
+/** By their marks. */
+const treesOfIndexes = new Map<string, string>()
+
+/** An index ends with a checksum of all that is in it; empty where it has none (`index.skipHash`). */
+export function indexMark(index: string): string {
+  let file: number
+  try {
+    file = openSync(index, 'r')
+  } catch {
+    return ''
+  }
+  try {
+    const { size } = fstatSync(file)
+    const end = Buffer.alloc(32)
+    if (size < end.length) return ''
+    readSync(file, end, 0, end.length, size - end.length)
+    return end.subarray(12).every((byte) => byte === 0) ? '' : `${size} ${end.toString('hex')}`
+  } finally {
+    closeSync(file)
+  }
 }
 
 export async function isAncestor(git: Git, older: string, newer: string): Promise<boolean> {
@@ -73,8 +117,20 @@ export async function isAncestor(git: Git, older: string, newer: string): Promis
 
 /** Paths that differ between two trees; a rename is two of them. */
 export async function changedPaths(git: Git, from: string, to: string): Promise<string[]> {
+  return (await treeChanges(git, from, to)).map(({ path }) => path)
+}
+
+/** What differs between two trees; a rename is two of them. */
+export async function treeChanges(git: Git, from: string, to: string): Promise<readonly TreeChange[]> {
   if (from === to) return []
-  return await git.list(['diff-tree', '-r', '-z', '--no-renames', '--name-only', from, to])
+  const known = treeChangesNow(git, from, to)
+  if (known !== undefined) return known
+  const fields = await git.list(['diff-tree', '-r', '-z', '--no-renames', '--raw', from, to])
+  const mode = (digits: string): string | undefined => (digits === '000000' ? undefined : digits)
+  return Array.from({ length: fields.length / 2 }, (_, at) => {
+    const [entry = '', path = ''] = fields.slice(at * 2, at * 2 + 2)
+    return { path, from: mode(entry.slice(1, 7)), to: mode(entry.slice(8, 14)) }
+  })
 }
 
 export async function emptyTree(git: Git): Promise<string> {

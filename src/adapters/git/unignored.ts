@@ -5,11 +5,11 @@ import { contentsOf, idOf, replaceFile, writeBlobs } from './exact-bytes.ts'
 import { lstatNow, onDisk } from './files.ts'
 import { named } from './git.ts'
 import { openAbove } from './open.ts'
-import { moveRefs } from './refs.ts'
+import { moveRefs, readRef } from './refs.ts'
 import { outermost } from './submodule.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
-import { commitTree } from './tree.ts'
+import { commitTree, treeOf } from './tree.ts'
 
 export const unignoredSchema = z.record(z.string(), z.object({ id: z.string(), mode: z.number() }))
 type Unignored = z.infer<typeof unignoredSchema>
@@ -84,8 +84,8 @@ async function hold(store: Store, files: Unignored): Promise<void> {
   const ids = [...new Set(Object.values(files).map(({ id }) => id))].sort()
   const tree = await git.line(['mktree'], { input: ids.map((id) => `100644 blob ${id}\t${id}\n`).join('') })
   const ref = `${store.refs}/unignored`
-  const before = await git.line(['rev-parse', '--verify', '--quiet', ref], { accept: [1] })
-  if (before !== '' && (await git.line(['rev-parse', `${before}^{tree}`])) === tree) return
+  const before = await readRef(git, ref)
+  if (before !== '' && (await treeOf(git, before)) === tree) return
   const commit = await commitTree(git, tree, [before], 'files that are no longer ignored')
   await moveRefs(git, 'unignored', [`update ${ref} ${commit}`])
 }

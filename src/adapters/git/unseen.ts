@@ -14,16 +14,20 @@ export interface Unseen {
   readonly special: readonly string[]
   /** The first folder of each that is beyond reach; `a/b/`. */
   readonly deep: readonly string[]
+  /** Folders without anything in them, ignored ones too; `a/b/`. */
+  readonly empty: readonly string[]
 }
 
 /** Repositories of others and what must stay out are not looked into. */
 export function findUnseen({ worktree }: Pick<Git, 'worktree'>, isExempt: (path: string) => boolean): Unseen {
   const special: string[] = []
   const deep: string[] = []
+  const empty: string[] = []
   const visit = (folder: string): void => {
     const entries = entriesOf(placeOf(worktree, folder))
     if (entries === undefined || (folder !== '' && entries.some(({ name }) => name.toString() === '.git')))
       return
+    if (entries.length === 0) empty.push(folder)
     for (const entry of entries) {
       const path = `${folder}${entry.name.toString('latin1')}`
       if (entry.isDirectory()) {
@@ -34,7 +38,7 @@ export function findUnseen({ worktree }: Pick<Git, 'worktree'>, isExempt: (path:
     }
   }
   visit('')
-  return { special, deep }
+  return { special, deep, empty }
 }
 
 /** Before git looks: a revert that meets a path beyond reach can do nothing about it. What was there at the checkpoint stays. */

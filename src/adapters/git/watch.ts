@@ -3,6 +3,8 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { existsSync, readdirSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { quoted } from '../process/shell-word.ts'
+import { shown, type Git } from './git.ts'
+import { allSettings, atHome } from './settings.ts'
 import type { Store } from './store.ts'
 
 export type Watched = 'agent' | 'gate'
@@ -88,23 +90,20 @@ interface UserSettings {
 }
 
 async function userSettings({ git, env = process.env }: Store): Promise<UserSettings> {
-  const asked = [
-    '--type=path',
-    '-z',
-    '--show-scope',
-    '--get-regexp',
-    String.raw`^(core\.hookspath|trace2\.eventtarget)$`,
-  ]
-  const found = await git.list(['config', ...asked], { accept: [1] })
-  // Pairs of a scope and `key\nvalue`; ralph's own settings have the scope "command".
-  const pairs = found.flatMap((scope, at) => (at % 2 === 0 ? [{ scope, setting: found[at + 1] ?? '' }] : []))
-  const own = pairs.filter(({ scope }) => scope !== 'command').map(({ setting }) => setting.split('\n'))
-  const hooks = own.findLast(([key]) => key === 'core.hookspath')?.[1]
+  const own = (await allSettings(git)).filter(({ scope }) => scope !== 'command')
+  const hooks = own.findLast(({ key }) => key === 'core.hookspath')?.value
   return {
-    hooks: hooks === undefined ? join(git.gitCommonDir, 'hooks') : Buffer.from(hooks, 'latin1').toString(),
+    hooks: hooks === undefined ? join(git.gitCommonDir, 'hooks') : await expanded(git, shown(hooks)),
     parameters: env['GIT_CONFIG_PARAMETERS'] ?? '',
-    hasTrace: env['GIT_TRACE2_EVENT'] !== undefined || own.some(([key]) => key === 'trace2.eventtarget'),
+    hasTrace: env['GIT_TRACE2_EVENT'] !== undefined || own.some(({ key }) => key === 'trace2.eventtarget'),
   }
+}
+
+/** Where somebody's home is only git knows: it is asked for a setting that is not there, with this in its place. */
+async function expanded(git: Git, path: string): Promise<string> {
+  if (!/^(~[^/]|%\()/.test(path)) return atHome(path, git.env())
+  const out = await git.line(['config', '--type=path', '--default', path, '--get', 'ralph.none'])
+  return shown(out)
 }
 
 function hooksIn(folder: string): string[] {

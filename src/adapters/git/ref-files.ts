@@ -1,0 +1,130 @@
+// Refs as git keeps them in files, read without a process; where it keeps them otherwise (reftable), nothing is found here and git is asked.
+import {
+  existsSync,
+  lstatSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  statSync,
+  type Dirent,
+} from 'node:fs'
+import { join } from 'node:path'
+import { isMissing } from '../files/whole.ts'
+import { bytesOf, textOf } from './bytes.ts'
+import type { Git } from './git.ts'
+
+/** Without remote-tracking refs and ralph's own. */
+export const usualKinds = [
+  'refs/heads',
+  'refs/tags',
+  'refs/notes',
+  'refs/replace',
+  'refs/stash',
+  'refs/bisect',
+  'refs/rewritten',
+]
+
+/** Each work tree has its own. */
+const ofWorkTree = new Set(['refs/bisect', 'refs/rewritten'])
+
+/** As `for-each-ref` lists them, symbolic ones apart. Undefined: ask git. */
+export function listRefs(git: Git, kinds: readonly string[]): Record<string, string> | undefined {
+  if (isElsewhere(git)) return undefined
+  const loose = new Map<string, string>()
+  // First these: whoever packs writes the packed one before the loose one goes.
+  for (const kind of kinds) collectLoose(ofWorkTree.has(kind) ? git.gitDir : git.gitCommonDir, kind, loose)
+  const all = new Map(
+    [...packedRefs(git)].filter(([name]) =>
+      kinds.some((kind) => name === kind || name.startsWith(`${kind}/`)),
+    ),
+  )
+  for (const [name, hash] of loose) all.set(name, hash)
+  const found = [...all].filter(([, hash]) => hash !== '')
+  return Object.fromEntries(found.map(([name, hash]) => [textOf(name), hash]))
+}
+
+/** Empty when it is not there. Undefined: ask git, for it is no plain one. */
+export function findRef(git: Git, name: string): string | undefined {
+  if (isElsewhere(git)) return undefined
+  const bytes = bytesOf(name).toString('latin1')
+  const loose = readLoose(join(git.gitCommonDir, bytes))
+  return loose === '' ? undefined : (loose ?? packedRefs(git).get(bytes) ?? '')
+}
+
+function isElsewhere(git: Git): boolean {
+  return existsSync(join(git.gitCommonDir, 'reftable'))
+}
+
+/** By names in bytes (latin1); with an empty hash what only looks like a ref, or is a symbolic one. */
+function collectLoose(root: string, name: string, into: Map<string, string>): void {
+  const place = Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name, 'latin1')])
+  const kind = lstatSync(place, { throwIfNoEntry: false })
+  if (kind === undefined) return
+  if (!kind.isDirectory()) {
+    const hash = readLoose(place)
+    if (hash !== undefined) into.set(name, hash)
+    return
+  }
+  for (const entry of entriesOf(place)) {
+    const inner = `${name}/${entry.name.toString('latin1')}`
+    if (!isRefName(inner)) continue
+    if (entry.isDirectory()) collectLoose(root, inner, into)
+    else {
+      const hash = readLoose(Buffer.concat([place, Buffer.from('/'), entry.name]))
+      if (hash !== undefined) into.set(inner, hash)
+    }
+  }
+}
+
+function entriesOf(place: Buffer): Dirent<Buffer>[] {
+  try {
+    return readdirSync(place, { withFileTypes: true, encoding: 'buffer' })
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+/** As `git check-ref-format` has it. */
+export function isRefName(name: string): boolean {
+  // oxlint-disable-next-line no-control-regex -- names of refs have none
+  return !/(^|\/)\.|\.\.|\/\/|^\/|\/$|\.lock($|\/)|[\x00-\x20\x7f~^:?*[\\]|@\{|\.$/.test(name)
+}
+
+/** Undefined where there is none; empty for a symbolic one and for what is no ref. */
+function readLoose(place: string | Buffer): string | undefined {
+  try {
+    const kind = lstatSync(place, { throwIfNoEntry: false })
+    if (kind === undefined || kind.isDirectory()) return undefined
+    if (kind.isSymbolicLink() && readlinkSync(place).startsWith('refs/')) return ''
+    if (!kind.isFile() && !kind.isSymbolicLink()) return ''
+    const found = /^([0-9a-f]{40}(?:[0-9a-f]{24})?)(?:\s|$)/.exec(readFileSync(place, 'latin1'))?.[1] ?? ''
+    return /^0+$/.test(found) ? '' : found
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+/** By name in bytes; read again only when git has replaced the file. */
+function packedRefs(git: Git): ReadonlyMap<string, string> {
+  const file = join(git.gitCommonDir, 'packed-refs')
+  try {
+    const { ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true })
+    const mark = `${ino} ${size} ${mtimeNs} ${ctimeNs}`
+    const known = packed.get(file)
+    if (known?.mark === mark) return known.refs
+    const refs = new Map<string, string>()
+    for (const line of readFileSync(file, 'latin1').split('\n')) {
+      const found = /^([0-9a-f]{40}(?:[0-9a-f]{24})?) (\S.*)$/.exec(line)
+      if (found !== null) refs.set(found[2] ?? '', found[1] ?? '')
+    }
+    packed.set(file, { mark, refs })
+    return refs
+  } catch (error) {
+    if (isMissing(error)) return new Map()
+    throw error
+  }
+}
+
+const packed = new Map<string, { readonly mark: string; readonly refs: ReadonlyMap<string, string> }>()
