@@ -37,6 +37,8 @@ export default defineConfig({
     globalSetup: ['test/set-up.ts'],
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    // Each worker loads the program's modules once, not once for each file.
+    isolate: false,
     // Two more than the cores of CI: most tests wait for processes.
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },

@@ -1,11 +1,12 @@
 // The real CLIs through the whole built program, against the scripted model server.
-import { existsSync, watch } from 'node:fs'
+import { readdirSync, watch } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { onPath } from '../../src/adapters/process/on-path.ts'
 import { pointedAt, realAgent, type RealAgent } from '../model-stub/real-agents.ts'
-import { steps, type Script, type Step } from '../model-stub/script.ts'
+import type { Script, Step } from '../model-stub/script.ts'
 import { modelServer, type ModelServer } from '../model-stub/server.ts'
+import type { StateFile } from '../../src/core/state-file.ts'
 import { eventsOf, ralph, scratch, start, tasksOf } from './harness.ts'
 import type { Finished, Scratch } from './harness.ts'
 import { expectTruth } from './truth.ts'
@@ -52,38 +53,31 @@ for (const row of rows) {
     () => {
       test('is installed', () => expect(missing).toBe(''))
 
+      // A start of a real agent takes seconds: one run has it all, and each test its part of it.
+      let played: Promise<Played> | undefined
+      const run = (): Promise<Played> => (played ??= play(row))
+
       test('two stories by real tool calls, the second FAILED once and retried with its reason', async () => {
-        const at = scratch({ tasks: tasksOf(2) })
-        const end = await real(row, at, await serve(storyScript(at)))
-        expect(end.code).toBe(0)
-        expectTruth(at, end)
-        expect(
-          at.state().iterations.map(({ story_id, attempt, verdict }) => [story_id, attempt, verdict]),
-        ).toEqual([
+        const { resumed, state, files } = await run()
+        expect(resumed.code).toBe(0)
+        const [, ...iterations] = state.iterations
+        expect(iterations.map(({ story_id, attempt, verdict }) => [story_id, attempt, verdict])).toEqual([
           ['1', 1, 'complete'],
           ['2', 1, 'failed'],
           ['2', 2, 'complete'],
         ])
-        expect(at.state().iterations[1]?.reason).toBe('the parser is missing')
-        expect([at.read('story-1.txt'), at.read('story-2.txt')]).toEqual(['made', 'made'])
-        expect(existsSync(join(at.repo, 'mess.txt'))).toBe(false)
-        expect(at.state().total_tokens).toBe(row.tokens)
+        expect(iterations[1]?.reason).toBe('the parser is missing')
+        expect(files).toEqual({ 'works.txt': 'x\n', 'story-2.txt': 'made' })
+        expect(iterations.reduce((sum, { tokens_used }) => sum + tokens_used, 0)).toBe(row.tokens)
       })
 
       test('O13: its git works, and what it does to refs is known and goes back', async () => {
-        const at = scratch(oneStory)
-        at.git('branch', 'old')
-        const refs = at.git('for-each-ref', 'refs/heads')
-        const doings =
-          'git branch -qD old; git tag made; git commit -q --allow-empty -m agent && git stash list && echo x > works.txt'
-        const server = await serve(
-          steps({ do: 'shell', command: doings }, { do: 'say', text: 'Done.\n<promise>COMPLETE</promise>' }),
+        const { refs, resumed } = await run()
+        expect(refs.after).toEqual(refs.before)
+        const messages = eventsOf(resumed).flatMap((event) =>
+          event.type === 'warning' ? [event.message] : [],
         )
-        const end = await real(row, at, server, ['--on-complete', 'cleanup'])
-        expect(end.code).toBe(0)
-        expect(at.read('works.txt')).toBe('x\n')
-        expect([at.git('for-each-ref', 'refs/heads'), at.git('tag')]).toEqual([refs, ''])
-        expect(eventsOf(end).flatMap((event) => (event.type === 'warning' ? [event.message] : []))).toEqual(
+        expect(messages).toEqual(
           expect.arrayContaining([
             'the agent deleted old; it is back',
             expect.stringMatching(/^the agent made tags\/made; /),
@@ -92,28 +86,12 @@ for (const row of rows) {
       })
 
       test('R4, R5: TERM in the middle of a tool: recorded once, nothing alive, exit 143, the tree clean; a resume goes on', async () => {
-        const at = scratch(oneStory)
-        const script = storyScript(at)
-        let isHanging = true
-        const server = await serve((call) =>
-          isHanging ? { do: 'shell', command: 'echo x > started.txt; tail -f /dev/null' } : script(call),
-        )
-        const { args, options } = realArgs(row, at, server)
-        const started = fileIn(at.repo, 'started.txt')
-        const running = start(at, ['loop', ...args], options)
-        await Promise.race([started, running.ended])
-        running.child.kill('SIGTERM')
-        const end = await running.ended
-        expect(end.code).toBe(143)
-        expectTruth(at, end)
-        expect(at.state()).toMatchObject({ status: 'stopped' })
-        expect(at.state().iterations).toMatchObject([{ verdict: 'interrupted' }])
-
-        isHanging = false
-        const resumed = await ralph(at, ['resume', ...args], options)
+        const { stopped, stateThen, resumed, state } = await run()
+        expect(stopped.code).toBe(143)
+        expect(stateThen).toMatchObject({ status: 'stopped' })
+        expect(stateThen.iterations).toMatchObject([{ verdict: 'interrupted' }])
         expect(resumed.code).toBe(0)
-        expect(at.state()).toMatchObject({ status: 'done' })
-        expect(at.read('story-1.txt')).toBe('made')
+        expect(state).toMatchObject({ status: 'done' })
       })
     },
   )
@@ -157,6 +135,49 @@ for (const row of rows.filter(({ title }) => title === 'claude' || title === 'co
   })
 }
 
+interface Played {
+  readonly stopped: Finished
+  readonly stateThen: StateFile
+  readonly resumed: Finished
+  readonly state: StateFile
+  readonly files: Record<string, string>
+  /** Branches and tags. */
+  readonly refs: { readonly before: string; readonly after: string }
+}
+
+/** TERM in the middle of a tool of story 1; then story 1 with much git in it, and story 2, which gives up once. */
+async function play(row: Row): Promise<Played> {
+  const at = scratch({ tasks: tasksOf(2) })
+  at.git('branch', 'old')
+  const listed = (): string => at.git('for-each-ref', 'refs/heads', 'refs/tags')
+  const before = listed()
+  const script = storyScript(at)
+  let isHanging = true
+  const server = await serve((call) =>
+    isHanging ? { do: 'shell', command: 'echo x > started.txt; tail -f /dev/null' } : script(call),
+  )
+  const { args, options } = realArgs(row, at, server, ['--on-complete', 'cleanup'])
+  const started = fileIn(at.repo, 'started.txt')
+  const running = start(at, ['loop', ...args], options)
+  await Promise.race([started, running.ended])
+  running.child.kill('SIGTERM')
+  const stopped = await running.ended
+  expectTruth(at, stopped)
+  const stateThen = at.state()
+
+  isHanging = false
+  const resumed = await ralph(at, ['resume', ...args], options)
+  const names = readdirSync(at.repo).filter((name) => name.endsWith('.txt'))
+  return {
+    stopped,
+    stateThen,
+    resumed,
+    state: at.state(),
+    files: Object.fromEntries(names.map((name) => [name, at.read(name)])),
+    refs: { before, after: listed() },
+  }
+}
+
 function real(row: Row, at: Scratch, server: ModelServer, more: readonly string[] = []): Promise<Finished> {
   const { args, options } = realArgs(row, at, server, more)
   return ralph(at, ['loop', ...args], options)
@@ -189,11 +210,15 @@ function fileIn(folder: string, name: string): Promise<void> {
   })
 }
 
+const gitDoings =
+  'git branch -qD old; git tag made; git commit -q --allow-empty -m agent && git stash list && echo x > works.txt'
+
 /** Story 1 is done at once; story 2 leaves a mess and gives up, until its prompt tells the reason. */
 function storyScript(at: Scratch): Script {
   return ({ prompt, results }): Step => {
     const story = /Your story: (\d)/.exec(prompt)?.[1] ?? '1'
     const isFirstTry = story === '2' && !prompt.includes('the parser is missing')
+    if (results === 0 && story === '1') return { do: 'shell', command: gitDoings }
     const file = isFirstTry ? 'mess.txt' : `story-${story}.txt`
     if (results === 0) return { do: 'write', path: join(at.repo, file), content: 'made' }
     return {

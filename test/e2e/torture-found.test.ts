@@ -26,7 +26,7 @@ test('O8: a fresh start that is killed before its first checkpoint goes on as on
   const agent = ['--agent-command', 'rm -rf x; echo "<promise>FAILED: no</promise>"', '--max-retries', '0']
   expect((await ralph(at, ['loop', 'demo', ...agent])).code).toBe(3)
   const earlier = at.git('rev-parse', 'refs/ralph/demo/attempts/1')
-  const env = gitThat(at, 'commit-tree', 'kill -KILL $PPID')
+  const env = gitThat(at, 'write-tree', 'kill -KILL $PPID')
   const killed = await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent], { env })
   expect(killed.signal).toBe('SIGKILL')
   expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
