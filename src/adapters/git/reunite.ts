@@ -225,8 +225,10 @@ async function lackedBy(
 export async function leftInArchive(git: Git, { origin, initial }: GitMemory): Promise<GoneFile[]> {
   if (origin === undefined || initial === undefined) return []
   const before = origin.commit === '' ? await emptyTree(git) : origin.commit
-  const own = (await differences(git, before, initial)).filter(({ isDeleted }) => !isDeleted)
-  const there = own.filter(({ path, isAdded }) => !isAdded && lstatNow(git.worktree, path) !== undefined)
+  const own = (await treeChanges(git, before, initial)).filter(({ to }) => to !== undefined)
+  const there = own.filter(
+    ({ path, from }) => from !== undefined && lstatNow(git.worktree, path) !== undefined,
+  )
   const changed =
     there.length === 0
       ? []
@@ -238,8 +240,9 @@ export async function leftInArchive(git: Git, { origin, initial }: GitMemory): P
           '--',
           ...there.map(({ path }) => `:(top,literal)${path}`),
         ])
-  const missing = own.filter(({ path, isAdded }) =>
-    lstatNow(git.worktree, path) === undefined ? true : !isAdded && !changed.includes(path),
+  const missing = own.filter(
+    ({ path, from }) =>
+      lstatNow(git.worktree, path) === undefined || (from !== undefined && !changed.includes(path)),
   )
   return missing.map(({ path }) => ({ path: named(path), restore: restoreCommand(initial, path) }))
 }
