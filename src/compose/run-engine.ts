@@ -64,7 +64,9 @@ export async function withEngine<T>(
   const stream = streamOf(there, held)
   try {
     const ports = await enginePorts(there, run, stream)
-    const { writer } = await openStateFile(stateFile(there.git.worktree), run.paths.archive, run.change)
+    const place = stateFile(there.git.worktree)
+    const { writer, note } = await openStateFile(place, run.paths.archive, run.change, there.warn)
+    if (note !== '') there.warn(note)
     let fault: { readonly error: unknown } | undefined
     const keeper = keepStateFile(writer, there.clock, (error) => {
       fault = { error }

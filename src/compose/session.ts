@@ -47,11 +47,11 @@ export async function runSession(session: Session): Promise<number> {
     site.git.gitCommonDir,
     hiddenPaths.map((path) => `/${path}`),
   )
-  const { writer, note } = await openStateFile(stateFile(worktree), paths.archive, change).catch(
-    (error: unknown) => {
-      throw error instanceof RalphError ? error : stateFileError(error, worktree)
-    },
-  )
+  const replaced = (message: string): void => void loop.tell({ type: 'warning', code: 'user_file', message })
+  const opened = openStateFile(stateFile(worktree), paths.archive, change, replaced)
+  const { writer, note } = await opened.catch((error: unknown) => {
+    throw error instanceof RalphError ? error : stateFileError(error, worktree)
+  })
   let last: LoopEvent | undefined
   const remember: Reader = (event) => {
     last = event

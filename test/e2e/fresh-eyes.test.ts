@@ -77,23 +77,37 @@ test('O14: a task that the user adds while an attempt fails stays in the plan, a
 
 describe('links that appear in place of the state file', () => {
   test.each([
-    ['its folder', 'rm -rf .claude; ln -s ../outside .claude'],
+    [
+      'its folder',
+      'rm -rf .claude; ln -s ../outside .claude',
+      /leads to .*outside now, and .*outside\/loop-state.json was not .* kept as .*outside\/loop-state.json.backup-\d+/,
+    ],
     [
       'the file',
       'rm -f .claude/loop-state.json; ln -s ../../outside/loop-state.json .claude/loop-state.json',
+      /attempt 1/,
     ],
-  ])('O15: in place of %s: what it leads to is not written over', async (_what, deed) => {
-    const at = scratch({ tasks: tasksOf(1) })
-    const outside = join(at.root, 'outside')
-    mkdirSync(outside)
-    writeFileSync(join(outside, 'loop-state.json'), 'of the user\n')
-    // Output moves the file's time of last activity, so that it is written while the link is there.
-    const agent = `${deed}; for i in 1 2 3 4 5 6; do echo working; sleep .5; done; ${failed}`
-    expect((await ralph(at, loop(agent))).code).toBe(3)
-    const held = execFileSync('sh', ['-c', `cat ${outside}/loop-state.json*`], { encoding: 'utf8' })
-    expect(held).toContain('of the user\n')
-    expect(at.state().status).toBe('stuck')
-  })
+    [
+      'its folder, and no link but a file',
+      'rm -rf .claude; echo mine > .claude',
+      /was no folder any more; what was there is kept as .*\.claude\.backup-\d+/,
+    ],
+  ])(
+    'O15: in place of %s: what it leads to is not written over, and the loop goes on',
+    async (_what, deed, told) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      const outside = join(at.root, 'outside')
+      mkdirSync(outside)
+      writeFileSync(join(outside, 'loop-state.json'), 'of the user\n')
+      // Output moves the file's time of last activity, so that it is written while the link is there.
+      const agent = `${deed}; for i in 1 2 3 4 5 6; do echo working; sleep .5; done; ${failed}`
+      const end = await ralph(at, loop(agent))
+      expect([end.code, end.stdout + end.stderr]).toEqual([3, expect.stringMatching(told)])
+      const held = execFileSync('sh', ['-c', `cat ${outside}/loop-state.json*`], { encoding: 'utf8' })
+      expect(held).toContain('of the user\n')
+      expect(at.state().status).toBe('stuck')
+    },
+  )
 })
 
 test('O15: an agent that leaves a pipe where git reads: no command hangs, and the file is back', async () => {

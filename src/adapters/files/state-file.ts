@@ -1,6 +1,6 @@
 // Writes `.claude/loop-state.json` whole and atomically.
-import { constants, existsSync, realpathSync } from 'node:fs'
-import { chmod, mkdir, open, readFile, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
+import { constants, existsSync, realpathSync, statSync } from 'node:fs'
+import { chmod, lstat, mkdir, open, readFile, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { ownFields } from '../../core/state-file.ts'
@@ -17,12 +17,13 @@ export interface StateFileWriter {
 
 /**
  * Prepares the place: sweeps stray temporary files, keeps an earlier run's file and a corrupt or foreign one under another name.
- * Returns the writer and, for the user, what was put aside.
+ * Returns the writer and, for the user, what was put aside; `tell` hears the same of what comes in its place later.
  */
 export async function openStateFile(
   path: string,
   archiveDir: string,
   changeId: string,
+  tell: (note: string) => void = () => undefined,
 ): Promise<{ writer: StateFileWriter; note: string }> {
   await sweep(path)
   const { foreign, note } = await takeOver(path, archiveDir, changeId)
@@ -32,10 +33,21 @@ export async function openStateFile(
   const body = (state: StateFile): string => `${JSON.stringify({ ...foreign, ...state }, null, 2)}\n`
   const writeWhole = async (state: StateFile): Promise<void> => {
     // A work tree that was deleted under the loop is not made again; only `.claude` itself may be missing.
+    const stats = await lstat(folder).catch(() => undefined)
+    if (stats !== undefined && !stats.isDirectory() && !isFolder(folder)) {
+      const backup = `${folder}.backup-${Date.now()}`
+      await rename(folder, backup)
+      tell(
+        `${folder}, where ralph's state file is, was no folder any more; what was there is kept as ${backup}`,
+      )
+    }
     if (!existsSync(folder)) await mkdir(folder)
     const now = await realpath(folder)
     // An agent has put a link in its place: what lies there is not ralph's to write over.
-    if (real !== undefined && now !== real) await takeOver(path, archiveDir, changeId)
+    if (real !== undefined && now !== real) {
+      const taken = await takeOver(join(now, basename(path)), archiveDir, changeId)
+      if (taken.note !== '') tell(`${folder} leads to ${now} now, and ${taken.note}`)
+    }
     real = now
     const held = await open(now, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
     try {
@@ -67,6 +79,10 @@ export async function openStateFile(
       },
     },
   }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
 /** What can be parsed cannot always be written: that goes by the stack, and a foreign field may be nested deeper. */
