@@ -110,6 +110,8 @@ export interface FinishReport {
   /** Files that only the user had changed before the loop, told apart from the loop's own. */
   readonly userPaths: readonly string[]
   readonly loopPaths: readonly string[]
+  /** Uncommitted in the loop's own work tree, and not brought. */
+  readonly stays?: readonly string[]
 }
 
 export interface PreflightReport {
@@ -154,8 +156,8 @@ export interface Checkpoints {
   save(storyId: string, message: string, judged?: Judged): Promise<SavedCheckpoint>
   /** In a repair: whether nothing in the tree has changed since the loop died, and nothing still might have. */
   isAsLeft(): Promise<boolean>
-  /** Back to exactly the checkpoint, but in a repair without what the user has changed since the loop died: HEAD, index, tracked, untracked, modes, half-done operations. Ignored files untouched. */
-  restore(): Promise<{ readonly commit: string }>
+  /** Back to exactly the checkpoint, but in a repair without what the user has changed since the loop died: HEAD, index, tracked, untracked, modes, half-done operations. Ignored files untouched. `isWhole`: nothing of theirs stayed. */
+  restore(): Promise<{ readonly commit: string; readonly isWhole: boolean }>
   /** `later` touches nothing. A conflict with a moved original branch throws `finish_conflict` and touches nothing. */
   finish(choice: 'cleanup' | 'keep' | 'later'): Promise<FinishReport>
   /** At start of any writing command: completes or undoes the operation that `git.began` without `git.ended` names. */

@@ -96,7 +96,12 @@ export async function finishHeld(site: Site, held: OpenRun, choice: 'cleanup' | 
   return {
     message: report.message,
     // Not removed by ralph: ignored files in it are in no commit.
-    ...(ownTree && { next: `git worktree remove ${run.state.worktree}` }),
+    ...(ownTree && {
+      next:
+        report.stays === undefined
+          ? `git worktree remove ${run.state.worktree}`
+          : `git -C ${run.state.worktree} status: save what is yours there, then git worktree remove ${run.state.worktree}`,
+    }),
     ...(run.state.status !== 'done' && { next: `ralph resume ${run.change}` }),
     ...(run.state.gone.length > 0 && { gone: run.state.gone }),
     data: {

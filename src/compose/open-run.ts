@@ -9,8 +9,9 @@ import type { LockOwner, Purpose } from '../adapters/files/lock.ts'
 import { worktreeLock } from '../adapters/files/paths.ts'
 import { sweepOwn } from '../adapters/git/stale-locks.ts'
 import { loopTree } from '../adapters/git/worktrees.ts'
+import { shellWord } from '../adapters/process/shell-word.ts'
 import { RalphError } from '../core/error.ts'
-import { knownRun, openSite, pathsOf } from './site.ts'
+import { isTree, knownRun, openSite, pathsOf } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export interface OpenRun {
@@ -91,16 +92,28 @@ export async function openRun<T>(
 export async function siteOf(site: Site, run: KnownRun): Promise<Site> {
   const { worktree, home } = run.state
   if (worktree === undefined || worktree === site.git.worktree) return site
-  const there = existsSync(worktree) ? await openSite(worktree, site.env, { warn: site.warn }) : undefined
+  const there = isTree(worktree) ? await openSite(worktree, site.env, { warn: site.warn }) : undefined
   if (there?.git.gitCommonDir === site.git.gitCommonDir) return there
   // The repository was moved or copied: the run that its git directory records is this one's.
   if (home === undefined) return site
   const moved = await loopTree(site.git, run.change)
   if (moved !== undefined) return openSite(moved.worktree, site.env, { warn: site.warn })
-  throw new RalphError('repository_state', `The work tree of ${run.change} is gone: ${worktree}`, {
-    hint: `If it was moved by hand, tell git: git worktree repair NEW-FOLDER, then type the command again. If it was removed: its commits are on ralph/${run.change}, git merge --squash ralph/${run.change} brings them here. To start anew: git worktree prune, then ralph loop ${run.change} --fresh`,
+  const { cleaned } = run.state.git
+  const branch = cleaned === undefined ? `ralph/${run.change}` : `refs/ralph/${run.change}/archive/${cleaned}`
+  const isTaken = existsSync(worktree)
+  const first = isTaken
+    ? `Move that folder away (mv ${shellWord(worktree)} ${shellWord(`${worktree}.mine`)}), then`
+    : 'If it was removed:'
+  throw new RalphError('repository_state', treeProblem(run.change, worktree), {
+    hint: `Nothing was touched. If it was moved by hand, tell git: git worktree repair NEW-FOLDER, then type the command again. ${first} git worktree prune && git worktree add ${cleaned === undefined ? '' : '--detach '}${shellWord(worktree)} ${branch} makes it again, for ralph resume ${run.change} or ralph finish ${run.change} --cleanup. Its commits are on ${branch}: git merge --squash ${branch} brings them here. To start anew: git worktree prune, then ralph loop ${run.change} --fresh`,
     exitCode: 2,
   })
+}
+
+function treeProblem(change: string, worktree: string): string {
+  return existsSync(worktree)
+    ? `The work tree of ${change} is gone, and ${worktree} is another folder now, not ralph's.`
+    : `The work tree of ${change} is gone: ${worktree}`
 }
 
 /** Before anything is looked at closely: a loop that runs here or on this change is named, and nothing is written. */

@@ -1,5 +1,4 @@
 // What the reporting commands show, read off the journals: they compute, and never write a run's files.
-import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inspectLock } from '../adapters/files/lock.ts'
@@ -13,7 +12,7 @@ import { decisionsOf } from '../core/why.ts'
 import type { FollowRequest, Told } from '../ports.ts'
 import type { Decisions, History, StatusReport } from '../ui/app.ts'
 import { chooseRun, must } from './choose.ts'
-import { isDead, isRunning, isSettled, knownRuns, pathsOf } from './site.ts'
+import { isDead, isRunning, isSettled, isTree, knownRuns, pathsOf } from './site.ts'
 import type { Knowing, KnownRun, Site } from './site.ts'
 
 /** `--watch` asks every second: `known` need not read everything each time. */
@@ -80,7 +79,7 @@ async function deathIn(site: Site, run: KnownRun): Promise<Pick<StatusReport, 'd
 /** A work tree that was removed: what the state file would say next cannot be done. */
 async function goneTree(site: Site, run: KnownRun): Promise<Pick<StatusReport, 'problem'>> {
   const { home, worktree } = run.state
-  if (home === undefined || existsSync(worktree) || isSettled(run)) return {}
+  if (home === undefined || isTree(worktree) || isSettled(run)) return {}
   const { siteOf } = await import('./open-run.ts')
   return siteOf(site, run).then(
     () => ({}),

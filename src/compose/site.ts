@@ -1,5 +1,5 @@
 // Where a command stands: the repository, its private data, this process, and the loops that are known there.
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { shellWord } from '../adapters/process/shell-word.ts'
@@ -178,6 +178,11 @@ export function isSettled({ state }: KnownRun): boolean {
     state.status === 'done' &&
     state.choice === 'cleanup' &&
     state.home !== undefined &&
-    statSync(state.worktree, { throwIfNoEntry: false }) === undefined
+    !isTree(state.worktree)
   )
+}
+
+/** A folder of the user's in the place of a work tree that was removed is none. */
+export function isTree(worktree: string): boolean {
+  return existsSync(join(worktree, '.git'))
 }

@@ -96,11 +96,11 @@ async function settle(loop: Loop, { checkpoints, spec }: Ports, isBack: boolean)
     not_asked: 0,
   })
   const bringBack = await spec.added()
-  const { commit } = await checkpoints.restore()
+  const { commit, isWhole } = await checkpoints.restore()
   for (const sentence of await spec.putBack())
     await loop.tell({ type: 'warning', code: 'put_back', message: sentence })
   for (const message of await bringBack()) await loop.tell({ type: 'warning', code: 'plan_added', message })
   await loop.tell({ type: 'checkpoint.reverted', n, commit })
   const what = outcome?.stopReason === 'killed' ? '' : `iteration ${n} was cut off by an error; `
-  return `${what}what it left is kept as ${kept.ref}, and the work tree is back at the checkpoint`
+  return `${what}what it left is kept as ${kept.ref}, and ${isWhole ? 'the work tree' : 'all but what is yours'} is back at the checkpoint`
 }

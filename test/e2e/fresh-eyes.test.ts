@@ -207,7 +207,7 @@ describe('right after a death', () => {
       longDead(at)
       at.write('mine.txt', 'mine\n')
       at.git('add', 'mine.txt')
-      at.git('commit', '-qm', 'mine')
+      at.git('commit', '-qam', 'mine')
       const commit = at.git('rev-parse', 'HEAD')
       const end = await ralph(at, ['finish', 'demo', '--cleanup'])
       const said = end.stdout + end.stderr
@@ -216,9 +216,18 @@ describe('right after a death', () => {
         'mine\n',
         false,
       ])
-      if (strategy === 'stash')
-        expect([at.git('rev-parse', 'HEAD'), said.includes('your commit')]).toEqual([commit, false])
-      else expect(said).toMatch(/your commit \w+ \(mine\).*stands in the work tree, uncommitted/)
+      expect(said).not.toContain('the work tree is back')
+      const typed = (command = 'false'): string =>
+        execFileSync('sh', ['-c', command], { cwd: at.repo, env: at.env, encoding: 'utf8' })
+      if (strategy === 'stash') {
+        // The attempt's line is in the commit, and stays with it.
+        const diff = /what the attempt had changed is in it too: README\.md \((git diff .*)\)/.exec(said)?.[1]
+        expect([at.git('rev-parse', 'HEAD'), typed(diff)]).toEqual([commit, expect.stringContaining('+AG')])
+      } else {
+        expect(said).toMatch(/your commit \w+ \(mine\).*stands in the work tree, uncommitted, but for 1 of/)
+        typed(/\((git restore .*README\.md')\)/.exec(said)?.[1])
+        expect(at.read('README.md')).toBe('# scratch\nAG\n')
+      }
     },
   )
 

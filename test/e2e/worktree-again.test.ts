@@ -1,5 +1,6 @@
 // `--worktree` more than once: cleaned up after a halt and gone on with, begun and killed, beside another loop.
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Finished, Scratch } from './harness.ts'
@@ -197,6 +198,29 @@ describe('O8: killed while the work tree is made', () => {
     expect(isWell(await ralph(at, ['resume', 'demo', '--agent-command', appends]))).toEqual([0, null])
     expect(existsSync(join(at.root, 'repo-ralph-demo', 'work.txt'))).toBe(true)
   })
+})
+
+test('O7: in the loop’s own tree: a file of the user’s is not said to be brought, and a folder of theirs in its place is not taken for it', async () => {
+  const at = scratch({ tasks: tasksOf(2) })
+  const tree = join(at.root, 'repo-ralph-demo')
+  const options = ['--worktree', '--agent-command', failsAt2, '--max-retries', '0']
+  expect((await ralph(at, ['loop', 'demo', ...options])).code).toBe(3)
+  writeFileSync(join(tree, 'u.txt'), 'mine\n')
+  const finish = await ralph(at, ['finish', 'demo', '--cleanup'])
+  expect(finish.stdout).toMatch(
+    /^what the loop has saved is on main.*: u\.txt; it stays in .*repo-ralph-demo;/,
+  )
+  rmSync(tree, { recursive: true })
+  mkdirSync(tree)
+  writeFileSync(join(tree, 'mine'), 'mine\n')
+  const status = await ralph(at, ['status', 'demo'])
+  expect(status.stdout).toMatch(/problem .* is gone, and .*repo-ralph-demo is another folder now/)
+  const refused = await ralph(at, ['resume', 'demo'])
+  expect([refused.code, existsSync(join(tree, 'mine'))]).toEqual([2, true])
+  const [, move = 'false', again = 'false'] =
+    /\((mv .*?)\), then (git worktree prune && git worktree add --detach \S+ \S+)/.exec(refused.stderr) ?? []
+  execFileSync('sh', ['-ec', `${move}; ${again}`], { cwd: at.repo, env: at.env, stdio: 'ignore' })
+  expect((await ralph(at, ['resume', 'demo', '--agent-command', appends])).code).toBe(0)
 })
 
 describe('beside another loop', () => {

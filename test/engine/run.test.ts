@@ -96,7 +96,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
       isAsLeft: () => Promise.resolve(true),
       restore: () => {
         did('restore')
-        return Promise.resolve({ commit: 'c0' })
+        return Promise.resolve({ commit: 'c0', isWhole: true })
       },
       finish: () => Promise.resolve({ message: 'kept', userPaths: [], loopPaths: [] }),
       recover: () => Promise.resolve(''),

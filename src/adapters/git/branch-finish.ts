@@ -15,7 +15,9 @@ import { copyIndex, installIndex, takeFrom } from './index-file.ts'
 import { storedOrigin } from './origin.ts'
 import { missingObjects, unpin } from './pins.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
+import { listed } from './reunite.ts'
 import { timeName, type Store } from './store.ts'
+import { exempt, scanTree } from './scan.ts'
 import { loadSnapshot } from './snapshot.ts'
 import { changedPaths, emptyTree, isAncestor, treeOf } from './tree.ts'
 
@@ -74,6 +76,7 @@ export async function finishBranch(
     store.home === undefined && existsSync(userIndex)
       ? await lostStaging(store, userIndex, origin.commit)
       : []
+  const stays = store.home === undefined ? [] : await uncommittedIn(store)
   const carriedInside = await carryInside(
     store,
     loopPaths.filter((path) => snapshot?.gitlinks.includes(path)),
@@ -82,7 +85,12 @@ export async function finishBranch(
   const message = [
     isMerged
       ? `${branch} was merged into ${nameOf(origin)} already: nothing was left to bring`
-      : `${carried === undefined ? 'everything' : 'the rest'} is on ${nameOf(origin)}, uncommitted`,
+      : `${carried !== undefined ? 'the rest' : stays.length > 0 ? 'what the loop has saved' : 'everything'} is on ${nameOf(origin)}, uncommitted`,
+    ...(stays.length === 0
+      ? []
+      : [
+          `not brought, since it is in no commit of the loop's: ${listed(stays)}; it stays in ${git.worktree}`,
+        ]),
     `the commits of ${branch} are archived as ${store.refs}/archive/${plan.time}`,
     ...(isMerged ? [] : await theirsAmong(git, memory.adopted)),
     ...(left.length === 0 ? [] : [`as you left it since the cleanup before: ${left.map(named).join(', ')}`]),
@@ -94,7 +102,14 @@ export async function finishBranch(
     ...inside,
     ...carriedInside,
   ].join('; ')
-  return { message, ...report }
+  return { message, ...report, ...(stays.length > 0 && { stays: stays.map(shown) }) }
+}
+
+/** In the loop's own tree: the user's, for the loop saves what is its own. */
+async function uncommittedIn({ git, protectedPaths }: Store): Promise<string[]> {
+  const { changed, deleted, untracked, staged } = await scanTree(git)
+  const isExempt = exempt(protectedPaths, [])
+  return [...new Set([...changed, ...deleted, ...untracked, ...staged])].filter((path) => !isExempt(path))
 }
 
 /** Commits that somebody else made on the branch between two attempts: after a cleanup only the archive has them as such. */

@@ -16,13 +16,15 @@ import { bareNames, treeFolders, type Snapshot } from './snapshot.ts'
 export interface Claims {
   /** The user's, so it stays as it is. */
   readonly theirs: readonly string[]
+  /** Of these: files of the checkpoint, so that the attempt may have written to them as well. */
+  readonly shared: readonly string[]
   /** May be the user's, but cannot be told from the agent's. */
   readonly doubtful: readonly { readonly path: string; readonly evidence: string }[]
   /** Gone, perhaps by the user's hand. */
   readonly deleted: readonly string[]
 }
 
-const none: Claims = { theirs: [], doubtful: [], deleted: [] }
+const none: Claims = { theirs: [], shared: [], doubtful: [], deleted: [] }
 
 /** None outside of a repair. */
 export async function claimTree(store: Store, snapshot: Snapshot): Promise<Claims> {
@@ -48,8 +50,11 @@ export async function claimTree(store: Store, snapshot: Snapshot): Promise<Claim
   const deleted = scan.deleted.filter(
     (path) => !isExempt(path) && claimOf(store, absence, path, lastFolder(store, path)).owner === 'unknown',
   )
+  const theirs = claims.filter(({ owner }) => owner === 'user').map(({ path }) => path)
+  const changed = new Set(scan.changed)
   return {
-    theirs: claims.filter(({ owner }) => owner === 'user').map(({ path }) => path),
+    theirs,
+    shared: theirs.filter((path) => changed.has(path)),
     doubtful: claims.filter(({ owner }) => owner === 'unknown'),
     deleted,
   }
@@ -69,8 +74,13 @@ export function staying(store: Store, { theirs }: Claims): (path: string) => boo
 }
 
 /** What a repair says before it undoes anything; `holder` is the ref that has all of it. */
-export async function tellClaims(store: Store, claims: Claims, holder: string): Promise<void> {
-  const { theirs, doubtful, deleted } = claims
+export async function tellClaims(
+  store: Store,
+  snapshot: Snapshot,
+  claims: Claims,
+  holder: string,
+): Promise<void> {
+  const { theirs, shared, doubtful, deleted } = claims
   const top = outermost(store)
   const inside = store === top ? '' : relative(top.git.worktree, store.git.worktree)
   const warn = (message: string): Promise<void> => top.note({ type: 'warning', code: 'after_death', message })
@@ -79,6 +89,10 @@ export async function tellClaims(store: Store, claims: Claims, holder: string): 
   const where = top.home === undefined ? '' : ` in ${top.git.worktree}`
   if (theirs.length > 0)
     await warn(`changed after the loop had died, so yours; it stays as it is${where}: ${names(theirs)}`)
+  if (shared.length > 0)
+    await warn(
+      `what the attempt had written to the same files is still in them: ${diffCommand(snapshot, shared).replace(/^git/, git)}`,
+    )
   // By its hash: a fresh start gives the name to another.
   const asked = ['rev-parse', '--verify', '--quiet', '--short=12', `${holder}^{commit}`]
   const commit = doubtful.length === 0 ? '' : await store.git.line(asked, { accept: [1] })
@@ -88,6 +102,29 @@ export async function tellClaims(store: Store, claims: Claims, holder: string): 
     )
   if (deleted.length > 0)
     await warn(`deleted by you or by the agent, which cannot be told; it is back: ${names(deleted)}`)
+}
+
+/** A commit that the user has made since keeps all that is in it; some of that may be the attempt's. */
+export async function tellCommitted(
+  store: Store,
+  snapshot: Snapshot,
+  paths: readonly string[],
+): Promise<void> {
+  const absence = store.absence?.()
+  if (absence === undefined) return
+  const mixed = paths.filter((path) => {
+    const owner = lstatNow(store.git.worktree, path) && claimOf(store, absence, path, undefined).owner
+    return owner !== undefined && owner !== 'user'
+  })
+  const message = `your commit stays, and what the attempt had changed is in it too: ${listed(mixed.map(named))} (${diffCommand(snapshot, mixed)})`
+  if (mixed.length > 0) await outermost(store).note({ type: 'warning', code: 'after_death', message })
+}
+
+/** What became of these files since the checkpoint; works as typed, from any folder of the work tree. */
+function diffCommand({ commit }: Snapshot, paths: readonly string[]): string {
+  const [first = '', ...more] = paths.slice(0, 10).map((path) => restoreCommand(commit.slice(0, 12), path))
+  const names = more.map((command) => command.slice(command.indexOf(' -- ') + 3))
+  return first.replace('restore --source=', 'diff ') + names.join('')
 }
 
 function claimOf(store: Store, absence: Absence, path: string, folderMs: number | undefined): Claim {

@@ -1,6 +1,6 @@
 // Back to exactly the snapshot: refs, HEAD, half-done operations, files, index; in this order, each step repeatable.
 import { join } from 'node:path'
-import { claimTree, staying, tellClaims } from './claims.ts'
+import { claimTree, staying, tellClaims, tellCommitted } from './claims.ts'
 import { keepLate } from './late.ts'
 import { mendGitDirs, removeNewGitDirs } from './git-dirs.ts'
 import { installIndex } from './index-file.ts'
@@ -18,12 +18,12 @@ import { restoreSubmodules } from './submodules.ts'
 import { indexTheirs, theirCommits } from './their-commits.ts'
 import { commitTree } from './tree.ts'
 
-/** `holder`: the ref that has the tree as it is now. */
-export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: string): Promise<void> {
+/** `holder`: the ref that has the tree as it is now. True when the tree is the snapshot's; in a repair the user's stays. */
+export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: string): Promise<boolean> {
   const { git } = store
   await mendGitDirs(store, snapshot)
   const claims = await claimTree(store, snapshot)
-  await tellClaims(store, claims, holder)
+  await tellClaims(store, snapshot, claims, holder)
   const { attempt = 0 } = store.memory()
   await mendRepository(store, snapshot, attempt)
   await settleGates(store, snapshot)
@@ -34,6 +34,7 @@ export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: 
   const tip = refs.all[ref]
   const theirs = await theirCommits(store, snapshot, tip)
   const committed = new Set(theirs?.paths)
+  await tellCommitted(store, snapshot, [...committed])
   const stays = staying(store, claims)
   const back =
     ref === '' || tip === (commit || undefined) || theirs !== undefined
@@ -57,6 +58,7 @@ export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: 
   await restoreSubmodules(store, snapshot)
   await installIndex(git, indexFile(store, snapshot))
   if (theirs !== undefined) await indexTheirs(git, theirs)
+  return claims.theirs.length + committed.size === 0
 }
 
 function indexFile(store: Store, snapshot: Snapshot): string | undefined {

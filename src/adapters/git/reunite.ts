@@ -269,7 +269,8 @@ export function placeOf({ ref, commit }: Head): string {
   return ref === '' ? `the commit ${commit.slice(0, 12)}` : shown(ref.replace('refs/heads/', ''))
 }
 
-function listed(paths: readonly string[]): string {
+/** Ten of them at most. */
+export function listed(paths: readonly string[]): string {
   const rest = paths.length > 10 ? ` and ${paths.length - 10} more` : ''
   return `${paths.slice(0, 10).map(named).join(', ')}${rest}`
 }

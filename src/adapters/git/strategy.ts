@@ -96,19 +96,20 @@ async function save(
   return saved
 }
 
-export async function restore(store: Store): Promise<{ commit: string }> {
+export async function restore(store: Store): Promise<{ commit: string; isWhole: boolean }> {
   const snapshot = await requireSnapshot(store)
   const { beside } = store.memory()
   const holder = keptAs(store)
   const late = await lateCommits(store, snapshot)
-  await store.operate({ op: 'restore', commit: snapshot.commit }, async () => {
+  const isWhole = await store.operate({ op: 'restore', commit: snapshot.commit }, async () => {
     for (const { n, hash } of late) await store.step('restore', { did: 'beside', n, hash })
-    await restoreSnapshot(store, snapshot, holder)
+    const isBack = await restoreSnapshot(store, snapshot, holder)
     // Before it has ended: after a kill here nobody else would say it.
     await tellAside(store, 'reverted')
     await settled(store, [...beside, ...late], snapshot.commit)
+    return isBack
   })
-  return { commit: snapshot.commit }
+  return { commit: snapshot.commit, isWhole }
 }
 
 async function recover(strategy: Strategy, store: Store): Promise<string> {

@@ -5,6 +5,7 @@ import { lstatNow } from './files.ts'
 import { named, type Git } from './git.ts'
 import { compareRefs, type RefChanges, type Refs } from './refs.ts'
 import type { Store } from './store.ts'
+import { restoreCommand } from './reunite.ts'
 import type { Snapshot } from './snapshot.ts'
 import { isAncestor } from './tree.ts'
 
@@ -123,10 +124,18 @@ export async function besideTold(
       const subject = named(await git.line(['log', '-1', '--format=%s', hash]))
       const short = hash.slice(0, 12)
       const kept = `it is kept as ${besideRef(store, n, hash)}`
+      const { paths, missing } = await comparedToTree(git, hash)
+      const begin = `your commit ${short} (${subject})`
+      if (missing.length === paths.length) {
+        const when = store.absence?.() === undefined ? ', made while the agent ran,' : ''
+        return [
+          `${begin}${when} is no longer on the branch; ${kept}: git cherry-pick ${short} brings it back`,
+        ]
+      }
+      const rest = missing.slice(0, 5).map((path) => restoreCommand(short, path))
+      const but = rest.length === 0 ? '' : `, but for ${missing.length} of its files (${rest.join('; ')})`
       return [
-        (await isInTree(git, hash))
-          ? `your commit ${short} (${subject}) is no longer on the branch; what is in it stands in the work tree, uncommitted, and ${kept}`
-          : `your commit ${short} (${subject}), made while the agent ran, is no longer on the branch; ${kept}: git cherry-pick ${short} brings it back`,
+        `${begin} is no longer on the branch; what is in it stands in the work tree, uncommitted${but}, and ${kept}`,
       ]
     }),
   )
@@ -134,17 +143,12 @@ export async function besideTold(
 }
 
 /** In a repair what the user had committed after the death stays. */
-async function isInTree(git: Git, hash: string): Promise<boolean> {
-  const changed = await git.list([
-    'diff-tree',
-    '-r',
-    '-z',
-    '--root',
-    '--no-renames',
-    '--no-commit-id',
-    '--raw',
-    hash,
-  ])
+async function comparedToTree(
+  git: Git,
+  hash: string,
+): Promise<{ readonly paths: readonly string[]; readonly missing: readonly string[] }> {
+  const args = ['diff-tree', '-r', '-z', '--root', '--no-renames', '--no-commit-id', '--raw', hash]
+  const changed = await git.list(args)
   const paths = changed.filter((_, at) => at % 2 === 1)
   const there = paths.filter(
     (path) => lstatNow(git.worktree, path)?.isFile() === true && !path.includes('\n'),
@@ -154,7 +158,8 @@ async function isInTree(git: Git, hash: string): Promise<boolean> {
     there.length === 0 ? [] : (await git.line(['hash-object', '--stdin-paths'], { input })).split('\n')
   const isSame = (path: string, blob: string): boolean =>
     /^0+$/.test(blob) ? lstatNow(git.worktree, path) === undefined : ids[there.indexOf(path)] === blob
-  return paths.length > 0 && paths.every((path, at) => isSame(path, changed[at * 2]?.split(' ')[3] ?? ''))
+  const missing = paths.filter((path, at) => !isSame(path, changed[at * 2]?.split(' ')[3] ?? ''))
+  return { paths, missing }
 }
 
 export function besideRef(store: Store, n: number, hash: string): string {
