@@ -11,6 +11,7 @@ import type { Diagnosis } from '../ui/app.ts'
 import { deathOf } from './recovery.ts'
 import { isRunning, knownRuns, needsRepair, openSite } from './site.ts'
 import type { KnownRun } from './site.ts'
+import { liveWords } from './whereabouts.ts'
 
 type Check = Diagnosis['checks'][number]
 
@@ -82,12 +83,20 @@ async function repository(cwd: string, env: NodeJS.ProcessEnv): Promise<Check[]>
     // What `ralph loop` would refuse is a problem here too.
     refuseReadOnly(site.git)
     const checks = [ok('repository', site.git.worktree)]
-    for (const run of await knownRuns(site)) checks.push(loopCheck(run))
+    for (const run of await knownRuns(site)) {
+      checks.push(loopCheck(run))
+      for (const detail of await liveWords(site, run))
+        checks.push({ name: `loop ${run.change}`, verdict: 'warning', detail, fix: fixOf(run.change) })
+    }
     return checks
   } catch (error) {
     if (!(error instanceof RalphError)) throw error
     return [{ name: 'repository', verdict: 'problem', detail: error.message, fix: error.hint }]
   }
+}
+
+function fixOf(change: string): string {
+  return `ralph resume ${change} or ralph finish ${change} --cleanup`
 }
 
 function loopCheck(run: KnownRun): Check {
@@ -97,7 +106,7 @@ function loopCheck(run: KnownRun): Check {
     const way = `ralph resume ${change} says how to get everything back; ralph loop ${change} --fresh starts anew`
     return { name, verdict: 'problem', detail: run.damage, fix: way }
   }
-  const fix = `ralph resume ${change} or ralph finish ${change} --cleanup`
+  const fix = fixOf(change)
   const death = deathOf(run)
   if (death !== undefined) {
     const { orphans, diedMs } = death

@@ -2,6 +2,7 @@
 import { isOffered } from '../adapters/git/aside.ts'
 import { shown } from '../adapters/git/git.ts'
 import type { Git } from '../adapters/git/git.ts'
+import { liveGuarded } from '../adapters/git/live.ts'
 import { checkpointFolder } from '../adapters/git/store.ts'
 import { readSettingsFile } from '../config/files.ts'
 import { userFolder } from '../config/load.ts'
@@ -9,6 +10,7 @@ import { lastingWarnings } from '../core/outcome.ts'
 import type { GoneFile } from '../core/event.ts'
 import type { StatusReport } from '../ui/app.ts'
 import { unagreed } from './config-trust.ts'
+import { needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 /** Of a run that is not running now. */
@@ -21,11 +23,13 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const isCleaned = choice === 'cleanup'
   const isInPlace = branch === originalBranch
   const isMine = home === undefined ? worktree === git.worktree : home === git.worktree
-  const [uncommitted, gone, notes] = await Promise.all([
+  const [uncommitted, gone, notes, live] = await Promise.all([
     isMine && (isCleaned || isInPlace) && checkpoint !== undefined ? hasUncommitted(git) : undefined,
     stillGone(git, run.state.gone),
     notesOf(site, run),
+    liveWords(site, run),
   ])
+  const told = [...live, ...(uncommitted === false ? [] : notes)]
   const isRefused = finished?.type === 'loop.finished' && !finished.ok && choice !== 'cleanup'
   return {
     where: {
@@ -37,8 +41,20 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
     },
     ...(isRefused && !(await isMerged(git, branch, originalBranch)) && { finish_refused: finished.message }),
     ...(run.state.gone.length > 0 && { gone }),
-    ...(notes.length > 0 && uncommitted !== false && { notes }),
+    ...(told.length > 0 && { notes: told }),
   }
+}
+
+/** What a dead attempt installed is in force for the user's own git. */
+export async function liveWords({ git }: Site, run: KnownRun): Promise<string[]> {
+  if (!needsRepair(run)) return []
+  const { change } = run
+  const live = await liveGuarded({ git, folder: checkpointFolder(git.gitCommonDir, change) })
+  if (live.length === 0) return []
+  const more = live.length > 5 ? ` and ${live.length - 5} more` : ''
+  return [
+    `the attempt that died left what git runs or obeys: ${live.slice(0, 5).join(', ')}${more}; that is in force until ralph resume ${change} or ralph finish ${change} puts it back`,
+  ]
 }
 
 async function hasUncommitted(git: Git): Promise<boolean> {
@@ -69,9 +85,14 @@ async function stillGone(git: Git, gone: readonly GoneFile[]): Promise<GoneFile[
 /** As the summary of the last loop had them; what the user has agreed to since is settled. */
 async function notesOf(site: Site, { change, events }: KnownRun): Promise<string[]> {
   const began = events.findLastIndex((event) => event.type === 'loop.started')
-  const told = events
-    .slice(Math.max(0, began))
-    .flatMap((event) => (event.type === 'warning' && lastingWarnings.has(event.code) ? [event] : []))
+  // What a repair has undone is told before the loop that goes on.
+  const told = events.flatMap((event, at) =>
+    event.type === 'warning' &&
+    lastingWarnings.has(event.code) &&
+    (at >= began || event.code === 'undone_after_death')
+      ? [event]
+      : [],
+  )
   if (told.length === 0) return []
   const { git, env } = site
   const folder = checkpointFolder(git.gitCommonDir, change)

@@ -31,6 +31,7 @@ export const lastingWarnings: ReadonlySet<string> = new Set([
   'git_settings',
   'hooks_changed',
   'submodule_swept',
+  'undone_after_death',
 ])
 
 export function outcome(

@@ -282,9 +282,14 @@ export interface PathTimes {
   readonly folderMs?: number
 }
 
-/** A path of a dead loop's tree that is not as in its checkpoint. */
-export function ownerOfPath({ changedMs, folderMs }: PathTimes, absence: Absence): Claim {
+/** A path of a dead loop's tree that is not as in its checkpoint. `isSlight`: unknown, but most likely the agent's last moment. */
+export function ownerOfPath(
+  { changedMs, folderMs }: PathTimes,
+  absence: Absence,
+): Claim & { readonly isSlight?: true } {
   const own = changedMs === undefined ? 'ralph' : atWork(changedMs, absence)
+  const slight = (ms: number | undefined): { isSlight?: true } =>
+    ms !== undefined && ms <= absence.diedMs + surelyMs ? { isSlight: true } : {}
   if (own === 'user') return { owner: 'user', evidence: 'it changed after the loop had died' }
   if (own === 'unknown')
     return {
@@ -293,18 +298,25 @@ export function ownerOfPath({ changedMs, folderMs }: PathTimes, absence: Absence
         (changedMs ?? 0) <= (absence.orphanUntilMs ?? 0)
           ? 'it changed while an agent that outlived the loop was at work'
           : 'it changed within two seconds of the last sign of life of the loop',
+      ...slight(changedMs),
     }
   const folder = folderMs === undefined ? 'ralph' : atWork(folderMs, absence)
   if (folder === 'user' || folder === 'unknown')
-    return { owner: 'unknown', evidence: 'its folder changed after the loop had died' }
+    return {
+      owner: 'unknown',
+      evidence: 'its folder changed after the loop had died',
+      ...slight(folderMs),
+    }
   return own === 'ralph' && changedMs !== undefined
     ? { owner: 'ralph', evidence: 'it changed while ralph put the tree in order' }
     : { owner: 'agent', evidence: 'it changed while the loop lived' }
 }
 
-/** Beats come twice a second, and what the system holds back comes later; between the two nobody can tell. */
+/** Beats come twice a second, so that most of what changes in this time after the last one is the agent's; but nobody can tell. */
 const surelyMs = 700
 const toleranceMs = 2000
+/** The kernel stamps files by a clock that ticks every few milliseconds. */
+const tickMs = 20
 
 function atWork(ms: number, { diedMs, orphanUntilMs, quietFromMs, repairs }: Absence): Owner {
   const isInRepair = (marginMs: number): boolean =>
@@ -312,7 +324,7 @@ function atWork(ms: number, { diedMs, orphanUntilMs, quietFromMs, repairs }: Abs
   if (isInRepair(surelyMs)) return 'ralph'
   if (isInRepair(toleranceMs)) return 'unknown'
   if (quietFromMs !== undefined && ms > quietFromMs) return 'user'
-  if (ms <= diedMs + surelyMs) return 'agent'
+  if (ms <= diedMs + tickMs) return 'agent'
   if (ms <= diedMs + toleranceMs) return 'unknown'
   return orphanUntilMs !== undefined && ms <= orphanUntilMs ? 'unknown' : 'user'
 }

@@ -16,7 +16,8 @@ const repaired: Absence = {
 describe('O5: whose is a path of a dead loop’s tree', () => {
   test.each<[string, PathTimes, Absence, string]>([
     ['while the loop lived', { changedMs: 50_000 }, died, 'agent'],
-    ['until the beat that did not come', { changedMs: 100_700 }, died, 'agent'],
+    ['with the last beat', { changedMs: 100_020 }, died, 'agent'],
+    ['until the beat that did not come', { changedMs: 100_700 }, died, 'unknown'],
     ['a moment later, where nobody can tell', { changedMs: 101_999 }, died, 'unknown'],
     ['a moment later, when nothing ran any more', { changedMs: 101_500 }, quiet, 'user'],
     ['at once, when nothing ran any more', { changedMs: 100_300 }, { ...died, quietFromMs: 100_200 }, 'user'],

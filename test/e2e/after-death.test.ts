@@ -294,6 +294,8 @@ describe.each([
     expect([at.read('README.md'), at.read('mine.txt')]).toEqual(['# mine now\n', 'typed after the crash\n'])
     expect(existsSync(join(at.repo, 'doubt.txt'))).toBe(false)
     expect(resumed.stderr).toContain("-- ':/doubt.txt'")
+    // F43: an hour of output later it is still told.
+    expect((await ralph(at, ['status', 'demo'])).stdout).toContain("-- ':/doubt.txt'")
   })
 
   test('the plan that the user edited stays, but boxes that the dead attempt may have ticked do not count', async () => {

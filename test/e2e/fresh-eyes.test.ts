@@ -231,6 +231,21 @@ describe('right after a death', () => {
     },
   )
 
+  test('O10: status and doctor say which settings and hooks of the dead attempt are in force, until they are put back', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = 'git config core.hooksPath .evil; git config user.name A; echo exit > .git/hooks/pre-commit'
+    const running = start(at, loop(`${agent}; touch ../started; exec sleep 600`))
+    while (!existsSync(join(at.root, 'started'))) await delay(20)
+    running.child.kill('SIGKILL')
+    await running.ended
+    const live =
+      /left what git runs or obeys: \.git\/config \(core\.hookspath = \.evil\), \.git\/hooks\/pre-commit; that is in force until ralph resume demo/
+    for (const command of [['status', 'demo'], ['doctor']])
+      expect((await ralph(at, command)).stdout).toMatch(live)
+    expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+    expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain('in force')
+  })
+
   test('O5: a fresh start names a commit that still has what it undid', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const running = start(at, loop('touch ../started; exec sleep 600'))

@@ -1,6 +1,6 @@
 // In a repair: of what differs from the checkpoint, what the user has changed since the loop died, and what may be theirs.
 import { join, relative } from 'node:path'
-import { ownerOfPath, type Absence, type Claim } from '../../core/ownership.ts'
+import { ownerOfPath, type Absence } from '../../core/ownership.ts'
 import { quoted } from '../process/shell-word.ts'
 import { lstatNow, parentOf } from './files.ts'
 import { named } from './git.ts'
@@ -19,12 +19,14 @@ export interface Claims {
   /** Of these: files of the checkpoint, so that the attempt may have written to them as well. */
   readonly shared: readonly string[]
   /** May be the user's, but cannot be told from the agent's. */
-  readonly doubtful: readonly { readonly path: string; readonly evidence: string }[]
+  readonly doubtful: readonly { readonly path: string; readonly evidence: string; readonly isSlight?: true }[]
   /** Gone, perhaps by the user's hand. */
   readonly deleted: readonly string[]
+  /** Nothing but what was most likely the agent's last moment. */
+  readonly isSlight: boolean
 }
 
-const none: Claims = { theirs: [], shared: [], doubtful: [], deleted: [] }
+const none: Claims = { theirs: [], shared: [], doubtful: [], deleted: [], isSlight: true }
 
 /** None outside of a repair. */
 export async function claimTree(store: Store, snapshot: Snapshot): Promise<Claims> {
@@ -47,16 +49,19 @@ export async function claimTree(store: Store, snapshot: Snapshot): Promise<Claim
     path,
     ...claimOf(store, absence, path, newFolder(store, known, path)),
   }))
-  const deleted = scan.deleted.filter(
-    (path) => !isExempt(path) && claimOf(store, absence, path, lastFolder(store, path)).owner === 'unknown',
-  )
+  const gone = scan.deleted
+    .filter((path) => !isExempt(path))
+    .map((path) => ({ path, ...claimOf(store, absence, path, lastFolder(store, path)) }))
+    .filter(({ owner }) => owner === 'unknown')
   const theirs = claims.filter(({ owner }) => owner === 'user').map(({ path }) => path)
+  const doubtful = claims.filter(({ owner }) => owner === 'unknown')
   const changed = new Set(scan.changed)
   return {
     theirs,
     shared: theirs.filter((path) => changed.has(path)),
-    doubtful: claims.filter(({ owner }) => owner === 'unknown'),
-    deleted,
+    doubtful,
+    deleted: gone.map(({ path }) => path),
+    isSlight: theirs.length === 0 && [...doubtful, ...gone].every(({ isSlight }) => isSlight === true),
   }
 }
 
@@ -83,7 +88,8 @@ export async function tellClaims(
   const { theirs, shared, doubtful, deleted } = claims
   const top = outermost(store)
   const inside = store === top ? '' : relative(top.git.worktree, store.git.worktree)
-  const warn = (message: string): Promise<void> => top.note({ type: 'warning', code: 'after_death', message })
+  const warn = (message: string, code = 'after_death'): Promise<void> =>
+    top.note({ type: 'warning', code, message })
   const names = (paths: readonly string[]): string => listed(paths.map((path) => join(inside, named(path))))
   const git = inside === '' ? 'git' : `git -C ${quoted(inside)}`
   const where = top.home === undefined ? '' : ` in ${top.git.worktree}`
@@ -91,14 +97,21 @@ export async function tellClaims(
     await warn(`changed after the loop had died, so yours; it stays as it is${where}: ${names(theirs)}`)
   if (shared.length > 0)
     await warn(
-      `what the attempt had written to the same files is still in them: ${diffCommand(snapshot, shared).replace(/^git/, git)}`,
+      `if the attempt had written to the same files, that is still in them: ${commandFor('diff ', short(snapshot), shared).replace(/^git/, git)}`,
     )
   // By its hash: a fresh start gives the name to another.
   const asked = ['rev-parse', '--verify', '--quiet', '--short=12', `${holder}^{commit}`]
   const commit = doubtful.length === 0 ? '' : await store.git.line(asked, { accept: [1] })
-  for (const { path, evidence } of doubtful)
+  const slight = doubtful.filter(({ isSlight }) => isSlight === true).map(({ path }) => path)
+  if (slight.length > 0)
+    await warn(
+      `changed in the last moment of the loop or just after it, so perhaps yours: ${names(slight)}; undone here and kept; to bring them back: ${commandFor('restore --source=', commit || holder, slight).replace(/^git/, git)}`,
+      'undone_after_death',
+    )
+  for (const { path, evidence } of doubtful.filter(({ isSlight }) => isSlight !== true))
     await warn(
       `${join(inside, named(path))} may be yours: ${evidence}. It is undone here and kept; to bring it back: ${restoreCommand(commit || holder, path).replace(/^git/, git)}`,
+      'undone_after_death',
     )
   if (deleted.length > 0)
     await warn(`deleted by you or by the agent, which cannot be told; it is back: ${names(deleted)}`)
@@ -116,18 +129,27 @@ export async function tellCommitted(
     const owner = lstatNow(store.git.worktree, path) && claimOf(store, absence, path, undefined).owner
     return owner !== undefined && owner !== 'user'
   })
-  const message = `your commit stays, and what the attempt had changed is in it too: ${listed(mixed.map(named))} (${diffCommand(snapshot, mixed)})`
+  const message = `your commit stays, and what the attempt had changed is in it too: ${listed(mixed.map(named))} (${commandFor('diff ', short(snapshot), mixed)})`
   if (mixed.length > 0) await outermost(store).note({ type: 'warning', code: 'after_death', message })
 }
 
-/** What became of these files since the checkpoint; works as typed, from any folder of the work tree. */
-function diffCommand({ commit }: Snapshot, paths: readonly string[]): string {
-  const [first = '', ...more] = paths.slice(0, 10).map((path) => restoreCommand(commit.slice(0, 12), path))
-  const names = more.map((command) => command.slice(command.indexOf(' -- ') + 3))
-  return first.replace('restore --source=', 'diff ') + names.join('')
+function short({ commit }: Snapshot): string {
+  return commit.slice(0, 12)
 }
 
-function claimOf(store: Store, absence: Absence, path: string, folderMs: number | undefined): Claim {
+/** One command for all of them; works as typed, from any folder of the work tree. */
+function commandFor(verb: string, commit: string, paths: readonly string[]): string {
+  const start = restoreCommand(commit, '').indexOf(' -- ') + ' -- '.length
+  const words = paths.slice(0, mostNames).map((path) => restoreCommand(commit, path).slice(start))
+  return `git ${verb}${commit} -- ${words.join(' ')}`
+}
+
+function claimOf(
+  store: Store,
+  absence: Absence,
+  path: string,
+  folderMs: number | undefined,
+): ReturnType<typeof ownerOfPath> {
   const stat = lstatNow(store.git.worktree, path.replace(/\/$/, ''))
   return ownerOfPath(
     {

@@ -11,7 +11,7 @@ type ConfigRoom = Pick<Store, 'git' | 'folder'>
 
 /** Undefined where git cannot read it. */
 export async function listSettings(store: ConfigRoom, bytes: Uint8Array): Promise<GitSetting[] | undefined> {
-  return await withCopy(store, bytes, (copy) => list(store, copy))
+  return await withCopy(store, bytes, (copy) => listFile(store, copy))
 }
 
 /** `bytes` with these values in the place of those that the keys have there. */
@@ -21,7 +21,7 @@ export async function withValues(
   wanted: readonly { readonly key: string; readonly values: readonly (string | null)[] }[],
 ): Promise<Buffer | undefined> {
   return await withCopy(store, bytes, async (copy) => {
-    const before = await list(store, copy)
+    const before = await listFile(store, copy)
     if (before === undefined) return undefined
     const edit = (how: string, key: string, ...value: string[]): Promise<unknown> =>
       // 5: there was nothing to unset.
@@ -35,7 +35,7 @@ export async function withValues(
     const touched = new Set(wanted.map(({ key }) => key))
     const rest = before.filter(({ key }) => !touched.has(key))
     const settings = wanted.flatMap(({ key, values }) => values.map((value) => ({ key, value })))
-    const now = (await list(store, copy)) ?? []
+    const now = (await listFile(store, copy)) ?? []
     const isExact = isSameSettings([...rest, ...settings], now)
     return isExact ? await readFile(copy) : undefined
   })
@@ -47,7 +47,8 @@ function isSameSettings(wanted: readonly GitSetting[], now: readonly GitSetting[
   return undone.length === 0 && !stays
 }
 
-async function list({ git }: ConfigRoom, file: string): Promise<GitSetting[] | undefined> {
+/** Undefined where git cannot read it. */
+export async function listFile({ git }: Pick<Store, 'git'>, file: string): Promise<GitSetting[] | undefined> {
   try {
     // Outside every repository: one whose settings are broken must not keep git from reading a file.
     const entries = await git.list(['config', '--file', file, '--no-includes', '--null', '--list'], {

@@ -91,8 +91,7 @@ export async function isAsLeft(store: Store, seen?: Snapshot): Promise<boolean> 
   // It had been saved before the crash, or by the repair: nothing waits for what the tree is now.
   if (saved !== undefined && isKept !== true) return true
   const snapshot = seen ?? (await requireSnapshot(store))
-  const { theirs, doubtful, deleted } = await claimTree(store, snapshot)
-  if (theirs.length + doubtful.length + deleted.length > 0) return false
+  if (!(await claimTree(store, snapshot)).isSlight) return false
   const { all } = await readRefs(store.git)
   if ((await theirCommits(store, snapshot, all[snapshot.head.ref])) !== undefined) return false
   for (const submodule of snapshot.submodules ?? []) {

@@ -266,7 +266,7 @@ export async function advanceSnapshot(store: Store, head: Head, tree: string, re
   await writeSnapshot(store, snapshot, earlier)
 }
 
-export async function loadSnapshot(store: Store): Promise<Snapshot | undefined> {
+export async function loadSnapshot(store: Pick<Store, 'folder'>): Promise<Snapshot | undefined> {
   return readRecord(join(store.folder, 'snapshot.json'), snapshotSchema)
 }
 
