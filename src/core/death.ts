@@ -69,12 +69,12 @@ export function keptLate(state: StartedState, { n, ref, commits }: Of<'attempt.k
 
 /** What is saved counts: nobody is told that it was put aside. */
 export function savedLate(state: StartedState, { n, commit }: Of<'checkpoint.saved'>): StartedState {
-  const verdict = state.unsettled?.verdict ?? 'complete'
+  const { verdict = 'complete' as const, gone = [] } = state.unsettled ?? {}
   const isOwn = state.settings.checkpoint !== 'stash'
   const iterations = state.iterations.map((record) => {
     if (record.n !== n) return record
     const commits = isOwn && !record.commits.includes(commit) ? [...record.commits, commit] : record.commits
     return { ...record, verdict, reason: '', commits }
   })
-  return { ...state, unsettled: undefined, checkpoint: commit, iterations }
+  return { ...state, unsettled: undefined, checkpoint: commit, iterations, gone: [...state.gone, ...gone] }
 }

@@ -122,7 +122,8 @@ interface Progress {
   readonly feedback: string | undefined
   /**
    * An iteration that an error of ralph's own cut off: until it is saved or reverted, the work tree is no checkpoint and its boxes
-   * say nothing. With a message: it had earned its checkpoint, and this verdict with it.
+   * say nothing. With a message: it had earned its checkpoint, and with it this verdict, and files of the user's are gone by it;
+   * `tree` is what its gates have passed.
    */
   readonly unsettled:
     | {
@@ -130,6 +131,7 @@ interface Progress {
         readonly storyId: string
         readonly message?: string
         readonly verdict?: Verdict
+        readonly gone?: readonly GoneFile[]
         readonly tree?: string
       }
     | undefined

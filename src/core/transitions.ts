@@ -271,13 +271,13 @@ function cutShort(state: StartedState, end: Outcome, event: Of<'error'>): Starte
   }
 }
 
-/** What is left to do for an attempt that was to be saved: its message, its verdict, and the tree that its gates have passed. */
+/** What is left to do and to tell for an attempt that was to be saved. */
 export function earnedBy(
   state: StartedState,
-  { n, storyId, tree, rounds, verdict = 'complete' }: Current,
-): Pick<NonNullable<StartedState['unsettled']>, 'message' | 'verdict' | 'tree'> {
-  const message = checkpointMessage(state, n, storyId)
-  return tree === undefined || rounds === 0 ? { message, verdict } : { message, verdict, tree }
+  { n, storyId, tree, rounds, verdict = 'complete', kept }: Current,
+): Pick<NonNullable<StartedState['unsettled']>, 'message' | 'verdict' | 'gone' | 'tree'> {
+  const earned = { message: checkpointMessage(state, n, storyId), verdict, gone: kept?.gone ?? [] }
+  return tree === undefined || rounds === 0 ? earned : { ...earned, tree }
 }
 
 export function checkpointMessage(state: StartedState, n: number, storyId: string): string {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { EventBody, LoopEvent } from '../../src/core/event.ts'
+import type { EventBody, GoneFile, LoopEvent } from '../../src/core/event.ts'
 import { replay } from '../../src/core/loop.ts'
 import { initialState } from '../../src/core/state.ts'
 import type { LoopState } from '../../src/core/state.ts'
@@ -8,9 +8,16 @@ import { good, play, settings } from './world.ts'
 const error: EventBody = { type: 'error', code: 'disk', message: 'full', hint: '', exit_code: 1 }
 
 /** A run of one story up to the first event of a type, and then what follows. */
-function upTo(last: LoopEvent['type'], then: readonly EventBody[], gates: string[] = []): LoopState {
+function upTo(
+  last: LoopEvent['type'],
+  then: readonly EventBody[],
+  gates: string[] = [],
+  gone: GoneFile[] = [],
+): LoopState {
   const { events } = play({ settings: { ...settings, gates }, tasks: [1], deeds: [good] })
-  const head = events.slice(0, events.findIndex((event) => event.type === last) + 1)
+  const head = events
+    .slice(0, events.findIndex((event) => event.type === last) + 1)
+    .map((event) => (event.type === 'attempt.kept' ? { ...event, gone } : event))
   const tail = then.map((body): LoopEvent => ({
     v: 1,
     seq: 99,
@@ -58,7 +65,8 @@ describe('an error in the wake of an error', () => {
     expect(upTo('boxes.settled', [error]).unsettled).toMatchObject({ n: 1 })
   })
 
-  test('U3: a checkpoint that failed and is saved by a later command counts: its iteration is complete from then on', () => {
+  test('U3: a checkpoint that failed and is saved by a later command counts: its iteration is complete, and what it deleted of the user is told', () => {
+    const gone = [{ path: 'mine.txt', restore: 'git restore --source=c -- mine.txt' }]
     const { events } = play({ settings, tasks: [1], deeds: [good] })
     const ended = events.find((event) => event.type === 'iteration.ended')
     if (ended === undefined) throw new Error('no iteration has ended')
@@ -66,15 +74,16 @@ describe('an error in the wake of an error', () => {
     const complete = events.find((event) => event.type === 'complete')
     if (complete === undefined) throw new Error('no end')
     const saved: EventBody = { type: 'checkpoint.saved', n: 1, message: '', commit: 'c', changed: true }
-    const state = upTo('boxes.settled', [
-      error,
-      { ...ended, iteration },
-      { ...complete, status: 'stopped' },
-      saved,
-    ])
+    const state = upTo(
+      'boxes.settled',
+      [error, { ...ended, iteration }, { ...complete, status: 'stopped' }, saved],
+      [],
+      gone,
+    )
     expect(state).toMatchObject({
       phase: 'ended',
       iterations: [{ n: 1, verdict: 'complete', reason: '', commits: ['c'] }],
+      gone,
     })
     expect(state.unsettled).toBeUndefined()
   })
