@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { named, shown } from '../adapters/git/git.ts'
 import type { Git } from '../adapters/git/git.ts'
 import { operationTimes } from '../adapters/git/operations.ts'
+import { sweepTree } from '../adapters/git/stale-locks.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import { RalphError } from '../core/error.ts'
 import { ownerOfPath } from '../core/ownership.ts'
@@ -18,6 +19,7 @@ import type { KnownRun, Site } from './site.ts'
 export async function checkOutRunBranch({ git, warn }: Site, { change, state }: KnownRun): Promise<void> {
   if (state.settings?.checkpoint === 'stash') return
   const branch = `ralph/${change}`
+  if (state.home !== undefined) await sweepTree(git)
   const { out } = await git.run(['symbolic-ref', '--quiet', '--short', 'HEAD'], { accept: [1] })
   if (!(await goTo(git, change, branch))) return
   const back = out.trim() === '' ? 'git switch --detach -' : `git switch ${shellWord(shown(out.trim()))}`

@@ -1,6 +1,6 @@
 // What `npm run torture` found, each as the shortest story that shows it.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { goodAgent, longDead, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
@@ -79,4 +79,14 @@ test('O5, O20: a checkpoint that only had to be completed counts, whatever the u
     ['2', 'complete'],
   ])
   expect(at.read('README.md')).toBe('edited after the crash\n')
+})
+
+test('H1: a git that was killed in the work tree of the loop, on the way to its branch, leaves no lock that has to be removed by hand', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const failing = ['--agent-command', 'echo "<promise>FAILED: no</promise>"', '--max-retries', '0']
+  expect((await ralph(at, ['loop', 'demo', '--worktree', ...failing])).code).toBe(3)
+  at.git('-C', '../repo-ralph-demo', 'switch', '-q', '--detach')
+  at.write('.git/worktrees/repo-ralph-demo/index.lock', '')
+  expect(await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])).toMatchObject({ code: 0 })
+  expect(existsSync(join(at.repo, '.git/worktrees/repo-ralph-demo/index.lock'))).toBe(false)
 })

@@ -63,6 +63,17 @@ export async function sweepOwn(git: Git, change: string): Promise<void> {
   }
 }
 
+/** In a work tree that ralph has made: what a git that was killed there left, whoever's it was. Of one that is at work it is waited for. */
+export async function sweepTree(git: Git): Promise<void> {
+  const deadline = performance.now() + patienceMs
+  for (;;) {
+    const locks = treeLocks(git)
+    for (const lock of locks) if (claimOn(git, lock, 0).owner === 'agent') await rm(lock, { force: true })
+    if (locks.length === 0 || performance.now() > deadline) return
+    await delay(50)
+  }
+}
+
 /** How long a lock at the start may belong to a git that is about to end: an editor looks at the status now and then. */
 const youngMs = 3000
 
@@ -140,9 +151,13 @@ function refLocks({ gitCommonDir }: Git): string[] {
 
 /** Of what every loop writes: its work tree's own, and those that all work trees share. */
 function locksOf(git: Git): string[] {
-  const own = ['index.lock', 'HEAD.lock'].map((name) => join(git.gitDir, name))
   const shared = ['packed-refs.lock', 'config.lock', 'refs/stash.lock']
-  return [...own, ...shared.map((name) => join(git.gitCommonDir, name))].filter((lock) => existsSync(lock))
+  const found = shared.map((name) => join(git.gitCommonDir, name)).filter((lock) => existsSync(lock))
+  return [...treeLocks(git), ...found]
+}
+
+function treeLocks({ gitDir }: Git): string[] {
+  return ['index.lock', 'HEAD.lock'].map((name) => join(gitDir, name)).filter((lock) => existsSync(lock))
 }
 
 function filesIn(folder: string, name: RegExp): string[] {
