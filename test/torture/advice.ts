@@ -27,6 +27,15 @@ export function advice(world: World, end: Said, looked: Said, story: string[]): 
       if (command.startsWith('git merge ')) story.push(`  user: ${merge(world, command)}`)
       else world.tryGit(command.split(' ').slice(1))
     }
+  if (isRefused && /remove the file/.test(end.text)) {
+    // Those in ralph's own folders are ralph's to sweep.
+    const lock = /Unable to create '(.*\.lock)'|rm (\S+\.lock)/.exec(end.text)
+    const path = lock?.[1] ?? lock?.[2] ?? ''
+    if (path !== '' && !/\/\.git\/(ralph|worktrees)\//.test(path)) {
+      story.push(`  user: rm ${path}`)
+      rmSync(path, { force: true })
+    }
+  }
   // What stands last is what to go on with.
   const chosen = told.match(/ralph (resume|loop|finish|stop|done)\b( demo| --[a-z-]+| \d+)*/g)?.at(-1)
   const [, name, ...rest] = chosen?.split(' ') ?? []

@@ -29,7 +29,7 @@ export function pictureOf(world: World): Picture {
   }
   picture['stash list'] = hash(join(common, 'logs/refs/stash'))
   picture['config'] = hash(join(common, 'config'))
-  picture['processes'] = alive(world).join(' ')
+  for (const pid of alive(world)) picture[`process ${pid}`] = commandOf(pid)
   return picture
 }
 
@@ -55,6 +55,14 @@ export function isAlive(world: World, pid: number): boolean {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
   } catch {
     return false
+  }
+}
+
+export function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+  } catch {
+    return 'gone meanwhile'
   }
 }
 
