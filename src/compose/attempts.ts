@@ -56,7 +56,20 @@ function summary({ n, story_id, attempt, verdict, reason }: IterationRecord) {
 export async function diffOf(site: Site, change: string | undefined, n: number): Promise<string> {
   const run = await must(site, change)
   await refuseUnkept(site, run, n)
+  for (const message of theirsIn(run, n)) site.warn(`in this attempt, too: ${message}`)
   return (await diffAttempt(site.git, run.change, n, savedAs(run, n))).toString('utf8')
+}
+
+/** A dead attempt is kept with what its user has changed since: that was told when it was kept. */
+function theirsIn({ events }: KnownRun, n: number): string[] {
+  const kept = events.findLastIndex((event) => event.type === 'attempt.kept' && event.n === n)
+  const since = kept === -1 ? [] : events.slice(kept)
+  const settled = since.findIndex((event) => event.type === 'checkpoint.reverted')
+  return since
+    .slice(0, Math.max(0, settled))
+    .flatMap((event) =>
+      event.type === 'warning' && /^(undone_)?after_death$/.test(event.code) ? [event.message] : [],
+    )
 }
 
 export async function restoreTo(

@@ -23,11 +23,18 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const isCleaned = choice === 'cleanup'
   const isInPlace = branch === originalBranch
   const isMine = home === undefined ? worktree === git.worktree : home === git.worktree
-  const [uncommitted, gone, notes, live] = await Promise.all([
-    isMine && (isCleaned || isInPlace) && checkpoint !== undefined ? hasUncommitted(git) : undefined,
+  const isLeft = checkpoint !== undefined && !isCleaned && !isInPlace && branch !== undefined
+  const [uncommitted, gone, notes, live, isThere] = await Promise.all([
+    isMine && (isCleaned || isInPlace) && checkpoint !== undefined
+      ? hasUncommitted(git).then(async (is) => is && !(await isMerged(git, checkpoint, originalBranch)))
+      : undefined,
     stillGone(git, run.state.gone),
     notesOf(site, run),
     liveWords(site, run),
+    !isLeft ||
+      git
+        .run(['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`], { accept: [1] })
+        .then(({ code }) => code === 0),
   ])
   const told = [...live, ...(uncommitted === false ? [] : notes)]
   const isRefused = finished?.type === 'loop.finished' && !finished.ok && choice !== 'cleanup'
@@ -38,6 +45,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
       ...(home !== undefined && { home, worktree }),
       ...(isCleaned && finished !== undefined && { cleaned_at: finished.time }),
       ...(uncommitted !== undefined && { uncommitted }),
+      ...(!isThere && { is_gone: true as const }),
     },
     ...(isRefused && !(await isMerged(git, branch, originalBranch)) && { finish_refused: finished.message }),
     ...(run.state.gone.length > 0 && { gone }),

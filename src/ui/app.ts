@@ -151,8 +151,10 @@ interface Whereabouts {
   readonly worktree?: string
   readonly home?: string
   readonly cleaned_at?: string
-  /** Of a run that works in the user's tree, or was cleaned up: whether anything is uncommitted there now. */
+  /** Of a run that works in the user's tree, or was cleaned up: whether its work may be uncommitted there now. */
   readonly uncommitted?: boolean
+  /** The branch was deleted or renamed by hand. */
+  readonly is_gone?: true
 }
 
 /** `alive`: the loop's process is there now, whatever the file says. */

@@ -1,6 +1,6 @@
 // What a demanding first-time user found: a command that ralph advises works, and what it says is so.
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
@@ -73,12 +73,15 @@ describe('restore', () => {
 
   test('F26: what conflicts, or is ignored and in the way, is named and refused with nothing touched', async () => {
     const at = scratch({ tasks: tasksOf(1) })
-    await loop(at, 'echo agent > README.md; echo x > new.txt; echo "<promise>FAILED: no</promise>"')
+    const doings = 'echo agent > README.md; echo x > new.txt; mkdir d; echo x > d/x'
+    await loop(at, `${doings}; echo "<promise>FAILED: no</promise>"`)
     at.write('README.md', '# mine\n')
+    at.write('d', 'a file\n')
     const { stderr, code } = await ralph(at, ['restore', '1'])
     expect(code).toBe(1)
-    expect(stderr).toContain('changed the same lines: README.md')
+    expect(stderr).toContain('changed the same lines: README.md, d\n')
     expect(stderr).toContain('ralph restore 1 --to DIR')
+    rmSync(join(at.repo, 'd'))
     expect(at.git('status', '--porcelain')).toBe(' M README.md')
     at.git('restore', 'README.md')
     at.write('.git/info/exclude', 'new.txt\n.claude\n')

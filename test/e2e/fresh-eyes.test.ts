@@ -196,6 +196,11 @@ describe('right after a death', () => {
       const end = await ralph(at, ['finish', 'demo', '--cleanup'])
       expect([end.code, at.read('hand.txt')]).toEqual([0, 'typed at once\n'])
       expect(end.stderr).toMatch(/so yours; it stays as it is: hand\.txt/)
+      const diff = await ralph(at, ['diff', '1'])
+      expect([diff.stdout, diff.stderr]).toEqual([
+        expect.stringContaining('+AG'),
+        expect.stringMatching(/in this attempt, too: .*so yours.*hand\.txt/),
+      ])
     },
   )
 
@@ -242,7 +247,12 @@ describe('right after a death', () => {
       /left what git runs or obeys: \.git\/config \(core\.hookspath = \.evil\), \.git\/hooks\/pre-commit; that is in force until ralph resume demo/
     for (const command of [['status', 'demo'], ['doctor']])
       expect((await ralph(at, command)).stdout).toMatch(live)
-    expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+    const finish = await ralph(at, ['finish', 'demo', '--cleanup'])
+    // F20: the name that the agent took is the user's from now on, so it is said.
+    expect([finish.code, finish.stderr]).toEqual([
+      0,
+      expect.stringMatching(/user\.name = A was set .* git config user\.name User\n/),
+    ])
     expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain('in force')
   })
 

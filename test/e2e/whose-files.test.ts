@@ -368,7 +368,10 @@ describe('the user, in the tree of the loop, during an attempt', () => {
     const done = await beside(at, args, () => at.git('stash', '-qu', '-m', 'mine'))
     expect(done.code).toBe(3)
     expect(at.state().iterations[0]).toMatchObject({ verdict: 'failed' })
-    expect(at.state().iterations[0]?.reason).toContain('somebody stashed files of the work tree')
+    const entry = at.git('rev-parse', '--short=12', 'stash')
+    expect(at.state().iterations[0]?.reason).toMatch(
+      new RegExp(`somebody stashed files of the work tree .*mine": git stash apply ${entry}`),
+    )
     expect(at.git('stash', 'list')).toContain('mine')
     expect(usersFiles(at.repo)).toEqual(before)
   })

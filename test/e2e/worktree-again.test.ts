@@ -223,6 +223,19 @@ test('O7: in the loop’s own tree: a file of the user’s is not said to be bro
   expect((await ralph(at, ['resume', 'demo', '--agent-command', appends])).code).toBe(0)
 })
 
+test('O8: a folder that cannot be made for it: exit 2, and nothing is touched', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const before = at.git('for-each-ref') + at.git('worktree', 'list')
+  const options = ['--worktree', 'README.md/x', '--agent-command', appends]
+  const refused = await ralph(at, ['loop', 'demo', ...options])
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringMatching(/README\.md\/x cannot be made: .*\n {2}Nothing was touched\./),
+  ])
+  expect(at.git('for-each-ref') + at.git('worktree', 'list')).toBe(before)
+  expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain('problem')
+})
+
 describe('beside another loop', () => {
   test('L: a loop in the checkout, and another change with --worktree beside it: it begins at the user’s branch, and goes back there', async () => {
     const at = scratch({ tasks: tasksOf(1) })

@@ -59,7 +59,12 @@ export async function tryMerge(
   const args = ['merge-tree', '--write-tree', '-z', '--name-only', '--no-messages', one, other]
   const { out, code } = await git.run(args, { accept: [1] })
   const [tree = '', ...conflicts] = out.split('\0').filter((item) => item !== '')
-  return { tree, conflicts: code === 0 ? [] : conflicts }
+  // A file in the place of a folder is told under a name that git makes up: `d~<commit>`.
+  const madeUp = new RegExp(`~(?:${one}|${other})`)
+  return {
+    tree,
+    conflicts: code === 0 ? [] : [...new Set(conflicts.map((path) => path.replace(madeUp, '')))],
+  }
 }
 
 /** Refuses if one of the paths holds something that is not in `from`: it would be overwritten. */

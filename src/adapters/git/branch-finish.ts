@@ -84,7 +84,7 @@ export async function finishBranch(
   await store.operate({ op: 'finish', ...plan }, () => perform(store, plan))
   const message = [
     isMerged
-      ? `${branch} was merged into ${nameOf(origin)} already: nothing was left to bring`
+      ? `the work was merged into ${nameOf(origin)} already: nothing was left to bring`
       : `${carried !== undefined ? 'the rest' : stays.length > 0 ? 'what the loop has saved' : 'everything'} is on ${nameOf(origin)}, uncommitted`,
     ...(stays.length === 0
       ? []
@@ -92,6 +92,14 @@ export async function finishBranch(
           `not brought, since it is in no commit of the loop's: ${listed(stays)}; it stays in ${git.worktree}`,
         ]),
     `the commits of ${branch} are archived as ${store.refs}/archive/${plan.time}`,
+    ...(plan.head !== undefined &&
+    plan.head.ref !== '' &&
+    plan.head.commit !== '' &&
+    refs.all[plan.head.ref] === undefined
+      ? [
+          `${nameOf(origin)} was gone (renamed or deleted), and is made again at ${plan.head.commit.slice(0, 12)}`,
+        ]
+      : []),
     ...(isMerged ? [] : await theirsAmong(git, memory.adopted)),
     ...(left.length === 0 ? [] : [`as you left it since the cleanup before: ${left.map(named).join(', ')}`]),
     ...(lost.length === 0
@@ -182,7 +190,7 @@ async function planHere(
     return { plan: { ...plan, from: '', to: '', index }, isMerged: false }
   }
   const there = isAtOrigin ? refs.head.commit : now
-  const isMerged = there !== '' && (await isAncestor(git, tip, there))
+  const isAllIn = there !== '' && (await isAncestor(git, tip, there))
   // What was merged by hand, in part or whole, is not brought again.
   const common = there === '' ? '' : await commonCommit(git, there, tip)
   const isSince = common !== '' && (origin.commit === '' || (await isAncestor(git, origin.commit, common)))
@@ -193,6 +201,8 @@ async function planHere(
   const original = origin.kind === 'detached' ? there : nameOf(origin)
   const bringing = { change: store.change, original }
   const to = await mergeTrees(git, base, ours, theirs, bringing)
+  // Squashed or picked, it is there as well.
+  const isMerged = isAllIn || (to === ours && theirs !== base)
   const from = isOnBranch ? theirs : ours
   await refuseOverwrite(git, from, to, () => false, bringing)
   if (!isOnBranch) return { plan: { tip, time: plan.time, from, to, index: 'as_is' }, isMerged }

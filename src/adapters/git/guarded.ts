@@ -2,7 +2,8 @@
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { readIfThere, writeDurably } from '../files/whole.ts'
-import { settleGitSettings, type SettingChange } from '../../core/ownership.ts'
+import { settleGitSettings, type GitSetting, type SettingChange } from '../../core/ownership.ts'
+import { shellWord } from '../process/shell-word.ts'
 import { isRalphsOwn, setAside } from './aside.ts'
 import { listSettings, withValues } from './config-file.ts'
 import { onDisk } from './files.ts'
@@ -69,7 +70,7 @@ export async function putBackGuarded(store: Store, snapshot: Snapshot, n: number
       lost.push(
         `.git/${named(name)} was changed while the attempt ran; it cannot be put back, for what ralph had kept of it is gone`,
       )
-    else if (isSettingsFile(name)) await putBackSettings(store, snapshot, name, n)
+    else if (isSettingsFile(name)) lost.push(...(await putBackSettings(store, snapshot, name, n)))
     else await putBackFile(store, snapshot, name, n)
   }
   return lost
@@ -96,7 +97,8 @@ async function putBackFile(store: Store, snapshot: Snapshot, name: string, n: nu
   else await writeGuarded(store, place, before, content)
 }
 
-async function putBackSettings(store: Store, snapshot: Snapshot, name: string, n: number): Promise<void> {
+/** Says whose name the next commits will have, where that is another: it stays, for the user may have set it. */
+async function putBackSettings(store: Store, snapshot: Snapshot, name: string, n: number): Promise<string[]> {
   const before = snapshot.guarded?.[name]
   const place = onDisk(store.git.gitCommonDir, name)
   const unlock = await lockSettings(store, place)
@@ -108,7 +110,7 @@ async function putBackSettings(store: Store, snapshot: Snapshot, name: string, n
     const isUsable = bytes !== undefined && settings !== undefined && before?.link === linkAt(place)
     if (!isUsable || earlier === undefined) {
       await putBackFile(store, snapshot, name, n)
-      return
+      return []
     }
     const settledKeys = settleGitSettings(earlier, settings)
     const own = await Promise.all(
@@ -125,9 +127,30 @@ async function putBackSettings(store: Store, snapshot: Snapshot, name: string, n
     else if (before === undefined && settled.length === 0) await rm(place, { force: true })
     else if (!settled.equals(bytes) || (before !== undefined && before.mode !== guardedAt(place, name).mode))
       await writeGuarded(store, place, before ?? guardedAt(place, name), settled)
+    return identityTold(name, earlier, settings)
   } finally {
     await unlock()
   }
+}
+
+function identityTold(
+  name: string,
+  earlier: readonly GitSetting[],
+  settings: readonly GitSetting[],
+): string[] {
+  const valueOf = (of: readonly GitSetting[], key: string): string | undefined =>
+    of.findLast((one) => one.key === key)?.value ?? undefined
+  const keys = [...new Set(settings.map(({ key }) => key))].filter((key) =>
+    /^(user|author|committer)\.(name|email)$/.test(key),
+  )
+  return keys.flatMap((key) => {
+    const [old, now = ''] = [valueOf(earlier, key), valueOf(settings, key)]
+    if (old === now) return []
+    const back = old === undefined ? `--unset-all ${key}` : `${key} ${shellWord(old)}`
+    return [
+      `${key} = ${now} was set in .git/${named(name)} while the attempt ran, for your commits too; it stays. If it was not you: git config ${back}`,
+    ]
+  })
 }
 
 /** `git mv` of a submodule: its setting goes where the folder went. A revert puts it back with the rest of the submodule. */

@@ -91,7 +91,12 @@ export async function planReunion(store: Store, snapshot: Snapshot, left: Left):
     rewritten: compared.rewritten,
     stashed: taken.flat(),
   })
-  if (judgement.do === 'fail') return { ...apart, refused: judgement.why }
+  if (judgement.do === 'fail') {
+    const entry = left.stashes.find((_, at) => (taken[at] ?? []).length > 0)
+    const where =
+      entry && `; they are in the entry "${entry.message}": git stash apply ${entry.hash.slice(0, 12)}`
+    return { ...apart, refused: `${judgement.why}${where ?? ''}` }
+  }
   if (judgement.do === 'take' || compared.base === undefined)
     return { ...apart, gone: await goneFiles(store, snapshot, left.tree) }
   const { tree, conflicts } = await tryMerge(git, compared.base, snapshot.tree, left.tree)

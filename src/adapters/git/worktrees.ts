@@ -6,7 +6,7 @@ import { RalphError } from '../../core/error.ts'
 import type { Git, Repository } from './git.ts'
 import { readRefs } from './refs.ts'
 import { besideNote, startingPoint } from './starting-point.ts'
-import { noteStart } from './started-tree.ts'
+import { forgetStart, noteStart } from './started-tree.ts'
 
 export interface LoopTree {
   readonly repository: Repository
@@ -58,7 +58,15 @@ export async function addWorktree(
     })
   }
   await noteStart(git, change, { dir, commit: base, brought })
-  await git.run(['worktree', 'add', '--quiet', '--detach', dir, base])
+  await git.run(['worktree', 'add', '--quiet', '--detach', dir, base]).catch(async (error: unknown) => {
+    if (existsSync(dir) || !(error instanceof RalphError)) throw error
+    await forgetStart(git, change)
+    throw new RalphError('usage', `the work tree ${dir} cannot be made: ${error.message}`, {
+      hint: 'Nothing was touched. Name a folder that can be made: --worktree <dir>.',
+      exitCode: 2,
+      cause: error,
+    })
+  })
   for (const folder of brought) {
     await mkdir(dirname(join(dir, folder)), { recursive: true })
     await cp(join(git.worktree, folder), join(dir, folder), {

@@ -52,9 +52,11 @@ function workWords(report: StatusReport): string {
   if (cleaned !== undefined) {
     const since = `since the cleanup at ${clockTime(cleaned)}`
     return uncommitted === false
-      ? `on ${original} ${since}; nothing is uncommitted there now`
+      ? `on ${original} ${since}; nothing of it is uncommitted there now`
       : `on ${original}, uncommitted, ${since}`
   }
+  if (report.where?.is_gone)
+    return `was on ${oneLine(branch)}, which is gone (deleted or renamed); its last checkpoint is ${(report.checkpoint ?? '').slice(0, 12)}`
   const place =
     home !== undefined && worktree !== undefined
       ? ` (in ${oneLine(worktree)})`

@@ -59,6 +59,21 @@ describe('cleanup', () => {
     expect((await checkpoints.finish('cleanup')).message).toContain('nothing is left')
   })
 
+  it('G15: work that was squashed into the original branch is not said to be uncommitted; a branch that is gone is made again, and that is said', async () => {
+    const w = world()
+    const checkpoints = await loop(w)
+    w.git('switch', '-q', 'main')
+    w.git('merge', '-q', '--squash', 'ralph/demo')
+    w.git('commit', '-q', '-m', 'squashed')
+    w.git('branch', '-q', '-D', 'ralph/demo')
+    expect((await checkpoints.finish('cleanup')).message).toMatch(/^the work was merged into main already/)
+    const other = world()
+    const started = await loop(other)
+    other.git('branch', '-q', '-m', 'main', 'trunk')
+    expect((await started.finish('cleanup')).message).toMatch(/main was gone .* made again at \w+/)
+    expect(branches(other)).toEqual(['main', 'trunk'])
+  })
+
   it("G15: the user's staged, partly staged and untracked work is as it was where the loop did not touch it", async () => {
     const w = copyWorld(dirty)
     worlds.push(w)
