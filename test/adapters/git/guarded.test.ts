@@ -174,7 +174,7 @@ describe('what the user does beside the loop', () => {
     ['git branch --edit-description', (w) => w.git('config', 'branch.main.description', 'wichtig: Größe')],
     ['git config user.email', (w) => w.git('config', 'user.email', 'other@example.org')],
   ]
-  it.each(beside)('O12, M3: %s stays, byte for byte, and nobody is told', async (_, deed) => {
+  it.each(beside)('O12, M3: %s stays, byte for byte; only a name for commits is told', async (what, deed) => {
     const w = prepared()
     const checkpoints = w.checkpoints()
     await checkpoints.start('start')
@@ -184,7 +184,10 @@ describe('what the user does beside the loop', () => {
     const kept = await checkpoints.keep(1)
     await checkpoints.restore()
     expect(config(w)).toBe(after)
-    expect([...kept.warnings, ...warnings(w)]).toEqual([])
+    const told = 'user.email = other@example.org was set in .git/config while the attempt ran'
+    expect([...kept.warnings, ...warnings(w)]).toEqual(
+      what === 'git config user.email' ? [expect.stringContaining(told)] : [],
+    )
   })
 
   it('M3: it stays also where the agent has set what git would run; that goes, and the file keeps its mode', async () => {
