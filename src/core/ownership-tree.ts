@@ -3,15 +3,33 @@ import type { Claim, GitCommand, Ledger } from './ownership.ts'
 
 /** Whose git left HEAD where it is; empty when none of the watched ones did. */
 export function moverOf(
+  was: { readonly ref: string },
   now: { readonly ref: string; readonly commit: string },
-  { switches, writes }: Pick<Ledger, 'switches' | 'writes'>,
+  { switches, writes, commands }: Pick<Ledger, 'switches' | 'writes' | 'commands'>,
 ): HeadMove['by'] {
   const to = now.ref || now.commit
   const last = switches.findLast(({ head }) => head === to)
   if (last !== undefined && switches.at(-1) === last) return last.by
+  // Who commits on a branch need not be who went there.
+  if (was.ref !== now.ref)
+    return switches.length > 0
+      ? ''
+      : (commands.findLast(({ argv: [verb = ''] }) => goers.has(verb))?.by ?? '')
   const names = ['HEAD', now.ref]
   return writes.findLast((write) => names.includes(write.ref) && write.to === now.commit)?.by ?? ''
 }
+
+/** Commands after which HEAD may name another branch, or none. */
+const goers = new Set([
+  'bisect',
+  'branch',
+  'checkout',
+  'rebase',
+  'stash',
+  'switch',
+  'symbolic-ref',
+  'update-ref',
+])
 
 /** HEAD of the loop's tree is not where the attempt, or its gates, began. */
 export interface HeadMove {

@@ -57,13 +57,22 @@ describe('O3: who moved HEAD', () => {
     ['it wrote the branch, and somebody moved it again', [], [{ ...wrote, to: 'c9' }], ''],
     ['detached', [{ ...toX, head: 'c2' }], [], ''],
   ])('%s', (_, switches, writes, by) => {
-    expect(moverOf(now, { switches, writes })).toBe(by)
+    expect(moverOf(now, now, { switches, writes, commands: [] })).toBe(by)
+  })
+
+  test.each([
+    ['it only committed where somebody had gone', 'commit', ''],
+    ['by another name', 'symbolic-ref', 'gate'],
+  ])('HEAD names another branch: %s', (_, verb, by) => {
+    const commands = [{ by: 'gate' as const, argv: [verb, 'x'], worktree: '/w' }]
+    const was = { ref: 'refs/heads/ralph/demo' }
+    expect(moverOf(was, now, { switches: [], writes: [wrote], commands })).toBe(by)
+    expect(moverOf(was, now, { switches: [away], writes: [wrote], commands })).toBe('')
   })
 
   test('a detached HEAD is told by its commit', () => {
-    expect(moverOf({ ref: '', commit: 'c2' }, { switches: [{ ...toX, head: 'c2' }], writes: [] })).toBe(
-      'agent',
-    )
+    const switches = [{ ...toX, head: 'c2' }]
+    expect(moverOf(now, { ref: '', commit: 'c2' }, { switches, writes: [], commands: [] })).toBe('agent')
   })
 
   test('nobody is blamed without evidence', () => {

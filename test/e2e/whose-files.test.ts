@@ -310,8 +310,8 @@ async function beside(at: Scratch, args: readonly string[], deed: () => void): P
 }
 
 /** Works before and after it waits for the test. */
-const waitingAgent = (at: Scratch, promise = 'COMPLETE'): string =>
-  `cat > /dev/null; echo early > early.txt; ${waits(at)}; echo late > late.txt; echo "<promise>${promise}</promise>"`
+const waitingAgent = (at: Scratch, promise = 'COMPLETE', last = ':'): string =>
+  `cat > /dev/null; echo early > early.txt; ${waits(at)}; echo late > late.txt; ${last}; echo "<promise>${promise}</promise>"`
 
 const userCommit = (at: Scratch): void => {
   at.write('users.txt', 'by the user\n')
@@ -321,22 +321,28 @@ const userCommit = (at: Scratch): void => {
 
 describe('the user, in the tree of the loop, during an attempt', () => {
   test.each([
-    ['branch', 'main', (at: Scratch) => at.git('checkout', '-q', 'main')],
-    ['branch', 'ralph/demo', (at: Scratch) => at.git('reset', '-q', '--hard', 'main')],
-    ['stash', 'feature', (at: Scratch) => at.git('checkout', '-q', 'feature')],
-  ])('O3: %s mode, a switch to %s: nothing is lost, the agent is not blamed', async (mode, place, deed) => {
-    const at = withUsersFiles(scratch({ tasks: tasksOf(1) }))
-    const before = usersFiles(at.repo)
-    const args = ['--checkpoint', mode, '--on-complete', 'cleanup', '--agent-command', waitingAgent(at)]
-    const done = await beside(at, args, () => deed(at))
-    expect(done.code, done.stderr).toBe(0)
-    expect(usersFiles(at.repo)).toEqual(before)
-    expect([at.read('early.txt'), at.read('late.txt')]).toEqual(['early\n', 'late\n'])
-    const told = warningsOf(done).join('\n')
-    expect(told).toContain(`somebody switched the work tree to ${place} while the agent worked`)
-    expect(told).not.toContain('the agent left')
-    expect(at.git('symbolic-ref', '--short', 'HEAD')).toBe('main')
-  })
+    // Where the agent then commits, in all innocence.
+    ['branch', 'main', (at: Scratch) => at.git('checkout', '-q', 'main'), 'git add -A; git commit -qm x'],
+    ['branch', 'ralph/demo', (at: Scratch) => at.git('reset', '-q', '--hard', 'main'), ':'],
+    ['stash', 'feature', (at: Scratch) => at.git('checkout', '-q', 'feature'), ':'],
+  ])(
+    'O3: %s mode, a switch to %s: nothing is lost, the agent is not blamed',
+    async (mode, place, deed, last) => {
+      const at = withUsersFiles(scratch({ tasks: tasksOf(1) }))
+      const before = usersFiles(at.repo)
+      const main = at.git('rev-parse', 'main')
+      const agent = waitingAgent(at, 'COMPLETE', last)
+      const args = ['--checkpoint', mode, '--on-complete', 'cleanup', '--agent-command', agent]
+      const done = await beside(at, args, () => deed(at))
+      expect(done.code, done.stderr).toBe(0)
+      expect(usersFiles(at.repo)).toEqual(before)
+      expect([at.read('early.txt'), at.read('late.txt')]).toEqual(['early\n', 'late\n'])
+      const told = warningsOf(done).join('\n')
+      expect(told).toContain(`somebody switched the work tree to ${place} while the agent worked`)
+      expect(told).not.toContain('the agent left')
+      expect([at.git('symbolic-ref', '--short', 'HEAD'), at.git('rev-parse', 'main')]).toEqual(['main', main])
+    },
+  )
 
   test('O3: a switch during an attempt that fails is told without blame, also where the plan is not committed', async () => {
     const at = withoutPlan(withUsersFiles(scratch({ tasks: tasksOf(1) })))

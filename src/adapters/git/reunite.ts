@@ -48,12 +48,15 @@ export function leftBehind(
 ): Left {
   const { head } = now
   const isMoved = head.ref !== snapshot.head.ref || head.commit !== snapshot.head.commit
-  const own = ledger.commands.filter(({ by, worktree }) => by === 'agent' && worktree === store.git.worktree)
+  const commands = ledger.commands.filter(({ worktree }) => worktree === store.git.worktree)
+  const own = commands.filter(({ by }) => by === 'agent')
   return {
     head,
     isOnTop,
     tree,
-    ...(isMoved && { move: { to: placeOf(head), by: moverOf(head, ledger) } }),
+    ...(isMoved && {
+      move: { to: placeOf(head), by: moverOf(snapshot.head, head, { ...ledger, commands }) },
+    }),
     // Where no command was seen, moving HEAD says what was done.
     isSwept: own.length === 0 ? isMoved && !isOnTop : isSweptBy(own),
     stashes: othersStashes(snapshot, head, log, ledger),

@@ -76,8 +76,11 @@ async function lossIn(
     changedPaths(git, snapshot.tree, tree),
   ])
   const isStill = new Set(still)
+  const commands = ledger.commands.filter(({ worktree }) => worktree === git.worktree)
   return lossOf({
-    ...(isMoved && { head: { to: placeOf(head), by: moverOf(head, ledger) } }),
+    ...(isMoved && {
+      head: { to: placeOf(head), by: moverOf(snapshot.head, head, { ...ledger, commands }) },
+    }),
     stashed: others.filter((_, at) => (taken[at] ?? []).length > 0).map(({ message }) => message),
     isUndone: did.length > 0 && did.every((path) => !isStill.has(path)),
   })
