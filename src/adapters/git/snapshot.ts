@@ -273,6 +273,18 @@ export async function loadSnapshot(store: Pick<Store, 'folder'>): Promise<Snapsh
 export async function requireSnapshot(store: Store): Promise<Snapshot> {
   const snapshot = await loadSnapshot(store)
   if (snapshot !== undefined) return snapshot
+  const { checkpoint } = store.memory()
+  const asked = ['cat-file', '-e', checkpoint ?? 'HEAD']
+  if (checkpoint !== undefined && (await store.git.run(asked, { accept: [1, 128] })).code !== 0) {
+    throw new RalphError(
+      'checkpoint_failed',
+      `${store.git.gitCommonDir} is not the git directory that the loop began with: its last checkpoint, ${checkpoint.slice(0, 12)}, is not in it`,
+      {
+        hint: `It was replaced or emptied. The files of the work tree are as they were left. If the old one was moved away, move this one aside and that one back, then type: ralph resume ${store.change}`,
+        exitCode: 1,
+      },
+    )
+  }
   throw new RalphError(
     'checkpoint_failed',
     `the record of the last checkpoint of ${store.change} is missing`,

@@ -1,7 +1,7 @@
 // Agents that destroy on purpose or by mishap what git alone would give up: pruned objects, broken repositories, hidden files.
 import { afterEach, describe, expect, it } from 'vitest'
 import { execFileSync } from 'node:child_process'
-import { chmodSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeWorld, picture, type Strategy, type World } from './world.ts'
 
@@ -300,4 +300,20 @@ it('G27: a name with control characters is told on one line, escaped', async () 
   w.write('new\nline\u001b[31m.pem', 'x')
   const { warnings } = await w.checkpoints().preflight('start')
   expect(warnings).toEqual([expect.stringMatching(/: new\\nline\\x1b\[31m\.pem$/)])
+})
+
+it('G3: a git directory that was replaced during an attempt is named as such, and the old one goes on once it is back', async () => {
+  const w = world()
+  const checkpoints = w.checkpoints()
+  await checkpoints.start('start')
+  await checkpoints.ensure('1')
+  w.write('work.txt', 'w')
+  renameSync(join(w.dir, '.git'), join(w.dir, '.git.old'))
+  w.user('init', '-q')
+  await expect(checkpoints.keep(1)).rejects.toThrow(/is not the git directory that the loop began with/)
+  expect(w.read('work.txt')).toBe('w')
+  rmSync(join(w.dir, '.git'), { recursive: true })
+  renameSync(join(w.dir, '.git.old'), join(w.dir, '.git'))
+  const { ref } = await checkpoints.keep(1)
+  expect(w.git('show', `${ref}:work.txt`)).toBe('w')
 })
