@@ -79,8 +79,6 @@ const sayings: Sayings = {
     ),
   'stop.requested': (event, paint) =>
     paint.yellow(`  stopping (${event.signal}): whatever runs is being ended; once more forces`),
-  max_retries_exceeded: (event, paint) =>
-    paint.red(`story ${oneLine(event.story_id)} used up its ${plural(event.attempts, 'attempt')}`),
   'choice.needed': (event) => `the loop is over (${event.status}); now: where its work goes`,
 }
 
