@@ -1,4 +1,4 @@
-// The kill test itself, for one strategy: every git command of every operation, killed before and after it.
+// The kill test itself, for one strategy: every operation as a kill before and after each of its git commands would leave it, and within some.
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chmodSync,
@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -18,10 +19,10 @@ import { bundle } from '../../bundle.ts'
 import { killable, openCheckpoints, type Killable } from './kill-driver.ts'
 import { filesOf, makeWorld, type Strategy, type World } from './world.ts'
 
-/** The git commands of an operation, and every file as it was before and after each. */
+/** The git commands of an operation, and everything as it was before and after each: a kill leaves nothing but the disk. */
 interface Run {
   readonly commands: readonly string[]
-  readonly state: (n: number, side: 'before' | 'after') => string
+  readonly state: (n: number, side: 'before' | 'after') => { readonly files: string; readonly world: string }
 }
 
 /** What has happened before the operation that is killed. */
@@ -60,7 +61,7 @@ export function testKills(
           execFileSync('cp', ['-a', template, to])
           return { dir: join(to, name), journal: join(to, 'journal') }
         }
-        const run = (place: { dir: string; journal: string }, at: number, when: string): Run => {
+        const run = (place: { dir: string; journal: string }, at: number): Run => {
           const count = mkdtempSync(join(root, 'count-'))
           spawnSync(process.execPath, [driver, place.dir, place.journal, strategy, operation], {
             env: {
@@ -69,7 +70,6 @@ export function testKills(
               RALPH_KILL_DRIVER: '1',
               SHIM_COUNT: count,
               SHIM_AT: `${at}`,
-              SHIM_WHEN: when,
               SHIM_WORLD: join(place.dir, '..'),
             },
           })
@@ -80,40 +80,43 @@ export function testKills(
               .filter((name) => /^\d+$/.test(name))
               .sort((a, b) => Number(a) - Number(b))
               .map(read),
-            state: (n, side) => read(`${n}.${side}`),
+            state: (n, side) => ({ files: read(`${n}.${side}`), world: join(count, `${n}.${side}.world`) }),
           }
         }
-        const whole = copy(join(root, 'whole'))
-        const before = view(whole.dir, env, more.inside)
-        const { commands, state } = run(whole, 0, 'never')
-        const after = view(whole.dir, env, more.inside)
-        rmSync(join(root, 'whole'), { recursive: true })
+        const place = copy(join(root, 'killed'))
+        const before = view(place.dir, env, more.inside)
+        const { commands, state } = run(place, 0)
+        const after = view(place.dir, env, more.inside)
         expect(commands.length).toBeGreaterThan(3)
 
         const tested = new Set<string>()
-        /** A kill leaves nothing but the disk: two moments with the same files are one. */
-        const isNew = (n: number, side: 'before' | 'after'): boolean => {
-          const files = state(n, side)
-          return !tested.has(files) && tested.add(files).has(files)
+        /** Two moments with the same files are one. */
+        const isNew = (files: string): boolean => !tested.has(files) && tested.add(files).has(files)
+        const recovers = async (where: string): Promise<void> => {
+          const checkpoints = openCheckpoints(place.dir, place.journal, strategy, env)
+          await checkpoints.recover()
+          expect(await checkpoints.recover(), where).toBe('')
+          if (!isDone(place.journal, operation)) {
+            expect(visible(view(place.dir, env, more.inside)), where).toEqual(visible(before))
+            await killable[operation](checkpoints)
+          }
+          expect(view(place.dir, env, more.inside), where).toEqual(after)
         }
         for (let at = 1; at <= commands.length; at += more.every) {
           const command = commands[at - 1] ?? ''
-          const isFirst = commands.findIndex((each) => wordOf(each) === wordOf(command)) === at - 1
-          const whens: string[] = (['before', 'after'] as const).filter((side) => isNew(at, side))
-          if (isFirst && /--stdin/.test(command)) whens.push('within')
-          for (const when of whens) {
-            const place = copy(join(root, 'killed'))
-            run(place, at, when)
-            const where = `${operation}: killed ${when} git command ${at} of ${commands.length}`
-            const checkpoints = openCheckpoints(place.dir, place.journal, strategy, env)
-            await checkpoints.recover()
-            expect(await checkpoints.recover(), where).toBe('')
-            if (!isDone(place.journal, operation)) {
-              expect(visible(view(place.dir, env, more.inside)), where).toEqual(visible(before))
-              await killable[operation](checkpoints)
-            }
-            expect(view(place.dir, env, more.inside), where).toEqual(after)
+          const where = (when: string): string =>
+            `${operation}: killed ${when} git command ${at} of ${commands.length}`
+          for (const side of ['before', 'after'] as const) {
+            const { files, world } = state(at, side)
+            if (!isNew(files)) continue
+            rmSync(join(root, 'killed'), { recursive: true, force: true })
+            renameSync(world, join(root, 'killed'))
+            await recovers(where(side))
           }
+          const isFirst = commands.findIndex((each) => wordOf(each) === wordOf(command)) === at - 1
+          if (!isFirst || !/--stdin/.test(command)) continue
+          run(copy(join(root, 'killed')), at)
+          await recovers(where('within'))
         }
       },
     )
@@ -133,15 +136,17 @@ function makeShim(root: string): string {
 set -C
 n=1
 while ! { echo "$*" > "$SHIM_COUNT/$n"; } 2>/dev/null; do n=$((n + 1)); done
-# All but objects that nothing points to yet.
+# All but objects that nothing points to yet. Nobody else goes on meanwhile.
 state() {
   [ "$SHIM_AT" = 0 ] || return
+  kill -STOP $PPID
   find "$SHIM_WORLD" -name objects -prune -o -printf '%p %y %m %l ' -type f -exec md5sum {} + > "$SHIM_COUNT/$n.$1"
+  cp -a "$SHIM_WORLD" "$SHIM_COUNT/$n.$1.world"
+  kill -CONT $PPID
 }
 state before
-[ "$n$SHIM_WHEN" = "\${SHIM_AT}before" ] && { kill -9 $PPID; exit 1; }
 # Its locks taken, its input not at its end: killed, it leaves them as a power cut would.
-if [ "$n$SHIM_WHEN" = "\${SHIM_AT}within" ]; then
+if [ "$n" = "$SHIM_AT" ]; then
   mkfifo "$SHIM_COUNT.fifo"
   "${real}" "$@" < "$SHIM_COUNT.fifo" > "$SHIM_COUNT.out" &
   git=$!
@@ -155,7 +160,6 @@ fi
 "${real}" "$@"
 code=$?
 state after
-[ "$n$SHIM_WHEN" = "\${SHIM_AT}after" ] && kill -9 $PPID
 exit $code
 `
   writeFileSync(join(folder, 'git'), script)
