@@ -19,6 +19,7 @@ import {
 } from './guard.ts'
 import {
   ifItWasYou,
+  ifItWasYours,
   keepAside,
   removeExtras,
   restoreLinks,
@@ -97,7 +98,7 @@ export async function addedTasks(places: GuardPlaces): Promise<() => Promise<str
       } else {
         const aside = await keepAside(places.guardDir, basename(real), bytes)
         told.push(
-          `lines were added to ${file} while the attempt ran, and went with it${ifItWasYou(aside, real)}`,
+          `lines were added to ${file} while the attempt ran, and went with it${await ifItWasYours(places.guardDir, aside, real, before)}`,
         )
       }
     }
@@ -135,7 +136,9 @@ async function judgeChange(
   for (const each of tracked) {
     const aside = await writeJudged(guardDir, each, lost === '' ? judgement : undefined)
     if (aside !== '' && (lost !== '' || judgement.putBack.length > 0))
-      putBack.push(`what stood in ${each.file} is kept${ifItWasYou(aside, each.real)}`)
+      putBack.push(
+        `what stood in ${each.file} is kept${await ifItWasYours(guardDir, aside, each.real, each.before)}`,
+      )
   }
   putBack.push(...(await restorePlan(places, pattern, guarded)))
   const added = lost === '' ? tracked.flatMap((each) => addedSentence(each, judgement)) : []

@@ -201,6 +201,17 @@ export async function keepAside(guardDir: string, name: string, bytes: Uint8Arra
   return kept
 }
 
+/** The same for a file whose boxes are ticked meanwhile: merged, not copied over them. */
+export async function ifItWasYours(
+  guardDir: string,
+  aside: string,
+  path: string,
+  before: Uint8Array,
+): Promise<string> {
+  const base = await keepAside(guardDir, basename(path), before)
+  return `. If it was you: git merge-file ${[path, base, aside].map(shellWord).join(' ')}`
+}
+
 /** For whoever finds an edit of theirs undone. */
 export function ifItWasYou(aside: string, path: string): string {
   return aside === '' ? '' : `. If it was you: cp -r ${shellWord(aside)} ${shellWord(path)}`

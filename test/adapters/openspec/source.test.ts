@@ -295,8 +295,10 @@ describe('added, before a revert', () => {
     const told = await bringBack()
     expect(told).toEqual([expect.stringContaining('lines were added to tasks.md while the attempt ran')])
     expect(await text()).toBe(someTasks)
+    // Ticked since: the command merges.
+    await edit(tasks, '[ ] 1.2 two', '[x] 1.2 two')
     execFileSync('sh', ['-c', /If it was you: (.*)/.exec(told.join('\n'))?.[1] ?? 'false'])
-    expect(await text()).toBe(`${someTasks}${prose}`)
+    expect(await text()).toBe(`${someTasks.replace('[ ] 1.2 two', '[x] 1.2 two')}${prose}`)
   })
 })
 
