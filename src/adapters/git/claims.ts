@@ -102,13 +102,15 @@ export async function tellClaims(
   // By its hash: a fresh start gives the name to another.
   const asked = ['rev-parse', '--verify', '--quiet', '--short=12', `${holder}^{commit}`]
   const commit = doubtful.length === 0 ? '' : await store.git.line(asked, { accept: [1] })
-  const slight = doubtful.filter(({ isSlight }) => isSlight === true).map(({ path }) => path)
+  const likely = doubtful.filter(({ isSlight }) => isSlight === true)
+  // An agent in full swing may have written hundreds.
+  const slight = likely.length > 5 ? likely.map(({ path }) => path) : []
   if (slight.length > 0)
     await warn(
       `changed in the last moment of the loop or just after it, so perhaps yours: ${names(slight)}; undone here and kept; to bring them back: ${commandFor('restore --source=', commit || holder, slight).replace(/^git/, git)}`,
       'undone_after_death',
     )
-  for (const { path, evidence } of doubtful.filter(({ isSlight }) => isSlight !== true))
+  for (const { path, evidence } of doubtful.filter(({ path: each }) => !slight.includes(each)))
     await warn(
       `${join(inside, named(path))} may be yours: ${evidence}. It is undone here and kept; to bring it back: ${restoreCommand(commit || holder, path).replace(/^git/, git)}`,
       'undone_after_death',
