@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, openSync, readFileSync, readdirSync, rmSync, watch } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { LoopEvent } from '../../src/core/event.ts'
 import { canMount, fill, onSmallDisk } from '../small-disk.ts'
 import { eventsOf, goodAgent, program, ralph, scratch, start, tasksOf } from './harness.ts'
@@ -99,13 +99,12 @@ describe.skipIf(!canMount)('a full disk (needs root, to mount a small one)', () 
     const full = join(at.root, 'full')
     const agent = fillingAgent(at, `FILL; touch ${full}; sleep 600`)
     const loop = start(at, ['loop', 'demo', '--json', '--agent-command', agent])
-    await new Promise<void>((done) => {
-      const look = watch(at.root, () => {
-        if (!existsSync(full)) return
-        look.close()
-        done()
-      })
+    const filled = new Promise<void>((done) => {
+      const look = watch(at.root, () => existsSync(full) && done())
+      onTestFinished(() => look.close())
     })
+    // A write of ralph's own may fail before the agent comes to that line: then it ends by itself.
+    await Promise.race([filled, loop.ended])
     loop.child.kill('SIGTERM')
     expectFull(await loop.ended)
     await expectResumes(at)
