@@ -12,24 +12,16 @@ export function moverOf(
   if (last !== undefined && switches.at(-1) === last) return last.by
   // Who commits on a branch need not be who went there.
   if (was.ref !== now.ref)
-    return switches.length > 0
-      ? ''
-      : (commands.findLast(({ argv: [verb = ''] }) => goers.has(verb))?.by ?? '')
+    return switches.length > 0 ? '' : (commands.findLast(({ argv }) => isGoing(argv))?.by ?? '')
   const names = ['HEAD', now.ref]
   return writes.findLast((write) => names.includes(write.ref) && write.to === now.commit)?.by ?? ''
 }
 
-/** Commands after which HEAD may name another branch, or none. */
-const goers = new Set([
-  'bisect',
-  'branch',
-  'checkout',
-  'rebase',
-  'stash',
-  'switch',
-  'symbolic-ref',
-  'update-ref',
-])
+/** Makes HEAD name another branch, or none, and is no switch that git tells of. */
+function isGoing([verb = '', ...rest]: readonly string[]): boolean {
+  if (verb === 'branch') return rest.some((arg) => ['-m', '-M', '--move'].includes(arg))
+  return ['bisect', 'rebase', 'symbolic-ref'].includes(verb)
+}
 
 /** HEAD of the loop's tree is not where the attempt, or its gates, began. */
 export interface HeadMove {

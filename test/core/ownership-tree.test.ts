@@ -61,10 +61,12 @@ describe('O3: who moved HEAD', () => {
   })
 
   test.each([
-    ['it only committed where somebody had gone', 'commit', ''],
-    ['by another name', 'symbolic-ref', 'gate'],
-  ])('HEAD names another branch: %s', (_, verb, by) => {
-    const commands = [{ by: 'gate' as const, argv: [verb, 'x'], worktree: '/w' }]
+    ['it only committed where somebody had gone', 'commit -m x', ''],
+    ['it only moved another branch', 'branch -f y HEAD', ''],
+    ['by a new name', 'branch -m x', 'gate'],
+    ['by another name', 'symbolic-ref HEAD refs/heads/x', 'gate'],
+  ])('HEAD names another branch: %s', (_, command, by) => {
+    const commands = [{ by: 'gate' as const, argv: command.split(' '), worktree: '/w' }]
     const was = { ref: 'refs/heads/ralph/demo' }
     expect(moverOf(was, now, { switches: [], writes: [wrote], commands })).toBe(by)
     expect(moverOf(was, now, { switches: [away], writes: [wrote], commands })).toBe('')
