@@ -17,7 +17,7 @@ import { observe } from './observe.ts'
 import { saveSnapshot } from './snapshot.ts'
 import { startingPoint } from './starting-point.ts'
 import { refuseLockFiles } from './stale-locks.ts'
-import { commitTree, joined, treeOf, treeOfIndex, writeTree } from './tree.ts'
+import { commitTree, entryPath, indexEntries, joined, treeOf, treeOfIndex, writeTree } from './tree.ts'
 
 export type StartMode = 'start' | 'fresh' | 'resume'
 
@@ -215,8 +215,8 @@ async function saveUserIndex(store: Store, index: string, head: string, isStaged
     return ''
   }
   await copyIndex(own, index)
-  const entries = await git.list(['ls-files', '-v', '-z'], { index })
-  const assumed = entries.filter((entry) => /^[a-z]/.test(entry)).map((entry) => entry.slice(2))
+  const entries = await indexEntries(git, index)
+  const assumed = entries.filter((entry) => /^[a-z]/.test(entry)).map(entryPath)
   // The flag would hide an agent's edits from every later scan.
   if (assumed.length > 0)
     await git.run(['update-index', '--no-assume-unchanged', '-z', '--stdin'], {

@@ -18,13 +18,16 @@ export async function pinTips(
   const there = await readPins(store)
   const isThere = new Set(there)
   const isWanted = new Set(wanted)
-  const missing = await missingObjects(store.git, wanted)
-  await writePins(store, [
-    ...wanted
-      .filter((hash) => !isThere.has(hash) && !missing.has(hash))
-      .map((hash) => `create ${store.refs}/pins/${hash} ${hash}`),
-    ...there.filter((hash) => !isWanted.has(hash)).map((hash) => `delete ${store.refs}/pins/${hash}`),
-  ])
+  const fresh = wanted.filter((hash) => !isThere.has(hash))
+  const rest = there.filter((hash) => !isWanted.has(hash)).map((hash) => `delete ${store.refs}/pins/${hash}`)
+  const write = (hashes: readonly string[]): Promise<void> =>
+    writePins(store, [...hashes.map((hash) => `create ${store.refs}/pins/${hash} ${hash}`), ...rest])
+  // All or nothing: only where git refuses is there one to look for whose object is gone.
+  await write(fresh).catch(async (error: unknown) => {
+    const missing = await missingObjects(store.git, fresh)
+    if (missing.size === 0) throw error
+    await write(fresh.filter((hash) => !missing.has(hash)))
+  })
   return wanted
 }
 

@@ -16,7 +16,7 @@ import { readRef, type Refs } from './refs.ts'
 import { exempt, scanTree, type Scan } from './scan.ts'
 import { refuseLockFiles } from './stale-locks.ts'
 import { submoduleAt } from './submodule.ts'
-import { joined } from './tree.ts'
+import { entryPath, indexEntries, joined } from './tree.ts'
 
 export function refuseName(change: string): void {
   const isPlain = change !== '' && !change.includes('/') && !change.includes('..')
@@ -48,9 +48,9 @@ export async function refuseState(git: Git, scan: Scan, change: string): Promise
     throw refusal(`${what} in ${git.worktree}`, 'Finish it or abort it first (`git status` says how).')
   }
   await refuseLocked(git, scan)
-  const entries = await git.list(['ls-files', '-s', '-v', '-z'])
+  const entries = await indexEntries(git)
   await refuseFlaggedEdits(git, entries)
-  const gitlinks = entries.filter((entry) => entry.slice(2).startsWith('160000')).map(pathOf)
+  const gitlinks = entries.filter((entry) => entry.slice(2).startsWith('160000')).map(entryPath)
   for (const path of gitlinks) {
     const repository = fitSubmodule(git, path)
     if (repository === undefined) continue
@@ -148,8 +148,8 @@ function listed(what: string, paths: readonly string[], most = 20): string[] {
 }
 
 async function refuseFlaggedEdits(git: Git, entries: readonly string[]): Promise<void> {
-  const skipped = new Set(entries.filter((entry) => /^[Ss]/.test(entry)).map(pathOf))
-  const flagged = entries.filter((entry) => /^[Sa-z]/.test(entry)).map(pathOf)
+  const skipped = new Set(entries.filter((entry) => /^[Ss]/.test(entry)).map(entryPath))
+  const flagged = entries.filter((entry) => /^[Sa-z]/.test(entry)).map(entryPath)
   if (flagged.length === 0) return
   // A copy of the index without the flags tells whether the files behind them were edited.
   const index = join(git.gitDir, `ralph-flags-${randomUUID()}`)
@@ -176,10 +176,6 @@ async function refuseFlaggedEdits(git: Git, entries: readonly string[]): Promise
   } finally {
     await rm(index, { force: true })
   }
-}
-
-function pathOf(entry: string): string {
-  return entry.slice(entry.indexOf('\t') + 1)
 }
 
 function otherTrees(git: Git): string[] {

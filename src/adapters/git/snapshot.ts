@@ -25,7 +25,7 @@ import type { Settings } from './settings.ts'
 import { presentOutside } from './sparse.ts'
 import { storeOf } from './submodule.ts'
 import { captureSubmodules, type Inside } from './submodules.ts'
-import { changedPaths } from './tree.ts'
+import { changedPaths, entryPath, indexEntries } from './tree.ts'
 import { findUnseen } from './unseen.ts'
 
 const submoduleSchema = z.object({
@@ -216,9 +216,10 @@ async function modesFor(
   earlier: Snapshot | undefined,
 ): Promise<Record<string, number>> {
   // Private files that are committed: looked for once.
-  const others = earlier === undefined ? await git.list(['ls-files', '-z']) : Object.keys(earlier.modes)
+  const tracked = async (): Promise<string[]> => (await indexEntries(git)).map(entryPath)
+  const others = earlier === undefined ? await tracked() : Object.keys(earlier.modes)
   if (settings.fileMode) return readModes(git, [...own, ...others], false)
-  return readModes(git, [...(await git.list(['ls-files', '-z'])), ...own], true)
+  return readModes(git, [...(await tracked()), ...own], true)
 }
 
 /** Those that are files still. */

@@ -1,5 +1,6 @@
 // Turns the work tree as it is into a git tree, without the user's index and without anything that must stay out.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { lstatNow, onDisk } from './files.ts'
 import type { Git } from './git.ts'
@@ -86,6 +87,22 @@ export async function treeOfIndex(git: Git, index: string): Promise<string> {
   if (treesOfIndexes.size > 100) treesOfIndexes.clear()
   if (mark !== '') treesOfIndexes.set(mark, tree)
   return tree
+}
+
+/** As `ls-files -s -v` lists them: `H 100644 <hash> 0\t<path>`. */
+export async function indexEntries(git: Git, index = join(git.gitDir, 'index')): Promise<readonly string[]> {
+  const mark = indexMark(index)
+  if (mark !== '' && listed?.mark === mark) return listed.entries
+  const entries = await git.list(['ls-files', '-s', '-v', '-z'], { index })
+  listed = entries.length > 20_000 ? undefined : { mark, entries }
+  return entries
+}
+
+/** Of the index that was listed last, unless that is large. */
+let listed: { readonly mark: string; readonly entries: readonly string[] } | undefined
+
+export function entryPath(entry: string): string {
+  return entry.slice(entry.indexOf('\t') + 1)
 }
 
 /** By their marks. */
