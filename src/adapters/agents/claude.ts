@@ -4,7 +4,7 @@ import { endingOfError, endingOfStatus, isUnpaid } from './failure.ts'
 import { at, countAt, listAt, parseJson, shortInput, textAt } from './json.ts'
 import type { AgentFact, AgentKind } from './kind.ts'
 import { resetStamp, resetTime } from './reset-time.ts'
-import { tailOf } from './talk.ts'
+import { textTail, type TextTail } from './talk.ts'
 
 export const claude: AgentKind = {
   program: 'claude',
@@ -38,14 +38,13 @@ export const claude: AgentKind = {
     }
   },
   listen: () => {
-    let said = ''
+    const said = textTail(saidLimit)
     return {
       hear(line, nowMs) {
         if (!canMatter(line)) return []
         const event = parseJson(line)
         const facts = parseClaude(event, nowMs)
-        for (const fact of facts)
-          if (fact.type === 'text') said = tailOf(said, withoutBlanks(fact.text), saidLimit)
+        for (const fact of facts) if (fact.type === 'text') said.add(fact.text)
         return facts.some(({ type }) => type === 'turn_over') ? [...unsaid(event, said), ...facts] : facts
       },
     }
@@ -136,9 +135,11 @@ function complaint(event: unknown): string {
 }
 
 /** A promise that the result alone has. Other words there are of no weight: they would hide why a turn halted. */
-function unsaid(event: unknown, said: string): readonly AgentFact[] {
+function unsaid(event: unknown, said: TextTail): readonly AgentFact[] {
   const text = textAt(event, 'result')
-  return !text.includes('promise') || said.includes(withoutBlanks(text)) ? [] : [{ type: 'text', text }]
+  return !text.includes('promise') || withoutBlanks(said.text()).includes(withoutBlanks(text))
+    ? []
+    : [{ type: 'text', text }]
 }
 
 function withoutBlanks(text: string): string {
@@ -176,9 +177,9 @@ function partsAt(event: unknown, field: string): readonly unknown[] | undefined 
   return typeof found === 'object' && found !== null ? Object.values(found) : undefined
 }
 
-/** Large lines of other types tell nothing. Only the compact form is known by its start; any other is read whole. */
+/** Lines of other types tell nothing. Only the compact form is known by its start; any other is read whole. */
 function canMatter(line: Buffer): boolean {
-  if (line.length < 4096 || !startsWith(line, compactStart)) return true
+  if (!startsWith(line, compactStart)) return true
   return tellingStarts.some((start) => startsWith(line, start))
 }
 

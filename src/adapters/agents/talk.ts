@@ -9,8 +9,8 @@ export interface Talk {
 }
 
 export function talk(tell: (text: string) => void): Talk {
-  let waiting = ''
-  let hasGap = false
+  const waiting = textTail(pieceLimit)
+  let gathered = 0
   let lastTold = Number.NEGATIVE_INFINITY
   let told = 0
   let timer: NodeJS.Timeout | undefined
@@ -18,17 +18,18 @@ export function talk(tell: (text: string) => void): Talk {
   const flush = (): void => {
     clearTimeout(timer)
     timer = undefined
-    const text = waiting.trim() === '' ? '' : `${hasGap ? '…' : ''}${waiting}`
-    waiting = ''
-    hasGap = false
-    if (text === '') return
+    const text = waiting.text()
+    const hasGap = gathered > pieceLimit
+    waiting.clear()
+    gathered = 0
+    if (text.trim() === '') return
     lastTold = performance.now()
     told++
-    tell(text)
+    tell(`${hasGap ? '…' : ''}${text}`)
   }
   const gather = (text: string): void => {
-    hasGap ||= waiting.length + text.length > pieceLimit
-    waiting = tailOf(waiting, text, pieceLimit)
+    gathered += text.length
+    waiting.add(text)
   }
   const tellSoon = (): void => {
     const leftMs = lastTold + (told < soonTold ? shortPauseMs : longPauseMs) - performance.now()
@@ -53,9 +54,36 @@ export function talk(tell: (text: string) => void): Talk {
   }
 }
 
-/** The last characters of both together. */
-export function tailOf(before: string, text: string, limit: number): string {
-  return text.length >= limit ? text.slice(-limit) : (before + text).slice(-limit)
+/** The last characters of what was said. What a word costs does not depend on what was said before it. */
+export interface TextTail {
+  add(text: string): void
+  clear(): void
+  text(): string
+}
+
+export function textTail(limit: number): TextTail {
+  let parts: string[] = []
+  let length = 0
+  const shorten = (): void => {
+    parts = [parts.join('').slice(-limit)]
+    length = parts[0]?.length ?? 0
+  }
+  return {
+    add(text) {
+      const part = text.length > limit ? text.slice(-limit) : text
+      parts.push(part)
+      length += part.length
+      if (length > 2 * limit) shorten()
+    },
+    clear() {
+      parts = []
+      length = 0
+    },
+    text() {
+      shorten()
+      return parts[0] ?? ''
+    },
+  }
 }
 
 const pieceLimit = 4096

@@ -6,7 +6,7 @@ import type { AgentSignal } from '../../ports.ts'
 import type { GroupEnd } from '../process/group.ts'
 import { isUnpaid } from './failure.ts'
 import type { AgentFact, AgentKind } from './kind.ts'
-import { tailOf, talk } from './talk.ts'
+import { talk, textTail } from './talk.ts'
 
 export interface Turn {
   /** Nothing after ralph's own decision to end it can change the verdict (R18). */
@@ -25,7 +25,7 @@ export function startTurn(
 ): Turn {
   const scanner = promiseScanner()
   const words = talk((text) => tell({ type: 'message', text }))
-  let lastWords = ''
+  const lastWords = textTail(lastWordsLimit)
   let isMidMessage = false
   let hasWorked = false
   let isOver = false
@@ -47,8 +47,8 @@ export function startTurn(
 
   const hearText = (text: string, isPartial: boolean): void => {
     if (!isPartial) endMessage()
-    if (!isMidMessage) lastWords = ''
-    lastWords = tailOf(lastWords, text, lastWordsLimit)
+    if (!isMidMessage) lastWords.clear()
+    lastWords.add(text)
     scanner.feed(text)
     if (isPartial) words.add(text)
     else {
@@ -128,7 +128,7 @@ export function startTurn(
         ...(end.exitCode !== undefined && { exit_code: end.exitCode }),
         ...(end.signal !== undefined && { signal: end.signal }),
         ...(sessionId !== undefined && { session_id: sessionId }),
-        last_words: failed?.message ?? wordsOf(ending, lastWords, complaint),
+        last_words: failed?.message ?? wordsOf(ending, lastWords.text(), complaint),
         ...(isWaiting && resetsAtMs !== undefined && { resets_at_ms: resetsAtMs }),
         ...(usage !== undefined && { usage }),
         ...(model !== undefined && { model }),
