@@ -1,56 +1,88 @@
-// How every bench measures: competitors in random order within each round, medians, ratios to the floor.
-import { execFileSync, spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+// How every bench measures: one program watched from its start to its exit, and many samples told in three figures.
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { devNull } from 'node:os'
 import { join } from 'node:path'
 
-export interface Competitor {
-  readonly name: string
-  /** One sample, in milliseconds. */
-  readonly sample: () => number
+/** By the quartiles: on a shared machine the extremes measure the neighbours. */
+export interface Spread {
+  readonly median: number
+  readonly low: number
+  readonly high: number
+  readonly samples: number
 }
 
-export interface Measured {
-  readonly name: string
-  readonly medianMs: number
-  readonly ratio: number
+export function spreadOf(values: readonly number[]): Spread {
+  const sorted = values.toSorted((a, b) => a - b)
+  const at = (part: number): number => sorted[Math.round((sorted.length - 1) * part)] ?? Number.NaN
+  return { median: median(values), low: at(0.25), high: at(0.75), samples: values.length }
 }
 
-/** The first competitor is the floor. */
-export function compare(competitors: readonly Competitor[], rounds: number): readonly Measured[] {
-  const samples = new Map(competitors.map(({ name }) => [name, [] as number[]]))
-  for (let round = 0; round < rounds; round += 1) {
-    for (const { name, sample } of shuffled(competitors)) samples.get(name)?.push(sample())
-  }
-  const medians = competitors.map(({ name }) => ({ name, medianMs: median(samples.get(name) ?? []) }))
-  const floorMs = medians[0]?.medianMs ?? 1
-  return medians.map((each) => ({ ...each, ratio: each.medianMs / floorMs }))
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const at = (index: number): number => sorted[index] ?? Number.NaN
+  return (at(Math.floor((sorted.length - 1) / 2)) + at(Math.ceil((sorted.length - 1) / 2))) / 2
 }
 
-export function print(title: string, measured: readonly Measured[]): void {
-  console.log(`\n${title}`)
-  for (const { name, medianMs, ratio } of measured) {
-    console.log(
-      `  ${name.padEnd(44)} ${medianMs.toFixed(1).padStart(9)} ms  ${ratio.toFixed(2).padStart(6)}x`,
-    )
-  }
+export interface Watched {
+  /** Epoch milliseconds, as the stand-in's own. */
+  readonly beganMs: number
+  readonly endedMs: number
+  readonly ms: number
+  readonly code: number | null
+  /** The end of what it said on stderr. */
+  readonly said: string
+  /** Of this process alone, without its children. */
+  readonly peakMb: number
 }
 
-/** Wall clock of one command; NODE_EXTRA_CA_CERTS alone adds 50 ms to every start of Node 20. */
-export function timed(
-  file: string,
-  args: readonly string[],
-  options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
-): number {
-  const began = performance.now()
-  const { status, stderr } = spawnSync(file, args, {
-    cwd: options.cwd,
-    env: { ...cleanEnv(), ...options.env },
-    encoding: 'utf8',
+interface HowToWatch {
+  readonly cwd: string
+  readonly env: NodeJS.ProcessEnv
+  /** Where what it prints goes; nowhere by default. */
+  readonly stdout?: string
+  /** What it prints, at the time it comes. */
+  readonly hear?: (chunk: string, atMs: number) => void
+}
+
+export async function watch(command: readonly string[], how: HowToWatch): Promise<Watched> {
+  const [file = '', ...args] = command
+  const printed = openSync(how.stdout ?? devNull, 'w')
+  const [beganMs, from] = [Date.now(), performance.now()]
+  const child = spawn(file, args, {
+    cwd: how.cwd,
+    env: how.env,
+    stdio: ['ignore', how.hear === undefined ? printed : 'pipe', 'pipe'],
   })
-  if (status !== 0) throw new Error(`${file} ${args.join(' ')} ended with ${status}: ${stderr}`)
-  return performance.now() - began
+  let said = ''
+  child.stderr?.on('data', (chunk: Buffer) => {
+    said = (said + chunk.toString('utf8')).slice(-2000)
+  })
+  child.stdout?.on('data', (chunk: Buffer) => how.hear?.(chunk.toString('utf8'), Date.now()))
+  let peakMb = 0
+  // The kernel's own high-water mark: only what grows after the last look is missed.
+  const look = setInterval(() => {
+    peakMb = Math.max(peakMb, highWaterMb(child.pid ?? 0))
+  }, 20)
+  const [code] = (await once(child, 'exit')) as [number | null]
+  const [endedMs, ms] = [Date.now(), performance.now() - from]
+  clearInterval(look)
+  closeSync(printed)
+  return { beganMs, endedMs, ms, code, said, peakMb }
 }
 
+function highWaterMb(pid: number): number {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024
+  } catch {
+    // Gone meanwhile.
+    return 0
+  }
+}
+
+/** NODE_EXTRA_CA_CERTS alone adds 50 ms to every start of Node 20. */
 export function cleanEnv(): NodeJS.ProcessEnv {
   const { NODE_EXTRA_CA_CERTS: _, NODE_OPTIONS: __, ...env } = process.env
   return env
@@ -68,11 +100,6 @@ export function commitRepository(folder: string): void {
   run(folder, 'git', 'config', 'user.name', 'bench')
   run(folder, 'git', 'add', '-A')
   run(folder, 'git', 'commit', '-qm', 'start')
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
 export function shuffled<T>(values: readonly T[]): readonly T[] {

@@ -12,7 +12,7 @@ export function installPeers(packages: readonly string[]): string {
   const isThere = packages.every((name) => existsSync(join(prefix, 'node_modules', name.split('@')[0] ?? '')))
   if (isThere) return prefix
   mkdirSync(prefix, { recursive: true })
-  console.log('installing the peers into .cache/peers (up to 800 MB) …')
+  console.log('installing the peers into .cache/peers (400 MB) …')
   const options = ['--prefix', prefix, '--no-save', '--no-audit', '--no-fund', '--loglevel=error']
   const { status, stderr } = spawnSync('npm', ['install', ...options, ...packages], {
     cwd: prefix,

@@ -1,0 +1,136 @@
+// Whole runs of a plan: twenty stories, one that floods, three hundred in a row.
+import { closeSync, openSync, readdirSync, rmSync, statSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Bed, Ran, Samples, Who } from './bed.ts'
+import { median, shuffled } from './measure.ts'
+
+export async function stories(bed: Bed): Promise<Samples> {
+  const { rounds, stories: count } = bed.size
+  const samples: Samples = { between: {}, story: {}, first: {}, last: {}, memory: {}, growth: {} }
+  for (let round = 0; round < rounds; round += 1) {
+    for (const who of shuffled(bed.who)) {
+      await bed.plan(who, count, 'works', (ran) => {
+        const { beganMs, endedMs, ms, turns, peakMb } = ran
+        note(samples, 'between', who, median(gapsOf(ran)))
+        note(samples, 'story', who, ms / count)
+        note(samples, 'first', who, (turns[0]?.beganMs ?? Number.NaN) - beganMs)
+        note(samples, 'last', who, endedMs - (turns.at(-1)?.endedMs ?? Number.NaN))
+        note(samples, 'memory', who, peakMb)
+        note(samples, 'growth', who, grownKb(bed, ran, count))
+      })
+    }
+  }
+  return samples
+}
+
+export async function flood(bed: Bed): Promise<Samples> {
+  const { rounds, megabytes } = bed.size
+  const samples: Samples = { flood: {}, 'flood-memory': {} }
+  const [path, shown] = [join(bed.root, 'flood.ndjson'), join(bed.root, 'shown')]
+  writeFlood(path, megabytes)
+  for (let round = 0; round < Math.ceil(rounds / 2); round += 1) {
+    for (const who of shuffled(bed.who)) {
+      await bed.plan(
+        who,
+        1,
+        'floods',
+        ({ ms, peakMb }) => {
+          note(samples, 'flood', who, ms)
+          note(samples, 'flood-memory', who, peakMb)
+        },
+        shown,
+      )
+      if (who === 'ralph' && statSync(shown).size < megabytes * shownPerMb)
+        throw new Error(`only ${statSync(shown).size} bytes of the flood were shown`)
+    }
+  }
+  rmSync(path)
+  return samples
+}
+
+/** The floor of its last fifth is its own first one. */
+export async function long(bed: Bed): Promise<Samples> {
+  const { longStories: count } = bed.size
+  const samples: Samples = { long: {}, 'long-memory': {}, 'long-growth': {} }
+  await bed.plan('ralph', count, 'works', (ran) => {
+    const gaps = gapsOf(ran)
+    const fifth = Math.floor(gaps.length / 5)
+    samples['long'] = { floor: gaps.slice(0, fifth), ralph: gaps.slice(-fifth) }
+    note(samples, 'long-memory', 'ralph', ran.peakMb)
+    note(samples, 'long-growth', 'ralph', grownKb(bed, ran, count))
+  })
+  return samples
+}
+
+function note(samples: Samples, row: string, who: Who, value: number): void {
+  const of = (samples[row] ??= {})
+  ;(of[who] ??= []).push(value)
+}
+
+/** From each agent's end to the start of the next. */
+function gapsOf({ turns }: Ran): number[] {
+  return turns.slice(1).map(({ beganMs }, index) => beganMs - (turns[index]?.endedMs ?? Number.NaN))
+}
+
+function grownKb(bed: Bed, { folder }: Ran, stories: number): number {
+  return diskKb(join(folder, '.git')) - diskKb(join(bed.root, `template-${stories}`, '.git'))
+}
+
+/** What `du` counts. */
+function diskKb(folder: string): number {
+  return readdirSync(folder, { withFileTypes: true }).reduce(
+    (sum, entry) =>
+      sum +
+      (entry.isDirectory()
+        ? diskKb(join(folder, entry.name))
+        : statSync(join(folder, entry.name)).blocks / 2),
+    statSync(folder).blocks / 2,
+  )
+}
+
+/** Of each megabyte, in bytes: 1.3 MB of 200. */
+const shownPerMb = 6500
+
+/** A turn of 33 KB as Claude Code prints it: words and a tool's input in deltas, both again as messages, and what the tools answered. */
+function writeFlood(path: string, megabytes: number): void {
+  const words = 'I read the module and its tests once more. '.repeat(4)
+  const source = 'export const answer = (question) => table.get(question)\n'.repeat(32)
+  const line = (event: object): string =>
+    `${JSON.stringify({ ...event, parent_tool_use_id: null, session_id: 'session-1', uuid: 'd6b0c3c2-58b5-4a0b-9f0e-0f6a4a2f1f6d' })}\n`
+  const deltas = (type: string, key: string, text: string, length: number): string[] =>
+    Array.from({ length: Math.ceil(text.length / length) }, (_, n) =>
+      line({
+        type: 'stream_event',
+        event: {
+          type: 'content_block_delta',
+          index: 0,
+          delta: { type, [key]: text.slice(n * length, (n + 1) * length) },
+        },
+      }),
+    )
+  const assistant = (block: object): string =>
+    line({
+      type: 'assistant',
+      message: { id: 'm', role: 'assistant', model: 'claude-test', content: [block] },
+    })
+  const result = (content: string): string =>
+    line({
+      type: 'user',
+      message: { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content }] },
+    })
+  const turn = [
+    ...deltas('text_delta', 'text', words, 20),
+    assistant({ type: 'text', text: words }),
+    ...deltas('input_json_delta', 'partial_json', source, 40),
+    assistant({
+      type: 'tool_use',
+      id: 't',
+      name: 'Write',
+      input: { file_path: 'src/answer.ts', content: source },
+    }),
+  ].join('')
+  const block = Buffer.from(turn + result(source.repeat(2)).repeat(Math.round((33_000 - turn.length) / 3900)))
+  const file = openSync(path, 'w')
+  for (let left = megabytes * 1e6; left > 0; left -= block.length) writeSync(file, block)
+  closeSync(file)
+}

@@ -1,0 +1,89 @@
+// docs/performance.md, from the results.
+import type { Spread } from './measure.ts'
+import { goalIn, rows, type Result, type Row } from './rows.ts'
+
+export interface Results {
+  readonly date: string
+  readonly machine: {
+    readonly cores: number
+    readonly memory_gb: number
+    readonly platform: string
+    readonly node: string
+    readonly git: string
+    /** Of one written page to the disk that the repositories were on. */
+    readonly sync_ms: number
+    /** Processes that wanted a core while it ran, on average: others' too. */
+    readonly load: number
+  }
+  readonly rows: readonly Result[]
+}
+
+export function inWords(spread: Spread | undefined, unit: Row['unit']): string {
+  if (spread === undefined) return '–'
+  const show = (value: number): string =>
+    value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString('en')
+  const { median, low, high, samples } = spread
+  return `${show(median)} ${unit}${samples > 1 ? ` (${show(low)} to ${show(high)})` : ''}`
+}
+
+export function ratioIn({ floor, ralph }: Result): string {
+  return floor === undefined ? '' : `${(ralph.median / floor.median).toFixed(2)}x`
+}
+
+export function page({ date, machine, rows: results }: Results): string {
+  const line = (row: Row): string[] => {
+    const result = results.find(({ name }) => name === row.name)
+    if (result === undefined) return []
+    const floor = result.floor === undefined ? '–' : `${inWords(result.floor, row.unit)}, ${row.floor}`
+    const ours = [
+      inWords(result.ralph, row.unit),
+      ...(result.floor === undefined ? [] : [ratioIn(result)]),
+    ].join(', ')
+    const cells = [
+      row.title,
+      floor,
+      inWords(result.ralph_tui, row.unit),
+      ours,
+      goalIn(row),
+      result.is_met ? 'yes' : '**no**',
+    ]
+    return [`| ${cells.join(' | ')} |`]
+  }
+  const missed = rows.filter((row) => results.some(({ name, is_met }) => name === row.name && !is_met))
+  return `# Performance
+
+<!-- Written by \`npm run bench -- --peers\` from bench/results.json: change bench/page.ts and bench/rows.ts instead. -->
+
+The built program as a whole, beside the least that does the work at all (the floor) and beside ralph-tui 0.11, all in one run.
+Compare figures within a row, not with those of another machine.
+
+Measured on ${date}: ${machine.platform}, ${machine.cores} cores, ${machine.memory_gb} GB, Node ${machine.node}, git ${machine.git}; ${machine.sync_ms.toFixed(1)} ms for
+one small write to reach the disk; ${machine.load.toFixed(1)} processes wanted a core on average, those of others too.
+
+| | floor | ralph-tui 0.11 | ralph, and of the floor | goal | met |
+|---|---|---|---|---|---|
+${rows.flatMap(line).join('\n')}
+
+${missed.length === 0 ? 'Every goal is met.' : `## What is missing\n\n${missed.map(({ title, missing }) => `- *${title}*: ${missing}`).join('\n')}`}
+
+## How it is measured
+
+\`\`\`sh
+npm run bench                     # all rows; exit code 1 when one misses its goal
+npm run bench -- --peers          # with ralph-tui, installed into .cache/peers (400 MB)
+npm run bench -- between status   # some rows, printed only
+npm run bench -- --quick          # small and short, printed only: to try it
+\`\`\`
+
+- Medians, and in brackets the quartiles. The programs of a row run in random order within each repetition, each in a fresh copy of the
+  same repository: 100 files, 20 stories, on a disk.
+- The agent is a bash script that speaks Claude's stream-json and writes down when it began and ended; it reads its prompt, adds a line to
+  a file, and takes about five milliseconds. \`openspec\` is on the PATH, as the project's own dependency.
+- The floor of a story is a shell loop: \`git rev-parse HEAD\`, the agent, \`git add -A\`, \`git commit\`. It syncs nothing, so a power cut may
+  take its last commits; ralph's are on the disk before it says so, and that is in its figures.
+- The 200 MB are words and a tool's input in deltas, the same again as messages, and the results of tools, in 6,000 turns.
+- Memory is the high-water mark of the program's own process, without git and the agent. Growth of \`.git\` is what \`du\` counts.
+- At 100,000 files every attempt changes ten files, adds five and removes one; every other one fails.
+- ralph-tui runs headless with its commits on and its pause between stories off.
+`
+}
