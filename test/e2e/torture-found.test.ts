@@ -90,3 +90,16 @@ test('H1: a git that was killed in the work tree of the loop, on the way to its 
   expect(await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])).toMatchObject({ code: 0 })
   expect(existsSync(join(at.repo, '.git/worktrees/repo-ralph-demo/index.lock'))).toBe(false)
 })
+
+test('U3: where a repair has saved the last story, --fresh has nothing to begin, and leaves the run and its way out', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const env = gitThat(at, 'ralph:?checkpoint', 'kill -KILL $$')
+  expect((await ralph(at, ['loop', 'demo', '--agent-command', goodAgent], { env })).code).toBe(1)
+  const fresh = await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent])
+  expect(fresh.code).toBe(0)
+  expect(fresh.stdout + fresh.stderr).toMatch(/nothing to begin anew; the earlier run stays as it is/)
+  expect(at.git('for-each-ref', 'refs/ralph/demo/earlier')).toBe('')
+  expect((await ralph(at, ['status', 'demo'])).stdout).toMatch(/next +ralph (resume|finish) demo/)
+  expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+  expect(at.read('story-1.txt')).toBe('work of 1\n')
+})

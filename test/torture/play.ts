@@ -83,7 +83,7 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
         story.push(`  kill -9 of ${act.whom} ${moment}`)
         running.child.kill('SIGKILL')
         await running.ended
-        if (act.whom === 'all') killAll(world)
+        if (act.whom === 'all') await killAll(world)
         goesOn = act.whom !== 'all' && plan.orphansGoOn
       }
     }
@@ -175,7 +175,7 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
         kind: 'dead end',
         text: `ralph ${args.join(' ')} did not end within ${longestMs / 1000} s`,
       })
-      killAll(world)
+      void killAll(world)
     }, longestMs)
     await ended
     clearTimeout(guard)
@@ -216,7 +216,7 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
     for (const [pid, when, whom, ...args] of struck(world)) {
       story.push(strikeText(when, whom, args))
       await until(() => !isAlive(world, Number(pid)))
-      if (whom === 'all') killAll(world)
+      if (whom === 'all') await killAll(world)
     }
     rmSync(join(world.desk, 'struck'), { force: true })
     const orphans = [...agents.keys(), ...gatePids]
@@ -352,14 +352,17 @@ function strikeText(when = '', whom = '', args: readonly string[] = []): string 
     : `  kill -9 of ${whom} at ralph's git call (${when}): git ${command}`
 }
 
-function killAll(world: World): void {
-  for (const pid of alive(world)) {
+/** Until they are gone: one that is dying still has its place in the table. */
+async function killAll(world: World): Promise<void> {
+  const pids = alive(world)
+  for (const pid of pids) {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
       continue
     }
   }
+  await until(() => !pids.some((pid) => isAlive(world, pid)))
 }
 
 async function until(holds: () => boolean): Promise<void> {

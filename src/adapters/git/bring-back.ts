@@ -7,6 +7,7 @@ import { shellWord } from '../process/shell-word.ts'
 import { applyTrees, conflict, tryMerge, uncommitted } from './apply.ts'
 import { attemptsInside, findAttempt } from './attempts.ts'
 import type { AttemptRef, SavedAs } from './attempts.ts'
+import { notBroughtBack } from './exact-bytes.ts'
 import { lstatIfThere, parentOf } from './files.ts'
 import { shown, type Git } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
@@ -97,6 +98,14 @@ async function plan(
   for (const { path, from: old } of changes)
     if (old === undefined && (await isTaken(git, path))) inTheWay.push(path)
   if (inTheWay.length > 0) throw uncommitted(git, inTheWay, hint)
+  const overwritten = changes.filter(({ from: old }) => old !== undefined).map(({ path }) => path)
+  const lossy = await notBroughtBack({ git, folder }, index, overwritten)
+  if (lossy.length > 0)
+    throw conflict(
+      'git converts these files, and would not bring back the bytes that they have now',
+      lossy,
+      hint,
+    )
   return { git, prefix: '', before, after, paths: changes.map(({ path }) => path) }
 }
 

@@ -11,7 +11,7 @@ import { openAbove } from './open.ts'
 import { moveRefs, readRef } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
-import { commitTree, joined } from './tree.ts'
+import { commitTree, entryPath, indexEntries, joined } from './tree.ts'
 
 const exactSchema = z.object({
   /** Of the bytes on disk, unconverted. */
@@ -94,6 +94,7 @@ export async function putBackBytes(
     const content = contents.get(bytes[path]?.id ?? '')
     if (content !== undefined) await replaceFile(git, path, content)
   }
+  await forgetSizes(git, join(store.folder, snapshot.index), held)
   const left = wrong()
   if (left.length === 0) return
   await store.note({
@@ -103,8 +104,21 @@ export async function putBackBytes(
   })
 }
 
+/** Git calls a file changed whose size is not the one in the index, without a look at what its filter makes of it. */
+async function forgetSizes(git: Git, index: string, paths: readonly string[]): Promise<void> {
+  const wanted = new Set(paths)
+  const entries = (await indexEntries(git, index)).filter((entry) => wanted.has(entryPath(entry)))
+  if (entries.length === 0) return
+  const input = joined(entries.map((entry) => entry.slice(2)))
+  await git.run(['update-index', '-z', '--index-info'], { index, input })
+}
+
 /** Which of these a checkout would not bring back as they are: tried, beside the work tree, because nothing else is sure. */
-async function notBroughtBack(store: Store, index: string, paths: readonly string[]): Promise<string[]> {
+export async function notBroughtBack(
+  store: Pick<Store, 'git' | 'folder'>,
+  index: string,
+  paths: readonly string[],
+): Promise<string[]> {
   if (paths.length === 0) return []
   const { worktree } = store.git
   const folder = join(store.folder, 'tried')
@@ -114,7 +128,7 @@ async function notBroughtBack(store: Store, index: string, paths: readonly strin
   await store.git.run(args, { index, input: joined(paths), accept: [1, 128] })
   const isBack = (path: string): boolean =>
     isFile(folder, path) && idOf(folder, path, 40) === idOf(worktree, path, 40)
-  const lossy = paths.filter((path) => !isBack(path))
+  const lossy = paths.filter((path) => isFile(worktree, path) && !isBack(path))
   await rm(folder, { recursive: true, force: true })
   return lossy
 }
@@ -178,8 +192,8 @@ export async function replaceFile(
 }
 
 async function blobsOf(git: Git, index: string): Promise<Map<string, string>> {
-  const entries = await git.list(['ls-files', '-s', '-z'], { index })
-  return new Map(entries.map((entry) => [entry.slice(entry.indexOf('\t') + 1), entry.split(' ')[1] ?? '']))
+  const entries = await indexEntries(git, index)
+  return new Map(entries.map((entry) => [entryPath(entry), entry.split(' ')[2] ?? '']))
 }
 
 /** Beyond this size nobody hashes them twice at every checkpoint. */

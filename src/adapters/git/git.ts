@@ -160,6 +160,10 @@ const quietConfig = [
   'core.fsmonitor=false',
   'core.splitIndex=false',
   'core.ignoreStat=false',
+  // An edit may keep size and time.
+  'core.trustctime=true',
+  'core.checkStat=default',
+  'core.preferSymlinkRefs=false',
   'core.safecrlf=false',
   'core.quotePath=false',
   'submodule.recurse=false',

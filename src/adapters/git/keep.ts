@@ -11,7 +11,7 @@ import {
   sweptHome,
   workElsewhere,
 } from './elsewhere.ts'
-import { named, type Git } from './git.ts'
+import { named, shown, type Git } from './git.ts'
 import { mendGitDirs } from './git-dirs.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { copyIndex } from './index-file.ts'
@@ -27,7 +27,9 @@ import { moveRefs, readRef, readRefs, setHead, type RefChanges, type Refs } from
 import { apart, leftBehind, planReunion, reunite } from './reunite.ts'
 import type { Store } from './store.ts'
 import { exempt } from './scan.ts'
-import { type Snapshot } from './snapshot.ts'
+import { treeFolders, type Snapshot } from './snapshot.ts'
+import { rememberBytes } from './exact-bytes.ts'
+import { shellWord } from '../process/shell-word.ts'
 import { planStashes, putBackStashes, readStashLog, type StashPlan } from './stash-list.ts'
 import { outwaitLocks } from './stale-locks.ts'
 import { madeTrees, removeTrees, treeTold } from './made-trees.ts'
@@ -74,7 +76,8 @@ export async function keepAttempt(
     deleted: all.deleted.filter(({ from }) => !gone.has(from)),
   }
   const halfDone = operationsInProgress(git.gitDir)
-  const { tree: seen, nested, special, ignored, opened } = await attemptTree(store, snapshot)
+  const { tree: seen, nested, special, ignored, opened, paths } = await attemptTree(store, snapshot)
+  const stripped = await keepBytes(store, snapshot, seen, paths)
   const { tree, left } = await withHidden(store, snapshot, seen, ignored)
   putBackOpened(opened)
   const headMoved = now.head.commit !== '' && now.head.commit !== snapshot.head.commit
@@ -192,6 +195,7 @@ export async function keepAttempt(
     ...stale,
     ...nested.map(nestedWarning),
     ...special.map(specialWarning),
+    ...(mayBeSaved ? [] : stripped),
     ...deepWarnings(store, snapshot),
     ...lostRepositories(store, snapshot),
     ...sweptHome(store, ledger),
@@ -237,6 +241,8 @@ export async function attemptTree(
   special: readonly string[]
   ignored: readonly string[]
   opened: readonly Opened[]
+  /** Files that are not what the index had. */
+  paths: readonly string[]
 }> {
   const index = attemptIndex(store)
   const { attempt = 0 } = store.memory()
@@ -248,7 +254,31 @@ export async function attemptTree(
   const opened = openFiles(store.git, scan, isExempt)
   const written = await writeTree(store.git, index, scan, isExempt)
   if (written.nested.length + written.special.length === 0) seenBefore.set(index, mark())
-  return { ...written, ignored: scan.ignored, opened }
+  return { ...written, ignored: scan.ignored, opened, paths: [...scan.changed, ...scan.untracked] }
+}
+
+/** Of an attempt, too, all bytes are kept, also those that a filter of the user's leaves out of git. */
+async function keepBytes(
+  store: Store,
+  snapshot: Snapshot,
+  tree: string,
+  paths: readonly string[],
+): Promise<string[]> {
+  if (paths.length === 0) return []
+  const folders = await treeFolders(store.git, tree)
+  const held = await rememberBytes(store, {
+    paths: paths.filter((path) => !path.endsWith('/')),
+    folders: folders.map(({ path }) => path),
+    index: attemptIndex(store),
+    conversions: snapshot.conversions ?? [],
+    earlier: snapshot.bytes,
+  })
+  return Object.entries(held)
+    .filter(([path, { id, held: isHeld }]) => isHeld && snapshot.bytes[path]?.id !== id)
+    .map(
+      ([path, { id }]) =>
+        `git's filters leave a part of ${named(path)} out; as the attempt left it: git cat-file blob ${id} > ${shellWord(shown(path))}`,
+    )
 }
 
 /** Indexes of attempts that hold what was seen of a plain tree. */

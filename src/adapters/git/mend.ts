@@ -1,11 +1,12 @@
 // Makes a repository usable again that an agent has broken, and git obey the user alone: permissions, HEAD, settings, hooks, info/.
 import { join } from 'node:path'
-import { readIfThere, writeDurably } from '../files/whole.ts'
+import { writeDurably } from '../files/whole.ts'
 import { bytesOf } from './bytes.ts'
 import { insistOnConversions } from './conversions.ts'
 import { putBackGuarded } from './guarded.ts'
 import { openRepository } from './open.ts'
 import { named } from './git.ts'
+import { headText } from './ref-files.ts'
 import { removePath } from './remove.ts'
 import { exempt } from './scan.ts'
 import { findUnseen } from './unseen.ts'
@@ -39,8 +40,7 @@ async function removePipes(store: Store, snapshot: Snapshot): Promise<string[]> 
 
 async function mendHead({ git }: Store, { head }: Snapshot): Promise<string[]> {
   const file = join(git.gitDir, 'HEAD')
-  const text = (await readIfThere(file))?.toString('latin1') ?? ''
-  if (/^(ref: refs\/\S+|[0-9a-f]{40,64})\s*$/.test(text)) return []
+  if (/^(ref: refs\/\S+|[0-9a-f]{40,64})$/.test(headText(git.gitDir))) return []
   await writeDurably(file, bytesOf(head.ref === '' ? `${head.commit}\n` : `ref: ${head.ref}\n`))
   return ['the agent broke HEAD; it is back']
 }

@@ -1,17 +1,18 @@
 // Refuses, before anything is touched, where a loop could lose something of the user's; warns of what it will take along.
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { RalphError } from '../../core/error.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { isWritable } from '../process/temp.ts'
+import { bytesOf } from './bytes.ts'
 import { lstatIfThere, lstatNow } from './files.ts'
 import { named, shown, type Git, type Repository } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
 import { refuseLocked } from './locked.ts'
 import { operationsInProgress } from './operations.ts'
-import { isRefName } from './ref-files.ts'
+import { headText, isRefName } from './ref-files.ts'
 import { readRef, type Refs } from './refs.ts'
 import { exempt, scanTree, type Scan } from './scan.ts'
 import { refuseLockFiles } from './stale-locks.ts'
@@ -108,7 +109,9 @@ export function refuseClash(git: Git, refs: Refs, change: string): void {
       `Rename it: \`git branch -m ${name} <other name>\`.`,
     )
   }
-  const holder = otherTrees(git).find((gitDir) => readHeadFile(gitDir) === `ref: ${branch}`)
+  const holder = otherTrees(git).find(
+    (gitDir) => headText(gitDir) === bytesOf(`ref: ${branch}`).toString('latin1'),
+  )
   if (holder !== undefined) {
     throw refusal(
       `ralph/${change} is checked out in another work tree (${basename(holder)})`,
@@ -182,11 +185,6 @@ function otherTrees(git: Git): string[] {
   const folder = join(git.gitCommonDir, 'worktrees')
   const linked = existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : []
   return [git.gitCommonDir, ...linked].filter((gitDir) => gitDir !== git.gitDir)
-}
-
-function readHeadFile(gitDir: string): string {
-  const file = join(gitDir, 'HEAD')
-  return existsSync(file) ? readFileSync(file, 'utf8').trim() : ''
 }
 
 function refusal(message: string, hint: string): RalphError {

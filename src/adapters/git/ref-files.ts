@@ -51,6 +51,17 @@ export function findRef(git: Git, name: string): string | undefined {
   return loose === '' ? undefined : (loose ?? packedRefs(git).get(bytes) ?? '')
 }
 
+/** What HEAD says, in bytes (latin1); `ref: …` also where it is a link, as old repositories and `core.preferSymlinkRefs` have it. Empty when it is gone. */
+export function headText(gitDir: string): string {
+  const file = join(gitDir, 'HEAD')
+  const stats = lstatSync(file, { throwIfNoEntry: false })
+  const target = stats?.isSymbolicLink() === true ? readlinkSync(file, 'latin1') : ''
+  if (target.startsWith('refs/')) return `ref: ${target}`
+  return statSync(file, { throwIfNoEntry: false })?.isFile() === true
+    ? readFileSync(file, 'latin1').trim()
+    : ''
+}
+
 function isElsewhere(git: Git): boolean {
   return existsSync(join(git.gitCommonDir, 'reftable'))
 }

@@ -1,10 +1,9 @@
 // Refs as one picture: read at once, compared, and put back without losing what an agent pointed them at.
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { readIfThere } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import { bytesOf, isPlainText, textOf } from './bytes.ts'
-import { findRef, listRefs, usualKinds } from './ref-files.ts'
+import { findRef, headText, listRefs, usualKinds } from './ref-files.ts'
 import type { Git } from './git.ts'
 
 export interface Head {
@@ -28,7 +27,8 @@ export interface RefChanges {
 }
 
 export async function readRefs(git: Git): Promise<Refs> {
-  const [head, all] = await Promise.all([readHead(git), refsUnder(git, usualKinds)])
+  const head = readHead(git)
+  const all = await refsUnder(git, usualKinds)
   return { head: head.ref === '' ? head : { ref: head.ref, commit: all[head.ref] ?? '' }, all }
 }
 
@@ -96,8 +96,8 @@ async function writeHead(git: Git, ref: string): Promise<void> {
   await rename(lock, join(git.gitDir, 'HEAD'))
 }
 
-async function readHead(git: Git): Promise<Head> {
-  const text = (await readIfThere(join(git.gitDir, 'HEAD')))?.toString('latin1').trim() ?? ''
+function readHead(git: Git): Head {
+  const text = headText(git.gitDir)
   if (text.startsWith('ref: ')) return { ref: textOf(text.slice(5)), commit: '' }
   if (/^[0-9a-f]{40,64}$/.test(text)) return { ref: '', commit: text }
   throw new RalphError('repository_state', `HEAD of ${dirname(git.gitDir)} is unreadable`, {

@@ -151,6 +151,7 @@ export async function composeSnapshot(
   const own = ownFiles(store, earlier?.own ?? [], [
     ...observed.scan.changed,
     ...observed.scan.untracked,
+    ...observed.scan.staged,
     ...(what.fresh ?? []),
   ])
   // Those of the start, for as long as the run goes on.

@@ -39,15 +39,8 @@ export async function writeTree(
   ]
   try {
     // Apart from the others: a path beyond what is now a symbolic link can only be removed by force.
-    if (deleted.length > 0) {
-      await git.run(['update-index', '--force-remove', '-z', '--stdin'], { index, input: joined(deleted) })
-    }
-    if (present.length > 0) {
-      await git.run(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], {
-        index,
-        input: joined(present),
-      })
-    }
+    if (deleted.length > 0) await updateIndex(git, index, ['--force-remove'], deleted)
+    if (present.length > 0) await updateIndex(git, index, ['--add', '--remove', '--replace'], present)
     return { tree: await treeOfIndex(git, index), nested, special: special.filter(isOurs) }
   } catch (error) {
     if (!(error instanceof RalphError) || error.code !== 'git_failed') throw error
@@ -57,6 +50,21 @@ export async function writeTree(
       cause: error,
     })
   }
+}
+
+async function updateIndex(
+  git: Git,
+  index: string,
+  how: readonly string[],
+  paths: readonly string[],
+): Promise<void> {
+  const update = (...settings: string[]): Promise<unknown> =>
+    git.run([...settings, 'update-index', ...how, '-z', '--stdin'], { index, input: joined(paths) })
+  await update().catch(async (error: unknown) => {
+    // Files beyond `core.bigFileThreshold`: git 2.39 cannot sync them together with others.
+    if (!(error instanceof Error) || !/unable to rename temporary file/.test(error.message)) throw error
+    await update('-c', 'core.fsyncMethod=fsync')
+  })
 }
 
 export async function commitTree(

@@ -170,6 +170,7 @@ case $tree:$name:$1 in
 :*) ;;
 *:post-checkout:*)
   read -r head <"$dir/HEAD"
+  [ -h "$dir/HEAD" ] && head="ref: $(readlink "$dir/HEAD")"
   echo "switched $tree $1 $2 $3 $head" ;;
 *:reference-transaction:prepared | *:reference-transaction:committed)
   [ -n "$own" ] || { told "$1"; exit 0; }

@@ -1,7 +1,7 @@
 // Agents that destroy on purpose or by mishap what git alone would give up: pruned objects, broken repositories, hidden files.
 import { afterEach, describe, expect, it } from 'vitest'
 import { execFileSync } from 'node:child_process'
-import { chmodSync, renameSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, renameSync, rmSync, statSync, symlinkSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeWorld, picture, type Strategy, type World } from './world.ts'
 
@@ -316,4 +316,56 @@ it('G3: a git directory that was replaced during an attempt is named as such, an
   renameSync(join(w.dir, '.git.old'), join(w.dir, '.git'))
   const { ref } = await checkpoints.keep(1)
   expect(w.git('show', `${ref}:work.txt`)).toBe('w')
+})
+
+describe.each<Strategy>(['branch', 'stash'])('a repository that is unlike most (%s)', (strategy) => {
+  const odd: Record<string, (w: World) => void> = {
+    'HEAD is a link': (w) => {
+      rmSync(join(w.dir, '.git', 'HEAD'))
+      symlinkSync('refs/heads/main', join(w.dir, '.git', 'HEAD'))
+      w.git('config', 'core.preferSymlinkRefs', 'true')
+    },
+    'git looks at size and time alone': (w) => {
+      w.git('config', 'core.trustctime', 'false')
+      w.git('config', 'core.checkStat', 'minimal')
+    },
+    'what is staged goes through a filter': (w) => {
+      w.git('config', 'filter.strip.clean', 'sed /OUTPUT/d')
+      w.write('.git/info/attributes', '*.nb filter=strip\n')
+      w.write('staged.nb', 'code\nOUTPUT of the user\n')
+      w.git('add', 'staged.nb')
+    },
+    'every file is a large one': (w) => {
+      w.git('config', 'core.bigFileThreshold', '1k')
+      w.write('big.bin', 'x'.repeat(5000))
+      w.write('bigger.bin', 'y'.repeat(9000))
+    },
+  }
+
+  it.each(Object.keys(odd))(
+    'O16, G2: %s: a failed attempt goes back whole, and the cleanup ends where it began',
+    async (what) => {
+      const w = world()
+      w.write('mine.txt', 'mine')
+      odd[what]?.(w)
+      const checkpoints = w.checkpoints(strategy)
+      await checkpoints.start('start')
+      await checkpoints.ensure('1')
+      const before = picture(w)
+      for (const path of ['a.txt', 'mine.txt']) {
+        const { atime, mtime } = statSync(join(w.dir, path))
+        w.write(path, w.read(path).replaceAll(/[a-z]/g, 'z'))
+        utimesSync(join(w.dir, path), atime, mtime)
+      }
+      rmSync(join(w.dir, 'staged.nb'), { force: true })
+      w.git('commit', '-q', '--allow-empty', '-m', 'agent')
+      await checkpoints.keep(1)
+      await checkpoints.restore()
+      expect(picture(w)).toEqual(before)
+      await checkpoints.ensure('1')
+      await checkpoints.finish('cleanup')
+      expect(w.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main\n')
+      expect(w.read('mine.txt')).toBe('mine')
+    },
+  )
 })

@@ -48,6 +48,18 @@ const notebook = 'code\nOUTPUT 1\n'
 const strips = (w: World): string => w.git('config', '--global', 'filter.strip.clean', 'grep -v OUTPUT')
 
 describe.each<Strategy>(['branch', 'stash'])('O15: the very bytes (%s)', (strategy) => {
+  it('M1: what is written while an attempt runs is kept whole with it, and the command brings it back', async () => {
+    const w = world()
+    strips(w)
+    w.write('.git/info/attributes', '*.ipynb filter=strip\n')
+    const beside = 'beside\nOUTPUT 2\n'
+    const warnings = await fail(w, strategy, { fails: () => w.write('new book.ipynb', beside) })
+    const [, command = ''] = /as the attempt left it: (.*)$/.exec(warnings.join('\n')) ?? []
+    expect(w.git('ls-tree', '-r', '--name-only', 'refs/ralph/demo/attempts/1')).toContain('new book.ipynb')
+    execFileSync('sh', ['-c', command], { cwd: w.dir, env: w.env })
+    expect(bytes(w, 'new book.ipynb')).toBe(beside)
+  })
+
   it("M1: the user's own filter, and an agent that turns it on for the user's file", async () => {
     const w = world()
     strips(w)
