@@ -35,8 +35,7 @@ export async function dryRun(
     },
   })
   const preflight = await checkpoints.preflight(config.fresh ? 'fresh' : 'start')
-  const read = planRead(change.plan, settings)
-  const summaries = read.type === 'plan.read' ? read.stories : []
+  const { stories: summaries } = planRead(change.plan, { settings, stories: [] })
   const wanted = summaries.filter(
     (story) => settings.stories.length === 0 || settings.stories.includes(story.id),
   )

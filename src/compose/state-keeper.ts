@@ -7,16 +7,22 @@ import type { Clock } from '../ports.ts'
 
 /** Others take a file older than 60 s for a dead loop's. */
 const heartbeatMs = 30_000
-/** The agent's talk moves only `last_activity`; it need not cost a write each. */
-const talkMs = 2_000
+/** What is no news need not cost a write of its own. */
+const patienceMs = 2_000
 
-const talk: ReadonlySet<string> = new Set([
-  'agent.message',
-  'agent.tool',
-  'agent.usage',
-  'git.step',
-  'git.began',
-  'git.ended',
+/** What others wait for. Of a story that is two: it runs, and it is over. */
+const news: ReadonlySet<string> = new Set([
+  'loop.started',
+  'agent.started',
+  'iteration.ended',
+  'waiting',
+  'wait.ended',
+  'stop.requested',
+  'choice.needed',
+  'human.done',
+  'error',
+  'complete',
+  'loop.died',
 ])
 
 export interface StateKeeper {
@@ -34,14 +40,20 @@ export function keepStateFile(
   let latest: LoopState | undefined
   let writing: Promise<void> | undefined
   let dirty = false
-  let talkTimer: NodeJS.Timeout | undefined
+  let patience: NodeJS.Timeout | undefined
+  let rest: NodeJS.Timeout | undefined
   let faulty = false
   let thrown: { readonly error: unknown } | undefined
 
   const write = (): void => {
-    clearTimeout(talkTimer)
-    talkTimer = undefined
-    dirty = true
+    clearTimeout(patience)
+    patience = undefined
+    dirty = latest !== undefined
+    if (rest === undefined) flush()
+  }
+  const flush = (): void => {
+    clearTimeout(rest)
+    rest = undefined
     writing ??= drain()
       .catch((error: unknown) => {
         thrown ??= { error }
@@ -51,8 +63,9 @@ export function keepStateFile(
       })
   }
   const drain = async (): Promise<void> => {
-    while (dirty && latest !== undefined) {
+    while (dirty && rest === undefined && latest !== undefined) {
       dirty = false
+      const { iterations } = latest
       try {
         await writer.write({ ...toStateFile(latest), updated_at: clock.stamp() })
       } catch (error) {
@@ -60,6 +73,8 @@ export function keepStateFile(
         faulty = true
         if (isFirst) onFault(error)
       }
+      // It is written whole: the longer it is, the more seldom.
+      rest = setTimeout(flush, Math.min(iterations.length, patienceMs))
     }
   }
   const heartbeat = setInterval(write, heartbeatMs)
@@ -68,17 +83,21 @@ export function keepStateFile(
   return {
     read(event, state) {
       latest = state
-      if (talk.has(event.type)) talkTimer ??= setTimeout(write, talkMs)
-      else write()
+      if (news.has(event.type)) write()
+      else patience ??= setTimeout(write, patienceMs)
     },
     async settle() {
-      if (talkTimer !== undefined) write()
-      while (writing !== undefined) await writing
+      if (patience !== undefined) write()
+      while (dirty || writing !== undefined) {
+        flush()
+        await writing
+      }
       if (thrown !== undefined) throw thrown.error
     },
     stop() {
       clearInterval(heartbeat)
-      clearTimeout(talkTimer)
+      clearTimeout(patience)
+      clearTimeout(rest)
     },
   }
 }

@@ -1,5 +1,5 @@
 // How a run begins or goes on: the first event, and the first reading of the plan that resolves its limits.
-import type { LoopEvent } from './event.ts'
+import type { LoopEvent, StorySummary } from './event.ts'
 import { isManual } from './policy.ts'
 import type { LoopState, StartedState } from './state.ts'
 import { initialState, selectedStories } from './state.ts'
@@ -52,13 +52,21 @@ export function started(state: LoopState, event: Of<'loop.started'>): StartedSta
 export function planRead(state: StartedState, event: Of<'plan.read'>): StartedState {
   const read = {
     ...state,
-    stories: event.stories,
+    stories: event.only_changed === true ? withChanged(state.stories, event.stories) : event.stories,
     humanTasks: event.human_tasks,
     tasksDone: event.tasks_done,
     tasksTotal: event.tasks_total,
   }
   const resolved = read.maxIterations === 0 ? { ...read, maxIterations: resolveMaxIterations(read) } : read
   return state.phase === 'planning' ? follow(resolved) : resolved
+}
+
+function withChanged(
+  stories: readonly StorySummary[],
+  changed: readonly StorySummary[],
+): readonly StorySummary[] {
+  const byId = new Map(changed.map((story) => [story.id, story]))
+  return changed.length === 0 ? stories : stories.map((story) => byId.get(story.id) ?? story)
 }
 
 function resolveMaxIterations(state: StartedState): number {

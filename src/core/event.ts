@@ -297,6 +297,8 @@ const privateBodies = [
   z.object({
     type: z.literal('plan.read'),
     stories: z.array(storySummarySchema),
+    /** Only those that are not as they were read last; no other has come, gone or moved. */
+    only_changed: z.literal(true).optional(),
     human_tasks: z.array(z.string()),
     tasks_done: z.number().int(),
     tasks_total: z.number().int(),

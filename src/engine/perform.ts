@@ -14,7 +14,7 @@ export async function perform(command: Command, context: Context): Promise<void>
     case 'announce':
       return tell(command.event)
     case 'read_plan':
-      return tell(planRead(await ports.spec.read(), context.state().settings))
+      return tell(planRead(await ports.spec.read(), context.state()))
     case 'ensure_checkpoint': {
       if (!context.begun() || ports.mode === 'resume') await context.begin()
       const { commit } = await ports.checkpoints.ensure(command.storyId)

@@ -24,7 +24,7 @@ export async function recordIteration(context: Context): Promise<void> {
   // Boxes of an attempt that was neither saved nor reverted are only the agent's word.
   const isSettled = context.state().unsettled === undefined
   const plan = isSettled ? await ports.spec.read().catch(() => undefined) : undefined
-  if (plan !== undefined) await tell(planRead(plan, context.state().settings))
+  if (plan !== undefined) await tell(planRead(plan, context.state()))
   await tell({
     type: 'iteration.ended',
     iteration: toRecord(context.state(), current, measured, plan !== undefined, ports.clock.stamp),
@@ -83,10 +83,14 @@ function toRecord(
   }
 }
 
+/** With all stories in each, the journal of a long plan would grow by its square. */
 export function planRead(
   plan: Plan,
-  settings: Pick<Settings, 'done_criteria' | 'task'> | undefined,
-): EventBody {
+  {
+    settings,
+    stories: known,
+  }: { readonly settings?: PlanSettings | undefined; readonly stories: readonly StorySummary[] },
+): Extract<EventBody, { type: 'plan.read' }> {
   const manual = settings?.done_criteria === 'manual'
   // A manual loop has one story: the user's words, open until a human says otherwise.
   const stories = manual
@@ -95,11 +99,23 @@ export function planRead(
   const human = plan.stories.flatMap((story) => story.tasks.filter((task) => task.state === 'human'))
   return {
     type: 'plan.read',
-    stories,
+    ...changedSince(known, stories),
     human_tasks: human.map((task) => (task.text.startsWith(task.id) ? task.text : `${task.id} ${task.text}`)),
     tasks_done: plan.tasksDone,
     tasks_total: plan.tasksTotal,
   }
+}
+
+type PlanSettings = Pick<Settings, 'done_criteria' | 'task'>
+
+function changedSince(
+  known: readonly StorySummary[],
+  stories: readonly StorySummary[],
+): { readonly stories: StorySummary[]; readonly only_changed?: true } {
+  const isSamePlan = known.length === stories.length && known.every(({ id }, at) => id === stories[at]?.id)
+  if (!isSamePlan) return { stories: [...stories] }
+  const changed = stories.filter((story, at) => JSON.stringify(story) !== JSON.stringify(known[at]))
+  return { stories: changed, only_changed: true }
 }
 
 function summarize(story: Plan['stories'][number]): StorySummary {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { keepStateFile } from '../../src/compose/state-keeper.ts'
-import { initialState } from '../../src/core/state.ts'
+import { initialState, type LoopState } from '../../src/core/state.ts'
 import type { StateFile } from '../../src/core/state-file.ts'
 import type { LoopEvent } from '../../src/core/event.ts'
 
@@ -48,6 +48,34 @@ describe('state keeper', () => {
     await vi.advanceTimersByTimeAsync(5_000)
     expect(written).toHaveLength(1)
     keeper.stop()
+  })
+
+  test('a long run is not written whole at each event: what is written in a second does not grow with it', async () => {
+    const iteration = { n: 1, started: '', ended: '', done_check: false, commits: [], tokens_used: 0 }
+    const bytesIn = async (length: number): Promise<number> => {
+      let bytes = 0
+      const write = (state: StateFile): Promise<void> => {
+        bytes += JSON.stringify(state.iterations).length
+        return Promise.resolve()
+      }
+      const keeper = keepStateFile({ write, writeNow: () => undefined }, clock, () => undefined)
+      const iterations = Array.from({ length }, () => iteration)
+      // Ten stories in a second, twenty events each, two of them news.
+      for (let n = 0; n < 200; n += 1) {
+        const type = n % 10 === 9 ? 'complete' : n % 2 === 0 ? 'warning' : 'agent.message'
+        keeper.read(
+          { ...event('warning'), type } as LoopEvent,
+          { ...initialState('demo'), iterations } as unknown as LoopState,
+        )
+        await vi.advanceTimersByTimeAsync(5)
+      }
+      const before = bytes
+      await keeper.settle()
+      expect(bytes).toBeGreaterThan(before)
+      keeper.stop()
+      return before
+    }
+    expect(await bytesIn(1_000)).toBeLessThan(2 * (await bytesIn(100)))
   })
 
   test('R14: a file that cannot be written is told once, and the last state is tried again', async () => {

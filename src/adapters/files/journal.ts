@@ -92,7 +92,7 @@ async function openOwn(path: string): Promise<OwnFile> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   let file: FileHandle | undefined = await open(path, 'a', 0o600)
   const base = await closedTail(path, file)
-  const written: LoopEvent[] = []
+  const written: Buffer[] = []
   let length = base.length
   let mark = markOf(await file.stat({ bigint: true }))
   const opened = async (): Promise<FileHandle> => (file ??= await open(path, 'a', 0o600))
@@ -118,7 +118,7 @@ async function openOwn(path: string): Promise<OwnFile> {
         throw error
       }
       length += lines.length
-      written.push(...events)
+      written.push(lines)
       await remark(handle)
     },
     async mend() {
@@ -133,7 +133,7 @@ async function openOwn(path: string): Promise<OwnFile> {
       // Without its folder all of ralph's data was removed: a journal alone would only pretend that a run is there.
       if (now === undefined && (await ifThere(stat(dirname(path)))) === undefined) return ''
       if (now !== undefined && markOf(now) === mark) return ''
-      const whole = Buffer.concat([base, Buffer.from(linesOf(written))])
+      const whole = Buffer.concat([base, ...written])
       if (now?.isFile() === true && whole.equals(await readFile(path))) {
         // Touched, or copied by a backup.
         await file?.close()
