@@ -67,9 +67,10 @@ export function compareRefs(before: Refs['all'], now: Refs['all']): RefChanges {
 export async function moveRefs(git: Git, reason: string, commands: readonly string[]): Promise<void> {
   if (commands.length === 0) return
   const input = `start\n${commands.join('\n')}\nprepare\ncommit\n`
-  await git.run(['update-ref', '-m', `ralph: ${reason}`, '--create-reflog', '--stdin'], {
-    input: bytesOf(input),
-  })
+  // One that is written once, under a name of its own, has no use for a log.
+  const isLogged = !commands.every((command) => / refs\/ralph\/.+\/(attempts|moved)\//.test(command))
+  const options = ['-m', `ralph: ${reason}`, ...(isLogged ? ['--create-reflog'] : []), '--stdin']
+  await git.run(['update-ref', ...options], { input: bytesOf(input) })
 }
 
 /** Points HEAD at a branch (also one without a commit) or at a commit; files and index are not touched. */

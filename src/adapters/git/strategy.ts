@@ -7,6 +7,7 @@ import { tellObeyed } from './guarded.ts'
 import { keepAttempt } from './keep.ts'
 import { tellSwept } from './keep-submodules.ts'
 import { lateCommits } from './late.ts'
+import { isPackDue, packLoose } from './pack.ts'
 import { explainRefusals } from './permissions.ts'
 import type { Refs } from './refs.ts'
 import { isAsLeft, keptAs, restoreFound, restoreSnapshot } from './restore.ts'
@@ -46,10 +47,20 @@ interface Strategy {
 
 export function checkpointsBy(strategy: Strategy, deps: CheckpointDeps): Checkpoints {
   const store = openStore(deps)
+  const sinceMs = Date.now()
+  let attempts = 0
+  const pack = async (): Promise<void> => {
+    // It can wait: whatever hinders it is git's to name where it hinders more.
+    if (isPackDue(attempts)) await packLoose(store.git, sinceMs).catch(() => undefined)
+    attempts += 1
+  }
   return explainRefusals(store, {
     preflight: (mode) => strategy.preflight(store, mode),
     start: (mode) => strategy.start(store, mode),
-    ensure: (storyId) => strategy.ensure(store, storyId),
+    ensure: async (storyId) => {
+      await pack()
+      return await strategy.ensure(store, storyId)
+    },
     watch: (by, n) => watch(store, by, n),
     keep: (n, mayBeSaved = false) => keep(store, n, mayBeSaved),
     look: (since) => lookAt(store, since),
