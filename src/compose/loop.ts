@@ -35,7 +35,8 @@ import { knownRun } from './site.ts'
 import type { Site } from './site.ts'
 import { finishHeld } from './control.ts'
 import { unarchived, wrapUpOf } from './wrap-up.ts'
-import { checkOutRunBranch } from './run-branch.ts'
+import { headText } from '../adapters/git/ref-files.ts'
+import { backToPlace, checkOutRunBranch } from './run-branch.ts'
 import { enterWorktree } from './worktree.ts'
 
 interface Prepared {
@@ -90,6 +91,7 @@ async function runHeld(
   if (asked.worktree === undefined) await refuseLeftover(here, name)
   if (wish === 'loop') await modeOf(held.run, wish, asked, here, feedback)
   const named: string[] = []
+  const stood = headText(here.git.gitDir)
   const recovered = await repairRun(held, (message) => {
     here.warn(message)
     if (asked.json) named.push(message)
@@ -97,6 +99,7 @@ async function runHeld(
   // The agent of a dead loop may have written the file that was read; the repair has put it back, or knows whose it is.
   const loaded = recovered === '' ? request.settings : await request.settings.again()
   if (recovered !== '') await refuse(loaded)
+  if (wish === 'loop' && recovered !== '') await backToPlace(here.git, name, stood)
   const { run } = held
   const mode = await modeOf(run, wish, asked, here, feedback)
   const { config, kept, warnings } =

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { named, shown } from '../adapters/git/git.ts'
 import type { Git } from '../adapters/git/git.ts'
 import { operationTimes } from '../adapters/git/operations.ts'
+import { headText } from '../adapters/git/ref-files.ts'
 import { sweepTree } from '../adapters/git/stale-locks.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import { RalphError } from '../core/error.ts'
@@ -63,8 +64,31 @@ async function goTo(git: Git, change: string, branch: string): Promise<boolean> 
       },
     )
   }
-  await git.run(['-c', 'submodule.recurse=false', 'checkout', '--quiet', branch])
+  await checkOut(git, change, branch)
   return true
+}
+
+/** After a repair that had to go to the loop's branch, for a user who begins anew from where they stood (`head` as HEAD had it). */
+export async function backToPlace(git: Git, change: string, head: string): Promise<void> {
+  if (headText(git.gitDir) === head) return
+  await checkOut(git, change, shown(head.replace(/^ref: refs\/heads\//, '')))
+}
+
+/** Git itself would overwrite ignored files of the user's that the branch has. */
+async function checkOut(git: Git, change: string, branch: string): Promise<void> {
+  const { code, said } = await git.run(['checkout', '--quiet', '--no-overwrite-ignore', branch, '--'], {
+    accept: [1],
+  })
+  if (code === 0) return
+  const names = said.split('\n').filter((line) => line.startsWith('\t'))
+  throw new RalphError(
+    'repository_state',
+    `The run of ${change} is on ${branch}, which has files that git ignores here: ${names.map((line) => line.trim()).join(', ') || said.trim()}.`,
+    {
+      hint: 'Nothing was touched. They are yours: move them away, then type the command again.',
+      exitCode: 2,
+    },
+  )
 }
 
 /** From `git status --porcelain -z --no-renames`. */

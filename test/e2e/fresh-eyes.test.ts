@@ -282,3 +282,40 @@ describe('right after a death', () => {
     expect(at.git('config', 'alias.mine')).toBe('status -s')
   })
 })
+
+describe('third look', () => {
+  test('O7, O16: an ignored file that the branch of the run has is in nobody’s way: resume and finish refuse, and it stays', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    at.write('.gitignore', 'conf.local\n')
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'ignored')
+    const agent = `[ "$RALPH_STORY" = 2 ] && echo '<promise>FAILED: no</promise>' && exit; : > .gitignore; echo agent > conf.local; ${goodAgent}`
+    expect((await ralph(at, ['loop', 'demo', '--max-retries', '0', '--agent-command', agent])).code).toBe(3)
+    at.git('switch', '-q', 'main')
+    at.write('conf.local', 'precious\n')
+    const refused = await ralph(at, ['resume', 'demo'])
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(/git ignores here: conf\.local/) })
+    expect([at.read('conf.local'), at.git('symbolic-ref', '--short', 'HEAD')]).toEqual(['precious\n', 'main'])
+  })
+
+  test('O8: --fresh begins where the user stands, also where the dead run had to be put in order elsewhere first', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const bin = join(at.root, 'bin')
+    mkdirSync(bin)
+    at.script(
+      'bin/git',
+      `#!/bin/sh\ncase "$*" in *'ralph: attempt 2'*) kill -KILL $PPID ;; esac\nPATH="\${PATH#*:}" exec git "$@"\n`,
+    )
+    const agent = `[ "$RALPH_STORY" = 1 ] && echo x > story-1.txt; echo '<promise>COMPLETE</promise>'`
+    const env = { PATH: `${bin}:${at.env['PATH']}` }
+    expect((await ralph(at, ['loop', 'demo', '--agent-command', agent], { env })).signal).toBe('SIGKILL')
+    longDead(at)
+    at.git('switch', '-q', 'main')
+    const fresh = await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent])
+    expect(fresh.code).toBe(0)
+    expect(fresh.stderr).toContain('begins where you stand, main at')
+    expect(at.git('log', '--format=%s', 'ralph/demo')).toBe(
+      'checkpoint: 2\ncheckpoint: 1\ninitial state\nstart',
+    )
+  })
+})

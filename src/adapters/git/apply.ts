@@ -144,7 +144,7 @@ function above(path: string): string[] {
 }
 
 export function moveFirst({ change }: Bringing): string {
-  return `The cleanup has touched nothing. Commit or move these changes (git stash -u), then ralph finish ${change} --cleanup again.`
+  return `The cleanup has touched nothing. Commit these changes or put them away (git stash -u; ignored files by hand), then ralph finish ${change} --cleanup again.`
 }
 
 export function conflict(what: string, paths: readonly string[], hint: string): RalphError {
