@@ -1,6 +1,7 @@
 // Where a run goes on: the work tree stands on the branch of the run, so that the plan is the run's own.
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { checkOut } from '../adapters/git/check-out.ts'
 import { named, shown } from '../adapters/git/git.ts'
 import type { Git } from '../adapters/git/git.ts'
 import { operationTimes } from '../adapters/git/operations.ts'
@@ -64,31 +65,15 @@ async function goTo(git: Git, change: string, branch: string): Promise<boolean> 
       },
     )
   }
-  await checkOut(git, change, branch)
+  await checkOut(git, [branch], `The run of ${change} is on ${branch}, which`)
   return true
 }
 
 /** After a repair that had to go to the loop's branch, for a user who begins anew from where they stood (`head` as HEAD had it). */
-export async function backToPlace(git: Git, change: string, head: string): Promise<void> {
+export async function backToPlace(git: Git, head: string): Promise<void> {
   if (headText(git.gitDir) === head) return
-  await checkOut(git, change, shown(head.replace(/^ref: refs\/heads\//, '')))
-}
-
-/** Git itself would overwrite ignored files of the user's that the branch has. */
-async function checkOut(git: Git, change: string, branch: string): Promise<void> {
-  const { code, said } = await git.run(['checkout', '--quiet', '--no-overwrite-ignore', branch, '--'], {
-    accept: [1],
-  })
-  if (code === 0) return
-  const names = said.split('\n').filter((line) => line.startsWith('\t'))
-  throw new RalphError(
-    'repository_state',
-    `The run of ${change} is on ${branch}, which has files that git ignores here: ${names.map((line) => line.trim()).join(', ') || said.trim()}.`,
-    {
-      hint: 'Nothing was touched. They are yours: move them away, then type the command again.',
-      exitCode: 2,
-    },
-  )
+  const place = shown(head.replace(/^ref: refs\/heads\//, ''))
+  await checkOut(git, [place], place)
 }
 
 /** From `git status --porcelain -z --no-renames`. */

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { checkOut } from '../adapters/git/check-out.ts'
 import type { Repository } from '../adapters/git/git.ts'
 import { clearStart, forgetStart } from '../adapters/git/started-tree.ts'
 import { addWorktree } from '../adapters/git/worktrees.ts'
@@ -96,7 +97,7 @@ async function bringUpToDate(
       },
     )
   }
-  await there.run(['checkout', '--quiet', '--detach', base])
+  await checkOut(there, ['--detach', base], `The commit ${base.slice(0, 12)}, where the run begins,`)
   for (const folder of brought) {
     await cp(join(home.git.worktree, folder), join(repository.worktree, folder), {
       recursive: true,

@@ -294,7 +294,10 @@ describe('third look', () => {
     at.git('switch', '-q', 'main')
     at.write('conf.local', 'precious\n')
     const refused = await ralph(at, ['resume', 'demo'])
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(/git ignores here: conf\.local/) })
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/git ignores in .*: conf\.local/),
+    })
     expect([at.read('conf.local'), at.git('symbolic-ref', '--short', 'HEAD')]).toEqual(['precious\n', 'main'])
   })
 

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { shellWord } from '../process/shell-word.ts'
-import { lstatIfThere, lstatNow, onDisk, parentOf } from './files.ts'
+import { lstatNow, onDisk, parentOf } from './files.ts'
 import { named, type Git } from './git.ts'
 import { openAbove, putBackOpened } from './open.ts'
 import type { TreeChange } from './objects.ts'
@@ -79,22 +79,28 @@ export async function refuseOverwrite(
   const dirty = new Set(
     [...scan.changed, ...scan.deleted, ...scan.untracked, ...scan.staged].filter((path) => !isExpected(path)),
   )
-  const inTheWay: string[] = []
   const filled = changes.filter((each) => isLeft(each) && isFilled(git, each.path)).map(({ path }) => path)
   for (const path of filled) dirty.add(path)
-  for (const { path, from: old, to: now } of changes) {
-    // One that is gone from the tree stays in its folder, as with `git checkout`.
-    if (now === undefined && filled.includes(path)) continue
-    const isThere =
-      old === undefined && !isExpected(path) && (await lstatIfThere(git.worktree, path)) !== undefined
-    if (
-      isThere ||
-      dirty.has(path) ||
-      above(path).some((folder) => dirty.has(folder) || dirty.has(`${folder}/`))
-    )
-      inTheWay.push(path)
-  }
-  if (inTheWay.length > 0) throw uncommitted(git, inTheWay, moveFirst(bringing))
+  const taken = takenPlaces(git, changes).filter((path) => !isExpected(path))
+  // One that is gone from the tree stays in its folder, as with `git checkout`.
+  const inTheWay = changes
+    .filter(({ path, to: now }) => now !== undefined || !filled.includes(path))
+    .map(({ path }) => path)
+    .filter((path) => [path, ...above(path)].some((each) => dirty.has(each) || dirty.has(`${each}/`)))
+    .concat(taken)
+  if (inTheWay.length > 0) throw uncommitted(git, [...new Set(inTheWay)], moveFirst(bringing))
+}
+
+/** What is in no tree, as is what git ignores, and lies where a new path, or one of its folders, has to be. */
+export function takenPlaces({ worktree }: Git, changes: readonly TreeChange[]): string[] {
+  const known = new Set(changes.filter(({ from }) => from !== undefined).map(({ path }) => path))
+  const taken = changes
+    .filter(({ path, from }) => from === undefined && !above(path).some((folder) => known.has(folder)))
+    .flatMap(({ path }) => [
+      ...(lstatNow(worktree, path) === undefined ? [] : [path]),
+      ...above(path).filter((folder) => lstatNow(worktree, folder)?.isDirectory() === false),
+    ])
+  return [...new Set(taken)]
 }
 
 export function uncommitted(git: Git, paths: readonly string[], hint: string): RalphError {

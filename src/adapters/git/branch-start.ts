@@ -6,6 +6,7 @@ import { RalphError } from '../../core/error.ts'
 import type { Origin } from '../../core/git-memory.ts'
 import type { PreflightReport } from '../../ports.ts'
 import { attemptMoves } from './attempts.ts'
+import { checkOut } from './check-out.ts'
 import { copyIndex, installIndex, realIndex } from './index-file.ts'
 import { putAway, wayOut } from './lost-record.ts'
 import { storedOrigin, storeOrigin } from './origin.ts'
@@ -155,13 +156,8 @@ export async function redoStart(store: Store, previous: string, commit: string |
   }
   const isIntact = commit === undefined || tip !== commit || (await isInTree(store, commit))
   if (!isIntact && (await git.run(['status', '--porcelain', '-z', '--ignore-submodules=dirty'])).out === '') {
-    await git.run([
-      '-c',
-      'submodule.recurse=false',
-      'checkout',
-      '--quiet',
-      branchOf(store).replace('refs/heads/', ''),
-    ])
+    const branch = `ralph/${store.change}`
+    await checkOut(git, ['--no-recurse-submodules', branch], branch)
     await completeStart(store, commit, await treeOf(git, commit))
     return `the start of the loop was completed; you had left ralph/${store.change}, where your uncommitted files are, and are back on it`
   }

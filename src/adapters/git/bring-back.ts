@@ -4,11 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { shellWord } from '../process/shell-word.ts'
-import { applyTrees, conflict, tryMerge, uncommitted } from './apply.ts'
+import { applyTrees, conflict, takenPlaces, tryMerge, uncommitted } from './apply.ts'
 import { attemptsInside, findAttempt } from './attempts.ts'
 import type { AttemptRef, SavedAs } from './attempts.ts'
 import { notBroughtBack } from './exact-bytes.ts'
-import { lstatIfThere, parentOf } from './files.ts'
 import { shown, type Git } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
 import { moveRefs } from './refs.ts'
@@ -93,10 +92,7 @@ async function plan(
   if (conflicts.length > 0)
     throw conflict(`attempt ${n} and ${git.worktree} changed the same lines`, conflicts, hint)
   const changes = (await treeChanges(git, before, after)).filter(({ path }) => !isExempt(path))
-  const inTheWay: string[] = []
-  // What git ignores is in no tree, and is not overwritten either.
-  for (const { path, from: old } of changes)
-    if (old === undefined && (await isTaken(git, path))) inTheWay.push(path)
+  const inTheWay = takenPlaces(git, changes)
   if (inTheWay.length > 0) throw uncommitted(git, inTheWay, hint)
   const overwritten = changes.filter(({ from: old }) => old !== undefined).map(({ path }) => path)
   const lossy = await notBroughtBack({ git, folder }, index, overwritten)
@@ -107,16 +103,6 @@ async function plan(
       hint,
     )
   return { git, prefix: '', before, after, paths: changes.map(({ path }) => path) }
-}
-
-/** By a file, or by one where a folder has to be. */
-async function isTaken(git: Git, path: string): Promise<boolean> {
-  if ((await lstatIfThere(git.worktree, path)) !== undefined) return true
-  for (let above = parentOf(path); above !== ''; above = parentOf(above)) {
-    const stat = await lstatIfThere(git.worktree, above)
-    if (stat !== undefined) return !stat.isDirectory()
-  }
-  return false
 }
 
 /** Before anything is written: what the tree was, and what it becomes, under one ref; what an earlier restore left there stays its past. */

@@ -1,6 +1,6 @@
 // The completion choice of the branch strategy, from every place where a loop can begin and end.
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { addWorktree } from '../../../src/adapters/git/worktrees.ts'
@@ -99,6 +99,37 @@ describe('cleanup', () => {
       .trim()
       .split('\n')
     expect(w.git('show', `${kept}:a.txt`)).toBe('one\nstaged\n')
+  })
+
+  it('O16: an ignored file or link where the loop has a folder is in the way and stays; a file of the loop’s own that becomes a folder is not', async () => {
+    const w = world()
+    w.write('.gitignore', 'build\n')
+    w.git('add', '-A')
+    w.git('commit', '-qm', 'ignored')
+    const checkpoints = await loop(w, () => {
+      w.write('.gitignore', '')
+      w.write('build/q/x', 'loop\n')
+      rmSync(join(w.dir, 'a.txt'))
+      w.write('a.txt/x', 'loop\n')
+    })
+    w.git('switch', '-q', 'main')
+    mkdirSync(join(w.root, 'outside/q'), { recursive: true })
+    const put = [
+      (): void => w.write('build', 'precious\n'),
+      (): void => symlinkSync('../outside', join(w.dir, 'build')),
+    ]
+    for (const each of put) {
+      each()
+      const before = picture(w)
+      await expect(checkpoints.finish('cleanup')).rejects.toMatchObject({
+        code: 'finish_conflict',
+        message: expect.stringMatching(/in the way: build$/) as string,
+      })
+      expect([picture(w), readdirSync(join(w.root, 'outside/q'))]).toEqual([before, []])
+      rmSync(join(w.dir, 'build'))
+    }
+    await checkpoints.finish('cleanup')
+    expect([w.read('build/q/x'), w.read('a.txt/x')]).toEqual(['loop\n', 'loop\n'])
   })
 
   it('G7: returns to a detached commit', async () => {
