@@ -135,3 +135,9 @@ export async function ifThere<T>(look: Promise<T>): Promise<T | undefined> {
     throw error
   }
 }
+
+/** As long as it is the same, so is the file; empty where there is none. */
+export function fileMark(path: string): string {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stats === undefined ? '' : [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ')
+}

@@ -57,14 +57,15 @@ export async function conflictsIn(git: Git): Promise<string> {
 
 /** Made on a detached HEAD, or on a branch that is gone again; what was made on the loop's own branch is not meant. */
 export function strayCommits({ head, refs }: Snapshot, { writes }: Ledger): string[] {
+  const made = writes.filter(
+    ({ by, ref, to }) => by === 'agent' && to !== '' && /^(HEAD$|refs\/heads\/)/.test(ref),
+  )
+  if (made.length === 0) return []
   const known = new Set([
     ...Object.values(refs),
     head.commit,
     ...writes.filter(({ ref }) => ref === head.ref).map(({ to }) => to),
   ])
-  const made = writes.filter(
-    ({ by, ref, to }) => by === 'agent' && to !== '' && /^(HEAD$|refs\/heads\/)/.test(ref),
-  )
   return [...new Set(made.map(({ to }) => to))].filter((hash) => !known.has(hash))
 }
 

@@ -318,6 +318,7 @@ async function leakedPaths(store: Store, snapshot: Snapshot, head: string): Prom
 
 async function madeCommits(git: Git, snapshot: Snapshot, now: Refs, changes: RefChanges): Promise<string[]> {
   const tips = [now.head.commit, ...changes.moved.map(({ to }) => to), ...changes.created.map(({ to }) => to)]
+  if (tips.every((tip) => tip === '' || tip === snapshot.commit)) return []
   const known = new Set([...Object.values(snapshot.refs), snapshot.commit])
   const fresh = tips.filter((tip) => tip !== '' && !known.has(tip))
   if (fresh.length === 0) return []

@@ -1,20 +1,25 @@
 // Refs of ralph's own on everything that others point to, so that an agent that deletes and prunes destroys nothing.
+import { createHash } from 'node:crypto'
 import type { Git } from './git.ts'
-import { refsUnder, type Refs } from './refs.ts'
+import { mayDiffer, type RefMap } from './ref-picture.ts'
+import { refsUnder } from './refs.ts'
 import type { Store } from './store.ts'
 import { stashEntries } from './stash-list.ts'
 
-/** Returns what is pinned now; costs nothing when that was pinned already. */
+/** Returns a mark of what is pinned now; costs nothing when that was pinned already. */
 export async function pinTips(
   store: Store,
-  refs: Refs['all'],
+  refs: RefMap,
   stashLog: string,
-  pinned: readonly string[],
-): Promise<string[]> {
-  const foreign = Object.entries(refs).filter(([name]) => name !== `refs/heads/ralph/${store.change}`)
+  earlier: { readonly refs: RefMap; readonly stash_log: string; readonly pinned: string } | undefined,
+): Promise<string> {
+  if (earlier !== undefined && earlier.stash_log === stashLog && isSameToPin(store, earlier.refs, refs))
+    if (earlier.pinned !== '') return earlier.pinned
+  const foreign = Object.entries(refs).filter(([name]) => name !== ownBranch(store))
   const tips = [...foreign.map(([, hash]) => hash), ...stashEntries(stashLog).map(({ hash }) => hash)]
   const wanted = [...new Set(tips)].sort()
-  if (wanted.join() === pinned.join()) return wanted
+  const pinned = createHash('sha1').update(wanted.join()).digest('hex')
+  if (pinned === earlier?.pinned) return pinned
   const there = await readPins(store)
   const isThere = new Set(there)
   const isWanted = new Set(wanted)
@@ -28,7 +33,17 @@ export async function pinTips(
     if (missing.size === 0) throw error
     await write(fresh.filter((hash) => !missing.has(hash)))
   })
-  return wanted
+  return pinned
+}
+
+/** The loop's own branch apart. */
+export function isSameToPin(store: Store, before: RefMap, now: RefMap): boolean {
+  const names = [...mayDiffer(before, now)].filter((name) => before[name] !== now[name])
+  return names.every((name) => name === ownBranch(store))
+}
+
+function ownBranch(store: Store): string {
+  return `refs/heads/ralph/${store.change}`
 }
 
 export async function unpin(store: Store): Promise<void> {

@@ -9,9 +9,10 @@ import {
   type Dirent,
 } from 'node:fs'
 import { join } from 'node:path'
-import { isMissing } from '../files/whole.ts'
+import { fileMark, isMissing } from '../files/whole.ts'
 import { bytesOf, textOf } from './bytes.ts'
 import type { Git } from './git.ts'
+import { picture, type RefMap } from './ref-picture.ts'
 
 /** Without remote-tracking refs and ralph's own. */
 export const usualKinds = [
@@ -28,19 +29,13 @@ export const usualKinds = [
 const ofWorkTree = new Set(['refs/bisect', 'refs/rewritten'])
 
 /** As `for-each-ref` lists them, symbolic ones apart. Undefined: ask git. */
-export function listRefs(git: Git, kinds: readonly string[]): Record<string, string> | undefined {
+export function listRefs(git: Git, kinds: readonly string[]): RefMap | undefined {
   if (isElsewhere(git)) return undefined
   const loose = new Map<string, string>()
   // First these: whoever packs writes the packed one before the loose one goes.
   for (const kind of kinds) collectLoose(ofWorkTree.has(kind) ? git.gitDir : git.gitCommonDir, kind, loose)
-  const all = new Map(
-    [...packedRefs(git)].filter(([name]) =>
-      kinds.some((kind) => name === kind || name.startsWith(`${kind}/`)),
-    ),
-  )
-  for (const [name, hash] of loose) all.set(name, hash)
-  const found = [...all].filter(([, hash]) => hash !== '')
-  return Object.fromEntries(found.map(([name, hash]) => [textOf(name), hash]))
+  const over = new Map([...loose].map(([name, hash]) => [textOf(name), hash]))
+  return picture(packedUnder(git, kinds), over)
 }
 
 /** Empty when it is not there. Undefined: ask git, for it is no plain one. */
@@ -119,23 +114,43 @@ function readLoose(place: string | Buffer): string | undefined {
 
 /** By name in bytes; read again only when git has replaced the file. */
 function packedRefs(git: Git): ReadonlyMap<string, string> {
-  const file = join(git.gitCommonDir, 'packed-refs')
-  try {
-    const { ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true })
-    const mark = `${ino} ${size} ${mtimeNs} ${ctimeNs}`
-    const known = packed.get(file)
-    if (known?.mark === mark) return known.refs
-    const refs = new Map<string, string>()
-    for (const line of readFileSync(file, 'latin1').split('\n')) {
-      const found = /^([0-9a-f]{40}(?:[0-9a-f]{24})?) (\S.*)$/.exec(line)
-      if (found !== null) refs.set(found[2] ?? '', found[1] ?? '')
-    }
-    packed.set(file, { mark, refs })
-    return refs
-  } catch (error) {
-    if (isMissing(error)) return new Map()
-    throw error
-  }
+  return readPacked(git).refs
 }
 
-const packed = new Map<string, { readonly mark: string; readonly refs: ReadonlyMap<string, string> }>()
+interface Packed {
+  readonly mark: string
+  readonly refs: ReadonlyMap<string, string>
+  /** By kinds. */
+  readonly under: Map<string, RefMap>
+}
+
+function packedUnder(git: Git, kinds: readonly string[]): RefMap {
+  const { refs, under } = readPacked(git)
+  const known = under.get(kinds.join())
+  if (known !== undefined) return known
+  const isMeant = (name: string): boolean =>
+    kinds.some((kind) => name === kind || name.startsWith(`${kind}/`))
+  const found = [...refs]
+    .filter(([name]) => isMeant(name))
+    .map(([name, hash]) => [textOf(name), hash] as const)
+  const all: RefMap = Object.fromEntries(found)
+  under.set(kinds.join(), all)
+  return all
+}
+
+function readPacked(git: Git): Packed {
+  const file = join(git.gitCommonDir, 'packed-refs')
+  const mark = fileMark(file)
+  const known = packed.get(file)
+  if (known?.mark === mark) return known
+  const refs = new Map<string, string>()
+  for (const line of mark === '' ? [] : readFileSync(file, 'latin1').split('\n')) {
+    const found = /^([0-9a-f]{40}(?:[0-9a-f]{24})?) (\S.*)$/.exec(line)
+    if (found !== null) refs.set(found[2] ?? '', found[1] ?? '')
+  }
+  const read = { mark, refs, under: new Map<string, RefMap>() }
+  packed.set(file, read)
+  return read
+}
+
+const packed = new Map<string, Packed>()

@@ -5,6 +5,7 @@ import { RalphError } from '../../core/error.ts'
 import { bytesOf, isPlainText, textOf } from './bytes.ts'
 import { findRef, headText, listRefs, usualKinds } from './ref-files.ts'
 import type { Git } from './git.ts'
+import { mayDiffer, type RefMap } from './ref-picture.ts'
 
 export interface Head {
   /** Empty when detached. */
@@ -16,7 +17,7 @@ export interface Head {
 export interface Refs {
   readonly head: Head
   /** Without remote-tracking refs (a fetch is no harm) and without ralph's own. */
-  readonly all: Readonly<Record<string, string>>
+  readonly all: RefMap
 }
 
 export interface RefChanges {
@@ -33,7 +34,7 @@ export async function readRefs(git: Git): Promise<Refs> {
 }
 
 /** By name, symbolic ones apart. */
-export async function refsUnder(git: Git, folders: readonly string[]): Promise<Record<string, string>> {
+export async function refsUnder(git: Git, folders: readonly string[]): Promise<RefMap> {
   const found = listRefs(git, folders)
   if (found !== undefined) return found
   const { out } = await git.run(['for-each-ref', '--format=%(objectname) %(refname) %(symref)', ...folders])
@@ -52,14 +53,21 @@ export async function readRef(git: Git, name: string): Promise<string> {
 
 /** Stashes apart: their list is a log, see stash-list.ts. */
 export function compareRefs(before: Refs['all'], now: Refs['all']): RefChanges {
-  const names = (refs: Refs['all']): string[] => Object.keys(refs).filter((name) => name !== 'refs/stash')
-  const gone = names(before).filter((name) => now[name] === undefined)
-  const both = names(before).filter((name) => now[name] !== undefined && now[name] !== before[name])
-  const fresh = names(now).filter((name) => before[name] === undefined)
+  const names = [...mayDiffer(before, now)].filter(
+    (name) => name !== 'refs/stash' && before[name] !== now[name],
+  )
+  const [gone, there] = [
+    names.filter((name) => now[name] === undefined),
+    names.filter((name) => now[name] !== undefined),
+  ]
   return {
-    moved: both.map((name) => ({ name, from: before[name] ?? '', to: now[name] ?? '' })),
+    moved: there
+      .filter((name) => before[name] !== undefined)
+      .map((name) => ({ name, from: before[name] ?? '', to: now[name] ?? '' })),
     deleted: gone.map((name) => ({ name, from: before[name] ?? '' })),
-    created: fresh.map((name) => ({ name, to: now[name] ?? '' })),
+    created: there
+      .filter((name) => before[name] === undefined)
+      .map((name) => ({ name, to: now[name] ?? '' })),
   }
 }
 

@@ -3,7 +3,7 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
-import { readRecord, writeDurably } from '../files/whole.ts'
+import { fileMark, readRecord, writeDurably } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import { globalSettings } from './conversions.ts'
 import { exactBytesSchema, rememberBytes } from './exact-bytes.ts'
@@ -16,7 +16,8 @@ import { copyIndex, realIndex } from './index-file.ts'
 import { wayOut } from './lost-record.ts'
 import { readFolderModes, readModes } from './modes.ts'
 import { learnFolders, treeFoldersNow, type TreeFolder } from './objects.ts'
-import { pinTips } from './pins.ts'
+import { isSameToPin, pinTips } from './pins.ts'
+import { baseFile, refMapSchema, withBase, withRef, writeBase } from './ref-picture.ts'
 import { rememberUnignored, unignoredSchema } from './unignored.ts'
 import type { Head, Refs } from './refs.ts'
 import type { Store } from './store.ts'
@@ -47,7 +48,10 @@ const snapshotSchema = z.object({
   index: z.string(),
   /** The user's own index, where it differs from `index` (stash); empty otherwise. */
   own_index: z.string(),
-  refs: z.record(z.string(), z.string()),
+  /** Of a record on the disk those that differ from `refs_base`; with an empty hash what is not there any more. */
+  refs: refMapSchema,
+  /** A file beside it, for it is long and seldom changes. */
+  refs_base: z.string().optional(),
   stash_log: z.string(),
   /** Settings, hooks and info/ of the git directory; see guarded-files.ts. */
   guarded: z.record(z.string(), guardedFileSchema).optional(),
@@ -67,8 +71,8 @@ const snapshotSchema = z.object({
   outside: z.array(z.string()).optional(),
   /** Folders with tracked files that hold a repository of their own. */
   nested: z.array(z.string()),
-  /** Hashes under refs/ralph/<change>/pins. */
-  pins: z.array(z.string()).default([]),
+  /** A mark of the hashes under refs/ralph/<change>/pins. */
+  pinned: z.string().default(''),
   /** Permission bits that git would not bring back. */
   modes: z.record(z.string(), z.number()).default({}),
   /** Uncommitted at the start, or made or changed by the loop: what of them git does not keep is kept here. */
@@ -135,9 +139,9 @@ export async function composeSnapshot(
 ): Promise<Snapshot> {
   const wasKeptOut = exempt([], what.earlier?.ignored ?? [])
   const keptOut = observed.scan.untracked.filter((path) => path.endsWith('/') || wasKeptOut(path))
-  const [guarded, pins, folders] = await Promise.all([
+  const [guarded, pinned, folders] = await Promise.all([
     rememberGuarded(store, observed.settings.hooksPath),
-    pinTips(store, observed.refs.all, observed.stashLog, what.earlier?.pins ?? []),
+    pinTips(store, observed.refs.all, observed.stashLog, what.earlier),
     treeFolders(store.git, what.tree),
   ])
   const { earlier } = what
@@ -163,7 +167,7 @@ export async function composeSnapshot(
     head: observed.refs.head,
     index: what.index,
     own_index: what.ownIndex,
-    refs: { ...observed.refs.all },
+    refs: observed.refs.all,
     stash_log: observed.stashLog,
     guarded,
     hooks_path: observed.settings.hooksPath,
@@ -177,7 +181,7 @@ export async function composeSnapshot(
     ...(observed.settings.isSparse && {
       outside: await presentOutside(store.git, join(store.folder, what.index)),
     }),
-    pins,
+    pinned,
     own,
     modes: await modesFor(store, observed, own, earlier),
     bytes: await bytesOf(store, own, folders, what.index, conversions, earlier),
@@ -196,14 +200,17 @@ export async function composeSnapshot(
 
 async function writeSnapshot(store: Store, snapshot: Snapshot, earlier: Snapshot | undefined): Promise<void> {
   const git_dirs = await mirrorGitDirs(store, snapshot, earlier)
-  await writeDurably(join(store.folder, 'snapshot.json'), JSON.stringify({ ...snapshot, git_dirs }))
+  const file = recordOf(store)
+  const refs = await writeBase(store.folder, snapshot.refs)
+  await writeDurably(file, JSON.stringify({ ...snapshot, ...refs, git_dirs }))
+  records.set(file, { mark: fileMark(file), snapshot: { ...snapshot, git_dirs } })
 }
 
 /** What only the snapshot before had use for. */
 async function sweep(store: Store, snapshot: Snapshot): Promise<void> {
-  const used = new Set([snapshot.index, snapshot.own_index])
+  const used = new Set([snapshot.index, snapshot.own_index, baseFile(snapshot.refs)])
   for (const file of await readdir(store.folder)) {
-    if (file.startsWith('index-') && !used.has(file)) await rm(join(store.folder, file), { force: true })
+    if (/^(index|refs)-/.test(file) && !used.has(file)) await rm(join(store.folder, file), { force: true })
   }
   if (snapshot.guarded !== undefined) await forgetOthers(store, snapshot.guarded)
   for (const submodule of snapshot.submodules ?? [])
@@ -250,7 +257,8 @@ async function bytesOf(
 export async function advanceSnapshot(store: Store, head: Head, tree: string, refs: Refs): Promise<void> {
   const earlier = await requireSnapshot(store)
   const index = `index-${head.commit}`
-  const all = { ...refs.all, [head.ref]: head.commit }
+  const all = withRef(refs.all, head.ref, head.commit)
+  const pinned = isSameToPin(store, earlier.refs, all) ? earlier.pinned : ''
   const [changed, folders] = await Promise.all([
     changedPaths(store.git, earlier.tree, tree),
     treeFolders(store.git, tree),
@@ -263,13 +271,30 @@ export async function advanceSnapshot(store: Store, head: Head, tree: string, re
     ...bareNames(earlier.empty),
   ])
   const inside = await captureSubmodules(store, gitlinksOf(folders), earlier)
-  const surroundings = { index, own_index: '', refs: all, own, modes, bytes, folder_modes, ...inside }
+  const surroundings = { index, own_index: '', refs: all, pinned, own, modes, bytes, folder_modes, ...inside }
   const snapshot: Snapshot = { ...earlier, commit: head.commit, tree, head, ...surroundings }
   await writeSnapshot(store, snapshot, earlier)
 }
 
+/** Read again only when somebody has written it. */
 export async function loadSnapshot(store: Pick<Store, 'folder'>): Promise<Snapshot | undefined> {
-  return readRecord(join(store.folder, 'snapshot.json'), snapshotSchema)
+  const file = recordOf(store)
+  const mark = fileMark(file)
+  const known = records.get(file)
+  if (mark !== '' && known?.mark === mark) return known.snapshot
+  const record = await readRecord(file, snapshotSchema)
+  const refs = record === undefined ? undefined : await withBase(store.folder, record)
+  // Half a record is none.
+  if (record === undefined || refs === undefined) return undefined
+  const snapshot = { ...record, refs }
+  records.set(file, { mark, snapshot })
+  return snapshot
+}
+
+const records = new Map<string, { readonly mark: string; readonly snapshot: Snapshot }>()
+
+function recordOf({ folder }: Pick<Store, 'folder'>): string {
+  return join(folder, 'snapshot.json')
 }
 
 export async function requireSnapshot(store: Store): Promise<Snapshot> {

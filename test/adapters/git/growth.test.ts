@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync, utimesSync } from 'node:fs'
+import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { packLoose } from '../../../src/adapters/git/pack.ts'
@@ -46,5 +46,47 @@ describe('what a long run leaves in the git directory', () => {
     expect(w.git('rev-parse', `${ref}:work.txt`)).toBe(w.git('rev-parse', 'HEAD:work.txt'))
     expect(existsSync(join(w.dir, '.git', 'logs', ref))).toBe(false)
     expect(existsSync(join(w.dir, '.git', 'logs', 'refs', 'heads', 'ralph'))).toBe(true)
+  })
+
+  test('thousands of tags are recorded once, not with each checkpoint, and come back all the same', async () => {
+    const head = w.git('rev-parse', 'HEAD').trim()
+    const tags = Array.from({ length: 1_000 }, (_, n) => `refs/tags/v${n}`)
+    writeFileSync(
+      join(w.dir, '.git', 'packed-refs'),
+      [
+        '# pack-refs with: peeled fully-peeled sorted ',
+        ...tags.sort().map((tag) => `${head} ${tag}`),
+        '',
+      ].join('\n'),
+    )
+    const folder = join(w.dir, '.git', 'ralph', 'checkpoints', 'demo')
+    const bases = (): string[] =>
+      readdirSync(folder)
+        .filter((name) => name.startsWith('refs-'))
+        .map((name) => `${name} ${statSync(join(folder, name)).ino}`)
+    const checkpoints = w.checkpoints()
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    const base = bases()
+    expect(base).toHaveLength(1)
+    for (const n of [1, 2]) {
+      w.write(`work-${n}.txt`, 'done\n')
+      w.git('tag', '-d', `v${n}`)
+      w.git('tag', '-f', `v${n + 10}`, w.git('commit-tree', 'HEAD^{tree}', '-m', 'x').trim())
+      w.git('tag', `mine-${n}`)
+      // As another process would find it.
+      utimesSync(join(folder, 'snapshot.json'), n, n)
+      const { warnings } = await checkpoints.keep(n, true)
+      expect(warnings.join()).toMatch(
+        new RegExp(`moved tags/v${n + 10};.*deleted tags/v${n};.*made tags/mine-${n}`),
+      )
+      await checkpoints.save(String(n), `checkpoint: ${n}`)
+      expect(
+        w.git('for-each-ref', '--format=%(objectname) %(refname)', 'refs/tags').trim().split('\n'),
+      ).toEqual(tags.map((tag) => `${head} ${tag}`))
+      expect(statSync(join(folder, 'snapshot.json')).size).toBeLessThan(10_000)
+      await checkpoints.ensure(String(n + 1))
+    }
+    expect(bases()).toHaveLength(1)
   })
 })
