@@ -1,6 +1,6 @@
 // Files that are whole or not there: writes that are durable by one rename, reads that tell "missing" from "unreadable".
 import { chmodSync, closeSync, fsyncSync, openSync, renameSync, statSync, writeFileSync } from 'node:fs'
-import type { Stats } from 'node:fs'
+import type { BigIntStats, Stats } from 'node:fs'
 import { lstat, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 
@@ -139,5 +139,9 @@ export async function ifThere<T>(look: Promise<T>): Promise<T | undefined> {
 /** As long as it is the same, so is the file; empty where there is none. */
 export function fileMark(path: string): string {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
-  return stats === undefined ? '' : [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ')
+  return stats === undefined ? '' : markOf(stats)
+}
+
+export function markOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+  return `${ino} ${size} ${mtimeNs} ${ctimeNs}`
 }

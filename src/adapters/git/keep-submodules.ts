@@ -99,7 +99,7 @@ async function keepInside(
  */
 async function takenAway(store: Store, n: number, snapshot: Snapshot, name: string): Promise<string[]> {
   const { git } = store
-  const [now, log] = await Promise.all([readRefs(git), readStashLog(git)])
+  const [now, log] = await Promise.all([readRefs(git, true), readStashLog(git)])
   const isLoops = (ref: string): boolean => ref === snapshot.head.ref || ref.startsWith('refs/ralph/')
   const { moved, deleted } = compareRefs(snapshot.refs, now.all)
   const were = await earlierValues(git, {

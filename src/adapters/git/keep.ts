@@ -52,7 +52,7 @@ export async function keepAttempt(
   const inside = await keepSubmodules(store, n, snapshot, mayBeSaved)
   const locks = await outwaitLocks(store, 3000)
   const [now, log, earlier, stashed, ledger] = await Promise.all([
-    readRefs(git),
+    readRefs(git, true),
     readStashLog(git),
     readRef(git, ref),
     autostashes(git.gitDir),

@@ -6,10 +6,11 @@ import {
   readdirSync,
   readlinkSync,
   statSync,
+  type BigIntStats,
   type Dirent,
 } from 'node:fs'
 import { join } from 'node:path'
-import { fileMark, isMissing } from '../files/whole.ts'
+import { fileMark, isMissing, markOf } from '../files/whole.ts'
 import { bytesOf, textOf } from './bytes.ts'
 import type { Git } from './git.ts'
 import { picture, type RefMap } from './ref-picture.ts'
@@ -28,14 +29,23 @@ export const usualKinds = [
 /** Each work tree has its own. */
 const ofWorkTree = new Set(['refs/bisect', 'refs/rewritten'])
 
-/** As `for-each-ref` lists them, symbolic ones apart. Undefined: ask git. */
-export function listRefs(git: Git, kinds: readonly string[]): RefMap | undefined {
+/**
+ * As `for-each-ref` lists them, symbolic ones apart. Undefined: ask git. `isThorough`: also what was written into a ref's file itself,
+ * which git never does.
+ */
+export function listRefs(git: Git, kinds: readonly string[], isThorough: boolean): RefMap | undefined {
   if (isElsewhere(git)) return undefined
   const loose = new Map<string, string>()
   // First these: whoever packs writes the packed one before the loose one goes.
-  for (const kind of kinds) collectLoose(ofWorkTree.has(kind) ? git.gitDir : git.gitCommonDir, kind, loose)
-  const over = new Map([...loose].map(([name, hash]) => [textOf(name), hash]))
-  return picture(packedUnder(git, kinds), over)
+  for (const kind of kinds)
+    collectLoose(ofWorkTree.has(kind) ? git.gitDir : git.gitCommonDir, kind, loose, isThorough)
+  const { refs, pictures } = readPacked(git)
+  const known = pictures.get(kinds.join()) ?? newPicture(refs, loose, kinds)
+  pictures.set(kinds.join(), known)
+  const over = new Map<string, string>()
+  for (const [name, hash] of loose) if (known.loose.get(name) !== hash) over.set(textOf(name), hash)
+  for (const name of known.loose.keys()) if (!loose.has(name)) over.set(textOf(name), refs.get(name) ?? '')
+  return picture(known.base, over)
 }
 
 /** Empty when it is not there. Undefined: ask git, for it is no plain one. */
@@ -43,7 +53,7 @@ export function findRef(git: Git, name: string): string | undefined {
   if (isElsewhere(git)) return undefined
   const bytes = bytesOf(name).toString('latin1')
   const loose = readLoose(join(git.gitCommonDir, bytes))
-  return loose === '' ? undefined : (loose ?? packedRefs(git).get(bytes) ?? '')
+  return loose === '' ? undefined : (loose ?? readPacked(git).refs.get(bytes) ?? '')
 }
 
 /** What HEAD says, in bytes (latin1); `ref: …` also where it is a link, as old repositories and `core.preferSymlinkRefs` have it. Empty when it is gone. */
@@ -62,25 +72,60 @@ function isElsewhere(git: Git): boolean {
 }
 
 /** By names in bytes (latin1); with an empty hash what only looks like a ref, or is a symbolic one. */
-function collectLoose(root: string, name: string, into: Map<string, string>): void {
+function collectLoose(root: string, name: string, into: Map<string, string>, isThorough: boolean): void {
   const place = Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name, 'latin1')])
-  const kind = lstatSync(place, { throwIfNoEntry: false })
-  if (kind === undefined) return
-  if (!kind.isDirectory()) {
+  const stats = lstatSync(place, { bigint: true, throwIfNoEntry: false })
+  if (stats === undefined) return
+  if (!stats.isDirectory()) {
     const hash = readLoose(place)
     if (hash !== undefined) into.set(name, hash)
     return
   }
-  for (const entry of entriesOf(place)) {
-    const inner = `${name}/${entry.name.toString('latin1')}`
-    if (!isRefName(inner)) continue
-    if (entry.isDirectory()) collectLoose(root, inner, into)
-    else {
-      const hash = readLoose(Buffer.concat([place, Buffer.from('/'), entry.name]))
-      if (hash !== undefined) into.set(inner, hash)
-    }
+  const key = place.toString('latin1')
+  const known = folders.get(key)
+  const mark = restingMark(stats)
+  const isSame = mark !== '' && known?.mark === mark
+  if (!isSame || isThorough) {
+    const before = new Map(known?.files.map((file) => [file.name, file]))
+    const entries = entriesOf(place).filter((entry) => isRefName(`${name}/${entry.name.toString('latin1')}`))
+    const inner = (entry: Dirent<Buffer>): string => `${name}/${entry.name.toString('latin1')}`
+    const files = entries.filter((entry) => !entry.isDirectory())
+    folders.set(key, {
+      mark,
+      folders: entries.filter((entry) => entry.isDirectory()).map(inner),
+      files: files.map((entry) => {
+        const file = Buffer.concat([place, Buffer.from('/'), entry.name])
+        return looseFile(file, inner(entry), before.get(inner(entry)))
+      }),
+    })
   }
+  for (const { name: inner, hash } of folders.get(key)?.files ?? [])
+    if (hash !== undefined) into.set(inner, hash)
+  for (const inner of folders.get(key)?.folders ?? []) collectLoose(root, inner, into, isThorough)
 }
+
+/** What was read, and when that need not be read again. */
+interface LooseFile {
+  readonly name: string
+  readonly hash: string | undefined
+  readonly mark: string
+}
+
+function looseFile(file: Buffer, name: string, before: LooseFile | undefined): LooseFile {
+  const stats = lstatSync(file, { bigint: true, throwIfNoEntry: false })
+  const mark = stats?.isFile() === true ? restingMark(stats) : ''
+  return mark !== '' && before?.mark === mark ? before : { name, hash: readLoose(file), mark }
+}
+
+/** Empty while another change could still get the same time. */
+function restingMark(stats: BigIntStats): string {
+  return Number(stats.ctimeMs) > Date.now() - 2500 ? '' : markOf(stats)
+}
+
+const folders = new Map<
+  string,
+  { readonly mark: string; readonly folders: readonly string[]; readonly files: readonly LooseFile[] }
+>()
 
 function entriesOf(place: Buffer): Dirent<Buffer>[] {
   try {
@@ -112,32 +157,27 @@ function readLoose(place: string | Buffer): string | undefined {
   }
 }
 
-/** By name in bytes; read again only when git has replaced the file. */
-function packedRefs(git: Git): ReadonlyMap<string, string> {
-  return readPacked(git).refs
-}
-
 interface Packed {
   readonly mark: string
+  /** By name in bytes. */
   readonly refs: ReadonlyMap<string, string>
-  /** By kinds. */
-  readonly under: Map<string, RefMap>
+  /** By kinds: all refs as they were found first, and which of them were loose then. */
+  readonly pictures: Map<string, { readonly base: RefMap; readonly loose: ReadonlyMap<string, string> }>
 }
 
-function packedUnder(git: Git, kinds: readonly string[]): RefMap {
-  const { refs, under } = readPacked(git)
-  const known = under.get(kinds.join())
-  if (known !== undefined) return known
-  const isMeant = (name: string): boolean =>
+function newPicture(
+  packedOnes: Packed['refs'],
+  loose: ReadonlyMap<string, string>,
+  kinds: readonly string[],
+): { base: RefMap; loose: ReadonlyMap<string, string> } {
+  const isMeant = ([name]: readonly [string, string]): boolean =>
     kinds.some((kind) => name === kind || name.startsWith(`${kind}/`))
-  const found = [...refs]
-    .filter(([name]) => isMeant(name))
-    .map(([name, hash]) => [textOf(name), hash] as const)
-  const all: RefMap = Object.fromEntries(found)
-  under.set(kinds.join(), all)
-  return all
+  const all = new Map([...[...packedOnes].filter(isMeant), ...loose])
+  const found = [...all].filter(([, hash]) => hash !== '')
+  return { base: Object.fromEntries(found.map(([name, hash]) => [textOf(name), hash])), loose }
 }
 
+/** Read again only when git has replaced the file. */
 function readPacked(git: Git): Packed {
   const file = join(git.gitCommonDir, 'packed-refs')
   const mark = fileMark(file)
@@ -148,7 +188,7 @@ function readPacked(git: Git): Packed {
     const found = /^([0-9a-f]{40}(?:[0-9a-f]{24})?) (\S.*)$/.exec(line)
     if (found !== null) refs.set(found[2] ?? '', found[1] ?? '')
   }
-  const read = { mark, refs, under: new Map<string, RefMap>() }
+  const read: Packed = { mark, refs, pictures: new Map() }
   packed.set(file, read)
   return read
 }

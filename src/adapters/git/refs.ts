@@ -27,15 +27,16 @@ export interface RefChanges {
   readonly created: readonly { readonly name: string; readonly to: string }[]
 }
 
-export async function readRefs(git: Git): Promise<Refs> {
+/** `isThorough` where an agent may have been at them, see `listRefs`. */
+export async function readRefs(git: Git, isThorough = false): Promise<Refs> {
   const head = readHead(git)
-  const all = await refsUnder(git, usualKinds)
+  const all = await refsUnder(git, usualKinds, isThorough)
   return { head: head.ref === '' ? head : { ref: head.ref, commit: all[head.ref] ?? '' }, all }
 }
 
 /** By name, symbolic ones apart. */
-export async function refsUnder(git: Git, folders: readonly string[]): Promise<RefMap> {
-  const found = listRefs(git, folders)
+export async function refsUnder(git: Git, folders: readonly string[], isThorough = false): Promise<RefMap> {
+  const found = listRefs(git, folders, isThorough)
   if (found !== undefined) return found
   const { out } = await git.run(['for-each-ref', '--format=%(objectname) %(refname) %(symref)', ...folders])
   const all: Record<string, string> = {}

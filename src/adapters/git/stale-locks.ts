@@ -160,11 +160,16 @@ function treeLocks({ gitDir }: Git): string[] {
   return ['index.lock', 'HEAD.lock'].map((name) => join(gitDir, name)).filter((lock) => existsSync(lock))
 }
 
-function filesIn(folder: string, name: RegExp): string[] {
+/** Not those that are kept. No `recursive`, which asks for the kind of each file again. */
+function filesIn(folder: string, name: RegExp, kept = /^(nested|stale-locks)$/): string[] {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return []
-  const found = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  const isKept = (path: string): boolean => /^(nested|stale-locks)\//.test(path)
-  return found.filter((path) => name.test(path) && !isKept(path)).map((path) => join(folder, path))
+  const entries = readdirSync(folder, { withFileTypes: true })
+  const files = entries.filter((entry) => !entry.isDirectory() && name.test(entry.name))
+  const inner = entries.filter((entry) => entry.isDirectory() && !kept.test(entry.name))
+  return [
+    ...files.map((entry) => join(folder, entry.name)),
+    ...inner.flatMap((entry) => filesIn(join(folder, entry.name), name, /^$/)),
+  ]
 }
 
 /** Whoever's: one in any work tree of this repository. */

@@ -154,7 +154,7 @@ async function readSubmoduleSettings(git: Git): Promise<string[]> {
 /** Where the agent left them is kept under `moved/`. */
 async function putBackRefs(store: Store, snapshot: Snapshot): Promise<void> {
   const { git } = store
-  const [now, log] = await Promise.all([readRefs(git), readStashLog(git)])
+  const [now, log] = await Promise.all([readRefs(git, true), readStashLog(git)])
   const { moved, deleted, created } = compareRefs(snapshot.refs, now.all)
   const [were, are] = [snapshot.stash_log, log].map((text) => stashEntries(text).map(({ hash }) => hash))
   const dropped = were?.filter((hash) => are?.includes(hash) !== true) ?? []

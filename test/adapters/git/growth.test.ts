@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { packLoose } from '../../../src/adapters/git/pack.ts'
+import { compareRefs, readRefs } from '../../../src/adapters/git/refs.ts'
 import { makeWorld, type World } from './world.ts'
 
 describe('what a long run leaves in the git directory', () => {
@@ -88,5 +89,24 @@ describe('what a long run leaves in the git directory', () => {
       await checkpoints.ensure(String(n + 1))
     }
     expect(bases()).toHaveLength(1)
+  })
+
+  test('refs that are at rest are not read again, but one that was written past git is noticed after an attempt', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 })
+    try {
+      w.git('branch', 'theirs')
+      const before = await readRefs(w.gitPort)
+      expect((await readRefs(w.gitPort)).all).toBe(before.all)
+      const other = w.git('commit-tree', 'HEAD^{tree}', '-m', 'other').trim()
+      writeFileSync(join(w.dir, '.git', 'refs', 'heads', 'theirs'), `${other}\n`)
+      const now = await readRefs(w.gitPort, true)
+      expect(compareRefs(before.all, now.all).moved).toEqual([
+        { name: 'refs/heads/theirs', from: before.head.commit, to: other },
+      ])
+      w.git('branch', '-D', 'theirs')
+      expect((await readRefs(w.gitPort)).all['refs/heads/theirs']).toBe(undefined)
+    } finally {
+      vi.useRealTimers()
+    }
   })
 })
