@@ -168,7 +168,7 @@ function beginFile(folder: string, n: number, limits: TalkLimits): number {
 
 /** The oldest that have to go, so that another file still fits. */
 function beyond(files: readonly TalkFile[], limitBytes: number): readonly TalkFile[] {
-  const sizes = files.map(({ path }) => statSync(path, { throwIfNoEntry: false })?.size ?? 0)
+  const sizes = files.map(({ path }) => sizeOf(path))
   let total = sizes.reduce((sum, size) => sum + size, 0)
   return files.filter((_, index) => {
     if (total <= limitBytes) return false
@@ -177,13 +177,32 @@ function beyond(files: readonly TalkFile[], limitBytes: number): readonly TalkFi
   })
 }
 
+/** Asked for once: what has a successor is written to its end. */
+function sizeOf(path: string): number {
+  const size = sizes.get(path) ?? statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  sizes.set(path, size)
+  return size
+}
+
+const sizes = new Map<string, number>()
+
 /** A line with the loop whose talk it is; `gap` where something was dropped, undefined while there is nothing new. */
 export type TalkPiece = (TalkLine & { readonly loop: string }) | 'gap' | undefined
 
 /** From the oldest that is left, without an end; `--fresh` may move the folder meanwhile. */
 export async function* talkPieces(folder: () => string): AsyncGenerator<TalkPiece, never> {
+  let listed: { readonly folder: string; readonly files: readonly TalkFile[] } = { folder: '', files: [] }
+  /** The folder is listed again only when all that it held has been read. */
+  const fileAfter = async (number: number): Promise<TalkFile | undefined> => {
+    const isNext = (file: TalkFile): boolean => file.number > number
+    const now = folder()
+    // None where nobody has said anything yet, or it is just being archived.
+    if (listed.folder !== now || !listed.files.some(isNext))
+      listed = { folder: now, files: talkFiles(now, (await ifThere(readdir(now))) ?? []) }
+    return listed.files.find(isNext)
+  }
   for (let last = 0; ;) {
-    const next = await fileAfter(folder(), last)
+    const next = await fileAfter(last)
     if (next === undefined) {
       yield undefined
       continue
@@ -206,19 +225,13 @@ export async function* talkPieces(folder: () => string): AsyncGenerator<TalkPiec
           else yield await pieceOf(value, loop)
         } else if (isOver) break
         // It was written to its end before the next one began: one more look, and that was all.
-        else if ((await fileAfter(folder(), last)) !== undefined) isOver = true
+        else if ((await fileAfter(last)) !== undefined) isOver = true
         else yield undefined
       }
     } finally {
       await file.close()
     }
   }
-}
-
-/** None where nobody has said anything yet, or it is just being archived. */
-async function fileAfter(folder: string, last: number): Promise<TalkFile | undefined> {
-  const names = (await ifThere(readdir(folder))) ?? []
-  return talkFiles(folder, names).find(({ number }) => number > last)
 }
 
 function loopOf(head: unknown): string {
