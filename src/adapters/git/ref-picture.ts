@@ -20,7 +20,7 @@ const latest = new WeakMap<RefMap, { readonly key: string; readonly all: RefMap 
 
 /** The same layers are the same picture. */
 export function picture(base: RefMap, over: ReadonlyMap<string, string>): RefMap {
-  const key = JSON.stringify([...over].toSorted())
+  const key = JSON.stringify(Object.fromEntries(over))
   const last = latest.get(base)
   if (last?.key === key) return last.all
   const all: Record<string, string> = { ...base }
