@@ -114,13 +114,27 @@ export function ownerOfStash(hash: string, { writes }: Ledger): Owner {
 
 /** Of entries that are gone: git reports no ref for a drop, so that only the commands tell. */
 export function dropperOfStashes({ writes, commands }: Ledger): Owner {
-  const drops = ({ argv: [verb, what = '', ...rest] }: GitCommand): boolean =>
+  const deleted = writes.find(({ ref, to }) => ref === 'refs/stash' && to === '')
+  return commands.find(drops)?.by ?? deleted?.by ?? 'user'
+}
+
+/** Whether more were dropped than those it had made itself: then entries that others made meanwhile may be among them. */
+export function mayHaveDroppedOthers(ledger: Ledger, isThere: (hash: string) => boolean): boolean {
+  if (dropperOfStashes(ledger) === 'user') return false
+  const made = ledger.writes.filter(({ ref, to }) => ref === 'refs/stash' && to !== '' && !isThere(to))
+  // An older git drops by a command of its own.
+  const dropping = ledger.commands.filter((command) => drops(command) && command.within !== 'stash')
+  const isOneByOne = dropping.every(({ argv: [verb, what] }) => verb === 'stash' && what !== 'clear')
+  return !isOneByOne || dropping.length === 0 || dropping.length > made.length
+}
+
+function drops({ argv: [verb, what = '', ...rest] }: GitCommand): boolean {
+  return (
     (verb === 'stash' && /^(?:drop|pop|clear|branch)$/.test(what)) ||
     (verb === 'reflog' && what === 'delete') ||
     // Without a time it is `git gc` that asks, and stashes do not expire.
     (verb === 'reflog' && what === 'expire' && rest.some((word) => word.startsWith('--expire')))
-  const deleted = writes.find(({ ref, to }) => ref === 'refs/stash' && to === '')
-  return commands.find(drops)?.by ?? deleted?.by ?? 'user'
+  )
 }
 
 /** Back along the agent's own writes to what was there before the first of them. */

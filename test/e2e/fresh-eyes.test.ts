@@ -191,11 +191,17 @@ describe('right after a death', () => {
     'O5: %s: what the user changes once `ralph stop` has returned stays, at once',
     async (strategy) => {
       const at = scratch({ tasks: tasksOf(1) })
+      at.write('older.txt', 'typed before the loop\n')
       await killedAll(at, '--checkpoint', strategy)
       at.write('hand.txt', 'typed at once\n')
+      at.write('older.txt', 'typed after it\n')
       const end = await ralph(at, ['finish', 'demo', '--cleanup'])
       expect([end.code, at.read('hand.txt')]).toEqual([0, 'typed at once\n'])
-      expect(end.stderr).toMatch(/so yours; it stays as it is: hand\.txt/)
+      expect(at.read('older.txt')).toBe('typed after it\n')
+      expect(end.stderr).toMatch(/so yours; it stays as it is: older\.txt, hand\.txt/)
+      const earlier = /git show .*/.exec(end.stderr)?.[0] ?? 'false'
+      const shows = execFileSync('sh', ['-c', earlier], { cwd: at.repo, env: at.env, encoding: 'utf8' })
+      expect(shows).toBe('typed before the loop\n')
       const diff = await ralph(at, ['diff', '1'])
       expect([diff.stdout, diff.stderr]).toEqual([
         expect.stringContaining('+AG'),

@@ -170,8 +170,10 @@ function bringsBack(world: World, token: Token, words: string): boolean {
     try {
       cpSync(world.repo, join(copy, 'repo'), { recursive: true, verbatimSymlinks: true })
       // By what it brings, not by how it ends: `git stash apply` complains of files that are there again, and brings the rest.
-      spawnSync('bash', ['-c', command], { cwd: join(copy, 'repo'), env: world.env, stdio: 'ignore' })
-      return tokensIn(join(copy, 'repo')).has(token.id)
+      const { stdout } = spawnSync('bash', ['-c', command], { cwd: join(copy, 'repo'), env: world.env })
+      // `git show` is for a file that is the user's again: what it was is shown, and not put over it.
+      const isShown = / show /.test(command) && stdout.toString('latin1').includes(token.id)
+      return isShown || tokensIn(join(copy, 'repo')).has(token.id)
     } finally {
       rmSync(copy, { recursive: true, force: true })
     }

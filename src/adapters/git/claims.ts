@@ -7,7 +7,7 @@ import { named } from './git.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { scanOpened } from './locked.ts'
 import { mendRepository } from './mend.ts'
-import { restoreCommand } from './reunite.ts'
+import { restoreCommand, shellName } from './reunite.ts'
 import { outermost } from './submodule.ts'
 import type { Store } from './store.ts'
 import { exempt } from './scan.ts'
@@ -97,7 +97,10 @@ export async function tellClaims(
     await warn(`changed after the loop had died, so yours; it stays as it is${where}: ${names(theirs)}`)
   if (shared.length > 0)
     await warn(
-      `if the attempt had written to the same files, that is still in them: ${commandFor('diff ', short(snapshot), shared).replace(/^git/, git)}`,
+      `if the attempt had written to the same files, or set them back, that is still in them: ${commandFor('diff ', short(snapshot), shared).replace(/^git/, git)}; as they were before it: ${git} show ${shared
+        .slice(0, mostNames)
+        .map((path) => shellName(`${short(snapshot)}:${path}`))
+        .join(' ')}`,
     )
   // By its hash: a fresh start gives the name to another.
   const asked = ['rev-parse', '--verify', '--quiet', '--short=12', `${holder}^{commit}`]

@@ -170,7 +170,11 @@ export async function tellSwept(
     const own = now?.tree === was.tree ? [] : await changedFiles(git, base, was.tree)
     // Where it is gone or as it was committed, nothing is left of what stood there; where it is anything else, it was worked on.
     const still = new Set(now === undefined ? [] : await changedFiles(git, base, now.tree))
-    const swept = own.filter((one) => !still.has(one))
+    // An earlier attempt may have committed what was uncommitted, and this one deletes it.
+    const gone = new Set(await deletedFiles(git, was.tree, now?.tree ?? (await emptyTree(git))))
+    const swept = [
+      ...new Set([...own.filter((one) => !still.has(one)), ...was.own.filter((one) => gone.has(one))]),
+    ]
     if (swept.length > 0) {
       const commit = was.commit.slice(0, 12)
       const back =
@@ -182,6 +186,11 @@ export async function tellSwept(
     }
     await tellSwept(inner, was, now, `${name}/`)
   }
+}
+
+async function deletedFiles(git: Git, before: string, after: string): Promise<string[]> {
+  const all = before === after ? [] : await treeChanges(git, before, after)
+  return all.filter(({ to }) => to === undefined).map(({ path }) => path)
 }
 
 async function changedFiles(git: Git, before: string, after: string): Promise<string[]> {

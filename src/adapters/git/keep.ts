@@ -30,7 +30,7 @@ import { exempt } from './scan.ts'
 import { treeFolders, type Snapshot } from './snapshot.ts'
 import { rememberBytes } from './exact-bytes.ts'
 import { shellWord } from '../process/shell-word.ts'
-import { planStashes, putBackStashes, readStashLog, type StashPlan } from './stash-list.ts'
+import { planStashes, putBackBeside, putBackStashes, readStashLog, type StashPlan } from './stash-list.ts'
 import { outwaitLocks } from './stale-locks.ts'
 import { madeTrees, removeTrees, treeTold } from './made-trees.ts'
 import { keepSubmodules } from './keep-submodules.ts'
@@ -51,12 +51,13 @@ export async function keepAttempt(
   const mended = await mendRepository(store, snapshot, n)
   const inside = await keepSubmodules(store, n, snapshot, mayBeSaved)
   const locks = await outwaitLocks(store, 3000)
-  const [now, log, earlier, stashed, ledger] = await Promise.all([
+  const ledger = await readLedger(store, n)
+  const besideBack = await putBackBeside(store, ledger)
+  const [now, log, earlier, stashed] = await Promise.all([
     readRefs(git, true),
     readStashLog(git),
     readRef(git, ref),
     autostashes(git.gitDir),
-    readLedger(store, n),
   ])
   const { own: all, others, beside } = planRefs(store, snapshot, now.all, ledger)
   const stashes = planStashes(snapshot.stash_log, log, ledger)
@@ -168,7 +169,7 @@ export async function keepAttempt(
   const stale = locks.map(
     (name) => `a git command of the agent was killed and left ${name}; it was moved away`,
   )
-  const dropped = stashes.dropped.some((hash) => !gone.has(hash))
+  const dropped = besideBack > 0 || stashes.dropped.some((hash) => !gone.has(hash))
   const lost = [
     ...(leaked.length > 0
       ? [

@@ -126,7 +126,7 @@ export async function writeCommit(
 const folder = '40000'
 const gitlink = '160000'
 
-function readLoose(git: Git, hash: string): { kind: string; body: Buffer } | undefined {
+export function readLoose(git: Git, hash: string): { kind: string; body: Buffer } | undefined {
   try {
     const file = join(git.gitCommonDir, 'objects', hash.slice(0, 2), hash.slice(2))
     const whole = inflateSync(readFileSync(file))

@@ -263,7 +263,7 @@ export function restoreCommand(commit: string, path: string): string {
 }
 
 /** Spelled out where a terminal, or a line of output, would not show the bytes as they are. */
-function shellName(path: string): string {
+export function shellName(path: string): string {
   const text = shown(path)
   if (!/[\p{Cc}\uFFFD]|\s\s|\s$/u.test(text)) return quoted(text)
   const bytes = path.replace(

@@ -4,7 +4,7 @@ import { missingObjects } from './pins.ts'
 import { moveRefs, readRefs, setHead } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
-import { planStashes, putBackStashes, readStashLog } from './stash-list.ts'
+import { planStashes, putBackBeside, putBackStashes, readStashLog } from './stash-list.ts'
 import { forgetWatches, watchedGates } from './watch.ts'
 import { besideTold, madeTold, planRefs, shortRef } from './whose-refs.ts'
 
@@ -13,7 +13,7 @@ export async function settleGates(store: Store, snapshot: Snapshot): Promise<voi
   const { git } = store
   const n = await watchedGates(store)
   if (n === undefined) return
-  const [now, log, all] = await Promise.all([readRefs(git), readStashLog(git), readLedger(store, n)])
+  const all = await readLedger(store, n)
   const isGate = ({ by }: { readonly by: string }): boolean => by === 'gate'
   const ledger = {
     ...all,
@@ -22,6 +22,8 @@ export async function settleGates(store: Store, snapshot: Snapshot): Promise<voi
     switches: all.switches.filter(isGate),
   }
   if (ledger.writes.length + ledger.commands.length === 0) return
+  const besideBack = await putBackBeside(store, all, ledger)
+  const [now, log] = await Promise.all([readRefs(git), readStashLog(git)])
   const { own } = planRefs(store, snapshot, now.all, ledger)
   const stashes = planStashes(snapshot.stash_log, log, ledger)
   const gone = await missingObjects(git, [
@@ -58,7 +60,7 @@ export async function settleGates(store: Store, snapshot: Snapshot): Promise<voi
     ...stashes.made.map(
       ({ hash, message }) => `a gate stashed work (${message}); it is kept: git stash apply ${hash}`,
     ),
-    ...(back.length > 0 ? ['a gate dropped stash entries; they are back'] : []),
+    ...(back.length + besideBack > 0 ? ['a gate dropped stash entries; they are back'] : []),
   ]
   for (const message of lines) await store.note({ type: 'warning', code: 'gate_git', message })
 }

@@ -1,10 +1,13 @@
 // The stash list: entries by hash and exact name, changed line by line under git's own lock, so that nobody else's entry goes.
-import { rename, rm, writeFile } from 'node:fs/promises'
+import { rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readIfThere, writeDurably } from '../files/whole.ts'
-import { dropperOfStashes, ownerOfStash, type Ledger } from '../../core/ownership.ts'
+import { dropperOfStashes, mayHaveDroppedOthers, ownerOfStash, type Ledger } from '../../core/ownership.ts'
 import { ownEmail, shown, type Git } from './git.ts'
 import { takeLock } from './index-file.ts'
+import { readLoose } from './objects.ts'
+import { looseSince } from './pack.ts'
+import type { Store } from './store.ts'
 
 export interface StashEntry {
   readonly hash: string
@@ -58,6 +61,50 @@ export async function putBackStashes(
       ...lines.filter((line) => !known.has(hashOf(line)) && !away.includes(hashOf(line))),
     ]
   })
+}
+
+/**
+ * Entries that others made during the attempt, and that the agent or a gate dropped: they are in neither list, but git still has their commits.
+ * Says how many came back. `ledger` is the whole attempt's, `dropping` of those who are asked for.
+ */
+export async function putBackBeside(
+  { git, folder, absence }: Store,
+  ledger: Ledger,
+  dropping: Ledger = ledger,
+): Promise<number> {
+  if (dropperOfStashes(dropping) === 'user') return 0
+  const there = new Set(stashEntries(await readStashLog(git)).map(({ hash }) => hash))
+  if (!mayHaveDroppedOthers(dropping, (hash) => there.has(hash))) return 0
+  // Written before every attempt; what came after a death is nobody's but the user's.
+  const { mtimeMs } = await stat(join(folder, 'snapshot.json'))
+  const { diedMs = Infinity } = absence?.() ?? {}
+  const found = (await looseSince(git, mtimeMs, largestEntry)).flatMap(({ hash }) => {
+    const name = there.has(hash) || ownerOfStash(hash, ledger) !== 'user' ? undefined : nameOfStash(git, hash)
+    return name === undefined || name.seconds * 1000 > diedMs ? [] : [{ hash, ...name }]
+  })
+  for (const { hash, subject } of found.sort((one, other) => one.seconds - other.seconds))
+    await storeStash(git, hash, subject)
+  return found.length
+}
+
+/** In bytes: no commit of `git stash` with a name that a person types is larger. */
+const largestEntry = 16_384
+
+/** Of a commit as `git stash push` makes it; not of what `--autostash` or ralph itself has put aside. */
+function nameOfStash(git: Git, hash: string): { subject: string; seconds: number } | undefined {
+  const [head = '', subject = ''] = commitParts(git, hash)
+  const parents = [...head.matchAll(/^parent (\w+)$/gm)].map(([, parent]) => parent ?? '')
+  const isLike = /^(?:WIP on|On) .*: (?!autostash$)/.test(subject) && [2, 3].includes(parents.length)
+  if (!isLike || commitParts(git, parents[1] ?? '')[1]?.startsWith('index on ') !== true) return undefined
+  return { subject, seconds: Number(/^committer .* (\d+) \S+$/m.exec(head)?.[1]) }
+}
+
+/** Its header, and the first line of its message. */
+function commitParts(git: Git, hash: string): string[] {
+  const found = readLoose(git, hash)
+  const text = found?.kind === 'commit' ? found.body.toString() : ''
+  const end = text.indexOf('\n\n')
+  return [text.slice(0, end), text.slice(end + 2).split('\n')[0] ?? '']
 }
 
 /** Not `--quiet`: that hides a lock, which is waited for, and named if it stays. */

@@ -51,6 +51,38 @@ describe.each<Strategy>(['branch', 'stash'])('an agent that prunes (%s)', (strat
     expect(w.git('rev-parse', 'feat^{commit}', 'v1^{tag}')).toMatch(/\w/)
   })
 
+  it('O12, G4: an entry that the user made beside it and it dropped comes back; one that the user dropped does not', async () => {
+    const w = world()
+    const checkpoints = w.checkpoints(strategy)
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    const push = (by: 'git' | 'user', name: string): string => {
+      w.write('a.txt', `${name}\n`)
+      return w[by]('stash', 'push', '-q', '-m', name)
+    }
+    const list = (): string[] =>
+      w
+        .user('stash', 'list', '--format=%gs')
+        .split('\n')
+        .filter((name) => name.startsWith('On '))
+    push('git', 'agent')
+    push('user', 'beside')
+    w.git('stash', 'pop', '-q')
+    w.git('checkout', '-q', '.')
+    w.git('stash', 'pop', '-q')
+    const { warnings } = await checkpoints.keep(1)
+    expect(list()).toEqual([expect.stringMatching(/: beside$/)])
+    expect(warnings).toContain('the agent dropped stash entries; they are back')
+    await checkpoints.restore()
+    await checkpoints.ensure('1')
+    push('git', 'agent')
+    w.git('stash', 'pop', '-q')
+    push('user', 'away')
+    w.user('stash', 'drop', '-q')
+    await checkpoints.keep(2)
+    expect(list()).toHaveLength(1)
+  })
+
   it('G3: what is gone for good is reported, and neither keeps the rest away nor stops later commands', async () => {
     const w = world()
     for (const name of ['feat', 'other']) {
