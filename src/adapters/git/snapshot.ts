@@ -80,6 +80,7 @@ const snapshotSchema = z.object({
   /** Of those that git converts. */
   bytes: exactBytesSchema.default({}),
   unignored: unignoredSchema.optional(),
+  unkept: z.number().optional(),
   /** Repositories of others in the work tree, with a slash at the end. */
   repositories: z.array(z.string()).optional(),
   /** Settings of the run's start that decide what is converted, and a mark of the files that hold the user's own. */
@@ -150,6 +151,7 @@ export async function composeSnapshot(
     store,
     keptOut.filter((path) => !path.endsWith('/')),
     what.tree.length,
+    earlier,
   )
   const unseen = findUnseen(store.git, exempt(store.protectedPaths, ignored))
   const own = ownFiles(store, earlier?.own ?? [], [
@@ -185,7 +187,7 @@ export async function composeSnapshot(
     own,
     modes: await modesFor(store, observed, own, earlier),
     bytes: await bytesOf(store, own, folders, what.index, conversions, earlier),
-    ...(Object.keys(unignored).length > 0 && { unignored }),
+    ...unignored,
     repositories: observed.scan.untracked.filter((path) => path.endsWith('/')),
     conversions,
     global_settings: earlier?.global_settings ?? globalSettings(store),

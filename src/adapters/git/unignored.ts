@@ -6,6 +6,7 @@ import { lstatNow, onDisk } from './files.ts'
 import { named } from './git.ts'
 import { openAbove } from './open.ts'
 import { moveRefs, readRef } from './refs.ts'
+import { listed } from './reunite.ts'
 import { outermost } from './submodule.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -14,24 +15,32 @@ import { commitTree, treeOf } from './tree.ts'
 export const unignoredSchema = z.record(z.string(), z.object({ id: z.string(), mode: z.number() }))
 type Unignored = z.infer<typeof unignoredSchema>
 
-/** `length`: of this repository's object names. */
+/** Kept, the smallest first, and how many are not. `length`: of this repository's object names. */
 export async function rememberUnignored(
   store: Store,
   paths: readonly string[],
   length: number,
-): Promise<Unignored> {
+  earlier: Snapshot | undefined,
+): Promise<Pick<Snapshot, 'unignored' | 'unkept'>> {
   const { worktree } = store.git
-  const found: Unignored = {}
+  const files = paths
+    .map((path) => ({ path, stat: lstatNow(worktree, path) }))
+    .flatMap(({ path, stat }) => (stat?.isFile() === true ? [{ path, stat }] : []))
+    .sort((one, other) => one.stat.size - other.stat.size)
+  if (files.length === 0) return {}
   let bytes = 0
-  for (const path of paths) {
-    const stat = lstatNow(worktree, path)
-    if (stat?.isFile() !== true) continue
-    bytes += stat.size
-    if (bytes > mostBytes || Object.keys(found).length >= mostFiles) break
-    found[path] = { id: idOf(worktree, path, length), mode: stat.mode & 0o777 }
+  const cut = files.findIndex(({ stat }, at) => (bytes += stat.size) > mostBytes || at >= mostFiles)
+  const kept = cut < 0 ? files : files.slice(0, cut)
+  const unignored = Object.fromEntries(
+    kept.map(({ path, stat }) => [path, { id: idOf(worktree, path, length), mode: stat.mode & 0o777 }]),
+  )
+  await hold(store, unignored)
+  const unkept = files.slice(kept.length).map(({ path }) => path)
+  if (unkept.length > 0 && unkept.length !== earlier?.unkept) {
+    const message = `${unkept.length} of the files that are no longer ignored are not kept (ralph keeps ${mostFiles} files and ${mostBytes / 1e6} MB of them): what an attempt does to them, no revert undoes. Commit them or ignore them again: ${listed(unkept)}`
+    await outermost(store).note({ type: 'warning', code: 'unignored', message })
   }
-  await hold(store, found)
-  return found
+  return { unignored, ...(unkept.length > 0 && { unkept: unkept.length }) }
 }
 
 /** What stands there now is held, too, and named. */
@@ -55,6 +64,7 @@ export async function putBackUnignored(
     git,
     wrong.map(([, { id }]) => id),
   )
+  const told: string[] = []
   for (const [path, { id, mode }] of wrong) {
     const content = contents.get(id)
     // A folder in its place is the agent's, and is reverted as such.
@@ -66,9 +76,17 @@ export async function putBackUnignored(
     } else await replaceFile(git, path, content, mode)
     const held = now[path]
     const theirs = held === undefined ? '' : `; what stood there: git cat-file blob ${held.id}`
-    const message = `${named(path)}, which is no longer ignored, was ${held === undefined ? 'deleted' : 'changed'} and is back${theirs}`
-    await outermost(store).note({ type: 'warning', code: 'unignored', message })
+    told.push(
+      `${named(path)}, which is no longer ignored, was ${held === undefined ? 'deleted' : 'changed'} and is back${theirs}`,
+    )
   }
+  if (told.length > mostLines)
+    told.splice(
+      mostLines,
+      told.length,
+      `so were ${told.length - mostLines} more files that are no longer ignored; what stood in their places is under ${store.refs}/unignored`,
+    )
+  for (const message of told) await outermost(store).note({ type: 'warning', code: 'unignored', message })
 }
 
 function idNow({ git }: Store, path: string, length: number): string | undefined {
@@ -90,5 +108,6 @@ async function hold(store: Store, files: Unignored): Promise<void> {
   await moveRefs(git, 'unignored', [`update ${ref} ${commit}`])
 }
 
+const mostLines = 10
 const mostFiles = 2_000
 const mostBytes = 20e6

@@ -1,7 +1,7 @@
 // Agents that destroy on purpose or by mishap what git alone would give up: pruned objects, broken repositories, hidden files.
 import { afterEach, describe, expect, it } from 'vitest'
 import { execFileSync } from 'node:child_process'
-import { chmodSync, renameSync, rmSync, statSync, symlinkSync, utimesSync } from 'node:fs'
+import { chmodSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeWorld, picture, type Strategy, type World } from './world.ts'
 
@@ -176,6 +176,31 @@ describe.each<Strategy>(['branch', 'stash'])('files that rules of the checkpoint
       )
     },
   )
+
+  it('G16: of un-ignored files beyond what ralph keeps, the smallest are kept, and it is said once how many are not', async () => {
+    const w = world()
+    w.write('a.log', Buffer.alloc(20_000_001))
+    for (let n = 1; n <= 12; n++) w.write(`small/${n}.log`, `precious ${n}`)
+    const checkpoints = w.checkpoints(strategy)
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    w.write('.gitignore', '')
+    await checkpoints.keep(1)
+    await checkpoints.save('1', 'checkpoint: 1')
+    for (const n of [2, 3]) {
+      await checkpoints.ensure('2')
+      rmSync(join(w.dir, 'small'), { recursive: true })
+      await checkpoints.keep(n)
+      await checkpoints.restore()
+      expect(readdirSync(join(w.dir, 'small'))).toHaveLength(12)
+    }
+    const told = w.journal.flatMap((event) =>
+      event.type === 'warning' && event.code === 'unignored' ? [event.message] : [],
+    )
+    expect(told.filter((text) => /^1 of the files .* are not kept .*: a\.log$/.test(text))).toHaveLength(1)
+    expect(told.filter((text) => text.includes('so were 2 more'))).toHaveLength(2)
+    expect(told).toHaveLength(1 + 2 * 11)
+  })
 })
 
 describe.each<Strategy>(['branch', 'stash'])(
