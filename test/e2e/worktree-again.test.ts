@@ -233,6 +233,7 @@ test('O8: a folder that cannot be made for it: exit 2, and nothing is touched', 
     expect.stringMatching(/README\.md\/x cannot be made: .*\n {2}Nothing was touched\./),
   ])
   expect(at.git('for-each-ref') + at.git('worktree', 'list')).toBe(before)
+  expect(existsSync(join(at.repo, '.git/ralph'))).toBe(false)
   expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain('problem')
 })
 

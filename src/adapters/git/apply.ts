@@ -5,6 +5,7 @@ import { RalphError } from '../../core/error.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { lstatNow, onDisk, parentOf } from './files.ts'
 import { named, type Git } from './git.ts'
+import { putBackModes, readModes } from './modes.ts'
 import { openAbove, putBackOpened } from './open.ts'
 import type { TreeChange } from './objects.ts'
 import { removePath } from './remove.ts'
@@ -119,6 +120,11 @@ export async function applyTrees(
   const changes = (await treeChanges(git, from, to)).filter(({ path }) => !isExempt(path))
   const index = join(folder, 'apply-index')
   await git.run(['read-tree', to], { index })
+  const modes = readModes(
+    git,
+    changes.map(({ path }) => path),
+    true,
+  )
   const opened = openAbove(
     git.worktree,
     changes.map(({ path }) => path),
@@ -129,7 +135,23 @@ export async function applyTrees(
   const input = joined(changes.filter(({ to: now }) => now !== undefined).map(({ path }) => path))
   if (input.length > 0)
     await git.run(['checkout-index', '--force', '--quiet', '-z', '--stdin'], { index, input })
+  putBackModes(git, { modes: withExecution(modes, changes), own: [] }, () => false)
   putBackOpened(opened)
+}
+
+/** A private file stays one; of its permissions git knows only whether it is a program. */
+function withExecution(
+  modes: Readonly<Record<string, number>>,
+  changes: readonly TreeChange[],
+): Record<string, number> {
+  return Object.fromEntries(
+    changes.flatMap(({ path, from, to }) => {
+      const mode = modes[path]
+      if (mode === undefined) return []
+      if (from === to) return [[path, mode]]
+      return [[path, to === '100755' ? mode | ((mode & 0o444) >> 2) : mode & 0o666]]
+    }),
+  )
 }
 
 /** A submodule before, and none after. */

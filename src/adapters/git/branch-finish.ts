@@ -243,6 +243,8 @@ async function lostStaging({ git }: Store, index: string, now: string): Promise<
     git,
     staged.filter(([, blob]) => !/^0+$/.test(blob)).map(([, blob]) => blob),
   )
+  // What `git add -N` marks: an empty version, which everybody can make again.
+  if (lost.size > 0) lost.delete(await git.line(['hash-object', '-w', '--stdin'], { input: '' }))
   return staged.filter(([, blob]) => lost.has(blob)).map(([path]) => path)
 }
 

@@ -343,12 +343,18 @@ function told(
   halfDone: readonly string[],
   aside: (name: string) => string,
 ): string[] {
-  const foreign = changes.moved.filter(({ name }) => name !== `refs/heads/ralph/${store.change}`)
+  const branch = `refs/heads/ralph/${store.change}`
+  const foreign = changes.moved.filter(({ name }) => name !== branch)
   return [
     ...foreign.map(
       ({ name }) => `the agent moved ${shortRef(name)}; it is back, the agent's version is ${aside(name)}`,
     ),
-    ...changes.deleted.map(({ name }) => `the agent deleted ${shortRef(name)}; it is back`),
+    // Whoever moves the loop's own branch, it goes back: nobody has looked whose deed that was.
+    ...changes.deleted.map(({ name }) =>
+      name === branch
+        ? `${shortRef(name)} was deleted or renamed while the agent worked, by whom ralph cannot tell; it is back`
+        : `the agent deleted ${shortRef(name)}; it is back`,
+    ),
     ...madeTold('the agent', changes.created, aside),
     ...stashes.made.map(
       ({ hash, message }) => `the agent stashed work (${message}); it is kept: git stash apply ${hash}`,

@@ -18,7 +18,11 @@ export function readModes(git: Git, paths: readonly string[], isAll: boolean): R
 }
 
 /** A file of `own` whose mode was not worth a note had the one that git makes: no attempt's `chmod` outlives it. */
-export function putBackModes(git: Git, { modes, own }: Snapshot, stays: (path: string) => boolean): void {
+export function putBackModes(
+  git: Git,
+  { modes, own }: Pick<Snapshot, 'modes' | 'own'>,
+  stays: (path: string) => boolean,
+): void {
   for (const path of new Set([...Object.keys(modes), ...own])) {
     const stat = lstatNow(git.worktree, path)
     if (stat?.isFile() !== true || stays(path)) continue
@@ -31,7 +35,7 @@ export function putBackModes(git: Git, { modes, own }: Snapshot, stays: (path: s
 export async function privateAgain(git: Git, snapshot: Snapshot, tree: string): Promise<void> {
   const changed = new Set(await changedPaths(git, snapshot.tree, tree))
   const modes = Object.entries(snapshot.modes).filter(([path]) => !changed.has(path))
-  putBackModes(git, { ...snapshot, own: [], modes: Object.fromEntries(modes) }, () => false)
+  putBackModes(git, { own: [], modes: Object.fromEntries(modes) }, () => false)
 }
 
 /** The root's under the empty name; of the others those that differ from it. */

@@ -1,7 +1,7 @@
 // The loop's own work tree is written down before git makes it: a start that was killed is known by the next one, and cleared away.
 import { existsSync, readdirSync, readFileSync, type Dirent } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import * as z from 'zod'
 import { readRecord, writeDurably } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
@@ -36,6 +36,12 @@ export async function noteStart(
 /** From the first line of the journal on the run itself says where its tree is. */
 export async function forgetStart(git: Git, change: string): Promise<void> {
   await rm(recordOf(git, change), { force: true })
+}
+
+/** For a tree that could not be made: no empty folder stays, either. */
+export async function dropStart(git: Git, change: string): Promise<void> {
+  const record = relative(git.gitCommonDir, recordOf(git, change))
+  await removePath(git.gitCommonDir, Buffer.from(record).toString('latin1'))
 }
 
 /**

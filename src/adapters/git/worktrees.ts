@@ -6,7 +6,7 @@ import { RalphError } from '../../core/error.ts'
 import type { Git, Repository } from './git.ts'
 import { readRefs } from './refs.ts'
 import { besideNote, startingPoint } from './starting-point.ts'
-import { forgetStart, noteStart } from './started-tree.ts'
+import { dropStart, noteStart } from './started-tree.ts'
 
 export interface LoopTree {
   readonly repository: Repository
@@ -60,7 +60,7 @@ export async function addWorktree(
   await noteStart(git, change, { dir, commit: base, brought })
   await git.run(['worktree', 'add', '--quiet', '--detach', dir, base]).catch(async (error: unknown) => {
     if (existsSync(dir) || !(error instanceof RalphError)) throw error
-    await forgetStart(git, change)
+    await dropStart(git, change)
     throw new RalphError('usage', `the work tree ${dir} cannot be made: ${error.message}`, {
       hint: 'Nothing was touched. Name a folder that can be made: --worktree <dir>.',
       exitCode: 2,

@@ -39,9 +39,14 @@ describe.each<Strategy>(['branch', 'stash'])('an agent that prunes (%s)', (strat
     w.git('branch', '-q', '-D', 'feat')
     w.git('tag', '-d', 'v1')
     w.git('stash', 'clear')
+    if (strategy === 'branch') w.git('branch', '-q', '-m', 'ralph/demo', 'renamed')
     prune(w)
     const { warnings } = await checkpoints.keep(1)
     expect(warnings.join('\n')).toContain('the agent deleted feat; it is back')
+    if (strategy === 'branch')
+      expect(warnings.join('\n')).toContain(
+        'ralph/demo was deleted or renamed while the agent worked, by whom ralph cannot tell; it is back',
+      )
     await checkpoints.restore()
     expect(picture(w)).toEqual(before)
     expect(w.git('fsck', '--connectivity-only')).not.toContain('missing')

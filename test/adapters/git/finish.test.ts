@@ -78,8 +78,12 @@ describe('cleanup', () => {
     const w = copyWorld(dirty)
     worlds.push(w)
     const before = picture(w)
-    const checkpoints = await loop(w)
+    const checkpoints = await loop(w, () => {
+      w.write('work.txt', 'w')
+      w.git('gc', '-q', '--prune=now')
+    })
     const report = await checkpoints.finish('cleanup')
+    expect(report.message).not.toContain('lost')
     const after = picture(w)
     expect(after.index).toBe(before.index)
     expect(after.status).toBe(`${before.status}?? work.txt\0`)

@@ -8,6 +8,7 @@ import {
   mkdirSync,
   readFileSync,
   rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
@@ -390,8 +391,10 @@ describe('attempts', () => {
     const patch = (await diffAttempt(w.gitPort, 'demo', 2)).toString('utf8')
     expect(patch).toMatch(/\+2\n[^]*\+try 2/)
     expect(patch).not.toContain('try 1')
+    chmodSync(join(w.dir, 'a.txt'), 0o600)
     await bringBack(w.gitPort, 'demo', 2, { protectedPaths: [] })
     expect(w.git('status', '--porcelain')).toBe(' M a.txt\n?? try-2.txt\n')
+    expect(statSync(join(w.dir, 'a.txt')).mode & 0o777).toBe(0o600)
     const to = join(w.root, 'out')
     await writeAttempt(w.gitPort, 'demo', 1, to)
     expect(readFileSync(join(to, 'try-1.txt'), 'utf8')).toBe('try 1\n')
