@@ -18,8 +18,9 @@ import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
 import { listed } from './reunite.ts'
 import { timeName, type Store } from './store.ts'
 import { exempt, scanTree } from './scan.ts'
-import { loadSnapshot } from './snapshot.ts'
-import { changedPaths, emptyTree, isAncestor, treeOf } from './tree.ts'
+import { loadSnapshot, type Snapshot } from './snapshot.ts'
+import { holdStripped } from './stripped.ts'
+import { changedPaths, emptyTree, isAncestor, treeChanges, treeOf } from './tree.ts'
 
 export async function finishBranch(
   store: Store,
@@ -81,6 +82,7 @@ export async function finishBranch(
     store,
     loopPaths.filter((path) => snapshot?.gitlinks.includes(path)),
   )
+  const stripped = plan.to === '' || snapshot === undefined ? [] : await strippedBy(store, snapshot, plan)
   await store.operate({ op: 'finish', ...plan }, () => perform(store, plan))
   const message = [
     isMerged
@@ -107,10 +109,33 @@ export async function finishBranch(
       : [
           `what you had staged of ${lost.map(named).join(', ')} is lost: it was pruned from the repository while the loop ran`,
         ]),
+    ...stripped.map(
+      ({ path, id }) =>
+        `git's filters left a part of ${named(path)} out of the merge; as it was (kept under ${store.refs}/bytes): git cat-file blob ${id}`,
+    ),
     ...inside,
     ...carriedInside,
   ].join('; ')
   return { message, ...report, ...(stays.length > 0 && { stays: stays.map(shown) }) }
+}
+
+/** Files that the cleanup writes anew, with bytes that are in no tree. */
+async function strippedBy(
+  store: Store,
+  snapshot: Snapshot,
+  { from, to }: CleanupPlan,
+): Promise<{ path: string; id: string }[]> {
+  const git = store.home === undefined ? store.git : store.git.at(store.home)
+  const index = join(store.folder, 'apply-index')
+  await git.run(['read-tree', from], { index })
+  const paths = (await treeChanges(git, from, to)).filter(({ from: old }) => old !== undefined)
+  return await holdStripped(
+    { ...store, git },
+    snapshot,
+    from,
+    index,
+    paths.map(({ path }) => path),
+  )
 }
 
 /** In the loop's own tree: the user's, for the loop saves what is its own. */

@@ -27,8 +27,8 @@ import { moveRefs, readRef, readRefs, setHead, type RefChanges, type Refs } from
 import { apart, leftBehind, planReunion, reunite } from './reunite.ts'
 import type { Store } from './store.ts'
 import { exempt } from './scan.ts'
-import { treeFolders, type Snapshot } from './snapshot.ts'
-import { rememberBytes } from './exact-bytes.ts'
+import type { Snapshot } from './snapshot.ts'
+import { holdStripped } from './stripped.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { planStashes, putBackBeside, putBackStashes, readStashLog, type StashPlan } from './stash-list.ts'
 import { outwaitLocks } from './stale-locks.ts'
@@ -265,19 +265,11 @@ async function keepBytes(
   tree: string,
   paths: readonly string[],
 ): Promise<string[]> {
-  if (paths.length === 0) return []
-  const folders = await treeFolders(store.git, tree)
-  const held = await rememberBytes(store, {
-    paths: paths.filter((path) => !path.endsWith('/')),
-    folders: folders.map(({ path }) => path),
-    index: attemptIndex(store),
-    conversions: snapshot.conversions ?? [],
-    earlier: snapshot.bytes,
-  })
-  return Object.entries(held)
-    .filter(([path, { id, held: isHeld }]) => isHeld && snapshot.bytes[path]?.id !== id)
+  const held = await holdStripped(store, snapshot, tree, attemptIndex(store), paths)
+  return held
+    .filter(({ isNew }) => isNew)
     .map(
-      ([path, { id }]) =>
+      ({ path, id }) =>
         `git's filters leave a part of ${named(path)} out; as the attempt left it: git cat-file blob ${id} > ${shellWord(shown(path))}`,
     )
 }

@@ -136,6 +136,29 @@ describe('cleanup', () => {
     expect([w.read('build/q/x'), w.read('a.txt/x')]).toEqual(['loop\n', 'loop\n'])
   })
 
+  it('O15: what a filter leaves out of a file that the cleanup merges is kept as it is now, and the command is said', async () => {
+    const w = world()
+    w.git('config', 'filter.strip.clean', 'sed /OUTPUT/d')
+    w.write('.gitattributes', '*.nb filter=strip\n')
+    w.write('old.nb', '1\n2\n3\n4\n5\n')
+    w.git('add', '-A')
+    w.git('commit', '-qm', 'notebook')
+    w.write('old.nb', '1\n2\n3\n4\nuser\nOUTPUT 1\n')
+    const checkpoints = await loop(w)
+    w.git('worktree', 'add', '-q', '../moved', 'main')
+    writeFileSync(join(w.root, 'moved/old.nb'), 'main\n2\n3\n4\n5\n')
+    w.git('-C', '../moved', 'commit', '-qam', 'moved')
+    w.git('worktree', 'remove', '../moved')
+    const latest = '1\n2\n3\n4\nuser\nOUTPUT 2\n'
+    w.write('old.nb', latest)
+    const { message } = await checkpoints.finish('cleanup')
+    expect(w.read('old.nb')).toBe('main\n2\n3\n4\nuser\n')
+    const blob =
+      /part of old\.nb .*refs\/ralph\/demo\/bytes\): git cat-file blob (\w+)/.exec(message)?.[1] ?? ''
+    w.git('gc', '-q', '--prune=now')
+    expect(w.git('cat-file', 'blob', blob)).toBe(latest)
+  })
+
   it('G7: returns to a detached commit', async () => {
     const w = world()
     const commit = w.git('rev-parse', 'HEAD')
