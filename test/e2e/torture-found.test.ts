@@ -44,7 +44,7 @@ test('G14: a git that is killed while it is asked where the repository is: that 
   })
   expect(end.code).toBe(2)
   expect(end.stderr).toMatch(
-    /^error: git was ended by SIGKILL when it was asked about .*\n {2}Nothing was touched\./,
+    /^error: git was ended by SIGKILL when it was asked about .*\n {2}Type the same command again\./,
   )
   expect(at.git('branch', '--format=%(refname:short)')).toBe('main')
 })

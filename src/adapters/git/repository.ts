@@ -29,7 +29,7 @@ export async function findRepository(cwd: string, settings: GitSettings): Promis
   if (result.exitCode === undefined) {
     const how = result.timedOut ? 'gave no answer' : `was ended by ${result.signal ?? 'a signal'}`
     throw new RalphError('git_failed', `git ${how} when it was asked about ${cwd}`, {
-      hint: 'Nothing was touched. Type the same command again.',
+      hint: 'Type the same command again.',
       exitCode: 2,
     })
   }
