@@ -11,12 +11,12 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
-import { cleanEnv, commitRepository, watch, type Watched } from './measure.ts'
+import { cleanEnv, commitRepository, watch, type Sample, type Watched } from './measure.ts'
 import { installPeers, program } from './peer-programs.ts'
 
 export type Who = 'floor' | 'ralph' | 'ralph-tui'
 /** By row, then by who: all that was measured. */
-export type Samples = Record<string, Partial<Record<Who, number[]>>>
+export type Samples = Record<string, Partial<Record<Who, Sample[]>>>
 
 export interface Size {
   readonly rounds: number
@@ -74,8 +74,8 @@ export function makeBed(size: Size, withPeers: boolean): Bed {
     GIT_CONFIG_NOSYSTEM: '1',
     OPENSPEC_TELEMETRY: '0',
   }
-  const commands: Record<Who, (stories: number) => readonly string[]> = {
-    floor: (stories) => ['sh', '-c', `for i in $(seq ${stories}); do ${plainStory}; done`],
+  const commands: Record<Who, (stories: number, behaviour: Behaviour) => readonly string[]> = {
+    floor: (stories, behaviour) => ['sh', '-c', behaviour === 'floods' ? plainFlood : plainStories(stories)],
     ralph: () => [process.execPath, program, 'loop', 'demo', '--agent', 'claude'],
     'ralph-tui': () => [join(peers, 'ralph-tui'), ...tuiArguments.split(' ')],
   }
@@ -84,6 +84,7 @@ export function makeBed(size: Size, withPeers: boolean): Bed {
     rmSync(turnsFile, { force: true })
     return lines.map((line) => {
       const [beganMs = 0, endedMs = 0] = line.split(' ').map((seconds) => Number(seconds) * 1000)
+      if (!(beganMs > 0)) throw new Error('the stand-in needs bash 5, for its clock')
       return { beganMs, endedMs }
     })
   }
@@ -101,7 +102,7 @@ export function makeBed(size: Size, withPeers: boolean): Bed {
           ...(who === 'ralph-tui' && { PATH: `${bin}:${peers}:${env['PATH']}` }),
         }
         const how = { cwd: folder, env: { ...env, ...more }, ...(stdout !== undefined && { stdout }) }
-        const ran = { ...(await watch(commands[who](stories), how)), folder, turns: turns() }
+        const ran = { ...(await watch(commands[who](stories, behaviour), how)), folder, turns: turns() }
         // Exit codes do not tell with all of them.
         if (ran.code !== 0 || ran.turns.length !== stories)
           throw new Error(
@@ -115,9 +116,9 @@ export function makeBed(size: Size, withPeers: boolean): Bed {
   }
 }
 
-const plainStory =
-  'git rev-parse HEAD; echo prompt | claude -p; git add -A; git commit -qm "checkpoint: $i" || exit 1'
-
+const plainFlood = 'echo prompt | claude -p | cat > /dev/null'
+const plainStories = (stories: number): string =>
+  `for i in $(seq ${stories}); do git rev-parse HEAD; echo prompt | claude -p; git add -A; git commit -qm "checkpoint: $i" || exit 1; done`
 const tuiArguments = 'run --headless --prd prd.json --iterations 1000 --no-notify'
 
 /** A copy of one that is made once for each number of stories. */
@@ -170,6 +171,7 @@ function standIn(root: string): string {
     })
   const end = { type: 'result', subtype: 'success', is_error: false, num_turns: 1, result: 'Done.' }
   return `#!/bin/bash
+LC_ALL=C
 began=$EPOCHREALTIME
 if [ "$1" = --version ]; then echo 9.9.9; exit 0; fi
 cat > /dev/null

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { writePlan, type Bed, type Samples } from './bed.ts'
-import { commitRepository, shuffled, watch } from './measure.ts'
+import { commitRepository, shuffled, watch, type Sample } from './measure.ts'
 import { program } from './peer-programs.ts'
 
 export const looked = {
@@ -28,14 +28,14 @@ export async function looks(bed: Bed): Promise<Samples> {
   bed.turns()
   const empty = join(bed.root, 'empty.cjs')
   writeFileSync(empty, '')
-  const floor: number[] = []
-  const samples = Object.fromEntries(Object.keys(looked).map((name) => [name, [] as number[]]))
-  const timed = async (args: readonly string[]): Promise<number> => {
-    const { ms, code } = await watch([process.execPath, ...args], how)
+  const floor: Sample[] = []
+  const samples = Object.fromEntries(Object.keys(looked).map((name) => [name, [] as Sample[]]))
+  const timed = async (args: readonly string[]): Promise<Sample> => {
+    const { ms, code, others } = await watch([process.execPath, ...args], how)
     // 1 and above 2: it could not look. 2 is what doctor finds wrong.
     if (code !== 0 && !(code === 2 && args.includes('doctor')))
       throw new Error(`${args.join(' ')} ended with ${code}`)
-    return ms
+    return { value: ms, others }
   }
   for (let round = 0; round < bed.size.looks; round += 1) {
     for (const [name, args] of shuffled<[string, readonly string[]]>([['', []], ...Object.entries(looked)])) {

@@ -2,7 +2,7 @@
 import { closeSync, openSync, readdirSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Bed, Ran, Samples, Who } from './bed.ts'
-import { median, shuffled } from './measure.ts'
+import { median, run, shuffled, type Sample } from './measure.ts'
 
 export async function stories(bed: Bed): Promise<Samples> {
   const { rounds, stories: count } = bed.size
@@ -10,13 +10,16 @@ export async function stories(bed: Bed): Promise<Samples> {
   for (let round = 0; round < rounds; round += 1) {
     for (const who of shuffled(bed.who)) {
       await bed.plan(who, count, 'works', (ran) => {
-        const { beganMs, endedMs, ms, turns, peakMb } = ran
-        note(samples, 'between', who, median(gapsOf(ran)))
-        note(samples, 'story', who, ms / count)
-        note(samples, 'first', who, (turns[0]?.beganMs ?? Number.NaN) - beganMs)
-        note(samples, 'last', who, endedMs - (turns.at(-1)?.endedMs ?? Number.NaN))
-        note(samples, 'memory', who, peakMb)
-        note(samples, 'growth', who, grownKb(bed, ran, count))
+        const { beganMs, endedMs, ms, turns, peakMb, folder, others } = ran
+        const note = (row: string, value: number): void => add(samples, row, who, { value, others })
+        const commits = Number(run(folder, 'git', 'rev-list', '--count', 'HEAD'))
+        if (commits <= count) throw new Error(`${who} made ${commits - 1} commits for ${count} stories`)
+        note('between', median(gapsOf(ran)))
+        note('story', ms / count)
+        note('first', (turns[0]?.beganMs ?? Number.NaN) - beganMs)
+        note('last', endedMs - (turns.at(-1)?.endedMs ?? Number.NaN))
+        note('memory', peakMb)
+        note('growth', grownKb(bed, ran, count))
       })
     }
   }
@@ -34,9 +37,9 @@ export async function flood(bed: Bed): Promise<Samples> {
         who,
         1,
         'floods',
-        ({ ms, peakMb }) => {
-          note(samples, 'flood', who, ms)
-          note(samples, 'flood-memory', who, peakMb)
+        ({ ms, peakMb, others }) => {
+          add(samples, 'flood', who, { value: ms, others })
+          add(samples, 'flood-memory', who, { value: peakMb, others })
         },
         shown,
       )
@@ -53,18 +56,19 @@ export async function long(bed: Bed): Promise<Samples> {
   const { longStories: count } = bed.size
   const samples: Samples = { long: {}, 'long-memory': {}, 'long-growth': {} }
   await bed.plan('ralph', count, 'works', (ran) => {
-    const gaps = gapsOf(ran)
+    const { others, peakMb } = ran
+    const gaps = gapsOf(ran).map((value) => ({ value, others }))
     const fifth = Math.floor(gaps.length / 5)
     samples['long'] = { floor: gaps.slice(0, fifth), ralph: gaps.slice(-fifth) }
-    note(samples, 'long-memory', 'ralph', ran.peakMb)
-    note(samples, 'long-growth', 'ralph', grownKb(bed, ran, count))
+    add(samples, 'long-memory', 'ralph', { value: peakMb, others })
+    add(samples, 'long-growth', 'ralph', { value: grownKb(bed, ran, count), others })
   })
   return samples
 }
 
-function note(samples: Samples, row: string, who: Who, value: number): void {
+function add(samples: Samples, row: string, who: Who, sample: Sample): void {
   const of = (samples[row] ??= {})
-  ;(of[who] ??= []).push(value)
+  ;(of[who] ??= []).push(sample)
 }
 
 /** From each agent's end to the start of the next. */

@@ -5,6 +5,12 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { devNull } from 'node:os'
 import { join } from 'node:path'
 
+export interface Sample {
+  readonly value: number
+  /** The part of all cores that was busy with something else meanwhile. */
+  readonly others: number
+}
+
 /** By the quartiles: on a shared machine the extremes measure the neighbours. */
 export interface Spread {
   readonly median: number
@@ -13,10 +19,13 @@ export interface Spread {
   readonly samples: number
 }
 
-export function spreadOf(values: readonly number[]): Spread {
-  const sorted = values.toSorted((a, b) => a - b)
+/** Of the quieter half: chosen by what others did, not by the value. */
+export function spreadOf(samples: readonly Sample[]): Spread {
+  const quiet = median(samples.map(({ others }) => others))
+  const kept = samples.filter(({ others }) => others <= quiet || samples.length < 4).map(({ value }) => value)
+  const sorted = kept.toSorted((a, b) => a - b)
   const at = (part: number): number => sorted[Math.round((sorted.length - 1) * part)] ?? Number.NaN
-  return { median: median(values), low: at(0.25), high: at(0.75), samples: values.length }
+  return { median: median(kept), low: at(0.25), high: at(0.75), samples: kept.length }
 }
 
 export function median(values: readonly number[]): number {
@@ -35,6 +44,7 @@ export interface Watched {
   readonly said: string
   /** Of this process alone, without its children. */
   readonly peakMb: number
+  readonly others: number
 }
 
 interface HowToWatch {
@@ -49,6 +59,7 @@ interface HowToWatch {
 export async function watch(command: readonly string[], how: HowToWatch): Promise<Watched> {
   const [file = '', ...args] = command
   const printed = openSync(how.stdout ?? devNull, 'w')
+  const burnt = ticks()
   const [beganMs, from] = [Date.now(), performance.now()]
   const child = spawn(file, args, {
     cwd: how.cwd,
@@ -69,7 +80,28 @@ export async function watch(command: readonly string[], how: HowToWatch): Promis
   const [endedMs, ms] = [Date.now(), performance.now() - from]
   clearInterval(look)
   closeSync(printed)
-  return { beganMs, endedMs, ms, code, said, peakMb }
+  return { beganMs, endedMs, ms, code, said, peakMb, others: othersSince(burnt) }
+}
+
+interface Ticks {
+  readonly all: number
+  readonly idle: number
+  /** Of this process and of all its children that have ended. */
+  readonly own: number
+}
+
+function ticks(): Ticks {
+  const numbers = (text: string): number[] => text.trim().split(/\s+/).map(Number)
+  const machine = numbers(/^cpu (.+)$/m.exec(readFileSync('/proc/stat', 'utf8'))?.[1] ?? '').slice(0, 8)
+  const own = numbers(readFileSync('/proc/self/stat', 'utf8').replace(/^.*\) \S+/, '')).slice(10, 14)
+  const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
+  return { all: sum(machine), idle: (machine[3] ?? 0) + (machine[4] ?? 0), own: sum(own) }
+}
+
+function othersSince(before: Ticks): number {
+  const { all, idle, own } = ticks()
+  const elapsed = all - before.all
+  return elapsed === 0 ? 0 : Math.max(0, elapsed - (idle - before.idle) - (own - before.own)) / elapsed
 }
 
 function highWaterMb(pid: number): number {

@@ -12,8 +12,8 @@ export interface Results {
     readonly git: string
     /** Of one written page to the disk that the repositories were on. */
     readonly sync_ms: number
-    /** Processes that wanted a core while it ran, on average: others' too. */
-    readonly load: number
+    /** Of all cores, what was busy with something else meanwhile. */
+    readonly others_percent: number
   }
   readonly rows: readonly Result[]
 }
@@ -58,7 +58,7 @@ The built program as a whole, beside the least that does the work at all (the fl
 Compare figures within a row, not with those of another machine.
 
 Measured on ${date}: ${machine.platform}, ${machine.cores} cores, ${machine.memory_gb} GB, Node ${machine.node}, git ${machine.git}; ${machine.sync_ms.toFixed(1)} ms for
-one small write to reach the disk; ${machine.load.toFixed(1)} processes wanted a core on average, those of others too.
+one small write to reach the disk; others kept ${Math.round(machine.others_percent)} % of the cores busy meanwhile.
 
 | | floor | ralph-tui 0.11 | ralph, and of the floor | goal | met |
 |---|---|---|---|---|---|
@@ -72,10 +72,10 @@ ${missed.length === 0 ? 'Every goal is met.' : `## What is missing\n\n${missed.m
 npm run bench                     # all rows; exit code 1 when one misses its goal
 npm run bench -- --peers          # with ralph-tui, installed into .cache/peers (400 MB)
 npm run bench -- between status   # some rows, printed only
-npm run bench -- --quick          # small and short, printed only: to try it
+npm run bench -- --quick          # small and short, printed only, not judged: to try it
 \`\`\`
 
-- Medians, and in brackets the quartiles. The programs of a row run in random order within each repetition, each in a fresh copy of the
+- Medians, and in brackets the quartiles, of the half of the samples in which others used the machine least. The programs of a row run in random order within each repetition, each in a fresh copy of the
   same repository: 100 files, 20 stories, on a disk.
 - The agent is a bash script that speaks Claude's stream-json and writes down when it began and ended; it reads its prompt, adds a line to
   a file, and takes about five milliseconds. \`openspec\` is on the PATH, as the project's own dependency.

@@ -1,6 +1,6 @@
 // The built program as a whole, row by row: `npm run bench [row …] [--peers] [--quick]`; exit code 1 when a goal is missed.
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
-import { cpus, loadavg, totalmem, type } from 'node:os'
+import { cpus, totalmem, type } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { makeBed, type Samples, type Size } from './bed.ts'
@@ -18,7 +18,7 @@ const { values, positionals } = parseArgs({
   options: { peers: { type: 'boolean' }, quick: { type: 'boolean' }, page: { type: 'boolean' } },
 })
 if (values.page === true) {
-  writeFileSync(pageFile, page(JSON.parse(readFileSync(resultsFile, 'utf8')) as Results))
+  writePage()
 } else {
   const isOf = (wanted: string, { name }: Row): boolean => name === wanted || name.startsWith(`${wanted}-`)
   const unknown = positionals.find((wanted) => !rows.some((row) => isOf(wanted, row)))
@@ -29,21 +29,29 @@ if (values.page === true) {
   )
   const results = await measured(chosen)
   if (values.quick !== true && chosen.length === rows.length) {
-    writeFileSync(resultsFile, `${JSON.stringify(results, null, 2)}\n`)
-    writeFileSync(pageFile, page(results))
+    const rounded = (_: string, value: unknown): unknown =>
+      typeof value === 'number' ? Math.round(value * 100) / 100 : value
+    writeFileSync(resultsFile, `${JSON.stringify(results, rounded, 2)}\n`)
+    writePage()
   }
-  process.exitCode = results.rows.every(({ is_met }) => is_met) ? 0 : 1
+  // The goals are for the whole sizes.
+  process.exitCode = values.quick === true || results.rows.every(({ is_met }) => is_met) ? 0 : 1
+}
+
+/** From the file, so that it can be written again from there. */
+function writePage(): void {
+  writeFileSync(pageFile, page(JSON.parse(readFileSync(resultsFile, 'utf8')) as Results))
 }
 
 async function measured(chosen: readonly Row[]): Promise<Results> {
   const bed = makeBed(values.quick === true ? quick : whole, values.peers === true)
   const syncMs = oneSync(join(bed.root, 'synced'))
   const results = []
-  const load = []
+  const others: number[] = []
   try {
     for (const by of new Set(chosen.map((row) => row.by))) {
       const samples: Samples = await by(bed)
-      load.push(loadavg()[0] ?? 0)
+      others.push(...Object.values(samples).flatMap((of) => (of.ralph ?? []).map((each) => each.others)))
       for (const row of chosen.filter((each) => each.by === by)) {
         const result = resultOf(row, samples)
         results.push(result)
@@ -65,7 +73,7 @@ async function measured(chosen: readonly Row[]): Promise<Results> {
       node: process.versions.node,
       git: run(root, 'git', '--version').replace('git version ', '').trim(),
       sync_ms: syncMs,
-      load: load.reduce((sum, each) => sum + each, 0) / load.length,
+      others_percent: median(others) * 100,
     },
     rows: results,
   }
