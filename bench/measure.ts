@@ -23,15 +23,19 @@ export interface Spread {
 export function spreadOf(samples: readonly Sample[]): Spread {
   const quiet = median(samples.map(({ others }) => others))
   const kept = samples.filter(({ others }) => others <= quiet || samples.length < 4).map(({ value }) => value)
-  const sorted = kept.toSorted((a, b) => a - b)
-  const at = (part: number): number => sorted[Math.round((sorted.length - 1) * part)] ?? Number.NaN
-  return { median: median(kept), low: at(0.25), high: at(0.75), samples: kept.length }
+  const at = (part: number): number => quantile(kept, part)
+  return { median: at(0.5), low: at(0.25), high: at(0.75), samples: kept.length }
 }
 
 export function median(values: readonly number[]): number {
+  return quantile(values, 0.5)
+}
+
+function quantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b)
-  const at = (index: number): number => sorted[index] ?? Number.NaN
-  return (at(Math.floor((sorted.length - 1) / 2)) + at(Math.ceil((sorted.length - 1) / 2))) / 2
+  const place = (sorted.length - 1) * part
+  const [below = Number.NaN, above = Number.NaN] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]]
+  return below + (above - below) * (place - Math.floor(place))
 }
 
 export interface Watched {

@@ -3,7 +3,6 @@ import type { Spread } from './measure.ts'
 import { goalIn, rows, type Result, type Row } from './rows.ts'
 
 export interface Results {
-  readonly date: string
   readonly machine: {
     readonly cores: number
     readonly memory_gb: number
@@ -26,19 +25,17 @@ export function inWords(spread: Spread | undefined, unit: Row['unit']): string {
   return `${show(median)} ${unit}${samples > 1 ? ` (${show(low)} to ${show(high)})` : ''}`
 }
 
-export function ratioIn({ floor, ralph }: Result): string {
-  return floor === undefined ? '' : `${(ralph.median / floor.median).toFixed(2)}x`
+/** A shell's memory is no measure for a program's. */
+export function ratioIn({ unit }: Row, { floor, ralph }: Result): string {
+  return floor === undefined || unit === 'MB' ? '' : `, ${(ralph.median / floor.median).toFixed(2)}x`
 }
 
-export function page({ date, machine, rows: results }: Results): string {
-  const line = (row: Row): string[] => {
+export function page({ machine, rows: results }: Results): string {
+  const line = (row: Row): string => {
     const result = results.find(({ name }) => name === row.name)
-    if (result === undefined) return []
+    if (result === undefined) return `| ${row.title} | – | – | not measured yet | ${goalIn(row)} | – |`
     const floor = result.floor === undefined ? '–' : `${inWords(result.floor, row.unit)}, ${row.floor}`
-    const ours = [
-      inWords(result.ralph, row.unit),
-      ...(result.floor === undefined ? [] : [ratioIn(result)]),
-    ].join(', ')
+    const ours = `${inWords(result.ralph, row.unit)}${ratioIn(row, result)}`
     const cells = [
       row.title,
       floor,
@@ -47,8 +44,13 @@ export function page({ date, machine, rows: results }: Results): string {
       goalIn(row),
       result.is_met ? 'yes' : '**no**',
     ]
-    return [`| ${cells.join(' | ')} |`]
+    return `| ${cells.join(' | ')} |`
   }
+  const dates = [...new Set(results.map(({ date }) => date))].sort()
+  const busy =
+    machine.others_percent > 25
+      ? '\n**Too busy to judge milliseconds: the sizes hold, the ratios roughly.**'
+      : ''
   const missed = rows.filter((row) => results.some(({ name, is_met }) => name === row.name && !is_met))
   return `# Performance
 
@@ -57,12 +59,12 @@ export function page({ date, machine, rows: results }: Results): string {
 The built program as a whole, beside the least that does the work at all (the floor) and beside ralph-tui 0.11, all in one run.
 Compare figures within a row, not with those of another machine.
 
-Measured on ${date}: ${machine.platform}, ${machine.cores} cores, ${machine.memory_gb} GB, Node ${machine.node}, git ${machine.git}; ${machine.sync_ms.toFixed(1)} ms for
-one small write to reach the disk; others kept ${Math.round(machine.others_percent)} % of the cores busy meanwhile.
+Measured on ${dates.join(', ')}: ${machine.platform}, ${machine.cores} cores, ${machine.memory_gb} GB, Node ${machine.node}, git ${machine.git}; ${machine.sync_ms.toFixed(1)} ms for
+one small write to reach the disk; others kept ${Math.round(machine.others_percent)} % of the cores busy meanwhile.${busy}
 
 | | floor | ralph-tui 0.11 | ralph, and of the floor | goal | met |
 |---|---|---|---|---|---|
-${rows.flatMap(line).join('\n')}
+${rows.map(line).join('\n')}
 
 ${missed.length === 0 ? 'Every goal is met.' : `## What is missing\n\n${missed.map(({ title, missing }) => `- *${title}*: ${missing}`).join('\n')}`}
 
@@ -71,12 +73,12 @@ ${missed.length === 0 ? 'Every goal is met.' : `## What is missing\n\n${missed.m
 \`\`\`sh
 npm run bench                     # all rows; exit code 1 when one misses its goal
 npm run bench -- --peers          # with ralph-tui, installed into .cache/peers (400 MB)
-npm run bench -- between status   # some rows, printed only
+npm run bench -- between status   # some rows, the others stay as they were measured
 npm run bench -- --quick          # small and short, printed only, not judged: to try it
 \`\`\`
 
-- Medians, and in brackets the quartiles, of the half of the samples in which others used the machine least. The programs of a row run in random order within each repetition, each in a fresh copy of the
-  same repository: 100 files, 20 stories, on a disk.
+- Medians, and in brackets the quartiles, of the half of the samples in which others used the machine least. The programs of a row run in
+  random order within each repetition, each in a fresh copy of the same repository: 100 files, 20 stories, on a disk.
 - The agent is a bash script that speaks Claude's stream-json and writes down when it began and ended; it reads its prompt, adds a line to
   a file, and takes about five milliseconds. \`openspec\` is on the PATH, as the project's own dependency.
 - The floor of a story is a shell loop: \`git rev-parse HEAD\`, the agent, \`git add -A\`, \`git commit\`. It syncs nothing, so a power cut may

@@ -1,5 +1,14 @@
 // The built program as a whole, row by row: `npm run bench [row …] [--peers] [--quick]`; exit code 1 when a goal is missed.
-import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { cpus, totalmem, type } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -28,10 +37,16 @@ if (values.page === true) {
     (row) => positionals.length === 0 || positionals.some((wanted) => isOf(wanted, row)),
   )
   const results = await measured(chosen)
-  if (values.quick !== true && chosen.length === rows.length) {
+  if (values.quick !== true) {
+    const earlier = existsSync(resultsFile)
+      ? (JSON.parse(readFileSync(resultsFile, 'utf8')) as Results).rows
+      : []
+    const all = rows.flatMap(
+      ({ name }) => [...results.rows, ...earlier].find((result) => result.name === name) ?? [],
+    )
     const rounded = (_: string, value: unknown): unknown =>
       typeof value === 'number' ? Math.round(value * 100) / 100 : value
-    writeFileSync(resultsFile, `${JSON.stringify(results, rounded, 2)}\n`)
+    writeFileSync(resultsFile, `${JSON.stringify({ ...results, rows: all }, rounded, 2)}\n`)
     writePage()
   }
   // The goals are for the whole sizes.
@@ -53,11 +68,11 @@ async function measured(chosen: readonly Row[]): Promise<Results> {
       const samples: Samples = await by(bed)
       others.push(...Object.values(samples).flatMap((of) => (of.ralph ?? []).map((each) => each.others)))
       for (const row of chosen.filter((each) => each.by === by)) {
-        const result = resultOf(row, samples)
+        const result = { ...resultOf(row, samples), date: new Date().toISOString().slice(0, 10) }
         results.push(result)
         const { floor, ralph, ralph_tui: peer, is_met: isMet } = result
         console.log(
-          `${isMet ? 'ok    ' : 'MISSED'} ${row.name.padEnd(13)} floor ${inWords(floor, row.unit)}; ralph ${inWords(ralph, row.unit)} ${ratioIn(result)}; ${peer === undefined ? '' : `ralph-tui ${inWords(peer, row.unit)}; `}goal ${goalIn(row)}`,
+          `${isMet ? 'ok    ' : 'MISSED'} ${row.name.padEnd(13)} floor ${inWords(floor, row.unit)}; ralph ${inWords(ralph, row.unit)}${ratioIn(row, result)}; ${peer === undefined ? '' : `ralph-tui ${inWords(peer, row.unit)}; `}goal ${goalIn(row)}`,
         )
       }
     }
@@ -65,7 +80,6 @@ async function measured(chosen: readonly Row[]): Promise<Results> {
     rmSync(bed.root, { recursive: true, force: true })
   }
   return {
-    date: new Date().toISOString().slice(0, 10),
     machine: {
       cores: cpus().length,
       memory_gb: Math.round(totalmem() / 2 ** 30),
