@@ -54,9 +54,9 @@ export async function readRef(git: Git, name: string): Promise<string> {
 
 /** Stashes apart: their list is a log, see stash-list.ts. */
 export function compareRefs(before: Refs['all'], now: Refs['all']): RefChanges {
-  const names = [...mayDiffer(before, now)].filter(
-    (name) => name !== 'refs/stash' && before[name] !== now[name],
-  )
+  const names = [...mayDiffer(before, now)]
+    .filter((name) => name !== 'refs/stash' && before[name] !== now[name])
+    .toSorted()
   const [gone, there] = [
     names.filter((name) => now[name] === undefined),
     names.filter((name) => now[name] !== undefined),
