@@ -147,7 +147,8 @@ export const rows: readonly Row[] = [
     floor: plainGit,
     goal: { ratio: 0.7 },
     by: large,
-    missing: '',
+    missing:
+      'traced at 10,000 files, a checkpoint scans the tree twice and writes a tree twice (kept, then saved), and a revert scans it three times: one scan each, handed on, and one tree for both.',
   },
   {
     name: 'large-failed',
@@ -156,7 +157,8 @@ export const rows: readonly Row[] = [
     floor: plainGit,
     goal: { ratio: 1 },
     by: large,
-    missing: '',
+    missing:
+      'traced at 10,000 files, the tree is scanned four times (kept, before and after the restore, before the next start); one scan would have to serve two of them.',
   },
   look(
     'status',
