@@ -17,6 +17,7 @@ import {
   type Level,
 } from './config-trust.ts'
 import { gateFiles } from './gate-files.ts'
+import { openRepository } from '../adapters/git/open.ts'
 import { readKept, settingsFile } from './run-settings.ts'
 import { pathsOf } from './site.ts'
 import type { Site } from './site.ts'
@@ -71,6 +72,8 @@ export function watchConfig(site: Site, checkpoints: Checkpoints, watch: ConfigW
   }
 
   const compare = async (n: number): Promise<void> => {
+    // An agent may have closed the way to ralph's own files, too.
+    openRepository(site.git)
     const seen = last?.seen ?? (await readSeen(file))
     if (seen === undefined) return
     const now = await files()
