@@ -61,7 +61,10 @@ export function claudeSessions(
       await readJsonLines(file.path, { from, to: file.bytes, having: ['"usage"'] }, (line, at) => {
         const record = toRecord(line, file.path, at)
         // A resumed session may carry its whole history into a new file: those answers are older than this turn.
-        if (record !== undefined && !(record.timeMs < query.sinceMs)) byId.set(record.id, record)
+        if (record === undefined || record.timeMs < query.sinceMs) return true
+        // An answer is written again and again while it grows; a broken line takes nothing of it away.
+        const known = byId.get(record.id)
+        if (known === undefined || totalOf(record) >= totalOf(known)) byId.set(record.id, record)
         return true
       })
     }
@@ -103,6 +106,12 @@ function mainFile(path: string): string {
   const parts = path.split(sep)
   const project = parts.lastIndexOf('projects') + 1
   return parts.length - project > 2 ? `${parts.slice(0, project + 2).join(sep)}.jsonl` : path
+}
+
+function totalOf({ figures }: UsageRecord): number {
+  return (
+    figures.input_tokens + figures.output_tokens + figures.cache_read_tokens + figures.cache_creation_tokens
+  )
 }
 
 function toRecord(line: JsonObject, path: string, at: number): UsageRecord | undefined {
