@@ -10,9 +10,10 @@ const heartbeatMs = 30_000
 /** What is no news need not cost a write of its own. */
 const patienceMs = 2_000
 
-/** What others wait for. Of a story that is two: it runs, and it is over. */
+/** What others wait for. Of a story that is three: it begins, its agent runs, and it is over. */
 const news: ReadonlySet<string> = new Set([
   'loop.started',
+  'iteration.started',
   'agent.started',
   'iteration.ended',
   'waiting',
