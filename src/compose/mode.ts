@@ -1,5 +1,6 @@
 // Which run a `loop` or `resume` means, and whether it begins, begins anew, goes on, or is done already.
 import { wayOut } from '../adapters/git/lost-record.ts'
+import { readRef } from '../adapters/git/refs.ts'
 import { changeDirOf } from '../adapters/openspec/changes.ts'
 import { taskPattern } from '../adapters/openspec/project.ts'
 import { readTracked, trackedFiles } from '../adapters/openspec/tracked.ts'
@@ -109,7 +110,7 @@ export async function resumedFolder(home: Site, run: KnownRun): Promise<{ name: 
 
 async function hasBranch(site: Site, change: string): Promise<boolean> {
   const ref = `refs/heads/ralph/${change}`
-  return (await site.git.run(['rev-parse', '--verify', '--quiet', ref], { accept: [1] })).code === 0
+  return (await readRef(site.git, ref)) !== ''
 }
 
 /** Half an attempt of another change lies in this tree: it would be taken for the user's own work. */

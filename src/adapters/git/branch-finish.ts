@@ -1,4 +1,5 @@
 // The completion choice: *cleanup* brings the work back to where the user stood, uncommitted; *keep* stays.
+// Long because a cleanup is one operation: what it refuses, what it writes, and what completes it after a kill are read together.
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -10,7 +10,7 @@ import type { AttemptRef, SavedAs } from './attempts.ts'
 import { notBroughtBack } from './exact-bytes.ts'
 import { shown, type Git } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
-import { moveRefs } from './refs.ts'
+import { moveRefs, readRef } from './refs.ts'
 import { exempt, scanTree } from './scan.ts'
 import { checkpointFolder } from './store.ts'
 import { nameInside } from './submodule.ts'
@@ -108,7 +108,7 @@ async function plan(
 /** Before anything is written: what the tree was, and what it becomes, under one ref; what an earlier restore left there stays its past. */
 async function remember({ git, before, after }: Plan, change: string, n: number): Promise<void> {
   const ref = `refs/ralph/${change}/restored/${n}`
-  const earlier = (await git.run(['rev-parse', '--verify', '--quiet', ref], { accept: [1] })).out.trim()
+  const earlier = await readRef(git, ref)
   const was = await commitTree(git, before, [earlier], `before attempt ${n} was brought back`)
   const is = await commitTree(git, after, [was], `attempt ${n} brought back`)
   await moveRefs(git, 'restore', [`update ${ref} ${is}`])

@@ -55,12 +55,17 @@ function absent(store: Store, key: string): string {
   return key === 'core.autocrlf' || key.endsWith('.required') ? 'false' : ''
 }
 
+/** Where git looks for the user's own configuration. */
+export function globalFiles(env: NodeJS.ProcessEnv): string[] {
+  const own = env['GIT_CONFIG_GLOBAL']
+  return own === undefined ? [join(homeOf(env), '.gitconfig'), join(configHome(env), 'git', 'config')] : [own]
+}
+
 /** A mark of the user's own configuration; what it includes may be anywhere, so then it never counts as unchanged. */
 export function globalSettings({ env = process.env }: Pick<Store, 'env'>): string {
-  const own = env['GIT_CONFIG_GLOBAL']
-  const files =
-    own === undefined ? [join(homeOf(env), '.gitconfig'), join(configHome(env), 'git', 'config')] : [own]
-  const text = files.map((file) => readNow(file)).join('\0')
+  const text = globalFiles(env)
+    .map((file) => readNow(file))
+    .join('\0')
   return /^\s*\[include/im.test(text) ? '' : createHash('sha256').update(text).digest('hex')
 }
 

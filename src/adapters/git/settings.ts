@@ -1,7 +1,7 @@
 // The few settings of the repository that decide what git sees of the work tree.
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { conversionKeys, type Conversions } from './conversions.ts'
+import { conversionKeys, globalFiles, type Conversions } from './conversions.ts'
 import type { Git } from './git.ts'
 
 export interface Settings {
@@ -75,14 +75,9 @@ export async function allSettings(git: Git): Promise<readonly Setting[]> {
 const read = new WeakMap<Git, { settings: readonly Setting[]; files: readonly string[]; mark: string }>()
 
 function usualFiles(git: Git, env: NodeJS.ProcessEnv): string[] {
-  const home = env['HOME'] ?? '/'
-  const own = [
-    join(home, '.gitconfig'),
-    join(env['XDG_CONFIG_HOME'] || join(home, '.config'), 'git', 'config'),
-  ]
   return [
     env['GIT_CONFIG_SYSTEM'] ?? '/etc/gitconfig',
-    ...(env['GIT_CONFIG_GLOBAL'] === undefined ? own : [env['GIT_CONFIG_GLOBAL']]),
+    ...globalFiles(env),
     join(git.gitCommonDir, 'config'),
     join(git.gitDir, 'config.worktree'),
   ]
