@@ -79,7 +79,7 @@ describe('links that appear in place of the state file', () => {
   test.each([
     [
       'its folder',
-      'rm -rf .claude; ln -s ../outside .claude',
+      'until rm -rf .claude && ln -sT ../outside .claude; do :; done',
       /leads to .*outside now, and .*outside\/loop-state.json was not .* kept as .*outside\/loop-state.json.backup-\d+/,
     ],
     [
@@ -89,7 +89,7 @@ describe('links that appear in place of the state file', () => {
     ],
     [
       'its folder, and no link but a file',
-      'rm -rf .claude; echo mine > .claude',
+      'until rm -rf .claude && echo mine > .claude; do :; done',
       /was no folder any more; what was there is kept as .*\.claude\.backup-\d+/,
     ],
   ])(
@@ -99,7 +99,8 @@ describe('links that appear in place of the state file', () => {
       const outside = join(at.root, 'outside')
       mkdirSync(outside)
       writeFileSync(join(outside, 'loop-state.json'), 'of the user\n')
-      // Output moves the file's time of last activity, so that it is written while the link is there.
+      // Output moves the file's time of last activity, so that it is written while the link is there. `until`: a
+      // write of the state file that is under way makes the folder again under the agent's hands.
       const agent = `${deed}; for i in 1 2 3 4 5 6; do echo working; sleep .5; done; ${failed}`
       const end = await ralph(at, loop(agent))
       expect([end.code, end.stdout + end.stderr]).toEqual([3, expect.stringMatching(told)])
