@@ -1,4 +1,4 @@
-// The journal: one JSON line per event, durable before the next command runs, readable after any crash.
+// The journal: one JSON line per event, written before the next command runs, on the disk before anything that a power cut must not forget.
 import type { BigIntStats } from 'node:fs'
 import { link, mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
@@ -108,7 +108,7 @@ async function openOwn(path: string): Promise<OwnFile> {
       const lines = Buffer.from(linesOf(events))
       try {
         await handle.appendFile(lines)
-        await handle.datasync()
+        if (!events.every(mayWait)) await handle.datasync()
       } catch (error) {
         // Half a line would spoil the one after it.
         await handle.truncate(size).catch(() => undefined)
@@ -155,6 +155,31 @@ async function openOwn(path: string): Promise<OwnFile> {
     },
   }
 }
+
+/** Whether it is enough that the next sync takes it along: after a power cut, what is done without it is done again, or is told by git. */
+function mayWait(event: LoopEvent): boolean {
+  return event.type === 'git.began' ? hasStep.has(event.op) : taggingAlong.has(event.type)
+}
+
+const taggingAlong: ReadonlySet<string> = new Set([
+  'plan.read',
+  'story.started',
+  'checkpoint.verified',
+  'agent.started',
+  'agent.session',
+  'agent.ended',
+  'attempt.kept',
+  'gate.started',
+  'gate.ended',
+  'boxes.settled',
+  'git.ended',
+  'checkpoint.saved',
+  'checkpoint.reverted',
+  'warning',
+])
+
+/** Nothing is changed before their first step is recorded. */
+const hasStep: ReadonlySet<string> = new Set(['adopt', 'save'])
 
 function linesOf(events: readonly LoopEvent[]): string {
   return events.map((event) => `${JSON.stringify(event)}\n`).join('')

@@ -3,8 +3,9 @@ import { statfsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { diskCode, diskError } from '../../core/disk.ts'
 import { again, RalphError } from '../../core/error.ts'
-import { exec, type ExecResult } from '../process/exec.ts'
+import type { ExecResult } from '../process/exec.ts'
 import { startHint } from '../process/fault.ts'
+import { launch } from '../process/launcher.ts'
 
 export interface Repository {
   /** Top level of the work tree, absolute. */
@@ -68,7 +69,7 @@ function gitWith(repository: Repository, settings: GitSettings, insisted: { env:
     const env = environment()
     const argv = [...(inside === undefined ? place : []), ...quietConfig, ...args]
     const started = (): Promise<ExecResult> =>
-      exec('git', argv, {
+      launch('git', argv, {
         cwd: inside ?? repository.worktree,
         env: index === undefined ? env : { ...env, GIT_INDEX_FILE: index },
         timeoutMs: settings.timeoutMs,

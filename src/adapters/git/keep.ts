@@ -246,8 +246,8 @@ export async function attemptTree(
   paths: readonly string[]
 }> {
   const index = attemptIndex(store)
-  const { attempt = 0 } = store.memory()
-  const mark = (): string => `${snapshot.commit} ${attempt} ${indexMark(index)}`
+  const { openAttempt = 0 } = store.memory()
+  const mark = (): string => `${snapshot.commit} ${openAttempt} ${indexMark(index)}`
   // What was looked at before in this attempt need not be read again.
   if (seenBefore.get(index) !== mark()) await copyIndex(join(store.folder, snapshot.index), index)
   const scan = await scanOpened(store.git, { index })

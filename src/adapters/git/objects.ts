@@ -92,9 +92,8 @@ export async function writeCommit(
   message: string,
   nowMs: number,
 ): Promise<string | undefined> {
+  if (isShared(git)) return undefined
   const objects = join(git.gitCommonDir, 'objects')
-  const isShared = ((statSync(objects, { throwIfNoEntry: false })?.mode ?? 0) & 0o2000) !== 0
-  if (isShared) return undefined
   const by = `ralph <${ownEmail}> ${Math.floor(nowMs / 1000)} ${timeZone(nowMs)}`
   const lines = [`tree ${tree}`, ...new Set(parents.map((parent) => `parent ${parent}`))]
   const body = Buffer.from(`${lines.join('\n')}\nauthor ${by}\ncommitter ${by}\n\n${message}\n`)
@@ -121,6 +120,12 @@ export async function writeCommit(
     await rm(temporary, { force: true }).catch(() => undefined)
     return undefined
   }
+}
+
+/** Its files have modes that only git knows. */
+export function isShared(git: Git): boolean {
+  const stats = statSync(join(git.gitCommonDir, 'objects'), { throwIfNoEntry: false })
+  return ((stats?.mode ?? 0) & 0o2000) !== 0
 }
 
 const folder = '40000'

@@ -1,10 +1,11 @@
 // Refs as one picture: read at once, compared, and put back without losing what an agent pointed them at.
-import { open, rename, rm } from 'node:fs/promises'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { bytesOf, isPlainText, textOf } from './bytes.ts'
 import { findRef, headText, listRefs, usualKinds } from './ref-files.ts'
 import type { Git } from './git.ts'
+import { isShared } from './objects.ts'
 import { mayDiffer, type RefMap } from './ref-picture.ts'
 
 export interface Head {
@@ -78,6 +79,7 @@ export async function moveRefs(git: Git, reason: string, commands: readonly stri
   const input = `start\n${commands.join('\n')}\nprepare\ncommit\n`
   // One that is written once, under a name of its own, has no use for a log.
   const isLogged = !commands.every((command) => / refs\/ralph\/.+\/(attempts|moved)\//.test(command))
+  if (!isLogged && commands.length === 1 && (await writeOwn(git, commands[0] ?? ''))) return
   const options = ['-m', `ralph: ${reason}`, ...(isLogged ? ['--create-reflog'] : []), '--stdin']
   await git.run(['update-ref', ...options], { input: bytesOf(input) })
 }
@@ -85,25 +87,40 @@ export async function moveRefs(git: Git, reason: string, commands: readonly stri
 /** Points HEAD at a branch (also one without a commit) or at a commit; files and index are not touched. */
 export async function setHead(git: Git, head: Head, reason: string): Promise<void> {
   const message = ['-m', `ralph: ${reason}`]
-  if (!isPlainText(head.ref)) await writeHead(git, head.ref)
+  // What `git symbolic-ref` does, for a name that cannot be its argument.
+  if (!isPlainText(head.ref)) await writeLocked(join(git.gitDir, 'HEAD'), bytesOf(`ref: ${head.ref}\n`))
   else if (head.ref !== '') await git.run(['symbolic-ref', ...message, 'HEAD', head.ref])
   else await git.run(['update-ref', ...message, '--no-deref', 'HEAD', head.commit])
 }
 
-/** What `git symbolic-ref` does, for a name that cannot be its argument. */
-async function writeHead(git: Git, ref: string): Promise<void> {
-  const lock = join(git.gitDir, 'HEAD.lock')
+/** One of ralph's own, which is nobody else's to write. False: git shall do it, or say why not. */
+async function writeOwn(git: Git, command: string): Promise<boolean> {
+  const [, name, hash] = /^update (refs\/ralph\/[\w./-]+) ([0-9a-f]+)$/.exec(command) ?? []
+  if (name === undefined || findRef(git, name) !== '' || isShared(git)) return false
+  const file = join(git.gitCommonDir, name)
+  try {
+    await mkdir(dirname(file), { recursive: true })
+    await writeLocked(file, Buffer.from(`${hash}\n`))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** As git writes them: nobody else can meanwhile, and it is whole or not there. */
+async function writeLocked(place: string, bytes: Uint8Array): Promise<void> {
+  const lock = `${place}.lock`
   const file = await open(lock, 'wx')
   try {
-    await file.writeFile(bytesOf(`ref: ${ref}\n`))
+    await file.writeFile(bytes)
     await file.sync()
+    await rename(lock, place)
   } catch (error) {
     await rm(lock)
     throw error
   } finally {
     await file.close()
   }
-  await rename(lock, join(git.gitDir, 'HEAD'))
 }
 
 function readHead(git: Git): Head {

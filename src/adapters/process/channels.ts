@@ -5,7 +5,7 @@ import { closeSync, constants, openSync, readFileSync, rmSync, writeFileSync } f
 import { connect, createServer, Socket, type ConnectOpts, type SocketConstructorOpts } from 'node:net'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { exec } from './exec.ts'
+import { launch } from './launcher.ts'
 import { makeTemp } from './temp.ts'
 
 export interface ChannelsOptions {
@@ -61,9 +61,8 @@ async function ownChannels({ runId, input, stdout }: ChannelsOptions): Promise<C
     dir = makeTemp(runId, process.env)
     const [file, out, err] = [join(dir, 'in'), join(dir, 'out'), join(dir, 'err')]
     const pipes = stdout === 'pipe' ? [out, err] : [err]
-    const made = await exec('mkfifo', ['-m', '600', ...pipes], {
+    const made = await launch('mkfifo', ['-m', '600', ...pipes], {
       cwd: dir,
-      env: process.env,
       timeoutMs: 9000,
     })
     if (made.exitCode !== 0) return undefined

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 
 export function makeTemp(runId: string, env: NodeJS.ProcessEnv): string {
-  return mkdtempSync(join(base(env), prefixOf(runId)))
+  return mkdtempSync(join(tempBase(env), prefixOf(runId)))
 }
 
 /** Whether it is gone. Never rejects: what an agent left there decides nothing. */
@@ -18,8 +18,8 @@ export async function removeTemp(folder: string): Promise<boolean> {
 
 /** Whatever is left of the run's, now that nothing of it is alive. */
 export async function removeTemps(runId: string, env: NodeJS.ProcessEnv): Promise<void> {
-  const names = await readdir(base(env)).catch(() => [])
-  for (const name of names) if (name.startsWith(prefixOf(runId))) await removeTemp(join(base(env), name))
+  const names = await readdir(tempBase(env)).catch(() => [])
+  for (const name of names) if (name.startsWith(prefixOf(runId))) await removeTemp(join(tempBase(env), name))
 }
 
 function removed(folder: string): Promise<boolean> {
@@ -39,7 +39,7 @@ async function open(folder: string): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) await open(join(folder, name))
 }
 
-function base(env: NodeJS.ProcessEnv): string {
+export function tempBase(env: NodeJS.ProcessEnv): string {
   // One that is not there, cannot be written, or is relative to the work tree, is no place for it.
   const wished = [env['TMPDIR'] ?? '', tmpdir(), '/tmp']
   return wished.find((folder) => isAbsolute(folder) && isWritable(folder)) ?? tmpdir()
