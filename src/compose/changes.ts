@@ -64,7 +64,7 @@ export async function promptFor(
   config: Config,
 ): Promise<string> {
   const { openChange } = await import('./plan.ts')
-  const opened = await openChange(site, change, config, { validate: false })
+  const opened = await openChange(site, change, config)
   const run = await knownRun(site, opened.name)
   const { plan } = opened
   const { feedback: told, failure: earlier } = run.state

@@ -5,7 +5,7 @@ import type { DryRun, Observe } from '../ui/app.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { refuseUnagreed } from './config-trust.ts'
 import { damagedRun } from './damage.ts'
-import { openChange } from './plan.ts'
+import { checked, openChange, refuseInvalid } from './plan.ts'
 import { loopSettings } from './settings.ts'
 import { knownRun } from './site.ts'
 import type { Site } from './site.ts'
@@ -16,7 +16,8 @@ export async function dryRun(
 ): Promise<DryRun> {
   const { config, files } = loaded
   if (!acceptsConfig) await refuseUnagreed(site.git.gitCommonDir, files)
-  const change = await openChange(site, name, config, { validate: true })
+  const change = await openChange(site, name, config)
+  if (config.require_valid) await refuseInvalid(change)
   const settings = await loopSettings(config, site.env, {
     doneCriteria: change.doneCriteria,
     title: change.title,
@@ -55,7 +56,7 @@ export async function dryRun(
     max_retries: settings.max_retries,
     max_iterations:
       settings.max_iterations ?? (settings.done_criteria === 'manual' ? 10 : open.length * attempts),
-    warnings: [...change.warnings, ...preflight.warnings],
+    warnings: [...change.warnings, ...(await checked(change)), ...preflight.warnings],
     stories,
   }
 }

@@ -1,11 +1,11 @@
 // The change that a loop is about: found, opened, and ready to be read as a plan.
 import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
-import { applyFacts } from '../adapters/openspec/apply.ts'
 import { changeDirOf, readTitle, refuseBadName, resolveChange } from '../adapters/openspec/changes.ts'
 import { findCli } from '../adapters/openspec/cli.ts'
 import type { OpenSpecCli } from '../adapters/openspec/cli.ts'
-import { validateChange } from '../adapters/openspec/finish.ts'
+import { checkBy } from '../adapters/openspec/check.ts'
+import type { Check } from '../adapters/openspec/check.ts'
 import { ensureLearnings } from '../adapters/openspec/learnings.ts'
 import { manualSource } from '../adapters/openspec/manual.ts'
 import { taskPattern } from '../adapters/openspec/project.ts'
@@ -31,6 +31,8 @@ export interface OpenedChange {
   readonly spec: SpecSource
   readonly warnings: readonly string[]
   readonly cli: OpenSpecCli | undefined
+  /** By that program. */
+  readonly check: Check | undefined
 }
 
 /** The openspec program gets no longer than this at the start, whatever git is allowed. */
@@ -57,8 +59,7 @@ export async function changeFolder(
 export async function openChange(
   site: Site,
   wanted: string | undefined,
-  config: Pick<Config, 'done' | 'task' | 'require_valid' | 'command_timeout'>,
-  options: { readonly validate: boolean },
+  config: Pick<Config, 'done' | 'task' | 'command_timeout'>,
 ): Promise<OpenedChange> {
   const { name, root, folder } = await changeFolder(site, wanted)
   const found = await doneCriteria(folder, await taskPattern(root, folder, site.env), site.git.worktree)
@@ -71,19 +72,13 @@ export async function openChange(
   }
   const title = await readTitle(root, name)
   const wish = { name, root, doneCriteria: criteria, task: config.task ?? title }
-  // A plan that cannot be read is said before the openspec program is waited for.
-  const plan = await specFor(site, wish).read()
+  const spec = specFor(site, wish)
+  // A plan that cannot be read is said first.
+  const plan = await spec.read()
   const timeoutMs = Math.min(mostSeconds, config.command_timeout) * 1000
   const { cli, note } = existsSync(folder)
     ? await findCli({ from: root, env: site.env, timeoutMs })
     : { cli: undefined, note: '' }
-  const unasked: Awaited<ReturnType<typeof applyFacts>> = { note }
-  // Each answer of the program takes the better part of a second: both at once.
-  const [applied, issues] = await Promise.all([
-    cli === undefined ? unasked : applyFacts(cli, root, name),
-    options.validate ? validated(cli, root, name, config.require_valid) : [],
-  ])
-  const spec = specFor(site, { ...wish, ...(applied.facts !== undefined && { facts: applied.facts }) })
   return {
     name,
     root,
@@ -93,42 +88,39 @@ export async function openChange(
     plan,
     spec,
     cli,
+    check: cli === undefined ? undefined : checkBy(cli, root, name),
     warnings: [
       config.done === undefined ? found.warning : '',
-      applied.note,
-      applied.facts?.progress === undefined || applied.facts.progress.total === plan.tasksTotal
-        ? ''
-        : `openspec counts ${applied.facts.progress.total} tasks, ralph ${plan.tasksTotal}: see ralph show ${name}`,
+      note,
       ...plan.lints.map((lint) => `${lint.file}:${lint.line} ${lint.message}`),
-      ...issues,
     ].filter((warning) => warning !== ''),
   }
 }
 
-async function validated(
-  cli: OpenSpecCli | undefined,
-  root: string,
-  name: string,
-  required: boolean,
-): Promise<readonly string[]> {
-  const validation = cli === undefined ? undefined : await validateChange(cli, root, name)
+/** What the openspec program has to say: for the user to know, not for the loop to wait for. */
+export async function checked({ check, plan }: OpenedChange): Promise<readonly string[]> {
+  if (check === undefined) return []
+  const [count, validation] = await Promise.all([check.count(plan.tasksTotal), check.validate()])
+  const errors = (validation?.issues ?? []).filter((issue) => !issue.startsWith('WARNING'))
+  return [count, ...errors.map((issue) => `openspec validate: ${issue}`)].filter((line) => line !== '')
+}
+
+/** For `--require-valid`. */
+export async function refuseInvalid({ name, cli, check }: OpenedChange): Promise<void> {
+  const validation = await check?.validate()
   if (validation === undefined) {
-    if (!required) return []
     const why = cli === undefined ? 'is not installed' : 'gave no answer'
     throw new RalphError('config', `${name} could not be validated: the openspec program ${why}`, {
       hint: 'Nothing was touched. Install @fission-ai/openspec (see ralph doctor), or start without --require-valid.',
       exitCode: 2,
     })
   }
-  if (required && !validation.valid) {
+  if (!validation.valid) {
     throw new RalphError('config', `${name} is not valid:\n${validation.issues.join('\n')}`, {
       hint: `Mend it (openspec validate ${name}), or start without --require-valid.`,
       exitCode: 2,
     })
   }
-  return validation.issues
-    .filter((issue) => !issue.startsWith('WARNING'))
-    .map((issue) => `openspec validate: ${issue}`)
 }
 
 export interface SpecWish {
@@ -138,7 +130,6 @@ export interface SpecWish {
   readonly task: string
   /** For a repair. */
   readonly absence?: () => Absence | undefined
-  readonly facts?: NonNullable<Awaited<ReturnType<typeof applyFacts>>['facts']>
 }
 
 export function specFor(site: Site, wish: SpecWish): SpecSource {
@@ -151,7 +142,6 @@ export function specFor(site: Site, wish: SpecWish): SpecSource {
     learningsPath: paths.learnings,
     env: site.env,
     ...(wish.absence !== undefined && { absence: wish.absence }),
-    ...(wish.facts !== undefined && { facts: wish.facts }),
   }
   const source =
     wish.doneCriteria === 'manual' ? manualSource({ ...deps, task: wish.task }) : openspecSource(deps)

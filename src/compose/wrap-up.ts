@@ -1,5 +1,5 @@
 // The last look at a change whose stories are all complete: does OpenSpec agree, what is left, and its archive if wished for.
-import { archiveChange, validateChange } from '../adapters/openspec/finish.ts'
+import { archiveChange } from '../adapters/openspec/finish.ts'
 import { cleanAttempts } from '../adapters/git/attempts.ts'
 import type { Config } from '../config/options.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
@@ -12,16 +12,18 @@ export function wrapUpOf(
   change: OpenedChange,
   config: Config,
   home: Site,
+  checked: () => Promise<unknown>,
 ): () => Promise<WrapUp> {
   return async () => {
-    const { cli, root, name } = change
+    const { cli, check, root, name } = change
+    await checked()
     const warnings = await leftovers(change)
     if (site !== home) warnings.push(...(await leftBehind(site, change)))
     if (cli === undefined) {
       if (config.archive) warnings.push(`${name} was not archived: the openspec program is not installed`)
       return { warnings }
     }
-    const validation = await validateChange(cli, root, name)
+    const validation = await check?.validate()
     warnings.push(...(validation?.issues ?? []).map((issue) => `openspec validate: ${issue}`))
     if (!config.archive) return { warnings }
     try {

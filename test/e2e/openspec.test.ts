@@ -540,7 +540,6 @@ describe('with the openspec program', () => {
       '--version',
       'instructions apply --change demo --json',
       'validate demo --type change --json',
-      'validate demo --type change --json',
     ])
     expect(end.stdout).toContain('the built-in rules are used')
   })

@@ -10,9 +10,8 @@ import { scanTree } from '../../src/adapters/git/scan.ts'
 import { readSettings } from '../../src/adapters/git/settings.ts'
 import { stashEntries } from '../../src/adapters/git/stash-list.ts'
 import { changedPaths } from '../../src/adapters/git/tree.ts'
-import { applyFacts } from '../../src/adapters/openspec/apply.ts'
+import { checkBy } from '../../src/adapters/openspec/check.ts'
 import { findCli } from '../../src/adapters/openspec/cli.ts'
-import { validateChange } from '../../src/adapters/openspec/finish.ts'
 import { RalphError } from '../../src/core/error.ts'
 import { anyBytes, isUnspoilt, jsonOf, seeded, settings, twisted, wounded } from './foreign.ts'
 
@@ -80,9 +79,9 @@ describe('fuzz: programs', () => {
         ),
         async (bytes) => {
           writeFileSync(said(), bytes)
-          const { facts, note } = await applyFacts(cli, folder, 'demo')
-          expect(facts !== undefined || note !== '').toBe(true)
-          const validation = await validateChange(cli, folder, 'demo')
+          const check = checkBy(cli, folder, 'demo')
+          expect(typeof (await check.count(2))).toBe('string')
+          const validation = await check.validate()
           expect(validation === undefined || Array.isArray(validation.issues)).toBe(true)
         },
       ),

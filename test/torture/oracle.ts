@@ -226,7 +226,8 @@ function lostRefs(world: World, words: string, fault: Tell): void {
   for (const [name, hash] of ledger.refs) {
     if ((now.get(name) ?? '') === hash) continue
     // A commit beside an attempt that was reverted goes with it, and is named with what brings it back.
-    const isTold = hash !== '' && words.includes(`git cherry-pick ${hash.slice(0, 12)} brings it back`)
+    const way = new RegExp(`git (?:cherry-pick|reset --soft) ${hash.slice(0, 12)} brings it back`)
+    const isTold = hash !== '' && way.test(words)
     if (isTold && world.tryGit(['rev-parse', '-q', '--verify', `${hash.slice(0, 12)}^{commit}`]) === hash)
       continue
     fault(

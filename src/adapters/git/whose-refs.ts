@@ -134,8 +134,10 @@ export async function besideTold(
       }
       const rest = missing.slice(0, 5).map((path) => restoreCommand(short, path))
       const but = rest.length === 0 ? '' : `, but for ${missing.length} of its files (${rest.join('; ')})`
+      const [parent, head] = (await git.line(['rev-parse', `${hash}^@`, 'HEAD'])).split('\n')
+      const back = parent === head ? `: git reset --soft ${short} brings it back` : ''
       return [
-        `${begin} is no longer on the branch; what is in it stands in the work tree, uncommitted${but}, and ${kept}`,
+        `${begin} is no longer on the branch; what is in it stands in the work tree, uncommitted${but}, and ${kept}${back}`,
       ]
     }),
   )

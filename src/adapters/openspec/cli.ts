@@ -11,7 +11,7 @@ export interface OpenSpecCli {
   readonly path: string
   readonly version: string
   /** Runs it in `cwd` with `--json` among `args`; never throws for what it does. */
-  run(args: readonly string[], cwd: string): Promise<CliAnswer>
+  run(args: readonly string[], cwd: string, stop?: AbortSignal): Promise<CliAnswer>
 }
 
 type CliAnswer =
@@ -38,8 +38,9 @@ export async function findCli(
   if (version === undefined) return { note: `${path} does not tell its version: ${builtIn}` }
   // Before 1.5 the answers have other shapes.
   if (!isAtLeast(version, [1, 5, 0])) return { note: `openspec ${version} is older than 1.5: ${builtIn}` }
-  const run = async (args: readonly string[], cwd: string): Promise<CliAnswer> => {
-    const { stdout, stderr, exitCode, timedOut, spawnError } = await exec(path, args, { cwd, env, timeoutMs })
+  const run: OpenSpecCli['run'] = async (args, cwd, signal) => {
+    const limits = { cwd, env, timeoutMs, ...(signal !== undefined && { signal }) }
+    const { stdout, stderr, exitCode, timedOut, spawnError } = await exec(path, args, limits)
     const json = readJson(stdout.toString('utf8'))
     if (exitCode === 0 && json !== undefined) return { ok: true, json }
     const said = statusSchema.safeParse(json).data?.status[0]

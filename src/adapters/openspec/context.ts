@@ -2,7 +2,6 @@
 import { relative } from 'node:path'
 import { shellWord } from '../process/shell-word.ts'
 import type { PromptInput } from '../../core/prompt.ts'
-import type { ApplyFacts } from './apply.ts'
 import { changeDirOf, readTitle } from './changes.ts'
 import { readCurrent, readDeltas, readDocuments, shownPath } from './documents.ts'
 import { readLearnings } from './learnings.ts'
@@ -17,15 +16,13 @@ export interface ContextDeps {
   readonly change: string
   readonly learningsPath: string
   readonly env: NodeJS.ProcessEnv
-  /** What the openspec program said at the start, where it is installed. */
-  readonly facts?: ApplyFacts
 }
 
 export async function promptContext(
   deps: ContextDeps,
   tracked: readonly TrackedFile[],
 ): Promise<Omit<PromptInput, 'previousFailure' | 'feedback'>> {
-  const { worktree, root, change, facts } = deps
+  const { worktree, root, change } = deps
   const changeDir = changeDirOf(root, change)
   const project = await readProject(root)
   const deltas = await readDeltas(changeDir, worktree)
@@ -38,9 +35,9 @@ export async function promptContext(
     documents: await readDocuments(changeDir, worktree, taskPaths),
     deltas,
     current: await readCurrent(root, worktree, deltas),
-    projectContext: facts?.context || project.context,
+    projectContext: project.context,
     projectContextPath: shownPath(worktree, project.contextPath),
-    guidance: facts === undefined || facts.guidance.length === 0 ? project.guidance : facts.guidance,
+    guidance: project.guidance,
     verification: await commands(worktree, root),
     learningsPath: deps.learningsPath,
     learnings: await readLearnings(deps.learningsPath),

@@ -1,4 +1,4 @@
-// The end of a change: OpenSpec's own validation, and its archive, which is a step that only the user asks for.
+// The end of a change: OpenSpec's archive, which is a step that only the user asks for.
 import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
 import { parseTasks } from '../../core/tasks.ts'
@@ -7,57 +7,15 @@ import type { OpenSpecCli } from './cli.ts'
 import { taskPattern } from './project.ts'
 import { readTracked, trackedFiles } from './tracked.ts'
 
-export interface Validation {
-  readonly valid: boolean
-  /** `ERROR tasks.md:20 …`, worst first. */
-  readonly issues: readonly string[]
-}
-
 export interface Archived {
   readonly archivedAs: string
   readonly path: string
   readonly message: string
 }
 
-const validateSchema = z.looseObject({
-  items: z.array(
-    z.looseObject({
-      valid: z.boolean(),
-      issues: z
-        .array(
-          z.looseObject({
-            level: z.string(),
-            path: z.string().optional(),
-            line: z.number().optional(),
-            message: z.string(),
-          }),
-        )
-        .catch([]),
-    }),
-  ),
-})
-
 const archiveSchema = z.looseObject({
   archive: z.looseObject({ archivedAs: z.string(), path: z.string().optional() }),
 })
-
-/** Undefined when the program gives no answer: "could not be checked" is neither valid nor invalid. */
-export async function validateChange(
-  cli: OpenSpecCli,
-  root: string,
-  change: string,
-): Promise<Validation | undefined> {
-  const answer = await cli.run(['validate', change, '--type', 'change', '--json'], root)
-  const item = validateSchema.safeParse(answer.json).data?.items[0]
-  if (item === undefined) return undefined
-  const rank = ['ERROR', 'WARNING', 'INFO']
-  const sorted = [...item.issues].sort((a, b) => rank.indexOf(a.level) - rank.indexOf(b.level))
-  const issues = sorted.map(({ level, path, line, message }) => {
-    const where = path === undefined ? '' : ` ${path}${line === undefined ? '' : `:${line}`}`
-    return `${level}${where} ${message}`
-  })
-  return { valid: item.valid, issues }
-}
 
 /** `openspec archive -y` also waves open tasks through, so the boxes are counted here first. */
 export async function archiveChange(

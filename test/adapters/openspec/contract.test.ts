@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { applyFacts } from '../../../src/adapters/openspec/apply.ts'
+import { checkBy } from '../../../src/adapters/openspec/check.ts'
 import { findRoot, listChanges } from '../../../src/adapters/openspec/changes.ts'
 import { findCli, type OpenSpecCli } from '../../../src/adapters/openspec/cli.ts'
-import { archiveChange, validateChange } from '../../../src/adapters/openspec/finish.ts'
+import { archiveChange } from '../../../src/adapters/openspec/finish.ts'
+import { readProject } from '../../../src/adapters/openspec/project.ts'
 import { setBoxes } from '../../../src/core/box.ts'
 import { parseTasks } from '../../../src/core/tasks.ts'
 import { makeProject, program, tempFolder, testEnv, writeFiles } from './project.ts'
@@ -197,15 +198,17 @@ describe('the program', () => {
       'openspec/config.yaml':
         'schema: spec-driven\ncontext: Tech\noperations:\n  apply:\n    guidance: [Be brief]\n',
     })
-    const { facts, note } = await applyFacts(cli, root, 'add-export')
-    expect(note).toBe('')
-    expect(facts).toMatchObject({
-      context: 'Tech',
-      guidance: ['Be brief'],
-      state: 'ready',
-      progress: { total: 4, complete: 1 },
+    // What a prompt has of it is read from the files, and is the same.
+    const asked = ['instructions', 'apply', '--change', 'add-export', '--json']
+    const { context, guidance } = await readProject(root)
+    expect(await cli.run(asked, root)).toMatchObject({
+      ok: true,
+      json: { context, operationGuidance: guidance, state: 'ready', progress: { total: 4, complete: 1 } },
     })
-    expect((await applyFacts(cli, root, 'nope')).note).toContain('the built-in rules are used')
+    expect([context, guidance]).toEqual(['Tech', ['Be brief']])
+    expect(await checkBy(cli, root, 'add-export').count(4)).toBe('')
+    expect(await checkBy(cli, root, 'add-export').count(3)).toContain('openspec counts 4 tasks, ralph 3')
+    expect(await checkBy(cli, root, 'nope').count(4)).toContain('the built-in rules are used')
     expect(await readdir(home)).toEqual([])
   })
 
@@ -228,14 +231,26 @@ describe('the program', () => {
     expect(await findRoot(code, () => Promise.resolve(storeCli))).toBe(store.root)
   })
 
-  test('validates: a good change, and one whose requirement lacks a scenario', async () => {
-    const { root, dir } = await makeProject()
-    expect(await validateChange(cli, root, 'add-export')).toMatchObject({ valid: true })
+  test('validates: a good change, and one whose requirement lacks a scenario; again only when more than a box has changed', async () => {
+    const { root, dir, tasks } = await makeProject()
+    let asked = 0
+    const counted: OpenSpecCli = {
+      ...cli,
+      run: (...args) => {
+        asked += 1
+        return cli.run(...args)
+      },
+    }
+    const check = checkBy(counted, root, 'add-export')
+    expect(await check.validate()).toMatchObject({ valid: true })
+    await writeFile(tasks, (await readFile(tasks, 'utf8')).replace('[ ]', '[x]'))
+    expect(await check.validate()).toMatchObject({ valid: true })
+    expect(asked).toBe(1)
     await writeFiles(dir, {
       'specs/csv/spec.md': '## ADDED Requirements\n### Requirement: Rows\nIt writes rows.\n',
     })
-    const bad = await validateChange(cli, root, 'add-export')
-    expect(bad?.valid).toBe(false)
+    const bad = await check.validate()
+    expect([bad?.valid, asked]).toEqual([false, 2])
     expect(bad?.issues[0]).toMatch(/^ERROR /)
   })
 
