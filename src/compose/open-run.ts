@@ -9,6 +9,7 @@ import type { LockOwner, Purpose } from '../adapters/files/lock.ts'
 import { worktreeLock } from '../adapters/files/paths.ts'
 import { sweepOwn } from '../adapters/git/stale-locks.ts'
 import { loopTree } from '../adapters/git/worktrees.ts'
+import { withShell } from '../adapters/process/launcher.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import { RalphError } from '../core/error.ts'
 import { isTree, knownRun, openSite, pathsOf } from './site.ts'
@@ -64,7 +65,7 @@ export async function openRun<T>(
       // Whoever only records a death touches nothing else.
       if (wish.purpose !== 'record') await sweepOwn(there.git, change)
     }
-    return await work({
+    const held: OpenRun = {
       get run() {
         return run
       },
@@ -79,7 +80,8 @@ export async function openRun<T>(
       beat() {
         stopBeating ??= startBeating(paths.sign)
       },
-    })
+    }
+    return await withShell(() => work(held))
   } finally {
     stopBeating?.()
     await tree?.release()

@@ -327,7 +327,9 @@ function lies(played: Played, fault: Tell): void {
       /the agent (made|moved|deleted) (\S+?)(?:[;,.]|$)/gm,
     )) {
       const full = name.startsWith('tags/') ? `refs/${name}` : `refs/heads/${name}`
-      if (!world.ledger.agentRefs.has(full) && !name.startsWith('ralph/') && name !== 'main')
+      // Where the user has switched to, the agent's commits go.
+      const isUnderFoot = what === 'moved' && name.startsWith('user-side-') && world.plan.mode === 'stash'
+      if (!world.ledger.agentRefs.has(full) && !name.startsWith('ralph/') && name !== 'main' && !isUnderFoot)
         fault('lie', `${command} blames the agent: "${what} ${name}"`)
     }
   }

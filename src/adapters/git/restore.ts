@@ -33,7 +33,7 @@ export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: 
   const { ref, commit } = snapshot.head
   const tip = refs.all[ref]
   const theirs = await theirCommits(store, snapshot, tip)
-  const committed = new Set(theirs?.paths)
+  const committed = new Set(theirs?.stay)
   await tellCommitted(store, snapshot, [...committed])
   const stays = staying(store, claims)
   const back =

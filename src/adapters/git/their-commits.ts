@@ -1,27 +1,31 @@
-// In a repair: commits that the user has made since the loop died, on the branch that it stands on. They are not taken back.
+// Commits of the user's that a revert leaves where they are: on a branch of the user's own, and, in a repair, those made since the loop died.
 import { join } from 'node:path'
 import { readIfThere } from '../files/whole.ts'
 import { ownerOfPath } from '../../core/ownership.ts'
 import type { Git } from './git.ts'
+import { readLedger } from './ledger.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { changedPaths, isAncestor, joined } from './tree.ts'
 
 export interface TheirCommits {
   readonly tip: string
-  /** As they are there, so are they to stay. */
+  /** What is in them. */
   readonly paths: readonly string[]
+  /** As these are in the work tree, so are they to stay. */
+  readonly stay: readonly string[]
 }
 
-/** Undefined outside of a repair, and where the branch was rewound or rebased: that is kept aside, and told. */
+/** Undefined where there are none, and where the branch was rewound or rebased: that is kept aside, and told. */
 export async function theirCommits(
   store: Store,
-  { head }: Snapshot,
+  snapshot: Snapshot,
   tip: string | undefined,
 ): Promise<TheirCommits | undefined> {
+  const { head } = snapshot
   const absence = store.absence?.()
-  if (absence === undefined || head.ref === '' || head.commit === '' || !tip || tip === head.commit)
-    return undefined
+  if (head.ref === '' || head.commit === '' || !tip || tip === head.commit) return undefined
+  if (absence === undefined) return await onTheirBranch(store, snapshot, tip)
   // Which moves were ralph's the reflog says itself; times tell only the agent's from the user's.
   const moves = (await reflog(store.git, head.ref)).filter(
     ({ atMs, why }) =>
@@ -31,7 +35,31 @@ export async function theirCommits(
   const from = moves[0]?.from
   if (from === undefined || moves.at(-1)?.to !== tip || !(await isAncestor(store.git, head.commit, tip)))
     return undefined
-  return { tip, paths: await changedPaths(store.git, from, tip) }
+  const paths = await changedPaths(store.git, from, tip)
+  return { tip, paths, stay: paths }
+}
+
+/** With stashes the loop works on the user's branch: what the user commits there during an attempt is not for a revert to take back. */
+async function onTheirBranch(
+  store: Store,
+  { head, tree }: Snapshot,
+  tip: string,
+): Promise<TheirCommits | undefined> {
+  const { git } = store
+  const { attempt = 0, beside, pending } = store.memory()
+  if (head.ref.startsWith('refs/heads/ralph/')) return undefined
+  if (![...beside, ...(pending?.beside ?? [])].some(({ hash }) => hash === tip)) return undefined
+  if (!(await isAncestor(git, head.commit, tip))) return undefined
+  const { writes } = await readLedger(store, attempt)
+  const made = writes.filter(({ ref, to }) => ref === head.ref && to !== '' && to !== head.commit)
+  // On top of what the agent committed: nobody can have the one without the other.
+  for (const { to } of made) if (await isAncestor(git, to, tip)) return undefined
+  const [paths, others] = await Promise.all([
+    changedPaths(git, head.commit, tip),
+    changedPaths(git, tree, tip),
+  ])
+  const isOther = new Set(others)
+  return { tip, paths, stay: paths.filter((path) => isOther.has(path)) }
 }
 
 /** What they committed is in the index as they committed it. */

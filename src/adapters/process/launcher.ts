@@ -30,17 +30,28 @@ export async function launch(
 
 type LaunchOptions = Omit<ExecOptions, 'env'> & Partial<Pick<ExecOptions, 'env'>>
 
+/** While `work` goes on; afterwards nothing of it is left. */
+export async function withShell<T>(work: () => Promise<T>): Promise<T> {
+  users += 1
+  try {
+    return await work()
+  } finally {
+    users -= 1
+    if (users === 0) await shell?.close()
+  }
+}
+
 interface Shell {
   /** What its commands get where nothing else is said. */
   readonly env: NodeJS.ProcessEnv
   readonly isBusy: boolean
   /** Undefined: nothing was run. */
   run(line: string, options: LaunchOptions): Promise<ExecResult | undefined>
+  close(): Promise<void>
 }
 
 let shell: Shell | undefined
-/** One command alone is started sooner without it. */
-let launched = 0
+let users = 0
 
 /** Undefined where the shell is not the one to run it. */
 function lineOf(
@@ -48,8 +59,7 @@ function lineOf(
   args: readonly string[],
   { cwd, env = shell?.env, input }: LaunchOptions,
 ): string | undefined {
-  launched += 1
-  if (launched < 3 || env === undefined) return undefined
+  if (users === 0 || env === undefined) return undefined
   shell ??= openShell(env)
   if (shell === undefined || shell.isBusy || !existsSync(cwd)) return undefined
   const own = shell.env
@@ -82,7 +92,7 @@ function openShell(env: NodeJS.ProcessEnv): Shell | undefined {
     stdio: ['pipe', 'pipe', 'ignore', ...files],
   })
   let ended: ((result: ExecResult | undefined) => void) | undefined
-  const end = (result: Pick<ExecResult, 'exitCode' | 'signal'>): void => {
+  const report = (result: Pick<ExecResult, 'exitCode' | 'signal'>): void => {
     const [stdout, stderr] = [emptied(out), emptied(err).toString('utf8')]
     ended?.({ stdout, stderr, timedOut: false, ...result })
   }
@@ -96,16 +106,19 @@ function openShell(env: NodeJS.ProcessEnv): Shell | undefined {
     if (code === 126 || code === 127) {
       emptied(err)
       ended?.(undefined)
-    } else end(endOf(code))
+    } else report(endOf(code))
   })
   child.stdin?.on('error', () => undefined)
-  const gone = (): void => {
-    if (shell === opened) shell = undefined
-    end({ signal: 'SIGKILL' })
-    for (const file of files) closeSync(file)
-  }
-  child.once('error', gone)
-  child.once('exit', gone)
+  const gone = new Promise<void>((resolve) => {
+    const end = (): void => {
+      if (shell === opened) shell = undefined
+      report({ signal: 'SIGKILL' })
+      for (const file of files) closeSync(file)
+      resolve()
+    }
+    child.once('error', end)
+    child.once('exit', end)
+  })
   hold(child, false)
   const opened: Shell = {
     env: own,
@@ -136,6 +149,11 @@ function openShell(env: NodeJS.ProcessEnv): Shell | undefined {
         }
         child.stdin?.write(line)
       })
+    },
+    close() {
+      hold(child, true)
+      child.stdin?.end()
+      return gone
     },
   }
   return opened

@@ -2,9 +2,9 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { exec } from '../../../src/adapters/process/exec.ts'
-import { launch } from '../../../src/adapters/process/launcher.ts'
+import { launch, withShell } from '../../../src/adapters/process/launcher.ts'
 import type { ExecOptions, ExecResult } from '../../../src/adapters/process/exec.ts'
 
 let cwd: string
@@ -17,13 +17,19 @@ afterEach(() => {
   rmSync(cwd, { recursive: true, force: true })
 })
 
-beforeAll(async () => {
-  // The first two are started without the small shell.
-  for (const n of [1, 2]) await launch('true', [`${n}`], { cwd: '/', env: process.env, timeoutMs: 9000 })
-})
-
 /** Holds the pipes of its parent, in a session of its own: no group kill reaches it. */
 const daemon = `setsid sh -c 'echo $$ > stray; exec sleep 600' &`
+
+/** All tests of a file share it, as all commands of a run do. */
+let endShell: () => void
+let shellEnded: Promise<void>
+beforeAll(() => {
+  shellEnded = withShell(() => new Promise((resolve) => (endShell = resolve)))
+})
+afterAll(async () => {
+  endShell()
+  await shellEnded
+})
 
 describe.each([
   ['by ralph itself', exec],
@@ -88,7 +94,7 @@ describe.each([
 
 test('the small shell ends with its process, whatever ends that', async () => {
   const program = join(import.meta.dirname, '../../../src/adapters/process/launcher.ts')
-  const script = `import { launch } from ${JSON.stringify(program)}
+  const script = `import { launch, withShell } from ${JSON.stringify(program)}
     const run = (words) => launch('sh', ['-c', words], { cwd: '/', env: process.env, timeoutMs: 9000 })
     for (const n of [1, 2, 3]) await run('true')
     console.log((await run('ps -o ppid= -p $$')).stdout.toString().trim())
