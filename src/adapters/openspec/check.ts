@@ -17,7 +17,7 @@ export interface Check {
   stop(): void
 }
 
-export interface Validation {
+interface Validation {
   readonly valid: boolean
   /** `ERROR tasks.md:20 …`, worst first. */
   readonly issues: readonly string[]
