@@ -1,7 +1,9 @@
-// Bundles the program: one entry, lazy chunks for what only some commands need, no dependency at run time.
+// Bundles the program: a small door and one file behind it, no dependency at run time.
 import { build } from 'esbuild'
 import { execFile } from 'node:child_process'
-import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 
 const root = new URL('..', import.meta.url)
@@ -10,25 +12,30 @@ const { version } = JSON.parse(await readFile(new URL('package.json', root), 'ut
 const [ready, fresh, old] = ['dist', `dist-new-${process.pid}`, `dist-old-${process.pid}`].map(
   (name) => new URL(name, root),
 )
-await build({
-  absWorkingDir: root.pathname,
-  entryPoints: { main: 'src/main.ts' },
-  outdir: fresh.pathname,
-  bundle: true,
-  splitting: true,
-  format: 'esm',
-  platform: 'node',
-  target: 'node20',
-  minifySyntax: true,
-  minifyWhitespace: true,
-  legalComments: 'external',
-  define: { RALPH_VERSION: JSON.stringify(version) },
-  // Bundled CommonJS packages call require() for Node's own modules and look at __filename.
-  banner: {
-    js: "import { createRequire as ralphRequire } from 'node:module'; const require = ralphRequire(import.meta.url); const __filename = import.meta.filename ?? new URL(import.meta.url).pathname;",
-  },
-  logLevel: 'warning',
-})
+/** CommonJS: V8 can keep what it made of a script, but not of a module in Node 20. */
+const bundle = async (entryPoints, more) =>
+  build({
+    absWorkingDir: root.pathname,
+    entryPoints,
+    outdir: fresh.pathname,
+    bundle: true,
+    format: 'cjs',
+    platform: 'node',
+    target: 'node20',
+    minifySyntax: true,
+    minifyWhitespace: true,
+    legalComments: 'external',
+    logLevel: 'warning',
+    metafile: true,
+    ...more,
+  })
+const { metafile } = await bundle({ program: 'src/program.ts' }, { entryNames: '[name]-[hash]' })
+const program = Object.keys(metafile.outputs).find((path) => path.endsWith('.js'))
+await bundle(
+  { main: 'src/main.ts' },
+  { define: { RALPH_VERSION: JSON.stringify(version), RALPH_PROGRAM: JSON.stringify(basename(program)) } },
+)
+await writeFile(new URL(`${fresh.href}/package.json`), '{ "type": "commonjs" }\n')
 await chmod(new URL(`${fresh.href}/main.js`), 0o755)
 // A page of help for each command, made by the program itself; the door prints it without loading anything.
 const ralph = async (...args) => {
@@ -50,9 +57,37 @@ await Promise.all(
     for (const alias of called) await writeFile(new URL(`${fresh.href}/help/${alias}.txt`), page)
   }),
 )
+await warm()
 // Put in place at the end: whoever runs the program meanwhile never sees half of it.
 await rename(ready, old).catch((error) => {
   if (error.code !== 'ENOENT') throw error
 })
 await rename(fresh, ready)
 await rm(old, { recursive: true, force: true })
+
+/** A small loop in a repository of its own: at its end the program keeps what V8 made of it. */
+async function warm() {
+  const repo = await mkdtemp(join(tmpdir(), 'ralph-build-'))
+  const at = { cwd: repo, env: { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', HOME: repo } }
+  const call = (file, ...args) => promisify(execFile)(file, args, at)
+  try {
+    await mkdir(join(repo, 'openspec/changes/demo'), { recursive: true })
+    await writeFile(
+      join(repo, 'openspec/changes/demo/tasks.md'),
+      '## 1. One\n\n- [ ] 1.1 a\n\n## 2. Two\n\n- [ ] 2.1 b\n',
+    )
+    const git = (...args) => call('git', '-c', 'user.name=build', '-c', 'user.email=build@localhost', ...args)
+    await git('init', '-q')
+    await git('add', '-A')
+    await git('commit', '-qm', 'start')
+    const agent =
+      'echo x >> $RALPH_STORY.txt; [ $RALPH_ATTEMPT = 1 ] && echo "<promise>FAILED: no</promise>" || echo "<promise>COMPLETE</promise>"'
+    const main = new URL(`${fresh.href}/main.js`).pathname
+    const how = ['--agent-command', agent, '--verify', 'true', '--on-complete', 'cleanup']
+    await call(process.execPath, main, 'loop', 'demo', ...how)
+  } catch (error) {
+    console.warn(`the first start will be slower: ${error.message}`)
+  } finally {
+    await rm(repo, { recursive: true, force: true })
+  }
+}

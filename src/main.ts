@@ -1,12 +1,15 @@
 #!/usr/bin/env node
-// The program's door: answers --version and --help by itself, loads the rest only for a command, and ends with its exit code.
-import { existsSync, readFileSync } from 'node:fs'
-import type { Io } from './ui/io.ts'
+// The program's door: answers --version and --help by itself, and opens the rest only for a command.
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { wrap } from 'node:module'
+import { join } from 'node:path'
+import { Script } from 'node:vm'
 
 declare const RALPH_VERSION: string
+/** Named after its content: what V8 has compiled of another one must not be taken for it. */
+declare const RALPH_PROGRAM: string
 
 const argv = process.argv.slice(2)
-
 const help = helpPage(argv)
 
 if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
@@ -14,35 +17,33 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
 } else if (help !== undefined) {
   process.stdout.write(help)
 } else {
-  const io: Io = {
-    env: process.env,
-    // Fails where the folder was deleted: for those to say who need one.
-    get cwd() {
-      return process.cwd()
-    },
-    // Looking at process.stdin opens it; most commands never do.
-    get stdin() {
-      return process.stdin
-    },
-    stdout: process.stdout,
-    stderr: process.stderr,
+  void openProgram().start(argv, RALPH_VERSION)
+}
+
+/** Compiling it takes longer than most commands: what V8 made of it in a loop is kept beside it, where that can be written. */
+function openProgram(): typeof import('./program.ts') {
+  const file = join(__dirname, RALPH_PROGRAM)
+  const kept = `${file}.${process.versions.v8}-${process.arch}.cache`
+  const cachedData = existsSync(kept) ? readFileSync(kept) : undefined
+  const script = new Script(wrap(readFileSync(file, 'utf8')), {
+    filename: file,
+    ...(cachedData !== undefined && { cachedData }),
+  })
+  if (script.cachedDataRejected !== false && /^(?:loop|run|resume)$/.test(argv[0] ?? ''))
+    process.once('exit', () => keep(script.createCachedData(), kept))
+  const opened = { exports: {} as typeof import('./program.ts') }
+  // oxlint-disable-next-line typescript/no-unsafe-call -- what `wrap` makes
+  script.runInThisContext()(opened.exports, require, opened, file, __dirname)
+  return opened.exports
+}
+
+function keep(bytes: Buffer, file: string): void {
+  try {
+    writeFileSync(`${file}.${process.pid}`, bytes)
+    renameSync(`${file}.${process.pid}`, file)
+  } catch {
+    // Installed by somebody else: then each start compiles.
   }
-  const { isCutOff, run } = await import('./ui/cli/run.ts')
-  const exitCode = await run(argv, {
-    io,
-    version: RALPH_VERSION,
-    loadApp: async (surroundings) => {
-      const { createApp } = await import('./compose.ts')
-      return createApp(surroundings)
-    },
-  })
-  // Once stdout has taken everything: a handle that somebody left open must not keep a finished command alive.
-  process.stdout.write('', () => {
-    const { errored } = process.stdout
-    const isWhole = errored === null || !isCutOff(errored)
-    if (!isWhole) process.stderr.write(`error: not everything could be printed: ${errored.message}\n`)
-    process.exit(isWhole ? exitCode : exitCode || 1)
-  })
 }
 
 /** Written by the build from the program's own help: half of the start-up is building what `--help` only prints. */
@@ -50,7 +51,7 @@ function helpPage(words: readonly string[]): string | undefined {
   const [name, flag] = words.length === 1 ? ['ralph', words[0]] : words
   if (words.length > 2 || (flag !== '--help' && flag !== '-h') || !/^[a-z]+$/.test(name ?? ''))
     return undefined
-  const file = new URL(`help/${name}.txt`, import.meta.url)
+  const file = join(__dirname, 'help', `${name}.txt`)
   const page = existsSync(file) ? readFileSync(file, 'utf8') : undefined
   // A narrower terminal gets lines of its own width, from the program itself.
   const columns = process.stdout.columns ?? Infinity

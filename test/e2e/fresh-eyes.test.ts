@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { goodAgent, longDead, ralph, scratch, start, tasksOf, type Scratch } from './harness.ts'
+import { goodAgent, killRalph, longDead, ralph, scratch, start, tasksOf, type Scratch } from './harness.ts'
 
 const complete = "echo '<promise>COMPLETE</promise>'"
 const failed = "echo '<promise>FAILED: no</promise>'"
@@ -314,7 +314,7 @@ describe('third look', () => {
     mkdirSync(bin)
     at.script(
       'bin/git',
-      `#!/bin/sh\ncase "$*" in *'ralph: attempt 2'*) kill -KILL $PPID ;; esac\nPATH="\${PATH#*:}" exec git "$@"\n`,
+      `#!/bin/sh\n[ -e .git/refs/ralph/demo/attempts/2 ] && { ${killRalph}; }\nPATH="\${PATH#*:}" exec git "$@"\n`,
     )
     const agent = `[ "$RALPH_STORY" = 1 ] && echo x > story-1.txt; echo '<promise>COMPLETE</promise>'`
     const env = { PATH: `${bin}:${at.env['PATH']}` }

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { goodAgent, longDead, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
+import { goodAgent, killRalph, longDead, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
 
 /** A git on PATH that kills ralph, or dies itself, at the first call whose arguments hold these words. */
 function gitThat(at: Scratch, words: string, deed: string): NodeJS.ProcessEnv {
@@ -26,7 +26,7 @@ test('O8: a fresh start that is killed before its first checkpoint goes on as on
   const agent = ['--agent-command', 'rm -rf x; echo "<promise>FAILED: no</promise>"', '--max-retries', '0']
   expect((await ralph(at, ['loop', 'demo', ...agent])).code).toBe(3)
   const earlier = at.git('rev-parse', 'refs/ralph/demo/attempts/1')
-  const env = gitThat(at, 'write-tree', 'kill -KILL $PPID')
+  const env = gitThat(at, 'write-tree', killRalph)
   const killed = await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent], { env })
   expect(killed.signal).toBe('SIGKILL')
   expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
@@ -63,7 +63,7 @@ test('O2: the command that brings a file back works whatever its name begins wit
 
 test('O5, O20: a checkpoint that only had to be completed counts, whatever the user has edited since', async () => {
   const at = scratch({ tasks: tasksOf(2) })
-  const env = gitThat(at, 'ralph:?checkpoint', 'kill -KILL $PPID')
+  const env = gitThat(at, 'ralph:?checkpoint', killRalph)
   const killed = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent], { env })
   expect(killed.signal).toBe('SIGKILL')
   longDead(at)

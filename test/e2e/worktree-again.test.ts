@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs
 import { delimiter, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Finished, Scratch } from './harness.ts'
-import { goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
+import { goodAgent, killRalph, ralph, scratch, start, tasksOf } from './harness.ts'
 
 /** Every story writes to the same file: what has been carried over twice, or not at all, is seen. */
 const appends = 'echo "work of $RALPH_STORY" >> work.txt; echo "<promise>COMPLETE</promise>"'
@@ -158,7 +158,7 @@ async function killedStart(at: Scratch, half: boolean): Promise<void> {
   const tree = join(at.root, 'repo-ralph-demo')
   const begun = `mkdir -p ${admin} ${tree}; echo initializing > ${admin}/locked; echo ${tree}/.git > ${admin}/gitdir; echo gitdir: ${admin} > ${tree}/.git; echo ${'0'.repeat(40)} > ${admin}/HEAD`
   const deed = half ? begun : 'git "$@"'
-  const script = `#!/bin/sh\nPATH="\${PATH#*:}"\ncase "$*" in *"worktree add"*) ${deed}; kill -9 $PPID; exit 1;; esac\nexec git "$@"\n`
+  const script = `#!/bin/sh\nPATH="\${PATH#*:}"\ncase "$*" in *"worktree add"*) ${deed}; ${killRalph}; exit 1;; esac\nexec git "$@"\n`
   writeFileSync(join(bin, 'git'), script)
   chmodSync(join(bin, 'git'), 0o755)
   const env = { PATH: `${bin}${delimiter}${at.env['PATH'] ?? ''}` }

@@ -10,7 +10,7 @@ import { change, tokensIn, type World } from './world.ts'
 export function advice(world: World, end: Said, looked: Said, story: string[]): string[] | undefined {
   const isRefused = !end.died && (end.code !== 0 || /^warning: .*has touched nothing/m.test(end.text))
   const told = isRefused ? `${end.text}\n${looked.text}` : looked.text
-  if (isRefused && /[Cc]ommit or (move|stash|remove)/.test(end.text)) {
+  if (isRefused && /[Cc]ommit (?:these changes )?or (?:move|stash|remove|put)/.test(end.text)) {
     story.push('  user: commits what is in the way, as told')
     for (const place of world.plan.mode === 'worktree'
       ? (['checkout', 'loop'] as const)

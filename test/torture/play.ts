@@ -354,15 +354,18 @@ function strikeText(when = '', whom = '', args: readonly string[] = []): string 
 
 /** Until they are gone: one that is dying still has its place in the table. */
 async function killAll(world: World): Promise<void> {
-  const pids = alive(world)
-  for (const pid of pids) {
-    try {
-      process.kill(pid, 'SIGKILL')
-    } catch {
-      continue
+  // Again and again: one of them may be starting another.
+  await until(() => {
+    const pids = alive(world)
+    for (const pid of pids) {
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        continue
+      }
     }
-  }
-  await until(() => !pids.some((pid) => isAlive(world, pid)))
+    return pids.length === 0
+  })
 }
 
 async function until(holds: () => boolean): Promise<void> {

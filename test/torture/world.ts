@@ -384,7 +384,10 @@ while read -r at when whom; do [ "$at" = "$n" ] && break; done < "$desk/armed"
 [ "$at" = "$n" ] || exec "$git" "$@"
 echo "$$ $when $whom $*" >> "$desk/struck"
 ulimit -c 0
-strike() { [ "$whom" = git ] || kill -KILL $PPID; }
+ralph=$PPID
+# Most are started by the small shell of ralph's own.
+[ "$(cat /proc/$PPID/comm)" = sh ] && read -r _ _ _ ralph _ < /proc/$PPID/stat
+strike() { [ "$whom" = git ] || kill -KILL $ralph; }
 case $when in
   bell)
     # Nobody can save what is written in the instant in which git itself rewrites the file.

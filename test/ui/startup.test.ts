@@ -9,7 +9,7 @@ let outputs: Metafile['outputs']
 beforeAll(async () => {
   const bundle = await build({
     absWorkingDir: fileURLToPath(new URL('../..', import.meta.url)),
-    entryPoints: { main: 'src/main.ts' },
+    entryPoints: { main: 'src/main.ts', program: 'src/program.ts' },
     outdir: 'dist',
     bundle: true,
     splitting: true,
@@ -17,7 +17,7 @@ beforeAll(async () => {
     platform: 'node',
     metafile: true,
     write: false,
-    define: { RALPH_VERSION: '"0"' },
+    define: { RALPH_VERSION: '"0"', RALPH_PROGRAM: '"x"' },
     logLevel: 'silent',
   })
   outputs = bundle.metafile.outputs
@@ -44,7 +44,7 @@ describe('start-up', () => {
     const loaded = loadedWith('src/ui/cli/run.ts')
     expect(loaded).toContain('src/ui/cli/commands.ts')
     const expected =
-      /^(node_modules\/(commander|@commander-js)\/|src\/ui\/cli\/|src\/config\/options?\.ts$|src\/core\/error\.ts$)/
+      /^(src\/program\.ts$|node_modules\/(commander|@commander-js)\/|src\/ui\/cli\/|src\/config\/options?\.ts$|src\/core\/error\.ts$)/
     expect(loaded.filter((file) => !expected.test(file))).toEqual([])
   })
 
