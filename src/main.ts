@@ -4,6 +4,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { wrap } from 'node:module'
 import { join } from 'node:path'
 import { Script } from 'node:vm'
+import type * as Program from './program.ts'
 
 declare const RALPH_VERSION: string
 /** Named after its content: what V8 has compiled of another one must not be taken for it. */
@@ -21,7 +22,7 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
 }
 
 /** Compiling it takes longer than most commands: what V8 made of it in a loop is kept beside it, where that can be written. */
-function openProgram(): typeof import('./program.ts') {
+function openProgram(): typeof Program {
   const file = join(__dirname, RALPH_PROGRAM)
   const kept = `${file}.${process.versions.v8}-${process.arch}.cache`
   const cachedData = existsSync(kept) ? readFileSync(kept) : undefined
@@ -31,7 +32,7 @@ function openProgram(): typeof import('./program.ts') {
   })
   if (script.cachedDataRejected !== false && /^(?:loop|run|resume)$/.test(argv[0] ?? ''))
     process.once('exit', () => keep(script.createCachedData(), kept))
-  const opened = { exports: {} as typeof import('./program.ts') }
+  const opened = { exports: {} as typeof Program }
   // oxlint-disable-next-line typescript/no-unsafe-call -- what `wrap` makes
   script.runInThisContext()(opened.exports, require, opened, file, __dirname)
   return opened.exports

@@ -314,9 +314,9 @@ describe('third look', () => {
     mkdirSync(bin)
     at.script(
       'bin/git',
-      `#!/bin/sh\n[ -e .git/refs/ralph/demo/attempts/2 ] && { ${killRalph}; }\nPATH="\${PATH#*:}" exec git "$@"\n`,
+      `#!/bin/sh\n[ -e '${at.root}/second' ] && { ${killRalph}; }\nPATH="\${PATH#*:}" exec git "$@"\n`,
     )
-    const agent = `[ "$RALPH_STORY" = 1 ] && echo x > story-1.txt; echo '<promise>COMPLETE</promise>'`
+    const agent = `[ "$RALPH_STORY" = 1 ] && echo x > story-1.txt || touch '${at.root}/second'; echo '<promise>COMPLETE</promise>'`
     const env = { PATH: `${bin}:${at.env['PATH']}` }
     expect((await ralph(at, ['loop', 'demo', '--agent-command', agent], { env })).signal).toBe('SIGKILL')
     longDead(at)
