@@ -56,6 +56,7 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
   const sinceBegin = new Map<number, number>()
   let [runs, gates, deaths, halts, generation, deeds] = [0, 0, 0, 0, 0, 0]
   let running: { child: ChildProcess; ended: Promise<unknown> } | undefined
+  let killing: Promise<void> | undefined
   const stops: Promise<unknown>[] = []
 
   const due = (isNow: (at: Event['at']) => boolean): Event[] => {
@@ -83,7 +84,7 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
         story.push(`  kill -9 of ${act.whom} ${moment}`)
         running.child.kill('SIGKILL')
         await running.ended
-        if (act.whom === 'all') await killAll(world)
+        if (act.whom === 'all') await (killing = killAll(world))
         goesOn = act.whom !== 'all' && plan.orphansGoOn
       }
     }
@@ -178,6 +179,8 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
       void killAll(world)
     }, longestMs)
     await ended
+    // Whatever is started before that is over would die of it, too.
+    await killing
     clearTimeout(guard)
     // What it left running may hold its streams.
     await Promise.race([closed, pause(child.signalCode === 'SIGKILL' ? 200 : 5000)])
