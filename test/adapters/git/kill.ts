@@ -70,6 +70,7 @@ export function testKills(
               RALPH_KILL_DRIVER: '1',
               SHIM_COUNT: count,
               SHIM_AT: `${at}`,
+              SHIM_EVERY: `${more.every}`,
               SHIM_WORLD: join(place.dir, '..'),
             },
           })
@@ -138,21 +139,26 @@ n=1
 while ! { echo "$*" > "$SHIM_COUNT/$n"; } 2>/dev/null; do n=$((n + 1)); done
 # All but objects that nothing points to yet. Nobody else goes on meanwhile.
 state() {
-  [ "$SHIM_AT" = 0 ] || return
+  [ "$SHIM_AT" = 0 ] && [ $(((n - 1) % SHIM_EVERY)) = 0 ] || return 0
   kill -STOP $PPID
   find "$SHIM_WORLD" -name objects -prune -o -printf '%p %y %m %l ' -type f -exec md5sum {} + > "$SHIM_COUNT/$n.$1"
   cp -a "$SHIM_WORLD" "$SHIM_COUNT/$n.$1.world"
   kill -CONT $PPID
 }
 state before
-# Its locks taken, its input not at its end: killed, it leaves them as a power cut would.
+# Its locks taken or, where it takes none, all of its input read, which is not at its end: killed, it leaves them as a power cut would.
 if [ "$n" = "$SHIM_AT" ]; then
   mkfifo "$SHIM_COUNT.fifo"
   "${real}" "$@" < "$SHIM_COUNT.fifo" > "$SHIM_COUNT.out" &
   git=$!
   exec 9> "$SHIM_COUNT.fifo"
   sed '/^commit$/d' >&9
-  until grep -q 'prepare: ok' "$SHIM_COUNT.out" || [ -e "$GIT_INDEX_FILE.lock" ] || ! kill -0 $git; do :; done
+  case "$*" in
+  *update-ref*) reached() { grep -q 'prepare: ok' "$SHIM_COUNT.out"; } ;;
+  *update-index* | *--index*) reached() { [ -e "$GIT_INDEX_FILE.lock" ]; } ;;
+  *) reached() { read -r _ _ state _ < /proc/$git/stat && [ "$state" = S ]; } ;;
+  esac
+  until reached || ! kill -0 $git; do :; done
   kill -9 $git $PPID
   wait $git
   exit 1
