@@ -1,4 +1,4 @@
-import { basename } from 'node:path'
+import { basename, relative } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
@@ -19,9 +19,13 @@ const longest = [
   'kill-submodules',
 ]
 
+/** Begun last: they start no processes, and to start one takes the longer the bigger the heap has grown. */
+const withoutProcesses = /^test\/(core|fuzz|config|engine)\/|^test\/(performance|architecture)\./
+
 class LongestFirst extends BaseSequencer {
   public override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = (file: TestSpecification): number => {
+      if (withoutProcesses.test(relative(import.meta.dirname, file.moduleId))) return longest.length + 1
       const at = longest.indexOf(basename(file.moduleId, '.test.ts'))
       return at === -1 ? longest.length : at
     }
@@ -39,6 +43,8 @@ export default defineConfig({
     hookTimeout: 300_000,
     // Each worker loads the program's modules once, not once for each file.
     isolate: false,
+    // A fork copies the tables of all pages: most of what a git command costs a worker with a heap as it grows by default.
+    execArgv: ['--max-semi-space-size=2'],
     // Two more than the cores of CI: most tests wait for processes.
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
