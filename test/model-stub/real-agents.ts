@@ -38,9 +38,10 @@ export interface Pointed {
   readonly model: string
 }
 
-/** It would install a package of 95 MB for plugins into every new home, in the background of every run. */
-function stillOpencode(home: string): void {
+/** It would install a package of 95 MB for plugins into every new home, in the background of every run, and read a list of 4,000 models. */
+function stillOpencode(home: string): { readonly models: string } {
   const config = join(home, '.config', 'opencode')
+  const models = join(config, 'models.json')
   const manifest = { dependencies: { '@opencode-ai/plugin': '1.18.33' } }
   mkdirSync(join(config, 'node_modules', '@opencode-ai', 'plugin'), { recursive: true })
   writeFileSync(join(config, 'package.json'), JSON.stringify(manifest))
@@ -48,6 +49,8 @@ function stillOpencode(home: string): void {
     join(config, 'package-lock.json'),
     JSON.stringify({ lockfileVersion: 3, packages: { '': manifest } }),
   )
+  writeFileSync(models, '{}')
+  return { models }
 }
 
 /** Environment and arguments that make the CLI talk to the server and to nobody else. */
@@ -96,7 +99,7 @@ export function pointedAt(name: RealAgent, url: string, home: string): Pointed {
       }
     }
     case 'opencode': {
-      stillOpencode(home)
+      const still = stillOpencode(home)
       const models = {
         'stub-model': {
           tool_call: true,
@@ -114,6 +117,9 @@ export function pointedAt(name: RealAgent, url: string, home: string): Pointed {
       return {
         env: {
           OPENCODE_DISABLE_MODELS_FETCH: '1',
+          OPENCODE_MODELS_PATH: still.models,
+          // It would compile for a long life.
+          BUN_JSC_useFTLJIT: '0',
           OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
           OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
           OPENCODE_PURE: '1',
