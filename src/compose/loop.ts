@@ -139,11 +139,11 @@ async function runHeld(
     throw error
   })
   // Nothing to do is no reason to put the earlier run away.
-  if (mode === 'fresh' && recovered !== '' && !hasWork(change)) {
+  if (mode === 'fresh' && run.state.startedAt !== undefined && !hasWork(change)) {
     await entered.leave()
     await stream.close()
     const why = `no story of ${name} is open, so there is nothing to begin anew; the earlier run stays as it is. See: ralph status ${name}`
-    return { exitCode: 0, note: `${recovered}; ${why}` }
+    return { exitCode: 0, note: recovered === '' ? why : `${recovered}; ${why}` }
   }
   held.beat()
   try {

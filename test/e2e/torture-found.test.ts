@@ -103,3 +103,16 @@ test('U3: where a repair has saved the last story, --fresh has nothing to begin,
   expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
   expect(at.read('story-1.txt')).toBe('work of 1\n')
 })
+
+test('O8: --fresh on a plan that is done leaves the run that did it, and its cleanup, where they are', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  expect((await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])).code).toBe(0)
+  const fresh = await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent])
+  expect([fresh.code, fresh.stdout + fresh.stderr]).toEqual([
+    0,
+    expect.stringContaining('the earlier run stays as it is. See: ralph status demo'),
+  ])
+  expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+  expect(at.git('symbolic-ref', '--short', 'HEAD')).toBe('main')
+  expect(at.git('status', '--porcelain')).toContain('story-1.txt')
+})

@@ -82,9 +82,10 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
         goesOn = false
       } else {
         story.push(`  kill -9 of ${act.whom} ${moment}`)
+        if (act.whom === 'all') killing = running.ended.then(() => killAll(world))
         running.child.kill('SIGKILL')
         await running.ended
-        if (act.whom === 'all') await (killing = killAll(world))
+        await killing
         goesOn = act.whom !== 'all' && plan.orphansGoOn
       }
     }
