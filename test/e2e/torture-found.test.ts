@@ -39,6 +39,8 @@ test('O8: a fresh start that is killed before its first checkpoint goes on as on
 
 test('G14: a git that is killed while it is asked where the repository is: that is said, and nothing else', async () => {
   const at = scratch({ tasks: tasksOf(1) })
+  // Of a plain repository git is not asked.
+  at.git('config', 'core.worktree', at.repo)
   const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent], {
     env: gitThat(at, 'rev-parse', 'kill -KILL $$'),
   })

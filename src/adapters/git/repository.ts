@@ -1,6 +1,7 @@
 // Finds the repository that a folder belongs to, and hides ralph's own files from it.
+import { existsSync, lstatSync, readFileSync, realpathSync, statSync, type Stats } from 'node:fs'
 import { appendFile, mkdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { readIfThere } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import { exec, type ExecResult } from '../process/exec.ts'
@@ -8,6 +9,8 @@ import { startHint } from '../process/fault.ts'
 import { gitEnvironment, type GitSettings, type Repository } from './git.ts'
 
 export async function findRepository(cwd: string, settings: GitSettings): Promise<Repository> {
+  const plain = plainRepository(cwd)
+  if (plain !== undefined) return plain
   const ask = (...asked: string[]): Promise<ExecResult> =>
     exec('git', ['rev-parse', '--path-format=absolute', ...asked], {
       cwd,
@@ -57,6 +60,41 @@ export async function findRepository(cwd: string, settings: GitSettings): Promis
     hint: 'Go to your project, or make it a repository with `git init`.',
     exitCode: 2,
   })
+}
+
+/** One with nothing odd about it, found as git finds it. Undefined: git is asked, and has the better words. */
+function plainRepository(cwd: string): Repository | undefined {
+  try {
+    const here = realpathSync(cwd)
+    const { dev } = statSync(here)
+    for (let worktree = here; ; worktree = dirname(worktree)) {
+      const stats = lstatSync(join(worktree, '.git'), { throwIfNoEntry: false })
+      const isBare = existsSync(join(worktree, 'HEAD')) && existsSync(join(worktree, 'objects'))
+      if (isBare || statSync(worktree).dev !== dev) return undefined
+      if (stats !== undefined) return plainAt(worktree, stats)
+      if (worktree === dirname(worktree)) return undefined
+    }
+  } catch {
+    return undefined
+  }
+}
+
+function plainAt(worktree: string, stats: Stats): Repository | undefined {
+  const place = join(worktree, '.git')
+  const link = stats.isFile() ? /^gitdir: (.+)\n$/.exec(readFileSync(place, 'utf8'))?.[1] : undefined
+  if (!stats.isDirectory() && link === undefined) return undefined
+  const gitDir = link === undefined ? place : realpathSync(resolve(worktree, link))
+  const common = join(gitDir, 'commondir')
+  const gitCommonDir = existsSync(common)
+    ? realpathSync(resolve(gitDir, readFileSync(common, 'utf8').replace(/\n$/, '')))
+    : gitDir
+  const config = readFileSync(join(gitCommonDir, 'config'), 'utf8')
+  // A place of its own, a format of its own, or settings that stand elsewhere.
+  const isOdd = /worktree|include|bare\s*=\s*[^f\s]|formatversion\s*=\s*[^01]/i.test(config)
+  const isWhole = ['objects', 'refs'].every((name) => statSync(join(gitCommonDir, name)).isDirectory())
+  const isOurs = [stats, statSync(worktree), statSync(gitDir)].every(({ uid }) => uid === process.geteuid?.())
+  const hasHead = lstatSync(join(gitDir, 'HEAD'), { throwIfNoEntry: false }) !== undefined
+  return isWhole && hasHead && isOurs && !isOdd ? { worktree, gitDir, gitCommonDir } : undefined
 }
 
 /** There is one, but git itself does not want to work in it: its reason and its remedy. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { textOf } from '../../../src/adapters/git/bytes.ts'
 import { readRef, readRefs, refsUnder } from '../../../src/adapters/git/refs.ts'
+import { findRepository } from '../../../src/adapters/git/repository.ts'
 import { allSettings } from '../../../src/adapters/git/settings.ts'
 import { treeFolders } from '../../../src/adapters/git/snapshot.ts'
 import { changedPaths, commitTree, treeChanges, treeOf, treeOfIndex } from '../../../src/adapters/git/tree.ts'
@@ -195,4 +196,31 @@ describe('settings', () => {
     w.git('symbolic-ref', 'HEAD', 'refs/heads/other')
     await expectSameSettings(w)
   })
+})
+
+it('where the repository is: as git says, for every kind of place', async () => {
+  const w = world()
+  w.write('in/side/x', '')
+  symlinkSync('in', join(w.dir, 'way'))
+  w.git('worktree', 'add', '-q', '../tree')
+  const at = (name: string): string => join(w.root, name)
+  w.git('clone', '-q', '--separate-git-dir', at('apart.git'), '.', at('apart'))
+  w.git('init', '-q', '--object-format=sha256', at('long'))
+  w.git('clone', '-q', '.', at('placed'))
+  w.git('-C', at('placed'), 'config', 'core.worktree', at('tree'))
+  w.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', w.dir, 'sub')
+  mkdirSync(at('tree/deep'))
+  const places = [w.dir, `${w.dir}/in/side`, `${w.dir}/way/side`, `${w.dir}/sub`, `${w.dir}/sub/src`]
+  for (const cwd of [...places, ...['tree', 'tree/deep', 'apart', 'long', 'placed'].map(at)]) {
+    const asked = [
+      'rev-parse',
+      '--path-format=absolute',
+      '--show-toplevel',
+      '--absolute-git-dir',
+      '--git-common-dir',
+    ]
+    const said = execFileSync('git', asked, { cwd, env: w.env, encoding: 'utf8' }).trimEnd().split('\n')
+    const found = await findRepository(cwd, { timeoutMs: 10_000, env: w.env })
+    expect([cwd, found.worktree, found.gitDir, found.gitCommonDir]).toEqual([cwd, ...said])
+  }
 })
