@@ -5,7 +5,7 @@ import { leftBeside } from '../../core/ownership.ts'
 import { lstatNow, onDisk } from './files.ts'
 import { named } from './git.ts'
 import { readLedger } from './ledger.ts'
-import { moveRefs, readRefs, readRef } from './refs.ts'
+import { moveRefs, readRef } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { outermost } from './submodule.ts'
@@ -40,19 +40,24 @@ export async function keepLate(store: Store, snapshot: Snapshot, paths: readonly
   await outer.note({ type: 'warning', code: 'beside', message: text })
 }
 
-/** Commits that others have made since on the branch that the loop stands on: a revert names them, too. */
-export async function lateCommits(
+/** A commit that others have made since, on the branch that the loop stands on and that a revert takes it off: it is named, too. */
+export async function noteLateCommit(
   store: Store,
   { head: { ref }, refs }: Snapshot,
-): Promise<{ readonly hash: string; readonly n: number }[]> {
-  const { attempt, isKept, beside } = store.memory()
-  if (isKept !== true || attempt === undefined || ref === '' || store.absence?.() !== undefined) return []
-  const [{ all }, ledger] = await Promise.all([readRefs(store.git), readLedger(store, attempt)])
-  const found = leftBeside({ name: ref, before: refs[ref] ?? '', now: all[ref] ?? '' }, ledger)
-  const late = found.filter((hash) => !beside.some((each) => each.hash === hash))
-  const pins = late.map((hash) => `update ${besideRef(store, attempt, hash)} ${hash}`)
-  await moveRefs(store.git, `beside attempt ${attempt}`, pins)
-  return late.map((hash) => ({ hash, n: attempt }))
+  tip: string | undefined,
+): Promise<void> {
+  const { attempt, isKept, beside, pending } = store.memory()
+  const isOwn = store.outer === undefined && store.absence?.() === undefined
+  if (!isOwn || isKept !== true || attempt === undefined || ref === '') return
+  const known = [...beside, ...(pending?.beside ?? [])]
+  const ledger = await readLedger(store, attempt)
+  const found = leftBeside({ name: ref, before: refs[ref] ?? '', now: tip ?? '' }, ledger)
+  for (const hash of found.filter((each) => !known.some((other) => other.hash === each))) {
+    await moveRefs(store.git, `beside attempt ${attempt}`, [
+      `update ${besideRef(store, attempt, hash)} ${hash}`,
+    ])
+    await store.step('restore', { did: 'beside', n: attempt, hash })
+  }
 }
 
 function canRead(worktree: string, path: string): boolean {

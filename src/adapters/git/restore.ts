@@ -1,7 +1,7 @@
 // Back to exactly the snapshot: refs, HEAD, half-done operations, files, index; in this order, each step repeatable.
 import { join } from 'node:path'
 import { claimTree, staying, tellClaims, tellCommitted } from './claims.ts'
-import { keepLate } from './late.ts'
+import { keepLate, noteLateCommit } from './late.ts'
 import { mendGitDirs, removeNewGitDirs } from './git-dirs.ts'
 import { installIndex } from './index-file.ts'
 import { mendRepository } from './mend.ts'
@@ -32,6 +32,7 @@ export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: 
     `${store.refs}/moved/${timeName(store)}/${name.replace(/^refs\//, '')}`
   const { ref, commit } = snapshot.head
   const tip = refs.all[ref]
+  await noteLateCommit(store, snapshot, tip)
   const theirs = await theirCommits(store, snapshot, tip)
   const committed = new Set(theirs?.stay)
   await tellCommitted(store, snapshot, [...committed])
@@ -41,7 +42,12 @@ export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: 
       ? []
       : [
           ...(tip ? [`update ${aside(ref)} ${tip}`] : []),
-          commit ? `update ${ref} ${commit}` : `delete ${ref}`,
+          // Whoever moves it in this very moment is asked to begin again, not overruled.
+          tip === undefined
+            ? `create ${ref} ${commit}`
+            : commit
+              ? `update ${ref} ${commit} ${tip}`
+              : `delete ${ref} ${tip}`,
         ]
   if (refs.head.ref !== ref || (ref === '' && refs.head.commit !== commit))
     await setHead(git, snapshot.head, 'restore')

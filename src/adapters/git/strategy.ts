@@ -6,7 +6,6 @@ import { tellAside } from './aside.ts'
 import { tellObeyed } from './guarded.ts'
 import { keepAttempt } from './keep.ts'
 import { tellSwept } from './keep-submodules.ts'
-import { lateCommits } from './late.ts'
 import { isPackDue, packLoose } from './pack.ts'
 import { explainRefusals } from './permissions.ts'
 import type { Refs } from './refs.ts'
@@ -111,13 +110,11 @@ export async function restore(store: Store): Promise<{ commit: string; isWhole: 
   const snapshot = await requireSnapshot(store)
   const { beside } = store.memory()
   const holder = keptAs(store)
-  const late = await lateCommits(store, snapshot)
   const isWhole = await store.operate({ op: 'restore', commit: snapshot.commit }, async () => {
-    for (const { n, hash } of late) await store.step('restore', { did: 'beside', n, hash })
     const isBack = await restoreSnapshot(store, snapshot, holder)
     // Before it has ended: after a kill here nobody else would say it.
     await tellAside(store, 'reverted')
-    await settled(store, [...beside, ...late], snapshot.commit)
+    await settled(store, [...beside, ...(store.memory().pending?.beside ?? [])], snapshot.commit)
     return isBack
   })
   return { commit: snapshot.commit, isWhole }
