@@ -1,6 +1,6 @@
 // The operating system's table of processes: who is alive, since when, whose child, and which of them carry a run's marker.
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs'
 import { faultCode } from './fault.ts'
 
 export interface ProcessEntry {
@@ -80,7 +80,7 @@ function linuxTable(): ProcessEntry[] {
 }
 
 function linuxEntry(pid: number): ProcessEntry | undefined {
-  const stat = readProc(pid, 'stat')
+  const stat = statLine(pid)
   if (stat === undefined) return undefined
   // The name in brackets may hold spaces and brackets itself; fields count from behind it (state is field 3 of proc(5)).
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
@@ -95,6 +95,23 @@ function linuxEntry(pid: number): ProcessEntry | undefined {
   }
 }
 
+/** As `readProc`, for the one that is read of every process: half the time. */
+function statLine(pid: number): string | undefined {
+  let file: number | undefined
+  try {
+    file = openSync(`/proc/${pid}/stat`, 'r')
+    return line.toString('latin1', 0, readSync(file, line, 0, line.length, 0))
+  } catch (error) {
+    if (isHidden(error)) return undefined
+    throw error
+  } finally {
+    if (file !== undefined) closeSync(file)
+  }
+}
+
+/** 52 numbers and a name. */
+const line = Buffer.allocUnsafe(2048)
+
 /** USER_HZ is 100 on every Linux that Node runs on. */
 const clockTickMs = 10
 
@@ -103,9 +120,13 @@ export function readProc(pid: number, file: string): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1')
   } catch (error) {
-    if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(faultCode(error))) return undefined
+    if (isHidden(error)) return undefined
     throw error
   }
+}
+
+function isHidden(error: unknown): boolean {
+  return ['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(faultCode(error))
 }
 
 // --- macOS ------------------------------------------------------------------------------------------------------
