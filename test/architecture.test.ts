@@ -29,7 +29,8 @@ const mayImport: Record<string, readonly string[]> = {
   adapters: ['ports', 'core'],
   ui: ['config', 'ports', 'core'],
   compose: ['ui', 'engine', 'adapters', 'config', 'ports', 'core'],
-  main: ['compose', 'ui', 'engine', 'adapters', 'config', 'ports', 'core'],
+  main: ['program'],
+  program: ['compose', 'ui', 'engine', 'adapters', 'config', 'ports', 'core'],
 }
 
 describe('the direction of imports', () => {
@@ -40,7 +41,7 @@ describe('the direction of imports', () => {
     expect(files.flatMap((file) => file.imports).length).toBeGreaterThan(files.length)
   })
 
-  test('main -> compose -> { ui, engine, adapters, config } -> ports -> core', () => {
+  test('main -> program -> compose -> { ui, engine, adapters, config } -> ports -> core', () => {
     const wrong = ownImports().filter(([from, to]) => {
       const [folder, target] = [folderOf(from), folderOf(to)]
       return folder !== target && mayImport[folder]?.includes(target) !== true
@@ -83,13 +84,13 @@ describe('the core is pure', () => {
 })
 
 describe('the process belongs to the door', () => {
-  test('its streams, signals and exit are used in src/ui/cli and src/main.ts only', () => {
+  test('its streams, signals and exit are used in src/ui/cli, src/main.ts and src/program.ts only', () => {
     const ofProcess =
       /\bprocess\.(?:stdin|stdout|stderr|exit|exitCode|on|once|off|addListener|removeListener|title)\b/
     const users = files.filter((file) => ofProcess.test(withoutComments(file.text))).map(({ path }) => path)
     expect(users).toContain('main.ts')
     // A program of its own, run by `--agent demo`.
-    const own = new Set(['main.ts', 'adapters/agents/demo-program.ts'])
+    const own = new Set(['main.ts', 'program.ts', 'adapters/agents/demo-program.ts'])
     expect(users.filter((path) => !path.startsWith('ui/cli/') && !own.has(path))).toEqual([])
   })
 })
