@@ -15,11 +15,11 @@ import type { KnownRun, Site } from './site.ts'
 
 /**
  * Before a resume reads anything. Switches where nothing can be lost by it; refuses, with nothing touched, where the user has changes
- * on another branch. A run without its branch (settled by a cleanup, or killed before its first checkpoint) goes on from where the
- * user stands.
+ * on another branch. A run without a checkpoint (settled by a cleanup, or killed before its first) goes on from where the user
+ * stands: a branch of its name is that of the run before.
  */
 export async function checkOutRunBranch({ git, warn }: Site, { change, state }: KnownRun): Promise<void> {
-  if (state.settings?.checkpoint === 'stash') return
+  if (state.settings?.checkpoint === 'stash' || state.git.checkpoint === undefined) return
   const branch = `ralph/${change}`
   if (state.home !== undefined) await sweepTree(git)
   const { out } = await git.run(['symbolic-ref', '--quiet', '--short', 'HEAD'], { accept: [1] })
@@ -32,7 +32,10 @@ export async function checkOutRunBranch({ git, warn }: Site, { change, state }: 
  * Before a repair. A user who has left the loop's branch since the loop died, or begun a merge there, works on something else: it
  * goes back only where nothing is uncommitted. True when it had to.
  */
-export async function returnToRun({ git }: Site, { changeId, absence, branch }: LoopState): Promise<boolean> {
+export async function returnToRun(
+  { git }: Site,
+  { changeId, absence, branch, git: { checkpoint } }: LoopState,
+): Promise<boolean> {
   if (absence === undefined || branch === undefined) return false
   const isTheirs = (changedMs: number): boolean => ownerOfPath({ changedMs }, absence).owner === 'user'
   const begun = operationTimes(git.gitDir).find(({ changedMs }) => isTheirs(changedMs))
@@ -43,7 +46,7 @@ export async function returnToRun({ git }: Site, { changeId, absence, branch }: 
     })
   }
   const isMoved = isTheirs(statSync(join(git.gitDir, 'HEAD')).ctimeMs)
-  return isMoved && (await goTo(git, changeId, branch))
+  return isMoved && checkpoint !== undefined && (await goTo(git, changeId, branch))
 }
 
 /** `branch` may be a commit. */

@@ -118,3 +118,15 @@ test('O8: --fresh on a plan that is done leaves the run that did it, and its cle
   expect(at.git('symbolic-ref', '--short', 'HEAD')).toBe('main')
   expect(at.git('status', '--porcelain')).toContain('story-1.txt')
 })
+
+test('O7: a fresh start in the tree of the loop that is killed before its first checkpoint goes on where it was to begin, not on the earlier run', async () => {
+  const at = scratch({ tasks: tasksOf(2) })
+  const appends = 'echo "work of $RALPH_STORY" >> work.txt; echo "<promise>COMPLETE</promise>"'
+  const loop = ['loop', 'demo', '--worktree', '--agent-command', appends]
+  expect((await ralph(at, [...loop, '--max-iterations', '1'])).code).toBe(3)
+  const killed = await ralph(at, [...loop, '--fresh'], { env: gitThat(at, 'ralph:?start', killRalph) })
+  expect(killed.signal).toBe('SIGKILL')
+  expect((await ralph(at, ['resume', 'demo', '--on-complete', 'cleanup'])).code).toBe(0)
+  expect(at.read('work.txt')).toBe('work of 1\nwork of 2\n')
+  expect(at.read('openspec/changes/demo/tasks.md')).toBe(tasksOf(2).replaceAll('[ ]', '[x]'))
+})
