@@ -13,7 +13,12 @@ export function playUser(world: World, act: UserAct, moment: string): string {
   if (!existsSync(world.folder(place))) return `${act.deed}: no such place`
   const refs = refsOf(world)
   const stashes = new Set(stashesOf(world))
+  const pwned = join(world.folder(place), 'pwned')
+  const wasThere = existsSync(pwned)
   const did = deeds[act.deed]({ world, place, moment, count: ledger.tokens.length })
+  // A hook that the agent has just made runs in the user's own git until its attempt is over: nobody can hinder that. Before a gate
+  // runs, and when ralph has ended, it is away.
+  if (!wasThere && !moment.startsWith('at the ')) rmSync(pwned, { force: true })
   const now = refsOf(world)
   for (const name of new Set([...refs.keys(), ...now.keys()]))
     if (refs.get(name) !== now.get(name)) {
