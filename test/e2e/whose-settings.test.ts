@@ -266,13 +266,10 @@ describe('O10, M3: what git would obey later', () => {
   test('O10: after a kill -9 in the attempt the next resume puts it back before any git of its own runs', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const mark = join(at.root, 'ran')
-    const evil = `git config filter.x.clean "touch ${mark}; cat"; echo "* filter=x" > .git/info/attributes; echo x >> README.md; touch ${at.root}/ready`
-    const agent = `cat > /dev/null; ${evil}; sleep 60`
+    const evil = `git config filter.x.clean "touch ${mark}; cat"; echo "* filter=x" > .git/info/attributes; echo x >> README.md; echo working`
+    const agent = `cat > /dev/null; ${evil}; exec tail -f /dev/null`
     const loop = start(at, ['loop', 'demo', '--json', '--agent-command', agent])
-    await loop
-      .seen(() => existsSync(join(at.root, 'ready')) || loop.child.exitCode !== null)
-      .catch(() => undefined)
-    while (!existsSync(join(at.root, 'ready'))) await new Promise((done) => setImmediate(done))
+    await loop.seen((stdout) => stdout.includes('"text":"working'))
     loop.child.kill('SIGKILL')
     await loop.ended
     const resumed = await ralph(at, ['resume', 'demo', '--json', '--agent-command', goodAgent])
