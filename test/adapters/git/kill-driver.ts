@@ -1,4 +1,4 @@
-// Runs one checkpoint operation in a process of its own, so that a shim can kill it between two git commands.
+// Runs checkpoint operations in a process of their own, so that a shim can kill it between two git commands.
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { branchCheckpoints } from '../../../src/adapters/git/branch.ts'
@@ -44,7 +44,8 @@ export function openCheckpoints(
   })
 }
 
-const [dir, journal, strategy, operation] = process.argv.slice(2)
-if (process.env['RALPH_KILL_DRIVER'] === '1' && dir && journal && strategy && operation) {
-  await killable[operation as Killable](openCheckpoints(dir, journal, strategy, process.env))
+const [dir, journal, strategy, ...operations] = process.argv.slice(2)
+if (process.env['RALPH_KILL_DRIVER'] === '1' && dir && journal && strategy) {
+  for (const operation of operations)
+    await killable[operation as Killable](openCheckpoints(dir, journal, strategy, process.env))
 }

@@ -17,7 +17,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { bundle } from '../../bundle.ts'
 import { killable, openCheckpoints, type Killable } from './kill-driver.ts'
-import { filesOf, makeWorld, type Strategy, type World } from './world.ts'
+import { filesOf, gits, makeWorld, type Strategy, type World } from './world.ts'
 
 /** The git commands of an operation, and everything as it was before and after each: a kill leaves nothing but the disk. */
 interface Run {
@@ -232,37 +232,40 @@ async function movedTree(git: ReturnType<typeof makeWorld>['gitPort']): Promise<
 
 /** Everything that has to be equal; commits by their trees, because their times differ. */
 function view(dir: string, env: NodeJS.ProcessEnv, inside: readonly string[] = []): Record<string, unknown> {
-  const git = (...args: string[]): string =>
-    spawnSync('git', args, { cwd: dir, env, encoding: 'utf8' }).stdout
+  const [refs = '', stashes, index, status, log, ...printed] = gits(dir, env, [
+    ['for-each-ref', '--format=%(refname) %(tree) %(contents:subject)'],
+    ['stash', 'list', '--format=%T %gs'],
+    ['ls-files', '-s', '-v'],
+    ['status', '--porcelain', '-uall'],
+    ['log', '--format=%T %s'],
+    ...inside.flatMap((path) => looks.map((args) => ['-C', path, ...args])),
+  ])
   return {
     files: filesOf(dir, ['.git', ...inside.map((path) => `${path}/.git`)]),
     head: readFileSync(join(dir, '.git', 'HEAD'), 'utf8'),
     // Pins are named by the hashes of commits.
-    refs: git('for-each-ref', '--format=%(refname) %(tree) %(contents:subject)')
+    refs: refs
       .replace(/\/pins\/\S+/g, '/pins')
       .split('\n')
       .sort()
       .join('\n'),
-    stashes: git('stash', 'list', '--format=%T %gs'),
-    index: git('ls-files', '-s', '-v'),
-    status: git('status', '--porcelain', '-uall'),
-    log: git('log', '--format=%T %s'),
-    inside: inside.map((path) => ({
-      head: git('-C', path, 'rev-parse', '--symbolic-full-name', 'HEAD'),
-      refs: git('-C', path, 'for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads', 'refs/tags'),
-      attempts: git(
-        '-C',
-        path,
-        'for-each-ref',
-        '--format=%(refname) %(tree)',
-        'refs/ralph/demo/superproject/attempts',
-      ),
-      index: git('-C', path, 'ls-files', '-s', '-v'),
-      stashes: git('-C', path, 'stash', 'list', '--format=%H %gs'),
-      status: git('-C', path, 'status', '--porcelain', '-uall'),
-    })),
+    stashes,
+    index,
+    status,
+    log,
+    inside: printed,
   }
 }
+
+/** In a submodule: HEAD, refs, kept attempts, index, stashes, status. */
+const looks = [
+  ['rev-parse', '--symbolic-full-name', 'HEAD'],
+  ['for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads', 'refs/tags'],
+  ['for-each-ref', '--format=%(refname) %(tree)', 'refs/ralph/demo/superproject/attempts'],
+  ['ls-files', '-s', '-v'],
+  ['stash', 'list', '--format=%H %gs'],
+  ['status', '--porcelain', '-uall'],
+]
 
 /** What a person sees; an operation that was undone may leave refs of ralph's own. */
 function visible(seen: Record<string, unknown>): Record<string, unknown> {

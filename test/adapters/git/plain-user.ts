@@ -1,4 +1,4 @@
-// Checkpoint operations as a plain user, each in a process of its own: root may read and write everything.
+// Checkpoint operations as a plain user, in processes of their own: root may read and write everything.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ export const isRoot = process.getuid?.() === 0
 
 export interface PlainUser {
   /** What it said on stderr: nothing, when it went well. */
-  run(operation: Killable): string
+  run(...operations: Killable[]): string
   /** A shell of the same user in the work tree: the agent. */
   sh(script: string): void
 }
@@ -25,12 +25,12 @@ export function plainUser(w: World, strategy: Strategy): PlainUser {
   const user = isRoot ? { uid: nobody, gid: nobody } : {}
   if (isRoot) execFileSync('chown', ['-R', `${nobody}:${nobody}`, w.root])
   return {
-    run: (operation) => {
-      const args = [driver, w.dir, journal, strategy, operation]
+    run: (...operations) => {
+      const args = [driver, w.dir, journal, strategy, ...operations]
       const env = { ...w.env, RALPH_KILL_DRIVER: '1' }
       const said = spawnSync(process.execPath, args, { env, encoding: 'utf8', ...user }).stderr
       // As the engine does, once the checkpoint is sure.
-      if (operation === 'ensure') appendFileSync(journal, '{"type":"iteration.started","n":1}\n')
+      if (operations.at(-1) === 'ensure') appendFileSync(journal, '{"type":"iteration.started","n":1}\n')
       return said
     },
     sh: (script) => {

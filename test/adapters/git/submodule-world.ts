@@ -2,7 +2,8 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { filesOf, picture, type World } from './world.ts'
+import { expect } from 'vitest'
+import { filesOf, gits, picture, type World } from './world.ts'
 
 export const odd = 'libs/odd näme\nwith a line'
 /** Old style: its git directory is in the work tree. */
@@ -62,27 +63,45 @@ function dirty(w: World, path: string): void {
 
 /** Everything that has to be as it was: of the superproject and of each submodule. */
 export function wholePicture(w: World): ReturnType<typeof picture> & { inside: unknown; settings: string } {
-  const inside = Object.fromEntries(all.map((path) => [path, one(w, path)]))
-  const settings = w.git('config', '--local', '--list').split('\n').sort().join('\n')
-  return { ...picture(w), files: filesIn(w), inside, settings }
+  const paths = all.filter((path) => existsSync(join(w.dir, path, '.git')))
+  const [settings = '', ...printed] = gits(w.dir, { ...w.env, ...w.watched() }, [
+    ['config', '--local', '--list'],
+    ...paths.flatMap((path) => inside.map((args) => ['-C', path, ...args])),
+  ])
+  const seen = Object.fromEntries(
+    paths.map((path, n) => [path, one(w, path, printed.slice(n * inside.length, (n + 1) * inside.length))]),
+  )
+  return {
+    ...picture(w),
+    files: filesIn(w),
+    inside: Object.fromEntries(all.map((path) => [path, seen[path] ?? 'not checked out'])),
+    settings: settings.split('\n').sort().join('\n'),
+  }
 }
 
 export function filesIn(w: World): Record<string, string> {
   return filesOf(w.dir, ['.git', ...all.map((path) => `${path}/.git`)])
 }
 
-function one(w: World, path: string): unknown {
-  if (!existsSync(join(w.dir, path, '.git'))) return 'not checked out'
-  const git = (...args: string[]): string => w.git('-C', path, ...args)
-  const gitDir = git('rev-parse', '--absolute-git-dir').trimEnd()
+const inside = [
+  ['rev-parse', '--absolute-git-dir'],
+  ['for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads', 'refs/tags', 'refs/notes'],
+  ['ls-files', '-s', '-v', '-z'],
+  ['stash', 'list', '--format=%H %gs'],
+  ['status', '--porcelain', '-z', '-uall'],
+]
+
+function one(w: World, path: string, printed: readonly string[]): unknown {
+  expect(printed.filter((text) => text.endsWith('failed'))).toEqual([])
+  const [gitDir = '', refs, index, stashes, status] = printed
   return {
     link: statSync(join(w.dir, path, '.git')).isFile() ? w.read(`${path}/.git`) : 'folder',
-    head: readFileSync(join(gitDir, 'HEAD'), 'utf8'),
-    refs: git('for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads', 'refs/tags', 'refs/notes'),
-    index: git('ls-files', '-s', '-v', '-z'),
-    stashes: git('stash', 'list', '--format=%H %gs'),
-    status: git('status', '--porcelain', '-z', '-uall'),
-    config: readFileSync(join(gitDir, 'config'), 'utf8'),
+    head: readFileSync(join(gitDir.trimEnd(), 'HEAD'), 'utf8'),
+    refs,
+    index,
+    stashes,
+    status,
+    config: readFileSync(join(gitDir.trimEnd(), 'config'), 'utf8'),
     private: statSync(join(w.dir, path, 'secret'), { throwIfNoEntry: false })?.mode,
   }
 }

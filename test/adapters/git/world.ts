@@ -202,28 +202,46 @@ export interface Picture {
   readonly halfDone: readonly string[]
 }
 
+/**
+ * What each of the commands prints, or `failed`. One shell starts them all: a fork of a worker takes longer than most git commands, one
+ * of a shell does not.
+ */
+export function gits(
+  dir: string,
+  env: NodeJS.ProcessEnv,
+  commands: readonly (readonly string[])[],
+): string[] {
+  const end = '\0\0end\0\0'
+  const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
+  const script = commands.map(
+    (args) => `git ${args.map(quoted).join(' ')} || printf failed; printf '\\0\\0end\\0\\0'`,
+  )
+  const printed = execFileSync('sh', ['-c', script.join('\n')], {
+    cwd: dir,
+    env,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+    maxBuffer: 2 ** 28,
+  })
+  return printed.split(end).slice(0, -1)
+}
+
 /** Refs without ralph's own. */
 export function picture(world: World, dir = world.dir): Picture {
-  const git = (...args: string[]): string => {
-    try {
-      return execFileSync('git', args, {
-        cwd: dir,
-        env: world.env,
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'ignore'],
-      })
-    } catch {
-      return 'failed'
-    }
-  }
+  const [refs = '', index = '', stashes = '', status = ''] = gits(dir, world.env, [
+    ['for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads', 'refs/tags', 'refs/notes'],
+    ['ls-files', '-s', '-v', '-z'],
+    ['stash', 'list', '--format=%H %gs'],
+    ['status', '--porcelain', '-z', '-uall'],
+  ])
   const names = readdirSync(join(world.dir, '.git'))
   return {
     files: filesOf(dir),
     head: readFileSync(join(world.dir, '.git', 'HEAD'), 'utf8'),
-    refs: git('for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads', 'refs/tags', 'refs/notes'),
-    index: git('ls-files', '-s', '-v', '-z'),
-    stashes: git('stash', 'list', '--format=%H %gs'),
-    status: git('status', '--porcelain', '-z', '-uall'),
+    refs,
+    index,
+    stashes,
+    status,
     halfDone: names.filter((name) => /^(MERGE_|rebase|CHERRY|REVERT|BISECT|sequencer)/.test(name)),
   }
 }
