@@ -1,5 +1,6 @@
 // Which run a `loop` or `resume` means, and whether it begins, begins anew, goes on, or is done already.
 import { wayOut } from '../adapters/git/lost-record.ts'
+import { headRef } from '../adapters/git/ref-files.ts'
 import { readRef } from '../adapters/git/refs.ts'
 import { changeDirOf } from '../adapters/openspec/changes.ts'
 import { taskPattern } from '../adapters/openspec/project.ts'
@@ -96,8 +97,7 @@ async function hasMore(site: Site, run: KnownRun, feedback: string | undefined):
 async function planOnBranch({ git }: Site, { change, state }: KnownRun): Promise<string | undefined> {
   const ref = `refs/heads/ralph/${change}`
   if (state.home !== undefined || !state.tasksFile) return undefined
-  const head = await git.run(['symbolic-ref', '--quiet', 'HEAD'], { accept: [1] })
-  if (head.out.trim() === ref) return undefined
+  if (headRef(git) === ref) return undefined
   const { out, code } = await git.run(['cat-file', 'blob', `${ref}:${state.tasksFile}`], { accept: [1, 128] })
   return code === 0 ? Buffer.from(out, 'latin1').toString('utf8') : undefined
 }

@@ -5,7 +5,8 @@ import { checkOut } from '../adapters/git/check-out.ts'
 import { named, shown } from '../adapters/git/git.ts'
 import type { Git } from '../adapters/git/git.ts'
 import { operationTimes } from '../adapters/git/operations.ts'
-import { headText } from '../adapters/git/ref-files.ts'
+import { headRef, headText } from '../adapters/git/ref-files.ts'
+import { readRef } from '../adapters/git/refs.ts'
 import { sweepTree } from '../adapters/git/stale-locks.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import { RalphError } from '../core/error.ts'
@@ -22,9 +23,9 @@ export async function checkOutRunBranch({ git, warn }: Site, { change, state }: 
   if (state.settings?.checkpoint === 'stash' || state.git.checkpoint === undefined) return
   const branch = `ralph/${change}`
   if (state.home !== undefined) await sweepTree(git)
-  const { out } = await git.run(['symbolic-ref', '--quiet', '--short', 'HEAD'], { accept: [1] })
+  const stood = headRef(git).replace('refs/heads/', '')
   if (!(await goTo(git, change, branch))) return
-  const back = out.trim() === '' ? 'git switch --detach -' : `git switch ${shellWord(shown(out.trim()))}`
+  const back = stood === '' ? 'git switch --detach -' : `git switch ${shellWord(stood)}`
   warn(`this checkout goes to ${branch}, where the run of ${change} goes on; back afterwards: ${back}`)
 }
 
@@ -51,12 +52,9 @@ export async function returnToRun(
 
 /** `branch` may be a commit. */
 async function goTo(git: Git, change: string, branch: string): Promise<boolean> {
-  const [head, tip] = await Promise.all([
-    git.run(['symbolic-ref', '--quiet', 'HEAD'], { accept: [1] }),
-    git.run(['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`], { accept: [1] }),
-  ])
-  if (tip.code !== 0 || head.out.trim() === `refs/heads/${branch}`) return false
-  const place = head.code === 0 ? head.out.trim().replace('refs/heads/', '') : 'a detached HEAD'
+  const head = headRef(git)
+  if (head === `refs/heads/${branch}` || (await readRef(git, `refs/heads/${branch}`)) === '') return false
+  const place = head === '' ? 'a detached HEAD' : head.replace('refs/heads/', '')
   const { out } = await git.run(['status', '--porcelain', '-z', '--no-renames', '--ignore-submodules=dirty'])
   if (out !== '') {
     throw new RalphError(

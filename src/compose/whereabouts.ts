@@ -1,6 +1,7 @@
 // Where the work of a run is now, what became of its cleanup, and what its user still has to know: for `ralph status`.
 import { isOffered } from '../adapters/git/aside.ts'
-import { shown } from '../adapters/git/git.ts'
+import { headRef } from '../adapters/git/ref-files.ts'
+import { readRef } from '../adapters/git/refs.ts'
 import type { Git } from '../adapters/git/git.ts'
 import { liveGuarded } from '../adapters/git/live.ts'
 import { checkpointFolder } from '../adapters/git/store.ts'
@@ -18,7 +19,6 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const { git } = site
   if (run.state.phase === 'idle') return {}
   const { branch, home, choice, checkpoint, originalBranch, worktree } = run.state
-  const head = await git.run(['symbolic-ref', '--quiet', '--short', 'HEAD'], { accept: [1] })
   const finished = run.events.findLast((event) => event.type === 'loop.finished')
   const isCleaned = choice === 'cleanup'
   const isInPlace = branch === originalBranch
@@ -31,17 +31,14 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
     stillGone(git, run.state.gone),
     notesOf(site, run),
     liveWords(site, run),
-    !isLeft ||
-      git
-        .run(['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`], { accept: [1] })
-        .then(({ code }) => code === 0),
+    !isLeft || readRef(git, `refs/heads/${branch}`).then((hash) => hash !== ''),
   ])
   const told = [...live, ...(uncommitted === false ? [] : notes)]
   const isRefused = finished?.type === 'loop.finished' && !finished.ok && choice !== 'cleanup'
   return {
     where: {
       branch: checkpoint === undefined ? '' : branch,
-      checked_out: shown(head.out.trim()),
+      checked_out: headRef(git).replace(/^refs\/heads\//, ''),
       ...(home !== undefined && { home, worktree }),
       ...(isCleaned && finished !== undefined && { cleaned_at: finished.time }),
       ...(uncommitted !== undefined && { uncommitted }),

@@ -354,6 +354,7 @@ describe('finish and reports', () => {
       status: 'done',
     })
     expect(JSON.parse(bodies[0] ?? '')).toEqual(eventsOf(end).at(-1))
+    at.write('openspec/changes/demo/tasks.md', tasksOf(1))
     const again = await ralph(at, [
       'loop',
       'demo',

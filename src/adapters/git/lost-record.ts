@@ -1,4 +1,6 @@
 // The way out where the branch of a run is there and its record is not: an agent may remove `.git/ralph`, and a clone never had it.
+import { headRef } from './ref-files.ts'
+import { readRef } from './refs.ts'
 import type { Git } from './git.ts'
 
 /** What to type, for a hint; empty where there is no such branch. */
@@ -48,8 +50,8 @@ interface LostRun {
 async function lostRun(git: Git, change: string): Promise<LostRun | undefined> {
   const branch = `ralph/${change}`
   const ref = `refs/heads/${branch}`
-  if ((await git.run(['rev-parse', '--verify', '--quiet', ref], { accept: [1] })).code !== 0) return undefined
-  const head = await git.line(['symbolic-ref', '--quiet', 'HEAD'], { accept: [1] })
+  if ((await readRef(git, ref)) === '') return undefined
+  const head = headRef(git)
   const first = await git.line(['log', '-1', '--grep=^initial state$', '--format=%h %p', ref])
   const [initial = '', parent = ''] = first.split(' ')
   const isRalphs = initial !== ''

@@ -67,6 +67,11 @@ export function headText(gitDir: string): string {
     : ''
 }
 
+/** The ref that HEAD stands for; empty where that is a commit. */
+export function headRef({ gitDir }: Pick<Git, 'gitDir'>): string {
+  return textOf(/^ref: (.*)$/.exec(headText(gitDir))?.[1] ?? '')
+}
+
 function isElsewhere(git: Git): boolean {
   return existsSync(join(git.gitCommonDir, 'reftable'))
 }

@@ -90,7 +90,7 @@ function plainAt(worktree: string, stats: Stats): Repository | undefined {
     : gitDir
   const config = readFileSync(join(gitCommonDir, 'config'), 'utf8')
   // A place of its own, a format of its own, or settings that stand elsewhere.
-  const isOdd = /worktree|include|bare\s*=\s*[^f\s]|formatversion\s*=\s*[^01]/i.test(config)
+  const isOdd = /worktree|include|bare\s*=\s*[^f\s]|formatversion\s*=\s*[^01\s]/i.test(config)
   const isWhole = ['objects', 'refs'].every((name) => statSync(join(gitCommonDir, name)).isDirectory())
   const isOurs = [stats, statSync(worktree), statSync(gitDir)].every(({ uid }) => uid === process.geteuid?.())
   const hasHead = lstatSync(join(gitDir, 'HEAD'), { throwIfNoEntry: false }) !== undefined

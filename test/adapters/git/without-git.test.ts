@@ -200,6 +200,9 @@ describe('settings', () => {
 
 it('where the repository is: as git says, for every kind of place', async () => {
   const w = world()
+  // Of this one git is not asked: there is none.
+  const alone = { ...w.env, PATH: '/nowhere' }
+  expect(await findRepository(w.dir, { timeoutMs: 10_000, env: alone })).toMatchObject({ worktree: w.dir })
   w.write('in/side/x', '')
   symlinkSync('in', join(w.dir, 'way'))
   w.git('worktree', 'add', '-q', '../tree')
