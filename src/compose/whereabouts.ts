@@ -1,16 +1,11 @@
 // Where the work of a run is now, what became of its cleanup, and what its user still has to know: for `ralph status`.
-import { isOffered } from '../adapters/git/aside.ts'
 import { headRef } from '../adapters/git/ref-files.ts'
 import { readRef } from '../adapters/git/refs.ts'
 import type { Git } from '../adapters/git/git.ts'
-import { liveGuarded } from '../adapters/git/live.ts'
 import { checkpointFolder } from '../adapters/git/store.ts'
-import { readSettingsFile } from '../config/files.ts'
-import { userFolder } from '../config/load.ts'
 import { lastingWarnings } from '../core/outcome.ts'
 import type { GoneFile } from '../core/event.ts'
 import type { StatusReport } from '../ui/app.ts'
-import { unagreed } from './config-trust.ts'
 import { needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
@@ -54,6 +49,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
 export async function liveWords({ git }: Site, run: KnownRun): Promise<string[]> {
   if (!needsRepair(run)) return []
   const { change } = run
+  const { liveGuarded } = await import('../adapters/git/live.ts')
   const live = await liveGuarded({ git, folder: checkpointFolder(git.gitCommonDir, change) })
   if (live.length === 0) return []
   const more = live.length > 5 ? ` and ${live.length - 5} more` : ''
@@ -100,6 +96,13 @@ async function notesOf(site: Site, { change, events }: KnownRun): Promise<string
   )
   if (told.length === 0) return []
   const { git, env } = site
+  // Seldom needed, and dear to load.
+  const [{ isOffered }, { readSettingsFile }, { userFolder }, { unagreed }] = await Promise.all([
+    import('../adapters/git/aside.ts'),
+    import('../config/files.ts'),
+    import('../config/load.ts'),
+    import('./config-trust.ts'),
+  ])
   const folder = checkpointFolder(git.gitCommonDir, change)
   const files = {
     project: await readSettingsFile(git.worktree),

@@ -48,7 +48,7 @@ describe('start-up', () => {
     expect(loaded.filter((file) => !expected.test(file))).toEqual([])
   })
 
-  it.each(['src/compose.ts', 'src/compose/reports.ts', 'src/compose/stop.ts'])(
+  it.each(['src/compose.ts', 'src/compose/reports.ts', 'src/compose/stop.ts', 'src/compose/whereabouts.ts'])(
     'status and stop look at a loop without zod, yaml, the agents or the engine: %s',
     (part) => {
       const loaded = loadedWith(part)

@@ -2,11 +2,9 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import * as z from 'zod'
 import { readRecord, writeDurably } from '../files/whole.ts'
 
-export const refMapSchema = z.record(z.string(), z.string()).readonly()
-export type RefMap = z.infer<typeof refMapSchema>
+export type RefMap = Readonly<Record<string, string>>
 
 interface Layers {
   readonly base: RefMap
@@ -73,8 +71,9 @@ export async function writeBase(folder: string, refs: RefMap): Promise<Recorded>
 export async function withBase(
   folder: string,
   { refs, refs_base = '' }: Recorded,
+  schema: { parse(value: unknown): RefMap },
 ): Promise<RefMap | undefined> {
-  const base = refs_base === '' ? {} : await readRecord(join(folder, refs_base), refMapSchema)
+  const base = refs_base === '' ? {} : await readRecord(join(folder, refs_base), schema)
   return base === undefined ? undefined : picture(base, new Map(Object.entries(refs)))
 }
 

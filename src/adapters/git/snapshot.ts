@@ -17,7 +17,7 @@ import { wayOut } from './lost-record.ts'
 import { readFolderModes, readModes } from './modes.ts'
 import { learnFolders, treeFoldersNow, type TreeFolder } from './objects.ts'
 import { isSameToPin, pinTips } from './pins.ts'
-import { baseFile, refMapSchema, withBase, withRef, writeBase } from './ref-picture.ts'
+import { baseFile, withBase, withRef, writeBase } from './ref-picture.ts'
 import { rememberUnignored, unignoredSchema } from './unignored.ts'
 import type { Head, Refs } from './refs.ts'
 import type { Store } from './store.ts'
@@ -28,6 +28,8 @@ import { storeOf } from './submodule.ts'
 import { captureSubmodules, type Inside } from './submodules.ts'
 import { changedPaths, entryPath, indexEntries } from './tree.ts'
 import { findUnseen } from './unseen.ts'
+
+const refMapSchema = z.record(z.string(), z.string()).readonly()
 
 const submoduleSchema = z.object({
   /** From the root of the repository that holds it. */
@@ -285,7 +287,7 @@ export async function loadSnapshot(store: Pick<Store, 'folder'>): Promise<Snapsh
   const known = records.get(file)
   if (mark !== '' && known?.mark === mark) return known.snapshot
   const record = await readRecord(file, snapshotSchema)
-  const refs = record === undefined ? undefined : await withBase(store.folder, record)
+  const refs = record === undefined ? undefined : await withBase(store.folder, record, refMapSchema)
   // Half a record is none.
   if (record === undefined || refs === undefined) return undefined
   const snapshot = { ...record, refs }
