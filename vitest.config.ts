@@ -5,17 +5,20 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** Begun first, so that no worker is still at one of them when all the others have ended. */
 const longest = [
   'real-agents',
+  'submodules',
+  'real',
+  'after-death',
+  'locks-and-journal',
+  'permissions',
+  'whose-settings',
+  'acp-real',
+  'property',
+  'whose-files',
+  'openspec',
+  'found',
   'torture',
   'kill-branch',
   'kill-stash',
-  'after-death',
-  'submodules',
-  'whose-files',
-  'property',
-  'openspec',
-  'whose-settings',
-  'real',
-  'locks-and-journal',
   'kill-submodules',
 ]
 
