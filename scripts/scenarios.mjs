@@ -1,10 +1,11 @@
 // After all tests: whether those that the scenarios of openspec/specs name were run here, and not left out by a condition.
+import { spawnSync } from 'node:child_process'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
  * `report` is vitest's of the whole suite. `failed` is each scenario that nothing here has proved; `elsewhere` those that only root
- * can prove, when this is a plain user.
+ * can prove, when this is a plain user, and those that need strace, where there is none.
  */
 export function unproved(root, report) {
   const specs = join(root, 'openspec', 'specs')
@@ -24,11 +25,16 @@ export function unproved(root, report) {
       )
       if (named.some(({ status }) => status === 'passed' || status === 'failed')) continue
       const needsRoot = named.length > 0 && named.every(({ fullName }) => /needs root|as root/.test(fullName))
-      const isElsewhere = needsRoot && process.getuid?.() !== 0
+      const needsStrace = named.length > 0 && named.every(({ fullName }) => /needs strace/.test(fullName))
+      const isElsewhere = (needsRoot && process.getuid?.() !== 0) || (needsStrace && !canTrace())
       found[isElsewhere ? 'elsewhere' : 'failed'].push(`${file}: ${name}`)
     }
   }
   return found
+}
+
+function canTrace() {
+  return spawnSync('strace', ['-f', '--seccomp-bpf', '-o', '/dev/null', 'true']).status === 0
 }
 
 /** A scenario names a test by how its title begins; `%s`, `$name` and `${name}` stand for values. */

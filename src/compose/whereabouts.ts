@@ -58,8 +58,11 @@ export async function liveWords({ git }: Site, run: KnownRun): Promise<string[]>
   ]
 }
 
-async function hasUncommitted(git: Git): Promise<boolean> {
-  return (await git.run(['status', '--porcelain', '--ignore-submodules=dirty'])).out !== ''
+/** Undefined where git cannot tell: after a power cut HEAD may lead to an agent's commit that was never on the disk. */
+async function hasUncommitted(git: Git): Promise<boolean | undefined> {
+  const asked = ['status', '--porcelain', '--ignore-submodules=dirty']
+  const { out, code } = await git.run(asked, { accept: [128] })
+  return code === 0 ? out !== '' : undefined
 }
 
 async function isMerged(git: Git, branch: string, original: string): Promise<boolean> {

@@ -81,6 +81,20 @@ export async function syncFolder(path: string | Buffer): Promise<void> {
   }
 }
 
+/** Regular files that are there; those that nobody may read stay as they are. */
+export async function syncFiles(files: readonly (string | Buffer)[]): Promise<void> {
+  for (let at = 0; at < files.length; at += 16)
+    await Promise.all(files.slice(at, at + 16).map((file) => syncFile(file)))
+}
+
+async function syncFile(file: string | Buffer): Promise<void> {
+  try {
+    await syncFolder(file)
+  } catch (error) {
+    if (!isMissing(error) && (error as NodeJS.ErrnoException).code !== 'EACCES') throw error
+  }
+}
+
 /** The owner only where that is ours to say. */
 async function giveRights(handle: FileHandle, { mode, uid, gid }: FileRights): Promise<void> {
   const { uid: ownUid, gid: ownGid } = await handle.stat()
@@ -130,6 +144,15 @@ export async function lstatIfThere(path: string): Promise<Stats | undefined> {
 export async function ifThere<T>(look: Promise<T>): Promise<T | undefined> {
   try {
     return await look
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+export function ifThereNow<T>(look: () => T): T | undefined {
+  try {
+    return look()
   } catch (error) {
     if (isMissing(error)) return undefined
     throw error

@@ -10,6 +10,7 @@ import { openAbove, putBackOpened } from './open.ts'
 import type { TreeChange } from './objects.ts'
 import { removePath } from './remove.ts'
 import { exempt, scanTree } from './scan.ts'
+import { syncPaths } from './sync.ts'
 import { commitTree, joined, treeChanges } from './tree.ts'
 
 /** Where a cleanup brings the work, for what is said when it cannot. */
@@ -132,9 +133,10 @@ export async function applyTrees(
   for (const each of changes)
     if (each.to === undefined && !(isLeft(each) && isFilled(git, each.path)))
       await removePath(git.worktree, each.path)
-  const input = joined(changes.filter(({ to: now }) => now !== undefined).map(({ path }) => path))
-  if (input.length > 0)
-    await git.run(['checkout-index', '--force', '--quiet', '-z', '--stdin'], { index, input })
+  const paths = changes.filter(({ to: now }) => now !== undefined).map(({ path }) => path)
+  if (paths.length > 0)
+    await git.run(['checkout-index', '--force', '--quiet', '-z', '--stdin'], { index, input: joined(paths) })
+  await syncPaths(git, paths)
   putBackModes(git, { modes: withExecution(modes, changes), own: [] }, () => false)
   putBackOpened(opened)
 }

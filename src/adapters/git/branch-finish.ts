@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncFiles } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import type { CleanupPlan, GitMemory, Origin } from '../../core/git-memory.ts'
 import type { FinishReport } from '../../ports.ts'
@@ -249,12 +250,11 @@ async function giveBackIndex(
 ): Promise<CleanupPlan['index']> {
   const { git } = store
   const index = join(store.folder, 'finish-index')
-  if (!(await copyIndex(join(store.folder, 'user-index'), index))) {
-    if (now === '') return 'none'
-    await git.run(['read-tree', now], { index })
-    return 'prepared'
-  }
-  await takeFrom(git, index, now, [...new Set([...touched, ...(await lostStaging(store, index, now))])])
+  if (await copyIndex(join(store.folder, 'user-index'), index))
+    await takeFrom(git, index, now, [...new Set([...touched, ...(await lostStaging(store, index, now))])])
+  else if (now === '') return 'none'
+  else await git.run(['read-tree', now], { index })
+  await syncFiles([index])
   return 'prepared'
 }
 

@@ -1,13 +1,13 @@
 // The first change to the repository: from where the user stands to `ralph/<change>`, files untouched.
 import { mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readIfThere } from '../files/whole.ts'
+import { readIfThere, syncFiles } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import type { Origin } from '../../core/git-memory.ts'
 import type { PreflightReport } from '../../ports.ts'
 import { attemptMoves } from './attempts.ts'
 import { checkOut } from './check-out.ts'
-import { copyIndex, installIndex, realIndex } from './index-file.ts'
+import { copyDurably, copyIndex, installIndex, realIndex } from './index-file.ts'
 import { putAway, wayOut } from './lost-record.ts'
 import { storedOrigin, storeOrigin } from './origin.ts'
 import { doubtful, refuseClash, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
@@ -74,6 +74,7 @@ export async function startBranch(store: Store, wish: StartMode): Promise<{ comm
     const isExempt = exempt(store.protectedPaths, [...observed.scan.ignored, ...nested])
     const { tree } = await writeTree(git, index, observed.scan, isExempt)
     const commit = await commitTree(git, tree, [observed.refs.head.commit], 'initial state')
+    await syncFiles([index])
     await rename(index, join(store.folder, `index-${commit}`))
     await store.step('start', { did: 'checkpoint', commit })
     await moveRefs(git, 'start', [
@@ -206,7 +207,7 @@ async function completeStart(store: Store, commit: string, tree: string): Promis
 async function saveUserIndex(store: Store, index: string, head: string, isStaged: boolean): Promise<string> {
   const { git } = store
   const own = join(store.folder, 'user-index')
-  if (!(await copyIndex(realIndex(git), own))) {
+  if (!(await copyDurably(realIndex(git), own))) {
     await git.run(['read-tree', '--empty'], { index })
     return ''
   }

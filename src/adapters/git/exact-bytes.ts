@@ -188,7 +188,7 @@ export async function replaceFile(
 ): Promise<void> {
   const place = onDisk(git.worktree, path)
   await unlink(place)
-  await writeFile(place, content, { mode, flag: 'wx' })
+  await writeFile(place, content, { mode, flag: 'wx', flush: true })
 }
 
 async function blobsOf(git: Git, index: string): Promise<Map<string, string>> {

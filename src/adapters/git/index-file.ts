@@ -4,6 +4,7 @@ import { copyFile, open, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { RalphError } from '../../core/error.ts'
+import { syncFiles } from '../files/whole.ts'
 import type { Git } from './git.ts'
 import { lockedFile } from './stale-locks.ts'
 import { joined } from './tree.ts'
@@ -24,6 +25,13 @@ export async function copyIndex(from: string, to: string): Promise<boolean> {
   }
 }
 
+/** A copy that a record will name: git does not sync what it writes there. */
+export async function copyDurably(from: string, to: string): Promise<boolean> {
+  const isThere = await copyIndex(from, to)
+  if (isThere) await syncFiles([to])
+  return isThere
+}
+
 /** Makes `from` the repository's index; without `from` there is none afterwards. */
 export async function installIndex(git: Git, from: string | undefined): Promise<void> {
   const index = realIndex(git)
@@ -35,6 +43,7 @@ export async function installIndex(git: Git, from: string | undefined): Promise<
     } else {
       await copyFile(from, lock)
       await keepTime(from, lock)
+      await syncFiles([lock])
       await rename(lock, index)
     }
   } finally {

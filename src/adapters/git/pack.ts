@@ -1,8 +1,9 @@
 // Loose objects take a block of the disk each, and slow git down by the thousand: those of a run are packed from time to time.
-import { readdir, rm, rmdir, stat } from 'node:fs/promises'
+import { rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { ifThere, syncFolder } from '../files/whole.ts'
+import { syncFolder } from '../files/whole.ts'
 import type { Git } from './git.ts'
+import { looseSince } from './sync.ts'
 
 /** Larger ones are few, and cost time to copy. */
 const maxBytes = 1024 * 1024
@@ -15,7 +16,7 @@ export function isPackDue(attempts: number): boolean {
 /** Of those written since then; older ones are the user's, and so is when to pack them. Says how many. */
 export async function packLoose(git: Git, sinceMs: number): Promise<number> {
   const objects = join(git.gitCommonDir, 'objects')
-  const found = await looseSince(git, sinceMs, maxBytes)
+  const found = looseSince(git, sinceMs, maxBytes)
   if (found.length === 0) return 0
   const settings = ['-c', 'core.fsync=pack,pack-metadata', '-c', 'pack.threads=1']
   await git.run([...settings, 'pack-objects', '-q', join(objects, 'pack', 'pack')], {
@@ -28,25 +29,4 @@ export async function packLoose(git: Git, sinceMs: number): Promise<number> {
   for (const folder of new Set(found.map(({ file }) => dirname(file))))
     await rmdir(folder).catch(() => undefined)
   return found.length
-}
-
-/** Loose objects that were written since then, up to this size. */
-export async function looseSince(
-  git: Git,
-  sinceMs: number,
-  upTo: number,
-): Promise<{ readonly hash: string; readonly file: string }[]> {
-  const objects = join(git.gitCommonDir, 'objects')
-  const folders = (await readdir(objects)).filter((name) => /^[0-9a-f]{2}$/.test(name))
-  const found: { readonly hash: string; readonly file: string }[] = []
-  for (const folder of folders) {
-    for (const name of (await ifThere(readdir(join(objects, folder)))) ?? []) {
-      const hash = folder + name
-      if (!/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(hash)) continue
-      const file = join(objects, folder, name)
-      const seen = await ifThere(stat(file))
-      if (seen !== undefined && seen.mtimeMs >= sinceMs && seen.size <= upTo) found.push({ hash, file })
-    }
-  }
-  return found
 }

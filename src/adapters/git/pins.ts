@@ -1,8 +1,10 @@
 // Refs of ralph's own on everything that others point to, so that an agent that deletes and prunes destroys nothing.
 import { createHash } from 'node:crypto'
+import { join } from 'node:path'
 import type { Git } from './git.ts'
 import { mayDiffer, type RefMap } from './ref-picture.ts'
 import { refsUnder } from './refs.ts'
+import { syncAll } from './sync.ts'
 import type { Store } from './store.ts'
 import { stashEntries } from './stash-list.ts'
 
@@ -67,10 +69,15 @@ async function readPins(store: Store): Promise<string[]> {
   return Object.keys(await refsUnder(store.git, [folder])).map((name) => name.slice(folder.length + 1))
 }
 
-/** Without a log, and not synced one by one: there may be thousands of tags, and they guard against a prune, not a power cut. */
+/** There may be thousands of tags: those are not synced one by one. */
 async function writePins(store: Store, commands: readonly string[]): Promise<void> {
   if (commands.length === 0) return
-  await store.git.run(['-c', 'core.fsync=none', 'update-ref', '--stdin'], {
-    input: `${commands.join('\n')}\n`,
-  })
+  const isMany = commands.length > 64
+  const how = isMany ? ['-c', 'core.fsync=none'] : []
+  await store.git.run([...how, 'update-ref', '--stdin'], { input: `${commands.join('\n')}\n` })
+  if (isMany)
+    await syncAll(
+      store.git,
+      commands.map((command) => join(store.git.gitCommonDir, command.split(' ')[1] ?? '')),
+    )
 }

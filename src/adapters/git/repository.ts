@@ -1,6 +1,6 @@
 // Finds the repository that a folder belongs to, and hides ralph's own files from it.
 import { existsSync, lstatSync, readFileSync, realpathSync, statSync, type Stats } from 'node:fs'
-import { appendFile, mkdir } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { readIfThere } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
@@ -116,5 +116,6 @@ export async function excludeFromGit(gitCommonDir: string, patterns: readonly st
   const missing = patterns.filter((pattern) => !lines.has(pattern))
   if (missing.length === 0) return
   await mkdir(dirname(file), { recursive: true })
-  await appendFile(file, `${text === '' || text.endsWith('\n') ? '' : '\n'}${missing.join('\n')}\n`)
+  const more = `${text === '' || text.endsWith('\n') ? '' : '\n'}${missing.join('\n')}\n`
+  await writeFile(file, more, { flag: 'a', flush: true })
 }

@@ -17,6 +17,7 @@ import { exempt, scanEmptyFolders } from './scan.ts'
 import { bareNames, nestedRepositories, treeFolders, type Snapshot } from './snapshot.ts'
 import type { TreeFolder } from './objects.ts'
 import { absentPaths } from './sparse.ts'
+import { syncPaths } from './sync.ts'
 import { joined } from './tree.ts'
 import { putBackUnignored } from './unignored.ts'
 import { removeDeep, removeSpecial } from './unseen.ts'
@@ -47,6 +48,7 @@ export async function revertTree(
   // Before git looks: a repository that goes away under it makes it fail.
   await removeNested(store, snapshot, folders, stays)
   let left: string[] = []
+  const written = new Set<string>()
   for (let round = 0; round < 5; round += 1) {
     if (round === 1) await removeSpecial(store, snapshot, stays)
     const [scan, empty] = await Promise.all([
@@ -72,6 +74,8 @@ export async function revertTree(
       await putBackUnignored(store, snapshot, stays)
       putBackModes(git, snapshot, stays)
       putBackFolderModes(git, snapshot, names)
+      // Else a power cut could leave them empty, and nobody would know that it was no edit.
+      await syncPaths(git, [...written])
       return
     }
     await goes(left)
@@ -94,6 +98,7 @@ export async function revertTree(
         index,
         input: joined(back),
       })
+      for (const path of back) written.add(path)
     }
   }
   throw new RalphError(

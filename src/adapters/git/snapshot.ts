@@ -12,7 +12,7 @@ import type { Git } from './git.ts'
 import { forgetOthers, rememberGuarded } from './guarded.ts'
 import { findObeyed, guardedFileSchema } from './guarded-files.ts'
 import { mirrorGitDirs } from './git-dirs.ts'
-import { copyIndex, realIndex } from './index-file.ts'
+import { copyDurably, realIndex } from './index-file.ts'
 import { wayOut } from './lost-record.ts'
 import { readFolderModes, readModes } from './modes.ts'
 import { learnFolders, treeFoldersNow, type TreeFolder } from './objects.ts'
@@ -334,7 +334,7 @@ export async function snapshotIndex(
   from = realIndex(store.git),
 ): Promise<string> {
   const name = `index-${commit}`
-  await copyIndex(from, join(store.folder, name))
+  await copyDurably(from, join(store.folder, name))
   return name
 }
 

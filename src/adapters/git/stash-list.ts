@@ -1,13 +1,14 @@
 // The stash list: entries by hash and exact name, changed line by line under git's own lock, so that nobody else's entry goes.
 import { rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readIfThere, writeDurably } from '../files/whole.ts'
+import { readIfThere, syncFiles, writeDurably } from '../files/whole.ts'
 import { dropperOfStashes, mayHaveDroppedOthers, ownerOfStash, type Ledger } from '../../core/ownership.ts'
 import { ownEmail, shown, type Git } from './git.ts'
 import { takeLock } from './index-file.ts'
 import { readLoose } from './objects.ts'
-import { looseSince } from './pack.ts'
+import { findRef } from './ref-files.ts'
 import type { Store } from './store.ts'
+import { looseSince } from './sync.ts'
 
 export interface StashEntry {
   readonly hash: string
@@ -78,7 +79,7 @@ export async function putBackBeside(
   // Written before every attempt; what came after a death is nobody's but the user's.
   const { mtimeMs } = await stat(join(folder, 'snapshot.json'))
   const { diedMs = Infinity } = absence?.() ?? {}
-  const found = (await looseSince(git, mtimeMs, largestEntry)).flatMap(({ hash }) => {
+  const found = looseSince(git, mtimeMs, largestEntry).flatMap(({ hash }) => {
     const name = there.has(hash) || ownerOfStash(hash, ledger) !== 'user' ? undefined : nameOfStash(git, hash)
     return name === undefined || name.seconds * 1000 > diedMs ? [] : [{ hash, ...name }]
   })
@@ -110,6 +111,21 @@ function commitParts(git: Git, hash: string): string[] {
 /** Not `--quiet`: that hides a lock, which is waited for, and named if it stays. */
 export async function storeStash(git: Git, commit: string, name: string): Promise<void> {
   await git.run(['stash', 'store', '-m', name, commit])
+  await syncFiles([stashLog(git)])
+}
+
+/** After a death: a power cut tears the line that git appended last, and the next would be appended to the rest of it. */
+export async function mendStashes(git: Git): Promise<void> {
+  const log = await readStashLog(git)
+  const tip = findRef(git, 'refs/stash') ?? ''
+  const lines = linesOf(log)
+  const isListed = tip === '' || hashOf(lines.at(-1) ?? '') === tip
+  if (isListed && textOf(lines) === log) return
+  const [head = '', subject = ''] = commitParts(git, tip)
+  const by = /^committer (.*)$/m.exec(head)?.[1]
+  await rewriteStashes(git, (known) =>
+    isListed || by === undefined ? known : [...known, `${tip} ${tip} ${by}\t${subject}`],
+  )
 }
 
 /** Hashes of the entries with these names that ralph itself has made: a user may give one such a name, too. */
@@ -140,22 +156,24 @@ async function rewriteStashes(git: Git, edit: (lines: string[]) => string[]): Pr
   const lock = `${ref}.lock`
   await takeLock(git, lock)
   try {
-    const lines = linesOf(await readStashLog(git))
+    const log = await readStashLog(git)
+    const lines = linesOf(log)
     const wanted = edit(lines)
     const tip = wanted.at(-1)
-    if (wanted.join('\n') === lines.join('\n')) return
+    if (textOf(wanted) === log) return
     if (tip !== undefined) {
-      await writeDurably(stashLog(git), Buffer.from(`${chained(wanted).join('\n')}\n`, 'latin1'))
+      await writeDurably(stashLog(git), Buffer.from(textOf(chained(wanted)), 'latin1'))
       await writeFile(lock, `${hashOf(tip)}\n`, { flush: true })
       await rename(lock, ref)
       return
     }
     // None is left: git takes the lock itself, and refuses if the list has grown meanwhile.
     await rm(lock)
-    const gone = ['update-ref', '-d', 'refs/stash', hashOf(lines.at(-1) ?? '')]
+    const last = lines.slice(-1).map(hashOf)
+    const gone = ['update-ref', '-d', 'refs/stash', ...last]
     const { code } = await git.run(gone, { accept: [1, 128] })
     if (code === 0) return
-    if ((await readStashLog(git)) === lines.map((line) => `${line}\n`).join('')) await git.run(gone)
+    if ((await readStashLog(git)) === log) await git.run(gone)
     await rewriteStashes(git, edit)
   } finally {
     await rm(lock, { force: true })
@@ -172,7 +190,11 @@ function chained(lines: readonly string[]): string[] {
 }
 
 function linesOf(log: string): string[] {
-  return log.split('\n').filter((line) => line !== '')
+  return log.split('\n').filter((line) => /^[0-9a-f]{40,64} [0-9a-f]{40,64} .*>/.test(line))
+}
+
+function textOf(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join('')
 }
 
 function entryOf(line: string): StashEntry {

@@ -1,7 +1,7 @@
 // The whole state of the work tree as a stash has it: files, index and new files apart, and all of them in one tree.
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { copyIndex, realIndex } from './index-file.ts'
+import { copyDurably, copyIndex, realIndex } from './index-file.ts'
 import type { Store } from './store.ts'
 import { exempt, scanEmptyFolders } from './scan.ts'
 import { observe } from './observe.ts'
@@ -54,8 +54,8 @@ export async function storeIndexes(
   commit: string,
 ): Promise<{ index: string; ownIndex: string }> {
   const names = { index: `index-${commit}-full`, ownIndex: `index-${commit}-own` }
-  await copyIndex(full(store), join(store.folder, names.index))
-  const isThere = await copyIndex(own(store), join(store.folder, names.ownIndex))
+  await copyDurably(full(store), join(store.folder, names.index))
+  const isThere = await copyDurably(own(store), join(store.folder, names.ownIndex))
   return isThere ? names : { ...names, ownIndex: 'none' }
 }
 

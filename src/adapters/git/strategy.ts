@@ -3,6 +3,7 @@ import type { GitMemory, Pending } from '../../core/git-memory.ts'
 import type { Judged } from '../../core/loop.ts'
 import type { Checkpoints, KeptAttempt, SavedCheckpoint } from '../../ports.ts'
 import { tellAside } from './aside.ts'
+import { putBrokenAside } from './broken.ts'
 import { tellObeyed } from './guarded.ts'
 import { keepAttempt } from './keep.ts'
 import { tellSwept } from './keep-submodules.ts'
@@ -14,9 +15,11 @@ import { lookAt, treeToSave } from './saving.ts'
 import { settled, settleGates } from './settle.ts'
 import { loadSnapshot, requireSnapshot, type Snapshot } from './snapshot.ts'
 import { outwaitLocks, patienceMs } from './stale-locks.ts'
+import { mendStashes } from './stash-list.ts'
 import { openStore, savedBefore, type CheckpointDeps, type Store } from './store.ts'
 import { isSameInside, outwaitInside } from './submodules.ts'
-import { commitTree } from './tree.ts'
+import { syncPaths } from './sync.ts'
+import { changedPaths, commitTree } from './tree.ts'
 import { watch } from './watch.ts'
 
 type First<M extends keyof Checkpoints> = (
@@ -94,6 +97,8 @@ async function save(
   const saved = await store.operate({ op: 'save', story: storyId, message }, async () => {
     await settleGates(store, snapshot)
     const commit = await commitTree(store.git, tree, parents, message)
+    // What the agent wrote: a tree that a power cut empties later would look like the user's edit of what is done.
+    await syncPaths(store.git, await changedPaths(store.git, snapshot.tree, tree))
     await complete(commit, tree)
     const changed = tree !== snapshot.tree || !isSameInside(snapshot, await requireSnapshot(store))
     return { commit, changed }
@@ -122,7 +127,10 @@ export async function restore(store: Store): Promise<{ commit: string; isWhole: 
 
 async function recover(strategy: Strategy, store: Store): Promise<string> {
   await outwaitLocks(store, patienceMs)
-  await outwaitInside(store, await loadSnapshot(store), patienceMs)
+  const snapshot = await loadSnapshot(store)
+  await outwaitInside(store, snapshot, patienceMs)
+  await putBrokenAside(store, snapshot)
+  await mendStashes(store.git)
   const { pending, beside } = store.memory()
   if (pending === undefined) return ''
   const what = await redo(strategy, store, pending, beside)

@@ -6,6 +6,7 @@ import { lstatNow, onDisk } from './files.ts'
 import type { Git } from './git.ts'
 import { treeChangesNow, treeOfNow, writeCommit, type TreeChange } from './objects.ts'
 import type { Scan } from './scan.ts'
+import { syncLoose } from './sync.ts'
 
 export interface WrittenTree {
   readonly tree: string
@@ -37,6 +38,7 @@ export async function writeTree(
     ...added,
     ...inside.flat(),
   ]
+  await syncLoose(git)
   try {
     // Apart from the others: a path beyond what is now a symbolic link can only be removed by force.
     if (deleted.length > 0) await updateIndex(git, index, ['--force-remove'], deleted)

@@ -72,7 +72,7 @@ export async function putBackUnignored(
     openAbove(git.worktree, [path])
     if (lstatNow(git.worktree, path) === undefined) {
       await mkdir(onDisk(git.worktree, path.replace(/\/?[^/]*$/, '')), { recursive: true })
-      await writeFile(onDisk(git.worktree, path), content, { mode, flag: 'wx' })
+      await writeFile(onDisk(git.worktree, path), content, { mode, flag: 'wx', flush: true })
     } else await replaceFile(git, path, content, mode)
     const held = now[path]
     const theirs = held === undefined ? '' : `; what stood there: git cat-file blob ${held.id}`
