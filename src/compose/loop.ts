@@ -138,8 +138,9 @@ async function runHeld(
     await entered.leave()
     throw error
   })
-  // Nothing to do is no reason to put the earlier run away.
-  if (mode === 'fresh' && run.state.startedAt !== undefined && !hasWork(change)) {
+  // Nothing to do is no reason to put an earlier run away whose work can still be brought back.
+  const isOpen = run.state.startedAt !== undefined && run.state.choice !== 'cleanup'
+  if (mode === 'fresh' && isOpen && !hasWork(change)) {
     await entered.leave()
     await stream.close()
     const why = `no story of ${name} is open, so there is nothing to begin anew; the earlier run stays as it is. See: ralph status ${name}`

@@ -1,7 +1,7 @@
 // Settings, hooks and info/ of the git directory: remembered before an attempt, and put back after it, before git obeys them.
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { readIfThere, writeDurably } from '../files/whole.ts'
+import { readIfThere, syncFolder, writeDurably } from '../files/whole.ts'
 import { settleGitSettings, type GitSetting, type SettingChange } from '../../core/ownership.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { isRalphsOwn, setAside } from './aside.ts'
@@ -31,13 +31,19 @@ export async function rememberGuarded(store: Store, hooksPath: string): Promise<
   const found = findGuarded(store.git, hooksPath)
   await mkdir(storeOf(store), { recursive: true, mode: 0o700 })
   const stored = new Set(await readdir(storeOf(store)))
-  for (const [name, { sha }] of Object.entries(found)) {
-    const content =
-      sha === '' || stored.has(sha) ? undefined : contentAt(onDisk(store.git.gitCommonDir, name))
-    if (content === undefined) continue
-    await writeDurably(join(storeOf(store), sha), content, { rights: { mode: 0o600 } })
-    stored.add(sha)
-  }
+  const fresh = new Map(
+    Object.entries(found)
+      .filter(([, { sha }]) => sha !== '' && !stored.has(sha))
+      .map(([name, { sha }]) => [sha, contentAt(onDisk(store.git.gitCommonDir, name))]),
+  )
+  await Promise.all(
+    [...fresh].map(async ([sha, content]) => {
+      const how = { rights: { mode: 0o600 }, isCache: true } as const
+      if (content !== undefined) await writeDurably(join(storeOf(store), sha), content, how)
+    }),
+  )
+  // One for all of their names.
+  if (fresh.size > 0) await syncFolder(storeOf(store))
   return found
 }
 
