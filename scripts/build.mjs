@@ -3,7 +3,7 @@ import { build } from 'esbuild'
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 
 const root = new URL('..', import.meta.url)
@@ -68,7 +68,11 @@ await rm(old, { recursive: true, force: true })
 /** A small loop in a repository of its own: at its end the program keeps what V8 made of it. */
 async function warm() {
   const repo = await mkdtemp(join(tmpdir(), 'ralph-build-'))
-  const at = { cwd: repo, env: { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', HOME: repo } }
+  // Without the project's own programs, which npm puts there: nobody waits for `openspec` here.
+  const PATH = process.env.PATH.split(delimiter)
+    .filter((folder) => !folder.endsWith(join('node_modules', '.bin')))
+    .join(delimiter)
+  const at = { cwd: repo, env: { ...process.env, PATH, GIT_CONFIG_GLOBAL: '/dev/null', HOME: repo } }
   const call = (file, ...args) => promisify(execFile)(file, args, at)
   try {
     await mkdir(join(repo, 'openspec/changes/demo'), { recursive: true })
