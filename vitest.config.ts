@@ -16,6 +16,7 @@ const longest = [
   'whose-files',
   'openspec',
   'found',
+  'power-cut',
   'torture',
   'kill-branch',
   'kill-stash',

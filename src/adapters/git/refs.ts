@@ -2,6 +2,7 @@
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
+import { syncFiles } from '../files/whole.ts'
 import { bytesOf, isPlainText, textOf } from './bytes.ts'
 import { findRef, headText, listRefs, usualKinds } from './ref-files.ts'
 import type { Git } from './git.ts'
@@ -91,6 +92,8 @@ export async function setHead(git: Git, head: Head, reason: string): Promise<voi
   if (!isPlainText(head.ref)) await writeLocked(join(git.gitDir, 'HEAD'), bytesOf(`ref: ${head.ref}\n`))
   else if (head.ref !== '') await git.run(['symbolic-ref', ...message, 'HEAD', head.ref])
   else await git.run(['update-ref', ...message, '--no-deref', 'HEAD', head.commit])
+  // Git 2.39 does not; where a file system does not do it by itself, an empty HEAD is the end of the repository.
+  await syncFiles([join(git.gitDir, 'HEAD')])
 }
 
 /** One of ralph's own, which is nobody else's to write. False: git shall do it, or say why not. */

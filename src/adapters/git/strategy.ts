@@ -18,7 +18,7 @@ import { outwaitLocks, patienceMs } from './stale-locks.ts'
 import { mendStashes } from './stash-list.ts'
 import { openStore, savedBefore, type CheckpointDeps, type Store } from './store.ts'
 import { isSameInside, outwaitInside } from './submodules.ts'
-import { syncPaths } from './sync.ts'
+import { passLoose, syncPaths } from './sync.ts'
 import { changedPaths, commitTree } from './tree.ts'
 import { watch } from './watch.ts'
 
@@ -61,7 +61,9 @@ export function checkpointsBy(strategy: Strategy, deps: CheckpointDeps): Checkpo
     start: (mode) => strategy.start(store, mode),
     ensure: async (storyId) => {
       await pack()
-      return await strategy.ensure(store, storyId)
+      const ensured = await strategy.ensure(store, storyId)
+      passLoose(store.git)
+      return ensured
     },
     watch: (by, n) => watch(store, by, n),
     keep: (n, mayBeSaved = false) => keep(store, n, mayBeSaved),

@@ -48,6 +48,13 @@ export async function syncLoose(git: Git): Promise<void> {
   synced.set(objects, { untilMs: nowMs, files: new Set(found) })
 }
 
+/** Right before an agent is started: what is there now ralph has written, or made sure of. */
+export function passLoose(git: Git): void {
+  const untilMs = Date.now()
+  const found = looseSince(git, untilMs - tickMs, Number.POSITIVE_INFINITY)
+  synced.set(join(git.gitCommonDir, 'objects'), { untilMs, files: new Set(found.map(({ file }) => file)) })
+}
+
 /** Until when, and the last of them. What was there ten minutes before the first look is on the disk by then. */
 const synced = new Map<string, { readonly untilMs: number; readonly files: ReadonlySet<string> }>()
 
