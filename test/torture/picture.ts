@@ -58,6 +58,17 @@ export function isAlive(world: World, pid: number): boolean {
   }
 }
 
+/** A git of ralph's own, or the small shell that starts them; the agents' carry their iteration. */
+export function isRalphsGit(pid: number): boolean {
+  try {
+    const environment = readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0')
+    const isOfAttempt = environment.some((entry) => entry.startsWith('RALPH_ITERATION='))
+    return environment.includes('GIT_AUTHOR_EMAIL=ralph@localhost') && !isOfAttempt
+  } catch {
+    return false
+  }
+}
+
 export function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')

@@ -7,7 +7,7 @@ import { advice } from './advice.ts'
 import { writeAttempt } from './agent.ts'
 import { hangBell } from './bell.ts'
 import type { Spawn } from './ledger.ts'
-import { alive, differences, isAlive, pictureOf } from './picture.ts'
+import { alive, differences, isAlive, isRalphsGit, pictureOf } from './picture.ts'
 import type { Act, AttemptPlan, Event, Plan } from './plan.ts'
 import { playUser } from './user.ts'
 import { buildWorld, change, refsOf, tokensIn, type World } from './world.ts'
@@ -215,13 +215,15 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
     if (text.includes('Type the same command again')) await call(['stop', change])
   }
 
-  /** A git that ralph had started has ended too, one way or the other; an orphan has gone on as far as it goes. */
+  /** Every git that ralph had started has ended too, one way or the other; an orphan has gone on as far as it goes. */
   const aftermath = async (): Promise<void> => {
     for (const [pid, when, whom, ...args] of struck(world)) {
       story.push(strikeText(when, whom, args))
       await until(() => !isAlive(world, Number(pid)))
       if (whom === 'all') await killAll(world)
     }
+    // Those beside the one that struck are on their way, too.
+    await until(() => !alive(world).some(isRalphsGit))
     rmSync(join(world.desk, 'struck'), { force: true })
     const orphans = [...agents.keys(), ...gatePids]
     if (plan.orphansGoOn) await until(() => !orphans.some((pid) => isAlive(world, pid)))
