@@ -58,6 +58,8 @@ export interface Cut {
   /** Which sync, from 1, before or after it, and what was there of what it had not reached. */
   readonly name: string
   readonly image: Image
+  /** Which kinds of files were written and are not as they were: gone, back, or cut off. */
+  readonly lost: readonly string[]
 }
 
 /** What is found: names and bytes as synced, what was under way torn in half, names that are ahead of their bytes, everything. */
@@ -74,12 +76,13 @@ export function cutsOf(
   const cuts: Cut[] = []
   let syncs = 0
   const look = (when: string): void => {
+    const whole = disk.image('all')
     for (const kind of kinds) {
       const image = disk.image(kind)
       const mark = markOf(image)
       if (seen.has(mark)) continue
       seen.add(mark)
-      cuts.push({ name: `${when}: ${kind}`, image })
+      cuts.push({ name: `${when}: ${kind}`, image, lost: lostIn(image, whole) })
     }
   }
   // Calls of several threads overlap: what changes while a sync runs may be too late for it.
@@ -442,6 +445,16 @@ class Disk {
     const folder = this.#lookup(inside.slice(0, Math.max(0, cut)))
     return [folder?.kind === 'folder' ? folder : undefined, inside.slice(cut + 1)]
   }
+}
+
+function lostIn(image: Image, whole: Image): string[] {
+  const lost = [...whole].flatMap(([path, { bytes }]) => {
+    const found = image.get(path)?.bytes
+    if (found?.equals(bytes) === true) return []
+    const how = found === undefined ? 'gone' : found.length === 0 ? 'empty' : 'torn'
+    return [`${how} ${path.replace(/objects\/..\/|objdir-bulk-fsync-\w+|[0-9a-f]{12,}|\d+/g, '*')}`]
+  })
+  return [...new Set(lost)]
 }
 
 function cutTo(file: File, length: number): void {

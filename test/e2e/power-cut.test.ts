@@ -73,12 +73,17 @@ function chosen(cuts: readonly Cut[]): readonly Cut[] {
   if (wanted === 'all') return cuts
   const count = Number(wanted)
   if (Number.isNaN(count)) return cuts.filter(({ name }) => name.includes(wanted))
-  // With everything that was written so far there it is as after a kill.
-  const hard = cuts.filter(({ name }) => !name.endsWith(': all'))
-  return Array.from(
-    { length: count },
-    (_, n) => hard[Math.floor(((n + 1) * hard.length - 1) / count)],
-  ).filter((cut) => cut !== undefined)
+  // Each kind of file is lost in one of them, where they are enough for that: the one that loses most goes first.
+  const found: Cut[] = []
+  const open = new Set(cuts.flatMap(({ lost }) => lost))
+  const gain = ({ lost }: Cut): number => lost.filter((what) => open.has(what)).length
+  while (found.length < count) {
+    const best = cuts.reduce((one, other) => (gain(other) > gain(one) ? other : one))
+    if (gain(best) === 0) break
+    found.push(best)
+    for (const what of best.lost) open.delete(what)
+  }
+  return found
 }
 
 /** What does not hold when the machine is on again, and the user types `ralph status` and `ralph resume`. */
@@ -92,13 +97,11 @@ async function faultsAfter(at: Scratch, { image }: Cut, flags: readonly string[]
   for (const file of [journal, sign]) if (existsSync(file)) utimesSync(file, new Date(), new Date())
   const wrong: string[] = []
 
-  const saved = eventsIn(journal).flatMap((event) =>
-    event.type === 'checkpoint.saved' ? [event.commit] : [],
-  )
+  const events = eventsIn(journal)
+  const saved = events.flatMap((event) => (event.type === 'checkpoint.saved' ? [event.commit] : []))
   if (saved.length > 0) wrong.push(...unreadable(at, saved.join(' ')))
-  const isBegun = existsSync(journal)
   const look = await ralph(at, ['status', 'demo', '--json'])
-  if (look.code !== (isBegun ? 0 : 2)) wrong.push(`status: exit ${look.code}: ${look.stdout}`)
+  if (look.code !== (events.length > 0 ? 0 : 2)) wrong.push(`status: exit ${look.code}: ${look.stdout}`)
   const said = JSON.parse(look.stdout) as { readonly status?: string }
   if (said.status === 'done' && !hasWork(at)) wrong.push('status says done')
 
