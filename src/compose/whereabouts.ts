@@ -32,7 +32,8 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const isRefused = finished?.type === 'loop.finished' && !finished.ok && choice !== 'cleanup'
   return {
     where: {
-      branch: checkpoint === undefined ? '' : branch,
+      // A run that began nothing may have been given the cleanup of the one before it.
+      branch: checkpoint === undefined && run.state.git.cleaned === undefined ? '' : branch,
       checked_out: headRef(git).replace(/^refs\/heads\//, ''),
       ...(home !== undefined && { home, worktree }),
       ...(isCleaned && finished !== undefined && { cleaned_at: finished.time }),

@@ -130,3 +130,15 @@ test('O7: a fresh start in the tree of the loop that is killed before its first 
   expect(at.read('work.txt')).toBe('work of 1\nwork of 2\n')
   expect(at.read('openspec/changes/demo/tasks.md')).toBe(tasksOf(2).replaceAll('[ ]', '[x]'))
 })
+
+test('O8: a fresh start that fails speaks for itself alone, and status knows the cleanup of the run before that follows', async () => {
+  const at = scratch({ tasks: tasksOf(2) })
+  const loop = ['loop', 'demo', '--agent-command', goodAgent]
+  expect((await ralph(at, [...loop, '--max-iterations', '1'])).code).toBe(3)
+  const failed = await ralph(at, [...loop, '--fresh'], { env: gitThat(at, 'write-tree', 'kill -KILL $$') })
+  expect(failed.code).toBe(1)
+  expect(failed.stdout).toContain('  this run has changed nothing in the repository\n')
+  expect((await ralph(at, ['finish', 'demo', '--cleanup'])).stdout).toContain('everything is on main')
+  expect(at.read('story-1.txt')).toBe('work of 1\n')
+  expect((await ralph(at, ['status', 'demo'])).stdout).toMatch(/ work +on main, uncommitted, since the cleanup/)
+})

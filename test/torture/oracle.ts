@@ -313,8 +313,11 @@ function lies(played: Played, fault: Tell): void {
   const { plan } = world
   for (const { args, code, text, changed, died } of said) {
     const command = `ralph ${args.slice(0, 2).join(' ')}`
+    // What is said of the run is not said of the one that the same command has put in order and archived, in so many words.
+    const hasEarlier = text.includes('the earlier run is archived')
     if (
-      /nothing in the repository was changed|[Nn]othing was touched|[Nn]othing was changed/.test(text) &&
+      (/[Nn]othing was touched|[Nn]othing was changed/.test(text) ||
+        (!hasEarlier && text.includes('this run has changed nothing in the repository'))) &&
       (changed?.length ?? 0) > 0 &&
       code !== 0
     )

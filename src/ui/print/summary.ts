@@ -71,7 +71,8 @@ function whereLine({ started, complete, finished, begun }: Ending): readonly str
     return [
       `nothing in ${oneLine(started.home)} was changed; the loop's own tree is ${oneLine(started.worktree)}`,
     ]
-  if (started === undefined || !begun) return ['nothing in the repository was changed']
+  // Of the run: before it began, the command may have put an earlier one in order.
+  if (started === undefined || !begun) return ['this run has changed nothing in the repository']
   const branch = oneLine(started.branch)
   const original = branchName(started.original_branch)
   if (started.branch === started.original_branch) return [`the work is in your tree, on ${original}`]
