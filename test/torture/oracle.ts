@@ -130,7 +130,7 @@ function lostBytes(world: World, observed: Observed, words: string, fault: Tell)
     if (token.isCommitted && observed.kept.has(token.id)) continue
     if (token.where === 'index' && (observed.index.has(token.id) || observed.anywhere.has(token.id))) continue
     if (isNamed(token, words) && bringsBack(world, token, words)) continue
-    if (isUndoneWithAttempt(world, token, words)) continue
+    if (isUndoneWithAttempt(world, token, words) || isDeletedLater(world, token, words)) continue
     const where = observed.anywhere.has(token.id) ? 'only in refs of ralph, and nobody said so' : 'nowhere'
     fault(
       'lost',
@@ -197,6 +197,14 @@ function isUndoneWithAttempt(world: World, token: Token, words: string): boolean
     .split('\n')
     .filter((ref) => /attempts\/\d+$/.test(ref) && numbers.has(ref.split('/').at(-1)))
   return refs.some((ref) => holds(world, ref, token))
+}
+
+/** Saved with the work of the agent that it was made beside, it is the loop's: a later agent may delete the file, as any in a checkpoint. */
+function isDeletedLater(world: World, token: Token, words: string): boolean {
+  if (token.isBeside !== true || !world.ledger.agentDeletes.has(token.path)) return false
+  const archives = words.match(/refs\/ralph\/demo\/archive\/\w+/g) ?? []
+  const branch = hasBranch(world) ? [`refs/heads/ralph/${change}`] : []
+  return committedTokens(world, [...archives, ...branch]).has(token.id)
 }
 
 /** Permissions and staging of what neither the loop nor the user has touched since. */
