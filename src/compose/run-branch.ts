@@ -35,7 +35,7 @@ export async function checkOutRunBranch({ git, warn }: Site, { change, state }: 
  */
 export async function returnToRun(
   { git }: Site,
-  { changeId, absence, branch, git: { checkpoint } }: LoopState,
+  { changeId, absence, branch, originalBranch, git: { checkpoint, pending } }: LoopState,
 ): Promise<boolean> {
   if (absence === undefined || branch === undefined) return false
   const isTheirs = (changedMs: number): boolean => ownerOfPath({ changedMs }, absence).owner === 'user'
@@ -47,7 +47,10 @@ export async function returnToRun(
     })
   }
   const isMoved = isTheirs(statSync(join(git.gitDir, 'HEAD')).ctimeMs)
-  return isMoved && checkpoint !== undefined && (await goTo(git, changeId, branch))
+  // A cleanup that moves no HEAD was begun where the work goes: what it has brought so far is there.
+  const isThere = pending?.operation.op === 'finish' && !('head' in pending.operation)
+  const place = isThere ? originalBranch : branch
+  return isMoved && checkpoint !== undefined && (await goTo(git, changeId, place))
 }
 
 /** `branch` may be a commit. */

@@ -1,6 +1,6 @@
 // What `npm run torture` found, each as the shortest story that shows it.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { goodAgent, killRalph, longDead, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
@@ -143,4 +143,23 @@ test('O8: a fresh start that fails speaks for itself alone, and status knows the
   expect((await ralph(at, ['status', 'demo'])).stdout).toMatch(
     / work +on main, uncommitted, since the cleanup/,
   )
+})
+
+test('O5: a cleanup from the original branch, after the loop had died, is completed there when it was killed half-way', async () => {
+  const at = scratch({ tasks: tasksOf(2) })
+  expect(
+    (await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--max-iterations', '1'])).code,
+  ).toBe(3)
+  const resume = ['resume', 'demo', '--max-iterations', '9']
+  expect((await ralph(at, resume, { env: gitThat(at, 'write-tree', killRalph) })).signal).toBe('SIGKILL')
+  longDead(at)
+  expect((await ralph(at, ['status', 'demo'])).stdout).toContain('stopped by  a kill of ralph')
+  at.git('switch', '-q', 'main')
+  rmSync(join(at.root, 'struck'))
+  const deed = `PATH="\${PATH#*:}" git "$@"; ${killRalph}`
+  const cleanup = ['finish', 'demo', '--cleanup']
+  expect((await ralph(at, cleanup, { env: gitThat(at, 'checkout-index', deed) })).signal).toBe('SIGKILL')
+  expect(await ralph(at, cleanup)).toMatchObject({ code: 0 })
+  expect(at.read('story-1.txt')).toBe('work of 1\n')
+  expect(at.git('branch', '--format=%(refname:short)')).toBe('main')
 })
