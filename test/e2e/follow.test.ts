@@ -77,6 +77,7 @@ test('another process hears the same events as --json prints, talk too, while th
   expect(publicOf(later)).toEqual(publicOf(told.slice(told.findIndex((each) => each === middle) + 1)))
 
   // --fresh takes the talk along, and a cursor of the old run is still known.
+  at.write('openspec/changes/demo/tasks.md', tasksOf(1))
   const fresh = await ralph(at, [
     'loop',
     'demo',
