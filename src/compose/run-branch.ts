@@ -9,6 +9,7 @@ import { headRef, headText } from '../adapters/git/ref-files.ts'
 import { readRef } from '../adapters/git/refs.ts'
 import { sweepTree } from '../adapters/git/stale-locks.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
+import type { CleanupPlan } from '../core/git-memory.ts'
 import { RalphError } from '../core/error.ts'
 import { ownerOfPath } from '../core/ownership.ts'
 import type { LoopState } from '../core/state.ts'
@@ -47,9 +48,12 @@ export async function returnToRun(
     })
   }
   const isMoved = isTheirs(statSync(join(git.gitDir, 'HEAD')).ctimeMs)
+  const isFinish = pending?.operation.op === 'finish'
+  const headTo = isFinish && 'head' in pending.operation ? (pending.operation as CleanupPlan).head : undefined
+  // It was the cleanup that moved HEAD; whatever the user has done there since stays.
+  if (headTo !== undefined && headTo.ref === headRef(git)) return false
   // A cleanup that moves no HEAD was begun where the work goes: what it has brought so far is there.
-  const isThere = pending?.operation.op === 'finish' && !('head' in pending.operation)
-  const place = isThere ? originalBranch : branch
+  const place = isFinish && headTo === undefined ? originalBranch : branch
   return isMoved && checkpoint !== undefined && (await goTo(git, changeId, place))
 }
 

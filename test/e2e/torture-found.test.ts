@@ -163,3 +163,20 @@ test('O5: a cleanup from the original branch, after the loop had died, is comple
   expect(at.read('story-1.txt')).toBe('work of 1\n')
   expect(at.git('branch', '--format=%(refname:short)')).toBe('main')
 })
+
+test('O5: a commit on the detached HEAD that a killed cleanup had gone back to stays there, and the cleanup is completed', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.git('switch', '-q', '--detach')
+  expect((await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])).code).toBe(0)
+  const deed = `PATH="\${PATH#*:}" git "$@"; ${killRalph}; exit 1`
+  const killed = await ralph(at, ['finish', 'demo', '--cleanup'], { env: gitThat(at, 'cleanup*HEAD', deed) })
+  expect(killed.signal).toBe('SIGKILL')
+  longDead(at)
+  at.write('README.md', 'since\n')
+  at.git('commit', '-qm', 'mine', '--only', 'README.md')
+  const mine = at.git('rev-parse', 'HEAD')
+  const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+  expect([end.code, end.stderr]).toEqual([0, expect.any(String)])
+  expect([at.git('rev-parse', 'HEAD'), at.read('README.md')]).toEqual([mine, 'since\n'])
+  expect(at.git('status', '--porcelain')).toContain('story-1.txt')
+})

@@ -13,10 +13,10 @@ import { applyTrees, goTo, mergeTrees, refuseOverwrite } from './apply.ts'
 import { planCarry } from './carry.ts'
 import { carryInside, releaseSubmodules, toldInside } from './finish-submodules.ts'
 import { named, shown, type Git } from './git.ts'
-import { copyIndex, installIndex, takeFrom } from './index-file.ts'
+import { copyIndex, installIndex, realIndex, takeFrom } from './index-file.ts'
 import { storedOrigin } from './origin.ts'
 import { missingObjects, unpin } from './pins.ts'
-import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
+import { moveRefs, readRefs, setHead, type Head, type Refs } from './refs.ts'
 import { listed } from './reunite.ts'
 import { timeName, type Store } from './store.ts'
 import { exempt, scanTree } from './scan.ts'
@@ -184,18 +184,28 @@ async function perform(store: Store, plan: CleanupPlan): Promise<void> {
       plan.to,
       store.protectedPaths,
     )
+  let ahead = ''
   if (plan.head !== undefined) {
     const refs = await readRefs(git)
+    ahead = await madeSince(git, plan.head, refs)
     const isGone = plan.head.ref !== '' && plan.head.commit !== '' && refs.all[plan.head.ref] === undefined
     if (isGone) await moveRefs(git, 'cleanup', [`create ${plan.head.ref} ${plan.head.commit}`])
-    await setHead(git, plan.head, 'cleanup')
+    if (ahead === '' || plan.head.ref !== '') await setHead(git, plan.head, 'cleanup')
   }
   if (plan.index === 'prepared') await installIndex(git, join(store.folder, 'finish-index'))
+  if (plan.index === 'prepared' && plan.head !== undefined && ahead !== '')
+    await takeFrom(git, realIndex(git), ahead, await changedPaths(git, plan.head.commit, ahead))
   if (plan.index === 'none') await installIndex(git, undefined)
   await moveRefs(git, 'cleanup', [`delete ${branch}`, `delete ${store.refs}/checkpoint`])
   await unpin(store)
   await releaseSubmodules(store, await loadSnapshot(store), plan.time)
   for (const file of ['snapshot.json', 'origin.json']) await rm(join(store.folder, file), { force: true })
+}
+
+/** Where HEAD is now, if a cleanup that was cut off had moved it, and the user has committed there since; else empty. */
+async function madeSince(git: Git, planned: Head, { head }: Refs): Promise<string> {
+  const isThere = planned.ref === head.ref && planned.commit !== '' && head.commit !== planned.commit
+  return isThere && (await isAncestor(git, planned.commit, head.commit)) ? head.commit : ''
 }
 
 async function planHere(

@@ -194,7 +194,8 @@ function nextCommand(report: StatusReport): readonly string[] {
     open === 0 ? [] : [`ralph resume ${change} runs the ${plural(open, 'open story', 'open stories')}`]
   if (branch === '') return rest
   if (report.finish_refused !== undefined) return [...rest, `what "refused" says, then ${finish}`]
-  if (!isBrought) return [...rest, finish]
+  // A loop that was killed at its very end has still to be put in order.
+  if (!isBrought || report.died_at !== undefined) return [...rest, finish]
   return uncommitted === false ? rest : [...rest, `git status: the work is on ${original}, uncommitted`]
 }
 
