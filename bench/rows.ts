@@ -45,7 +45,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 1.5, belowPeer: true },
     by: stories,
     missing:
-      "of one such gap, traced, nine git processes and mkfifo took a quarter and thirty syncs a sixth (fourteen of them the journal's); the rest is Node's own work and waits for a core. One commit for what is kept and what is saved, and a journal that is synced five times a story, would halve the first two.",
+      'of one such gap, traced on the disk, six git processes and mkfifo take a sixth, some forty syncs (four of the journal, the others what makes a checkpoint outlive a power cut) a tenth; the rest is the work of Node and a hundred short waits for files. It would take one file where snapshot, index copies, guard and state file are four, and one git process that stays for status, index and refs.',
   },
   {
     name: 'story',
@@ -64,7 +64,7 @@ export const rows: readonly Row[] = [
     goal: { max: 250 },
     by: stories,
     missing:
-      'a third to a half of it, traced, waits for `openspec instructions` and `openspec validate`; twelve git processes one after the other and sixty syncs follow. `openspec` would have to be asked beside them, and only for what the files do not tell.',
+      'nobody waits for `openspec` any more; left are the start of Node and of the program, eleven git processes one after the other, and some fifty syncs. The looks at the tree before the first checkpoint (four) could be two.',
   },
   {
     name: 'last',
@@ -73,8 +73,7 @@ export const rows: readonly Row[] = [
     floor: shell,
     goal: { max: 150 },
     by: stories,
-    missing:
-      'three quarters of it, traced, wait for `openspec validate`: it would have to run beside the last checkpoint, or not at all where nothing but ticks has changed.',
+    missing: '',
   },
   {
     name: 'flood',
@@ -84,7 +83,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 2 },
     by: flood,
     missing:
-      'start and end are in it, and are most of it: of 7.5 s with 60 MB, profiled, 5 s were idle (`openspec`, git, others on the machine), and no function of the reading took more than 0.2 s.',
+      'profiled, 12,000 messages and tool calls are told one by one, and each costs an eighth of a millisecond: reduced, described for the screen, and written to three files. Written together once per tick they would cost half.',
   },
   {
     name: 'flood-memory',
@@ -103,7 +102,7 @@ export const rows: readonly Row[] = [
     goal: { max: 70 },
     by: stories,
     missing:
-      '81 MB after four stories and 96 MB after twenty, where an empty node takes 37 MB; what holds them has not been profiled.',
+      "81 MB after four stories and 97 MB after twenty, where an empty node takes 40 MB; 1.7 MB of it is the program's text and as much what V8 kept of it. What holds the rest has not been profiled.",
   },
   {
     name: 'growth',
@@ -163,13 +162,17 @@ export const rows: readonly Row[] = [
   look(
     'status',
     2,
-    'three git processes one after the other, and code that is loaded between them: one question for all three, and smaller chunks.',
+    'no process is started any more; what V8 kept of the whole program is read for it, half of which only a loop needs, and the journal is replayed.',
   ),
-  look('list', 2, 'one git process; the rest is code that is loaded and run before and after it.'),
+  look('list', 2, 'as `status`, and the schemas of plans (zod, yaml) are built before they are used.'),
   look('show', 3, 'as `list`.'),
-  look('prompt', 3, 'two thirds of it, traced, wait for `openspec instructions`; the rest is as `list`.'),
+  look(
+    'prompt',
+    3,
+    'as `list`; the settings, the plan and every document of the change are read one after the other.',
+  ),
   look('config', 3, 'as `list`.'),
-  look('doctor', 3, 'three git processes, two of them the same question; the rest is as `list`.'),
+  look('doctor', 3, 'git and each agent on PATH are asked for their versions; the rest is as `list`.'),
   look('help', 1.6, ''),
   look('version', 1.6, ''),
 ]
