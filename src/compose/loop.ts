@@ -13,7 +13,6 @@ import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Settings } from '../core/event.ts'
 import { storyStatus } from '../core/story.ts'
-import type { Stream } from '../engine/stream.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
 import { archiveRun, begunAnew } from './archive.ts'
@@ -24,7 +23,7 @@ import { openRun, refuseRunning } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
 import { isFinishedAway, modeOf, onlyUnfinished, refuseLeftover, resumedFolder } from './mode.ts'
 import { notifications } from './notify.ts'
-import { changeFolder, checked, openChange, refuseInvalid } from './plan.ts'
+import { changeFolder, checkBeside, openChange, refuseInvalid } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
 import { enterTree, repairRun } from './recovery.ts'
 import { streamOf } from './run-engine.ts'
@@ -237,25 +236,6 @@ async function runHeld(
     await reserve.close()
     await stream.close()
   }
-}
-
-/** The openspec program is asked when the first agent is at work, and waited for at the end of a plan that is done. */
-function checkBeside(change: OpenedChange, stream: Stream): () => Promise<void> {
-  let asked: Promise<void> | undefined
-  let isOver = false
-  const ask = async (): Promise<void> => {
-    for (const message of await checked(change)) {
-      if (!isOver) await stream.tell({ type: 'warning', code: 'start', message })
-    }
-  }
-  stream.follow([
-    (event) => {
-      isOver ||= event.type === 'complete'
-      // What hinders it, the loop meets itself where it matters.
-      if (event.type === 'agent.started') asked ??= ask().catch(() => undefined)
-    },
-  ])
-  return () => (asked ??= ask())
 }
 
 function hasWork({ doneCriteria, plan }: OpenedChange): boolean {

@@ -15,6 +15,7 @@ import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Absence } from '../core/ownership.ts'
 import type { Plan } from '../core/story.ts'
+import type { Stream } from '../engine/stream.ts'
 import type { SpecSource } from '../ports.ts'
 import { findRootOf } from './root.ts'
 import { pathsOf } from './site.ts'
@@ -103,6 +104,25 @@ export async function checked({ check, plan }: OpenedChange): Promise<readonly s
   const [count, validation] = await Promise.all([check.count(plan.tasksTotal), check.validate()])
   const errors = (validation?.issues ?? []).filter((issue) => !issue.startsWith('WARNING'))
   return [count, ...errors.map((issue) => `openspec validate: ${issue}`)].filter((line) => line !== '')
+}
+
+/** The openspec program is asked when the first agent is at work, and waited for at the end of a plan that is done. */
+export function checkBeside(change: OpenedChange, stream: Stream): () => Promise<void> {
+  let asked: Promise<void> | undefined
+  let isOver = false
+  const ask = async (): Promise<void> => {
+    for (const message of await checked(change)) {
+      if (!isOver) await stream.tell({ type: 'warning', code: 'start', message })
+    }
+  }
+  stream.follow([
+    (event) => {
+      isOver ||= event.type === 'complete'
+      // What hinders it, the loop meets itself where it matters.
+      if (event.type === 'agent.started') asked ??= ask().catch(() => undefined)
+    },
+  ])
+  return () => (asked ??= ask())
 }
 
 /** For `--require-valid`. */
