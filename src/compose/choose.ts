@@ -1,4 +1,5 @@
 // Which run a command means when no change is named: the one that runs, the one of this work tree, or the latest.
+import { readRef } from '../adapters/git/refs.ts'
 import { RalphError } from '../core/error.ts'
 import { nearest } from '../core/nearest.ts'
 import { isKnown, isRunning, knownRun, knownRuns } from './site.ts'
@@ -51,10 +52,17 @@ export async function must(site: Site, change: string | undefined): Promise<Know
       ? 'No loop has run in this repository.'
       : `No loop of ${change} has run in this repository.`,
     {
-      hint: 'Start one: ralph loop. What there is: ralph list',
+      hint: (await hasBranch(site, change))
+        ? `The branch ralph/${change} of an earlier run is still there. Start anew (its commits are archived): ralph loop ${change} --fresh`
+        : 'Start one: ralph loop. What there is: ralph list',
       exitCode: 2,
     },
   )
+}
+
+/** After a fresh start that was killed before its first record, or without the record of its run. */
+async function hasBranch({ git }: Site, change: string | undefined): Promise<boolean> {
+  return change !== undefined && (await readRef(git, `refs/heads/ralph/${change}`)) !== ''
 }
 
 /** The name becomes a path in the private folder. */

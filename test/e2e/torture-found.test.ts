@@ -180,3 +180,11 @@ test('O5: a commit on the detached HEAD that a killed cleanup had gone back to s
   expect([at.git('rev-parse', 'HEAD'), at.read('README.md')]).toEqual([mine, 'since\n'])
   expect(at.git('status', '--porcelain')).toContain('story-1.txt')
 })
+
+test('O8: status after a fresh start that was killed before its first record names the way on', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.git('branch', 'ralph/demo')
+  const status = await ralph(at, ['status', 'demo'])
+  expect([status.code, status.stderr]).toEqual([2, expect.stringMatching(/ralph loop demo --fresh\n$/)])
+  expect((await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent])).code).toBe(0)
+})
