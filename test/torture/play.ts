@@ -82,11 +82,14 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
         goesOn = false
       } else {
         story.push(`  kill -9 of ${act.whom} ${moment}`)
-        if (act.whom === 'all') killing = running.ended.then(() => killAll(world))
+        // Also where the one after it kills all: nothing is started in between.
+        const isAll = events.some((each) => each.act.do === 'kill' && each.act.whom === 'all')
+        if (isAll) killing = running.ended.then(() => killAll(world))
         running.child.kill('SIGKILL')
         await running.ended
         await killing
-        goesOn = act.whom !== 'all' && plan.orphansGoOn
+        if (isAll) return false
+        goesOn = plan.orphansGoOn
       }
     }
     return goesOn
