@@ -21,9 +21,9 @@ export interface Stream {
   readonly state: LoopState
   /** Without a line in the journal there is no run that a resume could go on with. */
   readonly isRecorded: boolean
-  /** Stamps the body, reduces it, tells the readers; resolves when it is durable. */
+  /** Stamps the body, reduces it, tells the readers; resolves when the journal has it. */
   readonly tell: (body: EventBody) => Promise<void>
-  /** Resolves when all that was told is durable, or refused by the journal; never rejects. */
+  /** Resolves when the journal has all that was told, or has refused it; never rejects. */
   settled(): Promise<void>
   follow(readers: readonly Reader[], driver?: Driver): void
 }
