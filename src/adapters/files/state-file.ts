@@ -63,15 +63,17 @@ export async function openStateFile(
     note,
     writer: {
       async write(state) {
-        try {
-          await writeWhole(state)
-        } catch (error) {
-          const { code = '' } = error as NodeJS.ErrnoException
-          // It could be written before, so it was the agent who closed the folder, took it away, or put a link in its place just now.
-          if (!wasWritten || !['EACCES', 'EEXIST', 'ENOENT', 'ELOOP', 'ENOTDIR'].includes(code)) throw error
-          if (code === 'EACCES') await openFolders([dirname(folder), folder])
-          await writeWhole(state)
-        }
+        for (let triesLeft = wasWritten ? 20 : 0; ; triesLeft--)
+          try {
+            await writeWhole(state)
+            break
+          } catch (error) {
+            const { code = '' } = error as NodeJS.ErrnoException
+            // It could be written before, so it is the agent who closes the folder, takes it away, or puts a link in its place, and maybe again.
+            if (triesLeft === 0 || !['EACCES', 'EEXIST', 'ENOENT', 'ELOOP', 'ENOTDIR'].includes(code))
+              throw error
+            if (code === 'EACCES') await openFolders([dirname(folder), folder])
+          }
         wasWritten = true
       },
       writeNow: (state) => {
