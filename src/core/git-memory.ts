@@ -93,13 +93,15 @@ export interface GitMemory {
   readonly cleaned?: string
   /** Of the last cleanup of this run, if the loop had a work tree of its own. */
   readonly carried?: Carried
+  /** The checkpoints since the initial one; `n`: the attempt that one holds the work of. */
+  readonly later: readonly { readonly n?: number; readonly commit: string }[]
   /** Stories whose retries are used up in this run. */
   readonly usedUp: readonly string[]
   /** Moves of the loop's branch between two attempts, by somebody else. */
   readonly adopted: readonly { readonly from: string; readonly to: string }[]
 }
 
-export const blankMemory: GitMemory = { usedUp: [], beside: [], adopted: [] }
+export const blankMemory: GitMemory = { usedUp: [], beside: [], adopted: [], later: [] }
 
 export function remember(memory: GitMemory, event: EventBody): GitMemory {
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- of all facts, these few concern git
@@ -134,6 +136,7 @@ function settled(memory: GitMemory, { operation, ...done }: Pending): GitMemory 
     ...clean
   } = { ...rest, beside: [] }
   const { checkpoint } = done
+  const later = checkpoint === undefined ? rest.later : [...rest.later, { commit: checkpoint }]
   switch (operation.op) {
     case 'start':
       return {
@@ -144,14 +147,15 @@ function settled(memory: GitMemory, { operation, ...done }: Pending): GitMemory 
     case 'save': {
       if (checkpoint === undefined) return clean
       const saved = { message: operation.message, commit: checkpoint, before: rest.checkpoint ?? '' }
-      return { ...clean, checkpoint, saved }
+      const holds = rest.attempt === undefined ? {} : { n: rest.attempt }
+      return { ...clean, checkpoint, saved, later: [...rest.later, { ...holds, commit: checkpoint }] }
     }
     case 'restore':
-      return { ...clean, ...(checkpoint !== undefined && { checkpoint }) }
+      return { ...clean, later, ...(checkpoint !== undefined && { checkpoint }) }
     case 'adopt': {
       const { from, to } = operation
       const adopted = from === to || to === '' ? clean.adopted : [...clean.adopted, { from, to }]
-      return { ...clean, adopted, ...(checkpoint !== undefined && { checkpoint }) }
+      return { ...clean, adopted, later, ...(checkpoint !== undefined && { checkpoint }) }
     }
     case 'finish': {
       const carried = 'carried' in operation ? { carried: operation.carried } : {}
@@ -167,6 +171,7 @@ function settled(memory: GitMemory, { operation, ...done }: Pending): GitMemory 
         ...(done.head !== undefined && { keptHead: done.head }),
       }
     case 'take':
+      return { ...rest, later }
     case 'unknown':
       return rest
   }

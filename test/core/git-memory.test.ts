@@ -62,6 +62,7 @@ describe('G25: a journal tells what became of each git operation', () => {
       checkpoint: 'c2',
       attempt: 1,
       saved: { message: 'checkpoint: 1', commit: 'c2', before: 'c1' },
+      later: [{ n: 1, commit: 'c2' }],
     })
   })
 

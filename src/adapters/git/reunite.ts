@@ -10,7 +10,7 @@ import { putBackBytes } from './exact-bytes.ts'
 import { lstatIfThere, lstatNow, onDisk } from './files.ts'
 import { named, shown, type Git } from './git.ts'
 import { putBackModes } from './modes.ts'
-import type { Head, Refs } from './refs.ts'
+import { readRef, type Head, type Refs } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { stashEntries, type StashEntry } from './stash-list.ts'
@@ -200,21 +200,42 @@ export async function takenBy(git: Git, { hash }: StashEntry, tree: string): Pro
   return lost
 }
 
-/** Files of the user's that were in no commit when the loop began, and that this attempt removed or set back. */
+/** Files that were in no commit when the loop began, or came beside an attempt since, and that this attempt removed or set back. */
 async function goneFiles(store: Store, snapshot: Snapshot, tree: string): Promise<GoneFile[]> {
   const { git } = store
   const { origin, initial } = store.memory()
   if (tree === snapshot.tree || origin === undefined || initial === undefined) return []
   const before = origin.commit === '' ? await emptyTree(git) : origin.commit
   const own = (await treeChanges(git, before, initial)).filter(({ to }) => to !== undefined)
-  if (own.length === 0) return []
-  const missing = await lackedBy(git, before, tree, own)
-  if (missing.length === 0) return []
+  const missing = own.length === 0 ? [] : await lackedBy(git, before, tree, own)
   // Told once: what an earlier story took away is in the list already.
-  const lacked = new Set(await lackedBy(git, before, snapshot.tree, own))
-  return missing
-    .filter((path) => !lacked.has(path))
-    .map((path) => ({ path: named(path), restore: restoreCommand(initial, path) }))
+  const lacked = new Set(missing.length === 0 ? [] : await lackedBy(git, before, snapshot.tree, own))
+  const isOwn = new Set(own.map(({ path }) => path))
+  const since = (await goneSince(store, snapshot, tree)).filter((path) => !isOwn.has(path))
+  return [
+    ...missing.filter((path) => !lacked.has(path)).map((path) => goneFile(initial, path)),
+    ...since.map((path) => goneFile(snapshot.commit, path)),
+  ]
+}
+
+/** What this attempt removed, and no attempt had made: it came while the gates ran, or between two attempts. */
+async function goneSince(store: Store, snapshot: Snapshot, tree: string): Promise<string[]> {
+  const { git } = store
+  const { initial = '', later } = store.memory()
+  const removed = (await treeChanges(git, snapshot.tree, tree)).filter(({ to }) => to === undefined)
+  if (removed.length === 0 || later.length === 0) return []
+  const came = new Set<string>()
+  for (const [at, { n, commit }] of later.entries()) {
+    const kept = n === undefined ? '' : await readRef(git, `${store.refs}/attempts/${n}`)
+    const earlier = kept === '' ? (later[at - 1]?.commit ?? initial) : kept
+    for (const { path, from } of await treeChanges(git, earlier, commit))
+      if (from === undefined) came.add(path)
+  }
+  return removed.map(({ path }) => path).filter((path) => came.has(path))
+}
+
+function goneFile(commit: string, path: string): GoneFile {
+  return { path: named(path), restore: restoreCommand(commit, path) }
 }
 
 /** Paths that the tree has not, or has as they were committed. */
@@ -252,7 +273,7 @@ export async function leftInArchive(git: Git, { origin, initial }: GitMemory): P
     ({ path, from }) =>
       lstatNow(git.worktree, path) === undefined || (from !== undefined && !changed.includes(path)),
   )
-  return missing.map(({ path }) => ({ path: named(path), restore: restoreCommand(initial, path) }))
+  return missing.map(({ path }) => goneFile(initial, path))
 }
 
 /** Works as typed, from any folder of the work tree. */

@@ -1,9 +1,23 @@
 import { execFileSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { makeWorld, type Strategy, type World } from './world.ts'
 
 let w: World
 afterEach(() => w.end())
+
+const iteration = {
+  type: 'iteration.started',
+  n: 1,
+  story_id: '1',
+  attempt: 1,
+  attempts: 1,
+  max_iterations: 1,
+  agent: 'command',
+  base_commit: '',
+  log_file: '',
+} as const
 
 /** An attempt that wrote work.txt, kept and waiting to be saved. */
 async function attempted(strategy: Strategy): Promise<{
@@ -14,17 +28,7 @@ async function attempted(strategy: Strategy): Promise<{
   const checkpoints = w.checkpoints(strategy)
   await checkpoints.start('start')
   await checkpoints.ensure('1')
-  await w.note({
-    type: 'iteration.started',
-    n: 1,
-    story_id: '1',
-    attempt: 1,
-    attempts: 1,
-    max_iterations: 1,
-    agent: 'command',
-    base_commit: '',
-    log_file: '',
-  })
+  await w.note(iteration)
   w.write('work.txt', 'work\n')
   const { tree, refused } = await checkpoints.keep(1, true)
   expect(refused).toBe('')
@@ -50,6 +54,20 @@ describe.each<Strategy>(['branch', 'stash'])('O14: between the gates and the che
     const now = saved.refused?.tree ?? ''
     const again = await checkpoints.save('1', 'checkpoint: 1', { tree: now, isBinding: true, mayDiffer: '' })
     expect(w.git('show', `${again.commit}:work.txt`)).toBe('broken\n')
+  })
+
+  it('C1: what came beside the attempts, and a later one removes, is told with its way back', async () => {
+    const { checkpoints } = await attempted(strategy)
+    w.write('while the gates ran.txt', 'mine\n')
+    await checkpoints.save('1', 'checkpoint: 1', undefined)
+    w.write('between.txt', 'mine\n')
+    await checkpoints.ensure('2')
+    await w.note({ ...iteration, n: 2, story_id: '2' })
+    for (const path of ['while the gates ran.txt', 'between.txt', 'work.txt']) rmSync(join(w.dir, path))
+    const { gone } = await checkpoints.keep(2, true)
+    expect(gone.map(({ path }) => path)).toEqual(['between.txt', 'while the gates ran.txt'])
+    for (const { restore } of gone) execFileSync('sh', ['-c', restore], { cwd: w.dir })
+    expect([w.read('between.txt'), w.read('while the gates ran.txt')]).toEqual(['mine\n', 'mine\n'])
   })
 
   it('boxes that ralph itself has ticked since are no difference', async () => {
