@@ -21,7 +21,7 @@ describe('text', () => {
     expect(text).toContain('add-login: stuck, story 3 used up its 2 attempts')
     expect(text).toContain('2/4 stories, 8 iterations, 200.5k tokens, $2.76, 1h 20m')
     expect(text).toContain(lost)
-    expect(text).toMatch(/#4 ! no promise +~12\.0k unpriced/)
+    expect(text).toMatch(/#4 ✕ did not report +~12\.0k unpriced/)
   })
 
   test.each([40, 80, 120])('no line is wider than a terminal of %d columns', (columns) => {

@@ -36,7 +36,7 @@ describe('plain lines', () => {
       '14:03:22   gate failed: npm test (+1 line) (1m 01s, 12.3k tokens, $0.25)',
       '14:03:22   waiting for claude (limit) until 15:00:00; ralph stop works meanwhile',
       '14:03:22   saved 1a2b3c4 checkpoint: 1',
-      '14:03:22   complete (1m 01s, ~12.3k tokens)',
+      '14:03:22   done (1m 01s, ~12.3k tokens)',
       '14:03:22 the loop is over (done); now: where its work goes',
       'done: every story is complete',
       '  2/2 stories, 5/5 tasks (2 iterations, 2m 02s, 24.7k tokens, $0.50)',
@@ -147,7 +147,7 @@ describe('plain lines', () => {
   it('R13: an estimate of nothing is not shown as a figure', () => {
     const ended = iteration({ tokens_used: 0, tokens_estimated: true })
     expect(plain([event({ type: 'iteration.ended', iteration: ended })]).out).toBe(
-      '14:03:22   complete (1m 01s, tokens unknown)\n',
+      '14:03:22   done (1m 01s, tokens unknown)\n',
     )
   })
 

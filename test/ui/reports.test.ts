@@ -139,9 +139,9 @@ describe('the past', () => {
       answering({ history: () => Promise.resolve({ change_id: 'x', iterations, earlier_runs: [] }) }),
     )
     expect(ran.out.split('\n')).toEqual([
-      'n  at        story  attempt  verdict   took    tokens  cost      reason',
-      '1  14:03:22  1      1        failed    1m 01s  12.3k   unpriced  one (+1 line)',
-      '2  14:03:22  1      1        complete  1m 01s  12.3k   <$0.01',
+      'n  at        story  attempt  verdict  took    tokens  cost      reason',
+      '1  14:03:22  1      1        failed   1m 01s  12.3k   unpriced  one (+1 line)',
+      '2  14:03:22  1      1        done     1m 01s  12.3k   <$0.01',
       '2 iterations, 2m 02s, 24.7k tokens, <$0.01',
       '1 of 2 iterations was not kept: 12.3k tokens (50%), unpriced, 1m 01s',
       'the cost of 1 iteration is not known and not in the sum',

@@ -138,6 +138,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           change_id: change,
           prompt: await observe.prompt({ change, storyId: story }),
         }),
+        isVerbatim: () => true,
         text: ({ prompt }) => prompt,
       }),
     ],
@@ -228,6 +229,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             ),
         jsonHelp: 'the same as --format json',
         ask: ({ observe }, [change]) => observe.report(change),
+        isVerbatim: ({ format }) => format !== 'text',
         text: async (run, { columns = 100 }, { format }) => {
           if (format === 'html') return (await import('../print/report-html.ts')).reportHtml(run)
           if (format === 'md') return (await import('../print/report-md.ts')).reportMarkdown(run)
@@ -240,6 +242,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         example: 'ralph learnings add-login',
         takes: optionalChange(),
         ask: ({ observe }, [change]) => observe.learnings(change),
+        isVerbatim: () => true,
         text: async ({ text, path }) =>
           text === '' ? `nothing noted yet (${path})` : (await import('../print/text.ts')).clean(text),
       }),
@@ -262,6 +265,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         example: 'ralph diff 3',
         takes: attemptNumber,
         ask: async ({ observe }, [n, change]) => ({ n, patch: await observe.diff({ change, n }) }),
+        isVerbatim: () => true,
         text: async ({ patch }, { paint }) => (await import('../print/patch.ts')).patchText(patch, paint),
       }),
       act({

@@ -81,6 +81,7 @@ export function report<Args extends unknown[], Options extends OptionValues, Dat
   json = (data) => data,
   text,
   jsonHelp = 'as JSON',
+  isVerbatim = () => false,
   ...words
 }: Question<Args, Options, Data> & {
   /** What else the answer brings with it: an exit code, a warning. */
@@ -88,6 +89,8 @@ export function report<Args extends unknown[], Options extends OptionValues, Dat
   readonly json?: (data: Data) => unknown
   readonly text: (data: Data, page: Page, options: Options) => Promise<string> | string
   readonly jsonHelp?: string
+  /** Not ralph's words but a document: every byte of it counts. */
+  readonly isVerbatim?: (options: Options) => boolean
 }): Row {
   return row({
     ...words,
@@ -107,6 +110,7 @@ export function report<Args extends unknown[], Options extends OptionValues, Dat
         isJson,
         () => json(data),
         (page) => text(data, page, options),
+        isVerbatim(options),
       )
     },
   })
@@ -137,12 +141,14 @@ export async function respond(
   isJson: boolean,
   json: () => unknown,
   text: (page: Page) => Promise<string> | string,
+  isVerbatim = false,
 ): Promise<void> {
   if (isJson) {
     io.stdout.write(`${JSON.stringify(await json(), undefined, 2)}\n`)
     return
   }
-  const { paintFor } = await import('../io.ts')
-  const written = await text({ paint: paintFor(io.stdout, io.env), columns: io.stdout.columns })
+  const [{ paintFor }, { legible }] = await Promise.all([import('../io.ts'), import('../vocabulary.ts')])
+  const whole = await text({ paint: paintFor(io.stdout, io.env), columns: io.stdout.columns })
+  const written = isVerbatim ? whole : legible(whole, io.env)
   io.stdout.write(written.endsWith('\n') || written === '' ? written : `${written}\n`)
 }

@@ -43,12 +43,13 @@ async function home({ io: { stdout, env }, app, exitWith }: Context, help: strin
     exitWith(2)
     return
   }
-  const [{ observe }, { paintFor }, { homeText }] = await Promise.all([
+  const [{ observe }, { paintFor }, { homeText }, { legible }] = await Promise.all([
     app(),
     import('../io.ts'),
     import('../print/list.ts'),
+    import('../vocabulary.ts'),
   ])
-  stdout.write(`${homeText(await observe.list(), paintFor(stdout, env))}\n`)
+  stdout.write(`${legible(homeText(await observe.list(), paintFor(stdout, env)), env)}\n`)
 }
 
 /** Commander answers `--help` after a word that it does not know with everybody's help, as if there were such a command. */

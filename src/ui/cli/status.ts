@@ -47,11 +47,13 @@ async function keepShowing(
   read: () => Promise<readonly StatusReport[]>,
 ): Promise<void> {
   const { stdout, env } = context.io
-  const [{ statusText }, { paintFor, isTerminal }, { clean, clipPainted, widthOf }] = await Promise.all([
-    import('../print/status.ts'),
-    import('../io.ts'),
-    import('../print/text.ts'),
-  ])
+  const [{ statusText }, { paintFor, isTerminal }, { clean, clipPainted, widthOf }, { legible }] =
+    await Promise.all([
+      import('../print/status.ts'),
+      import('../io.ts'),
+      import('../print/text.ts'),
+      import('../vocabulary.ts'),
+    ])
   const inPlace = isTerminal(stdout) && !json
   let shown = ''
   while (!context.readerGone.aborted) {
@@ -59,7 +61,7 @@ async function keepShowing(
     const isLast = !reports.some((report) => report.alive)
     const whole = json
       ? JSON.stringify(asJson(reports))
-      : statusText(reports, { paint: paintFor(stdout, env), nowMs: Date.now() })
+      : legible(statusText(reports, { paint: paintFor(stdout, env), nowMs: Date.now() }), env)
     const { columns, rows } = { columns: stdout.columns || 80, rows: stdout.rows || 24 }
     // What is taller than the screen scrolls out of reach and cannot be erased; only the last word may.
     const picture = whole

@@ -1,7 +1,7 @@
 // Every kept attempt as a table, and how to see or bring back one.
 import type { AttemptList } from '../app.ts'
 import type { Paint } from '../io.ts'
-import { verdictWord, verdictWords } from './describe.ts'
+import { verdictName, verdictWord } from '../vocabulary.ts'
 import { table } from './table.ts'
 import { excerpt, oneLine, shortHash } from './text.ts'
 
@@ -17,7 +17,7 @@ function ofThisRun({ attempts }: AttemptList, paint: Paint): readonly string[] {
     String(attempt.n),
     attempt.story_id,
     String(attempt.attempt),
-    { text: verdictWords[attempt.verdict], paint: () => verdictWord(attempt.verdict, paint) },
+    { text: verdictName(attempt.verdict), paint: () => verdictWord(attempt.verdict, paint) },
     { text: shortHash(attempt.commit), paint: paint.cyan },
     { text: excerpt(attempt.reason, 70), paint: paint.dim },
   ])
@@ -34,7 +34,7 @@ function ofEarlierRuns({ earlier }: AttemptList, paint: Paint): readonly string[
     String(n),
     oneLine(story ?? '?'),
     String(attempt ?? '?'),
-    verdict === undefined ? '?' : { text: verdictWords[verdict], paint: () => verdictWord(verdict, paint) },
+    verdict === undefined ? '?' : { text: verdictName(verdict), paint: () => verdictWord(verdict, paint) },
     { text: shortHash(commit), paint: paint.cyan },
     { text: excerpt(reason ?? '', 70), paint: paint.dim },
   ])

@@ -1,6 +1,7 @@
 // One event as one line for a person; pure, and the same for a pipe and for the lines above a terminal's live line.
-import type { IterationRecord, LoopEvent, Verdict } from '../../core/event.ts'
+import type { IterationRecord, LoopEvent } from '../../core/event.ts'
 import type { Paint } from '../io.ts'
+import { verdictWord } from '../vocabulary.ts'
 import { clip, clockTime, duration, excerpt, oneLine, plural, shortHash, tokens, usd } from './text.ts'
 
 export interface Line {
@@ -93,32 +94,6 @@ function iterationLine(iteration: IterationRecord, paint: Paint): string {
 function tokensOf({ tokens_used: used, tokens_estimated: estimated }: IterationRecord): string {
   if (estimated && used === 0) return 'tokens unknown'
   return `${estimated ? '~' : ''}${tokens(used)} tokens`
-}
-
-export const verdictWords: Record<Verdict, string> = {
-  complete: 'complete',
-  partial: 'partly done, kept',
-  failed: 'failed',
-  gate_failed: 'gate failed',
-  none: 'no promise',
-  timeout: 'timed out',
-  idle: 'went idle',
-  crash: 'crashed',
-  limit: 'provider limit',
-  fatal: 'agent cannot run',
-  interrupted: 'interrupted',
-  budget: 'budget used up',
-  kept: 'work kept',
-  error: 'ralph itself failed',
-  progress: 'some done, kept',
-}
-
-export function verdictWord(verdict: Verdict, paint: Paint): string {
-  const word = verdictWords[verdict]
-  if (verdict === 'complete' || verdict === 'kept') return paint.green(word)
-  return verdict === 'partial' || verdict === 'limit' || verdict === 'interrupted'
-    ? paint.yellow(word)
-    : paint.red(word)
 }
 
 /** A title often begins with the number that is its id. */

@@ -3,7 +3,7 @@ import { countAttempts, runReport } from '../../core/report.ts'
 import type { RunReport } from '../../core/report.ts'
 import type { History } from '../app.ts'
 import type { Paint } from '../io.ts'
-import { verdictWord, verdictWords } from './describe.ts'
+import { verdictName, verdictWord } from '../vocabulary.ts'
 import { earlierLines } from './earlier.ts'
 import { costWord, notesOf, timeWord } from './report-words.ts'
 import { table } from './table.ts'
@@ -20,7 +20,7 @@ export function historyText(
     clockTime(iteration.started),
     iteration.story_id,
     String(iteration.attempt),
-    { text: verdictWords[iteration.verdict], paint: () => verdictWord(iteration.verdict, paint) },
+    { text: verdictName(iteration.verdict), paint: () => verdictWord(iteration.verdict, paint) },
     duration(iteration.duration_ms),
     `${iteration.tokens_estimated ? '~' : ''}${tokens(iteration.tokens_used)}`,
     costWord({ cost_usd: iteration.cost_usd, tokens: iteration.tokens_used }),

@@ -1,7 +1,7 @@
 // The changes as a table, and the way on from there.
 import type { ChangeList } from '../app.ts'
 import type { Paint } from '../io.ts'
-import { statusWord } from './summary.ts'
+import { statusName, statusWord } from '../vocabulary.ts'
 import { table } from './table.ts'
 import { clip, oneLine } from './text.ts'
 
@@ -12,7 +12,7 @@ export function listText({ changes }: ChangeList, paint: Paint): string {
     oneLine(change.name),
     `${String(change.stories_done)}/${String(change.stories_total)}`,
     `${String(change.tasks_done)}/${String(change.tasks_total)}`,
-    { text: change.status || 'not started', paint: () => statusWord(change.status, paint) },
+    { text: statusName(change.status), paint: () => statusWord(change.status, paint) },
     { text: clip(oneLine(change.title), 60), paint: paint.dim },
   ])
   const problems = changes.flatMap(({ name, problem }) =>

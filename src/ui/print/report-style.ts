@@ -33,7 +33,7 @@ svg .end { font-weight: 600 }
 .axis { stroke: var(--dim) }
 .bar text { fill: var(--on); font-size: 12px; font-weight: 600; pointer-events: none }
 .bar.kept rect { fill: var(--kept) } .bar.failed rect { fill: var(--failed) } .bar.broken rect { fill: var(--broken) }
-.bar.limit rect { fill: var(--limit) } .bar.stopped rect { fill: var(--stopped) }
+.bar.stopped rect { fill: var(--stopped) }
 .line { fill: none; stroke: var(--area); stroke-width: 2; stroke-linejoin: round }
 .area { fill: var(--area); opacity: .15 }
 .line.lost { stroke: var(--warn); stroke-dasharray: 5 3 }
@@ -41,7 +41,7 @@ svg .end { font-weight: 600 }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 20px; margin: 8px 0 0; padding: 0; list-style: none; color: var(--dim); font-size: 13px }
 .key { display: inline-block; min-width: 20px; padding: 0 4px; border-radius: 4px; color: var(--on); font-size: 12px; font-weight: 700; text-align: center }
 .key.kept { background: var(--kept) } .key.failed { background: var(--failed) } .key.broken { background: var(--broken) }
-.key.limit { background: var(--limit) } .key.stopped { background: var(--stopped) }
+.key.stopped { background: var(--stopped) }
 .swatch { display: inline-block; width: 22px; border-top: 3px solid var(--area); vertical-align: 4px }
 .swatch.lost { border-top: 3px dashed var(--warn) }
 table { width: 100%; min-width: 720px; border-collapse: collapse; font-variant-numeric: tabular-nums }

@@ -1,6 +1,6 @@
 // The two pictures of the HTML report, on one time axis: iterations by story and verdict, tokens over time.
 import type { AttemptReport, RunReport } from '../../core/report.ts'
-import { verdictWords } from './describe.ts'
+import { verdictName } from '../vocabulary.ts'
 import { inOrder, tokenWord, verdictKind, verdictKinds } from './report-words.ts'
 import { clip, duration, excerpt, oneLine, plural, tokens } from './text.ts'
 
@@ -86,7 +86,7 @@ function bar(attempt: AttemptReport, x: (ms: number) => number, y: number): stri
   const sign = verdictKinds[kind].sign
   const words = wide >= 40 ? `${sign} ${String(attempt.n)}` : wide >= 14 ? sign : ''
   const reason = excerpt(attempt.reason, 160)
-  const title = `Iteration ${String(attempt.n)}, attempt ${String(attempt.attempt)}: ${verdictWords[attempt.verdict]}, ${tokenWord(attempt)} tokens, ${duration(attempt.duration_ms)}${reason === '' ? '' : `. ${reason}`}`
+  const title = `Iteration ${String(attempt.n)}, attempt ${String(attempt.attempt)}: ${verdictName(attempt.verdict)}, ${tokenWord(attempt)} tokens, ${duration(attempt.duration_ms)}${reason === '' ? '' : `. ${reason}`}`
   return `<g class="bar ${kind}"><title>${escapeXml(title)}</title><rect x="${fixed(from)}" y="${y}" width="${fixed(wide)}" height="${barHeight}" rx="3"/>${
     words === ''
       ? ''

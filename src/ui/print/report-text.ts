@@ -1,6 +1,6 @@
 // The report for a terminal: stories with their attempts below them.
 import type { AttemptReport, RunReport, StoryReport } from '../../core/report.ts'
-import { verdictWords } from './describe.ts'
+import { verdictName } from '../vocabulary.ts'
 import {
   costWord,
   inOrder,
@@ -22,7 +22,7 @@ export function reportText(report: RunReport, columns: number): string {
     costWord(totals),
     duration(totals.duration_ms),
   ].filter((word) => word !== '-')
-  const verdicts = inOrder(report).map(([, { verdict }]) => verdictWords[verdict].length)
+  const verdicts = inOrder(report).map(([, { verdict }]) => verdictName(verdict).length)
   const verdictWidth = Math.max(0, ...verdicts)
   const lines = [
     `${oneLine(report.change_id)}: ${report.status}${report.reason === '' ? '' : `, ${oneLine(report.reason)}`}`,
@@ -50,7 +50,7 @@ function attemptLine(attempt: AttemptReport, verdictWidth: number): string {
   const words = [
     `#${String(attempt.n)}`.padStart(6),
     sign,
-    verdictWords[attempt.verdict].padEnd(verdictWidth),
+    verdictName(attempt.verdict).padEnd(verdictWidth),
     tokenWord(attempt).padStart(7),
     costWord(attempt).padStart(8),
     duration(attempt.duration_ms).padStart(8),

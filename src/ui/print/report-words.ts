@@ -2,39 +2,31 @@
 import { countAttempts } from '../../core/report.ts'
 import type { AttemptReport, RunReport, Spending, StoryReport } from '../../core/report.ts'
 import type { Verdict } from '../../core/event.ts'
-import { verdictWords } from './describe.ts'
+import { symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
+import type { Meaning } from '../vocabulary.ts'
 import { duration, plural, tokens, usd } from './text.ts'
 
-/** What a reader sees first of a verdict: five kinds, each with a sign that does without colour. */
+/** What a reader sees first of a verdict: four kinds, each with a sign that does without colour. */
 export const verdictKinds = {
-  kept: { sign: '✓', meaning: 'kept' },
-  failed: { sign: '✕', meaning: 'failed, or a gate did' },
-  broken: { sign: '!', meaning: 'no promise, timeout, crash' },
-  limit: { sign: '…', meaning: 'the provider’s limit' },
-  stopped: { sign: '■', meaning: 'stopped' },
+  kept: { sign: symbolOf('done'), meaning: 'kept' },
+  failed: { sign: symbolOf('failed'), meaning: 'failed: the agent, a gate, a timeout or a crash' },
+  broken: { sign: symbolOf('human'), meaning: 'could not run: needs you' },
+  stopped: { sign: symbolOf('waiting'), meaning: 'stopped, or had to wait' },
 } as const
 export type VerdictKind = keyof typeof verdictKinds
 
-const kindOf: Readonly<Record<Verdict, VerdictKind>> = {
-  complete: 'kept',
-  partial: 'kept',
-  progress: 'kept',
-  kept: 'kept',
+const kindOf: Readonly<Record<Meaning, VerdictKind>> = {
+  done: 'kept',
   failed: 'failed',
-  gate_failed: 'failed',
-  none: 'broken',
-  timeout: 'broken',
-  idle: 'broken',
-  crash: 'broken',
-  fatal: 'broken',
-  error: 'broken',
-  limit: 'limit',
-  interrupted: 'stopped',
-  budget: 'stopped',
+  undone: 'failed',
+  human: 'broken',
+  waiting: 'stopped',
+  working: 'stopped',
+  open: 'stopped',
 }
 
 export function verdictKind(verdict: Verdict): VerdictKind {
-  return kindOf[verdict]
+  return kindOf[verdictMeaning(verdict)]
 }
 
 /** Unpriced is never $0.00, and nothing used is. */
@@ -133,7 +125,7 @@ export function iterationsTable(report: RunReport): Table {
       number(attempt.n),
       words(story.story_id),
       number(attempt.attempt),
-      { text: verdictWords[attempt.verdict], kind: verdictKind(attempt.verdict) },
+      { text: verdictName(attempt.verdict), kind: verdictKind(attempt.verdict) },
       number(tokenWord(attempt)),
       number(costWord(attempt)),
       number(duration(attempt.duration_ms)),

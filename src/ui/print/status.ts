@@ -2,7 +2,8 @@
 import type { StatusReport } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { branchName, storyName } from './describe.ts'
-import { goneLines, statusWord } from './summary.ts'
+import { statusWord } from '../vocabulary.ts'
+import { goneLines } from './summary.ts'
 import { table } from './table.ts'
 import { clockTime, duration, excerpt, oneLine, plural, tokens, usd } from './text.ts'
 

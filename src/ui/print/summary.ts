@@ -1,6 +1,7 @@
 // The last lines of a loop: what happened, where the work is, what to type next.
-import type { GoneFile, LoopEvent, LoopStatus } from '../../core/event.ts'
+import type { GoneFile, LoopEvent } from '../../core/event.ts'
 import type { Paint } from '../io.ts'
+import { statusWord } from '../vocabulary.ts'
 import { branchName } from './describe.ts'
 import { notKeptWords } from './report-words.ts'
 import { clean, duration, oneLine, plural, tokens, usd } from './text.ts'
@@ -43,12 +44,6 @@ export function summary(ending: Ending, paint: Paint): readonly string[] {
     ...goneLines(complete.gone ?? []).map((line) => `  ${line}`),
     ...nextCommands(ending).map(([command, why]) => `  next: ${paint.bold(command)}  ${paint.dim(why)}`),
   ]
-}
-
-export function statusWord(status: LoopStatus | '', paint: Paint): string {
-  if (status === '') return paint.dim('not started')
-  if (status === 'done') return paint.green(paint.bold(status))
-  return status === 'running' || status === 'starting' ? paint.cyan(status) : paint.red(paint.bold(status))
 }
 
 /** Files of the user's that were in no commit when the loop began, and that an agent took away. */

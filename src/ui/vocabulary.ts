@@ -1,0 +1,130 @@
+// The one place that decides symbols, words and colours, one per meaning: for plain lines, the live line, reports, lists and every other face.
+import type { LoopEvent, LoopStatus, StorySummary, Verdict } from '../core/event.ts'
+import type { Paint } from './io.ts'
+
+interface Sign {
+  readonly symbol: string
+  /** For locales that are not UTF-8. */
+  readonly ascii: string
+  readonly colour: 'green' | 'red' | 'cyan' | 'dim' | 'yellow' | 'magenta'
+}
+
+const signs = {
+  done: { symbol: '✓', ascii: '+', colour: 'green' },
+  failed: { symbol: '✕', ascii: 'x', colour: 'red' },
+  working: { symbol: '▸', ascii: '>', colour: 'cyan' },
+  open: { symbol: '○', ascii: '.', colour: 'dim' },
+  undone: { symbol: '↺', ascii: '<', colour: 'yellow' },
+  waiting: { symbol: '‖', ascii: '=', colour: 'yellow' },
+  human: { symbol: '!', ascii: '!', colour: 'magenta' },
+} as const satisfies Record<string, Sign>
+
+export type Meaning = keyof typeof signs
+
+export function symbolOf(meaning: Meaning): string {
+  return signs[meaning].symbol
+}
+
+/** Its symbol in its colour. */
+export function mark(meaning: Meaning, paint: Paint): string {
+  return inColourOf(meaning, signs[meaning].symbol, paint)
+}
+
+export function inColourOf(meaning: Meaning, text: string, paint: Paint): string {
+  return paint[signs[meaning].colour](text)
+}
+
+/** What became of an attempt. */
+const verdicts: Readonly<Record<Verdict, readonly [word: string, meaning: Meaning]>> = {
+  complete: ['done', 'done'],
+  partial: ['partly done, kept', 'done'],
+  progress: ['some done, kept', 'done'],
+  kept: ['kept', 'done'],
+  failed: ['failed', 'failed'],
+  gate_failed: ['gate failed', 'failed'],
+  none: ['did not report', 'failed'],
+  timeout: ['timed out', 'failed'],
+  idle: ['went silent', 'failed'],
+  crash: ['crashed', 'failed'],
+  limit: ['had to wait', 'waiting'],
+  fatal: ['could not run', 'human'],
+  error: ['ralph failed', 'human'],
+  interrupted: ['stopped', 'waiting'],
+  budget: ['budget used up', 'waiting'],
+}
+
+export function verdictName(verdict: Verdict): string {
+  return verdicts[verdict][0]
+}
+
+export function verdictMeaning(verdict: Verdict): Meaning {
+  return verdicts[verdict][1]
+}
+
+export function verdictWord(verdict: Verdict, paint: Paint): string {
+  return inColourOf(verdictMeaning(verdict), verdictName(verdict), paint)
+}
+
+/** Of a loop; empty before its first. */
+const statuses: Readonly<Record<LoopStatus | '', readonly [word: string, meaning: Meaning]>> = {
+  '': ['not started', 'open'],
+  starting: ['starting', 'working'],
+  running: ['running', 'working'],
+  done: ['done', 'done'],
+  stuck: ['stuck', 'failed'],
+  stalled: ['stalled', 'failed'],
+  stopped: ['stopped', 'waiting'],
+}
+
+export function statusName(status: LoopStatus | ''): string {
+  return statuses[status][0]
+}
+
+export function statusMeaning(status: LoopStatus | ''): Meaning {
+  return statuses[status][1]
+}
+
+export function statusWord(status: LoopStatus | '', paint: Paint): string {
+  const word = inColourOf(statusMeaning(status), statusName(status), paint)
+  return status === '' ? word : paint.bold(word)
+}
+
+export const storyMeanings: Readonly<Record<StorySummary['status'], Meaning>> = {
+  done: 'done',
+  open: 'open',
+  human: 'human',
+  deferred: 'waiting',
+}
+
+/** An overloaded service or a network that is away is no limit. */
+export const waitWords: Readonly<Record<Extract<LoopEvent, { type: 'waiting' }>['for'], string>> = {
+  limit: 'usage limit reached',
+  overloaded: 'the service is overloaded',
+  offline: 'no connection to the service',
+}
+
+/** The text as this user's terminal or log can show it: ASCII for ralph's own symbols where the locale is not UTF-8. */
+export function legible(text: string, env: NodeJS.ProcessEnv): string {
+  if (isUtf8(env)) return text
+  return text.replaceAll(beyondAscii, (symbol) => inAscii.get(symbol) ?? symbol)
+}
+
+/** The last one for the Linux console, whose font has none of them. Nothing set: a container or a CI, whose logs are UTF-8. */
+export function isUtf8(env: NodeJS.ProcessEnv): boolean {
+  const locale = env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'] || ''
+  return (locale === '' || /utf-?8/i.test(locale)) && env['TERM'] !== 'linux'
+}
+
+const inAscii: ReadonlyMap<string, string> = new Map([
+  ...Object.values(signs).map(({ symbol, ascii }) => [symbol, ascii] as const),
+  ['→', '->'],
+  ['…', '...'],
+  ['·', '-'],
+  ['─', '-'],
+  ['×', 'x'],
+  ['–', '-'],
+  ['’', "'"],
+  ['█', '#'],
+  ['░', '.'],
+])
+const beyondAscii = new RegExp(`[${[...inAscii.keys()].filter((key) => key > '~').join('')}]`, 'g')
