@@ -228,6 +228,8 @@ export interface UsageTurn {
   readonly started?: string
   /** The loop has been told to stop: nothing may take more than a second and a half. */
   readonly hurry?: boolean
+  /** The model gave no answer (limit, overload, no network, no login): what nobody has counted was not used. */
+  readonly isUnanswered?: boolean
   /** Aborted when the loop is told to stop: nothing is waited for any longer. */
   readonly stop?: AbortSignal
 }

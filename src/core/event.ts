@@ -165,6 +165,8 @@ const totalsSchema = z.object({
   tasks_done: z.number().int(),
   tasks_total: z.number().int(),
   tokens: z.number().int(),
+  /** Some of them are a guess, or not known at all. */
+  tokens_estimated: z.literal(true).optional(),
   /** Of the iterations that have a price; absent when tokens were used and none has: unpriced is not free. */
   cost_usd: z.number().optional(),
   duration_ms: z.number(),
@@ -173,6 +175,7 @@ const totalsSchema = z.object({
     .object({
       iterations: z.number().int(),
       tokens: z.number().int(),
+      tokens_estimated: z.literal(true).optional(),
       cost_usd: z.number().optional(),
       duration_ms: z.number(),
     })

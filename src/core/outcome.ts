@@ -104,6 +104,7 @@ export function completeEvent(state: StartedState): EventBody {
       tasks_done: state.tasksDone,
       tasks_total: state.tasksTotal,
       tokens: totalTokens(state),
+      ...(state.iterations.some((iteration) => iteration.tokens_estimated) && { tokens_estimated: true }),
       ...(cost !== undefined && { cost_usd: cost }),
       duration_ms: state.iterations.reduce((sum, iteration) => sum + iteration.duration_ms, 0),
       not_kept: notKept(state.iterations),

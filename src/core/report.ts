@@ -14,6 +14,8 @@ export interface Spending {
   readonly iterations: number
   /** Input and output. */
   readonly tokens: number
+  /** Some of them are a guess, or not known at all. */
+  readonly tokens_estimated?: true
   /** Of the iterations that have a price; absent when none has. */
   readonly cost_usd?: number
   /** Time of the agents, without waits. */
@@ -187,6 +189,7 @@ function spending(attempts: readonly AttemptReport[]): Spending {
   return {
     iterations: attempts.length,
     tokens: attempts.reduce((sum, attempt) => sum + attempt.tokens, 0),
+    ...(attempts.some((attempt) => attempt.tokens_estimated) && { tokens_estimated: true }),
     ...(costs.length > 0 && { cost_usd: costs.reduce((sum, cost) => sum + cost, 0) }),
     duration_ms: attempts.reduce((sum, attempt) => sum + attempt.duration_ms, 0),
   }

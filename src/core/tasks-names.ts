@@ -34,8 +34,9 @@ export function withoutDoneMark(heading: string): string {
 }
 
 const humanTag =
-  /^[*_`]*(?:\[(?:HUMAN|human|Human|MANUAL|manual|Manual|DEV|USER)\]|\((?:MANUAL|manual|Manual)\))[*_`:]*(?=\s|$)/
-const humanEnd = /(?:\[confirm\]|\[input:[^\][]*\]|\(manual\))[*_`.]*$/i
+  /^[*_`]*(?:\[(?:HUMAN|human|Human|MANUAL|manual|Manual|DEV|USER)\]|\((?:HUMAN|human|Human|MANUAL|manual|Manual)\))[*_`:]*(?=\s|$)/
+/** In any case: nobody remembers which of them goes to which end. */
+const humanEnd = /(?:\[confirm\]|\[input:[^\][]*\]|\[(?:human|manual)\]|\((?:human|manual)\))[*_`.]*$/i
 const taskId =
   /^(?:\*\*|__|`)?(?:Task[ \t]+)?(\d+(?:\.\d+)+[A-Za-z]?(?=[\s.:)*_`]|$)|\d+(?=[.:)](?:\s|$|\*|`))|[A-Z]{1,4}-?\d+(?:\.\d+)*[a-z]?(?=[.:)])|T\d{3,}(?=\s))[.:)]?(?:\*\*|__|`)?[.:)]?(?=\s|$|\S)/
 

@@ -50,21 +50,35 @@ export interface BudgetLimits {
 
 interface SpentIteration {
   readonly tokens_used: number
+  readonly tokens_estimated?: boolean | undefined
   readonly cost_usd?: number | undefined
 }
 
 /**
  * Before a spawn: the reason not to start another iteration, in one sentence; empty when the budget allows it.
- * The forecast is the mean of this run's iterations that used any, so the first one always starts.
+ * The forecast is the mean of this run's iterations that used any, so the first one always starts. It is made of measured figures
+ * alone: an estimate ends a run only where it has reached the limit itself.
  */
 export function overshoots(limits: BudgetLimits, iterations: readonly SpentIteration[]): string {
+  const spent = (used: readonly number[]): readonly Spent[] =>
+    used.map((value, at) => ({ value, isGuess: iterations[at]?.tokens_estimated === true }))
   const tokens = iterations.map((iteration) => iteration.tokens_used)
   return (
-    overshoot('--max-tokens', limits.max_tokens, tokens, (value) => `${Math.round(value)} tokens`) ||
+    overshoot('--max-tokens', limits.max_tokens, spent(tokens), (value) => `${Math.round(value)} tokens`) ||
     (limits.max_cost_usd !== undefined && isUnpriced(iterations)
       ? `--max-cost cannot be kept: ${sum(tokens)} tokens are used, and their price is not known`
-      : overshoot('--max-cost', limits.max_cost_usd, costs(iterations), (value) => `$${value.toFixed(2)}`))
+      : overshoot(
+          '--max-cost',
+          limits.max_cost_usd,
+          spent(costs(iterations)),
+          (value) => `$${value.toFixed(2)}`,
+        ))
   )
+}
+
+interface Spent {
+  readonly value: number
+  readonly isGuess: boolean
 }
 
 function isUnpriced(iterations: readonly SpentIteration[]): boolean {
@@ -96,16 +110,16 @@ export function exceedsHardLimit(
 function overshoot(
   flag: string,
   max: number | undefined,
-  history: readonly number[],
+  history: readonly Spent[],
   show: (value: number) => string,
 ): string {
   if (max === undefined) return ''
-  const used = sum(history)
+  const used = sum(history.map(({ value }) => value))
   if (used >= max) return `${flag} is used up: ${show(used)} of ${show(max)}`
-  const positive = history.filter((value) => value > 0)
-  const forecast = positive.length === 0 ? 0 : sum(positive) / positive.length
-  if (used + forecast <= max) return ''
-  return `${flag} would be broken: ${show(used)} used, the next iteration takes about ${show(forecast)}, the limit is ${show(max)}`
+  const measured = history.filter(({ value, isGuess }) => value > 0 && !isGuess).map(({ value }) => value)
+  const forecast = measured.length === 0 ? 0 : sum(measured) / measured.length
+  if (sum(measured) + forecast <= max) return ''
+  return `the next attempt would exceed ${flag}: ${show(used)} of ${show(max)} are used, an attempt takes about ${show(forecast)}`
 }
 
 function sum(values: readonly number[]): number {

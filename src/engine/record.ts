@@ -1,5 +1,5 @@
 // The record of an iteration: what it used, what it left, whether the plan is done now.
-import type { EventBody, Settings, StorySummary } from '../core/event.ts'
+import type { AgentEnding, EventBody, Settings, StorySummary } from '../core/event.ts'
 import { modelOf } from '../core/limits.ts'
 import type { Current, StartedState } from '../core/state.ts'
 import { selectedStories } from '../core/state.ts'
@@ -17,7 +17,12 @@ export async function recordIteration(context: Context): Promise<void> {
     current.ended?.usage ?? current.usage,
     current.ended?.session_id ?? current.sessionId,
     current.ended?.model ?? modelOf(context.state().settings, current.agent),
-    { started: current.started, hurry: context.state().stop !== undefined, stop: context.stopping },
+    {
+      started: current.started,
+      hurry: context.state().stop !== undefined,
+      stop: context.stopping,
+      isUnanswered: isUnanswered(current.ended?.ending),
+    },
   )
   if (measured.warning !== '') await tell({ type: 'warning', code: 'usage', message: measured.warning })
   // A plan that cannot be read is never "done"; the next reading of it stops the loop with its own error.
@@ -30,6 +35,21 @@ export async function recordIteration(context: Context): Promise<void> {
     iteration: toRecord(context.state(), current, measured, plan !== undefined, ports.clock.stamp),
   })
 }
+
+/** Its session file grows all the same: by the prompt, which nobody has read. */
+function isUnanswered(ending: AgentEnding | undefined): boolean {
+  return ending !== undefined && unanswered.has(ending)
+}
+
+const unanswered: ReadonlySet<AgentEnding> = new Set([
+  'limit',
+  'overloaded',
+  'offline',
+  'auth',
+  'model',
+  'missing',
+  'no_turn',
+])
 
 function toRecord(
   state: StartedState,

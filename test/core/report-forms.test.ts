@@ -13,13 +13,13 @@ import { history, iteration } from './report-history.ts'
 
 const report = runReport(history)
 const plainPaint = paintFor(process.stdout, { NO_COLOR: '1' })
-const lost = '6 of 8 iterations were not kept: 120.5k tokens (60%), $1.60, 1h 02m'
+const lost = '6 of 8 iterations were not kept: ~120.5k tokens (60%), $1.60, 1h 02m'
 
 describe('text', () => {
   test('names what was lost, what is estimated and what has no price', () => {
     const text = reportText(report, 100)
     expect(text).toContain('add-login: stuck, story 3 used up its 2 attempts')
-    expect(text).toContain('2/4 stories, 8 iterations, 200.5k tokens, $2.76, 1h 20m')
+    expect(text).toContain('2/4 stories, 8 iterations, ~200.5k tokens, $2.76, 1h 20m')
     expect(text).toContain(lost)
     expect(text).toMatch(/#4 ✕ did not report +~12\.0k unpriced/)
   })
@@ -93,13 +93,13 @@ describe('html', () => {
 
   test('has tokens over time, with what was not kept as a part of it', () => {
     const tokens = picture(html, 'tokens')
-    expect(tokens).toContain('Tokens over time: 200.5k in all, 120.5k in attempts that were not kept')
+    expect(tokens).toContain('Tokens over time: ~200.5k in all, ~120.5k in attempts that were not kept')
     expect(tokens).toContain('class="line lost"')
     expect(tokens).toContain('>200.5k</text>')
   })
 
   test('has the figures and both tables', () => {
-    for (const figure of ['2/4', '200.5k', '$2.76', '1h 20m', lost]) expect(html).toContain(figure)
+    for (const figure of ['2/4', '~200.5k', '$2.76', '1h 20m', lost]) expect(html).toContain(figure)
     expect(html.match(/<tr>/g)).toHaveLength(2 + 4 + 8)
   })
 

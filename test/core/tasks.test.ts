@@ -122,6 +122,13 @@ describe('tasks', () => {
     ['the word (manual) in mid-text', 'open'],
     ['3.1 (manual) sign', 'human'],
     ['(manual): 3.1 sign', 'human'],
+    ['3.1 [MANUAL] sign', 'human'],
+    ['[MANUAL] 3.1 sign', 'human'],
+    ['3.1 sign [MANUAL]', 'human'],
+    ['3.1 sign **[HUMAN]**', 'human'],
+    ['3.1 sign (human).', 'human'],
+    ['3.1 (Human) sign', 'human'],
+    ['3.1 read [manual](docs/manual.md)', 'open'],
   ])('%j is %s', (text, state) => {
     expect(parse(`- [ ] ${text}`).boxes[0]?.task.state).toBe(state)
   })

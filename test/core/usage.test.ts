@@ -46,8 +46,18 @@ describe('budgets', () => {
     const history = [iteration(400), iteration(0), iteration(200)]
     expect(overshoots({ max_tokens: 900 }, history)).toBe('')
     expect(overshoots({ max_tokens: 899 }, history)).toBe(
-      '--max-tokens would be broken: 600 tokens used, the next iteration takes about 300 tokens, the limit is 899 tokens',
+      'the next attempt would exceed --max-tokens: 600 tokens of 899 tokens are used, an attempt takes about 300 tokens',
     )
+  })
+
+  test('B1: an estimate alone stops nothing before it has reached the limit itself', () => {
+    const guess = (tokens: number, cost?: number) => ({ ...iteration(tokens, cost), tokens_estimated: true })
+    expect(overshoots({ max_tokens: 40_000 }, [guess(25_595)])).toBe('')
+    expect(overshoots({ max_tokens: 40_000 }, [guess(25_595), iteration(10_000)])).toBe('')
+    expect(overshoots({ max_tokens: 40_000 }, [guess(25_595), guess(14_405)])).toContain('is used up')
+    expect(overshoots({ max_tokens: 40_000 }, [guess(100), iteration(20_001)])).toContain('would exceed')
+    expect(overshoots({ max_cost_usd: 1 }, [guess(9, 0.7)])).toBe('')
+    expect(overshoots({ max_cost_usd: 1 }, [guess(9, 0.7), guess(9, 0.3)])).toContain('is used up')
   })
 
   test('the first iteration starts under any limit, because nothing is known of it', () => {
@@ -62,7 +72,7 @@ describe('budgets', () => {
 
   test('an iteration without a price is taken at the mean price of the others, never as free', () => {
     expect(overshoots({ max_cost_usd: 5 }, [iteration(10, 2), iteration(10)])).toBe(
-      '--max-cost would be broken: $4.00 used, the next iteration takes about $2.00, the limit is $5.00',
+      'the next attempt would exceed --max-cost: $4.00 of $5.00 are used, an attempt takes about $2.00',
     )
     expect(exceedsHardLimit({ max_cost_usd: 5 }, [iteration(10, 2)], figures(17, 0))).toBe(false)
     expect(exceedsHardLimit({ max_cost_usd: 5 }, [iteration(10, 2)], figures(18, 0))).toBe(true)

@@ -37,7 +37,7 @@ describe('before a spawn', () => {
         hint: expect.stringContaining(`ralph resume demo ${flag}`),
       })
       const why = await ralph(at, ['why', 'demo'])
-      expect(why.stdout).toContain(`${flag} would be broken`)
+      expect(why.stdout).toContain(`the next attempt would exceed ${flag}`)
       expect(why.stdout).toMatch(/max_(?:tokens=300|cost_usd=0\.03)/)
       const bare = await ralph(at, ['resume', 'demo', ...claude])
       expectStoppedAfterTwo(at, bare)

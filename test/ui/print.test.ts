@@ -99,7 +99,12 @@ describe('plain lines', () => {
   it.each([
     [{ max_cost_usd: 1 }, '--max-cost is used up: $1.20 of $1.00', {}, '--max-cost USD'],
     [{ max_tokens: 9 }, '--max-tokens is used up: 10 tokens of 9 tokens', {}, '--max-tokens N'],
-    [{ max_tokens: 9, max_cost_usd: 1 }, '--max-cost would be broken', {}, '--max-cost USD --max-tokens N'],
+    [
+      { max_tokens: 9, max_cost_usd: 1 },
+      'the next attempt would exceed --max-cost',
+      {},
+      '--max-cost USD --max-tokens N',
+    ],
     [{ max_cost_usd: 1 }, '--max-cost cannot be kept', { cost_usd: undefined }, '--max-tokens N'],
   ])('U5: stopped by %j (%s): the next command names what helps', (limits, reason, totals, flags) => {
     const { out } = plain([

@@ -108,7 +108,8 @@ export function measureUsage(deps: UsageDeps): MeasuringUsage {
             (await turnCostUsd(onlyModel(sessions.records), figures))))
       return price === undefined ? {} : { cost_usd: price }
     }
-    const wanted = pick(candidates, source, counted.trouble)
+    const isUnanswered = turn?.isUnanswered === true
+    const wanted = pick(candidates, source, isUnanswered ? '' : counted.trouble)
     if (typeof wanted !== 'string') {
       const { cost_usd: _, ...tokens } = wanted.figures
       const note = [...candidates.map((other) => disagreement(wanted, other)), sessions.skipped]
@@ -122,9 +123,16 @@ export function measureUsage(deps: UsageDeps): MeasuringUsage {
         note: note.filter((part) => part !== '').join('; '),
       }
     }
+    if (isUnanswered)
+      return { ...noUsage, estimated: false, warning: '', source: 'agent', note: sessions.skipped }
     const bytes = mark === undefined ? 0 : await growth(sources, query)
     const figures = { ...noUsage, input_tokens: Math.floor(bytes / 4) }
-    const warning = `No token count: ${[wanted, sessions.skipped].filter((part) => part !== '').join('; ')}. Estimated ${figures.input_tokens} from the growth of the session files.`
+    const why = [wanted, sessions.skipped].filter((part) => part !== '').join('; ')
+    const guess =
+      figures.input_tokens === 0
+        ? 'They are counted as 0'
+        : `About ${figures.input_tokens}, estimated from the size of its session files`
+    const warning = `The tokens of this iteration are not known: ${why}. ${guess}.`
     const isFirst = !hasWarned
     hasWarned = true
     return {
@@ -142,9 +150,9 @@ export function measureUsage(deps: UsageDeps): MeasuringUsage {
 
 const nothingFound = {
   'wt-usage': 'wt-usage is not on PATH',
-  agent: 'the agent reported none',
-  sessions: 'its session files have none for this iteration',
-  auto: 'wt-usage is not on PATH, the agent reported none, and its session files have none for this iteration',
+  agent: 'the agent did not report them',
+  sessions: 'the session files of the agent do not have them',
+  auto: 'the agent did not report them',
 } satisfies Record<UsageDeps['source'], string>
 
 /** Zero, falling or failing wt-usage goes straight to the estimate: that is the seed's rule, whatever else is known. */

@@ -2,7 +2,7 @@
 import type { IterationRecord, LoopEvent } from '../../core/event.ts'
 import type { Paint } from '../io.ts'
 import { verdictWord } from '../vocabulary.ts'
-import { clip, clockTime, duration, excerpt, oneLine, plural, shortHash, tokens, usd } from './text.ts'
+import { clip, clockTime, duration, excerpt, oneLine, plural, shortHash, tokenWords, usd } from './text.ts'
 
 export interface Line {
   readonly text: string
@@ -84,16 +84,11 @@ const sayings: Sayings = {
 }
 
 function iterationLine(iteration: IterationRecord, paint: Paint): string {
-  const figures = [duration(iteration.duration_ms), tokensOf(iteration)]
+  const used = { ...iteration, tokens: iteration.tokens_used }
+  const figures = [duration(iteration.duration_ms), tokenWords(used)]
   if (iteration.cost_usd !== undefined) figures.push(usd(iteration.cost_usd))
   const reason = iteration.reason === '' ? '' : `: ${excerpt(iteration.reason, 400)}`
   return `${verdictWord(iteration.verdict, paint)}${reason} ${paint.dim(`(${figures.join(', ')})`)}`
-}
-
-/** An estimate of nothing is no figure at all. */
-function tokensOf({ tokens_used: used, tokens_estimated: estimated }: IterationRecord): string {
-  if (estimated && used === 0) return 'tokens unknown'
-  return `${estimated ? '~' : ''}${tokens(used)} tokens`
 }
 
 /** A title often begins with the number that is its id. */

@@ -7,7 +7,7 @@ import { verdictName, verdictWord } from '../vocabulary.ts'
 import { earlierLines } from './earlier.ts'
 import { costWord, notesOf, timeWord } from './report-words.ts'
 import { table } from './table.ts'
-import { clockTime, duration, excerpt, plural, tokens } from './text.ts'
+import { clockTime, duration, excerpt, plural, tokenWord, tokenWords } from './text.ts'
 
 export function historyText(
   { change_id: change, iterations, earlier_runs: earlier }: History,
@@ -22,7 +22,7 @@ export function historyText(
     String(iteration.attempt),
     { text: verdictName(iteration.verdict), paint: () => verdictWord(iteration.verdict, paint) },
     duration(iteration.duration_ms),
-    `${iteration.tokens_estimated ? '~' : ''}${tokens(iteration.tokens_used)}`,
+    tokenWord({ ...iteration, tokens: iteration.tokens_used }),
     costWord({ cost_usd: iteration.cost_usd, tokens: iteration.tokens_used }),
     { text: excerpt(iteration.reason, 70), paint: paint.dim },
   ])
@@ -41,13 +41,11 @@ function storyTable(report: RunReport, paint: Paint): string {
     story.story_id,
     String(countAttempts(story.attempts)),
     timeWord(story),
-    tokens(story.tokens),
+    tokenWord(story),
     costWord(story),
     story.not_kept.iterations === 0
       ? '-'
-      : [`${tokens(story.not_kept.tokens)} tokens`, costWord(story.not_kept)]
-          .filter((word) => word !== '-')
-          .join(', '),
+      : [tokenWords(story.not_kept), costWord(story.not_kept)].filter((word) => word !== '-').join(', '),
   ])
   return table(['story', 'attempts', 'took', 'tokens', 'cost', 'not kept'], rows, paint)
 }
@@ -56,7 +54,7 @@ function totalLine({ totals }: RunReport): string {
   const figures = [
     plural(totals.iterations, 'iteration'),
     duration(totals.duration_ms),
-    `${tokens(totals.tokens)} tokens`,
+    tokenWords(totals),
     costWord(totals),
   ]
   return figures.filter((word) => word !== '-').join(', ')

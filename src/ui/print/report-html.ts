@@ -12,7 +12,7 @@ import {
   verdictKinds,
 } from './report-words.ts'
 import type { Cell, Table, VerdictKind } from './report-words.ts'
-import { clean, duration, oneLine, tokens } from './text.ts'
+import { clean, duration, oneLine, tokenWord } from './text.ts'
 
 export function reportHtml(report: RunReport): string {
   const name = escape(report.change_id)
@@ -58,7 +58,7 @@ function tiles(report: RunReport): string {
   const figures = [
     [`${String(report.stories_done)}/${String(report.stories_total)}`, 'stories done'],
     [String(totals.iterations), totals.iterations === 1 ? 'iteration' : 'iterations'],
-    [tokens(totals.tokens), 'tokens (input + output)'],
+    [tokenWord(totals), 'tokens (input + output)'],
     [costWord(totals), 'cost'],
     [duration(totals.duration_ms), `agent time, ${duration(report.wall_ms)} in all`],
   ] as const

@@ -2,14 +2,14 @@
 import type { RunReport } from '../../core/report.ts'
 import { costWord, iterationsTable, notesOf, storiesTable, verdictKinds } from './report-words.ts'
 import type { Cell, Table } from './report-words.ts'
-import { duration, excerpt, oneLine, plural, tokens } from './text.ts'
+import { duration, excerpt, oneLine, plural, tokenWords } from './text.ts'
 
 export function reportMarkdown(report: RunReport): string {
   const { totals } = report
   const figures = [
     `${String(report.stories_done)} of ${plural(report.stories_total, 'story', 'stories')} done`,
     plural(totals.iterations, 'iteration'),
-    `${tokens(totals.tokens)} tokens`,
+    tokenWords(totals),
     costWord(totals),
     `${duration(totals.duration_ms)} of agent time in ${duration(report.wall_ms)}`,
   ].filter((word) => word !== '-')

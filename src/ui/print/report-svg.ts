@@ -1,8 +1,8 @@
 // The two pictures of the HTML report, on one time axis: iterations by story and verdict, tokens over time.
 import type { AttemptReport, RunReport } from '../../core/report.ts'
 import { verdictName } from '../vocabulary.ts'
-import { inOrder, tokenWord, verdictKind, verdictKinds } from './report-words.ts'
-import { clip, duration, excerpt, oneLine, plural, tokens } from './text.ts'
+import { inOrder, verdictKind, verdictKinds } from './report-words.ts'
+import { clip, duration, excerpt, oneLine, plural, tokens, tokenWord, tokenWords } from './text.ts'
 
 const width = 960
 const left = 210
@@ -57,7 +57,7 @@ export function tokensSvg(report: RunReport): string {
 ${lostTotal > 0 ? `<polygon class="area lost" points="${area(lost)}"/><polyline class="line lost" points="${line(lost)}"/>` : ''}
 ${end(report.totals.tokens)}${isLostApart ? end(lostTotal) : ''}
 ${timeAxis(report, x, top + height)}`
-  const title = `Tokens over time: ${tokens(report.totals.tokens)} in all, ${tokens(lostTotal)} in attempts that were not kept`
+  const title = `Tokens over time: ${tokenWord(report.totals)} in all, ${tokenWord(report.not_kept)} in attempts that were not kept`
   return svg('tokens', title, top + height + 28, body)
 }
 
@@ -86,7 +86,7 @@ function bar(attempt: AttemptReport, x: (ms: number) => number, y: number): stri
   const sign = verdictKinds[kind].sign
   const words = wide >= 40 ? `${sign} ${String(attempt.n)}` : wide >= 14 ? sign : ''
   const reason = excerpt(attempt.reason, 160)
-  const title = `Iteration ${String(attempt.n)}, attempt ${String(attempt.attempt)}: ${verdictName(attempt.verdict)}, ${tokenWord(attempt)} tokens, ${duration(attempt.duration_ms)}${reason === '' ? '' : `. ${reason}`}`
+  const title = `Iteration ${String(attempt.n)}, attempt ${String(attempt.attempt)}: ${verdictName(attempt.verdict)}, ${tokenWords(attempt)}, ${duration(attempt.duration_ms)}${reason === '' ? '' : `. ${reason}`}`
   return `<g class="bar ${kind}"><title>${escapeXml(title)}</title><rect x="${fixed(from)}" y="${y}" width="${fixed(wide)}" height="${barHeight}" rx="3"/>${
     words === ''
       ? ''

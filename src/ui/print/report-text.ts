@@ -8,17 +8,16 @@ import {
   stateWord,
   storyLabel,
   timeWord,
-  tokenWord,
   verdictKind,
   verdictKinds,
 } from './report-words.ts'
-import { clip, duration, excerpt, oneLine, plural, tokens, widthOf } from './text.ts'
+import { clip, duration, excerpt, oneLine, plural, tokenWord, tokenWords, widthOf } from './text.ts'
 
 export function reportText(report: RunReport, columns: number): string {
   const { totals } = report
   const figures = [
     plural(totals.iterations, 'iteration'),
-    `${tokens(totals.tokens)} tokens`,
+    tokenWords(totals),
     costWord(totals),
     duration(totals.duration_ms),
   ].filter((word) => word !== '-')
@@ -38,7 +37,7 @@ export function reportText(report: RunReport, columns: number): string {
 }
 
 function storyLine(story: StoryReport, columns: number): string {
-  const figures = `${tokens(story.tokens)} tokens  ${costWord(story)}  ${timeWord(story)}`
+  const figures = `${tokenWords(story)}  ${costWord(story)}  ${timeWord(story)}`
   const state = stateWord(story)
   const name = clip(oneLine(storyLabel(story)), Math.max(12, columns - figures.length - state.length - 6))
   const gap = Math.max(2, columns - widthOf(name) - state.length - figures.length - 4)

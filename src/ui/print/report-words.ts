@@ -4,7 +4,8 @@ import type { AttemptReport, RunReport, Spending, StoryReport } from '../../core
 import type { Verdict } from '../../core/event.ts'
 import { symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
-import { duration, plural, tokens, usd } from './text.ts'
+import { duration, plural, tokenWord, tokenWords, usd } from './text.ts'
+import type { SpentTokens } from './text.ts'
 
 /** What a reader sees first of a verdict: four kinds, each with a sign that does without colour. */
 export const verdictKinds = {
@@ -45,18 +46,15 @@ export function timeWord(spent: Spending): string {
   return spent.iterations === 0 ? '-' : duration(spent.duration_ms)
 }
 
-export function tokenWord(attempt: { readonly tokens: number; readonly tokens_estimated: boolean }): string {
-  return `${attempt.tokens_estimated ? '~' : ''}${tokens(attempt.tokens)}`
-}
-
-type Part = Omit<Spending, 'cost_usd'> & { readonly cost_usd?: number | undefined }
+type Part = Omit<Spending, 'cost_usd' | 'tokens_estimated'> &
+  SpentTokens & { readonly cost_usd?: number | undefined }
 
 /** "2 of 5 iterations were not kept: 1.2k tokens (34%), $0.10, 4m 05s"; empty when all were. */
 export function notKeptWords(whole: Pick<Spending, 'iterations' | 'tokens'>, part: Part): string {
   if (part.iterations === 0) return ''
   const share = whole.tokens > 0 ? ` (${String(Math.round((100 * part.tokens) / whole.tokens))}%)` : ''
   const were = part.iterations === 1 ? 'was' : 'were'
-  const figures = [`${tokens(part.tokens)} tokens${share}`, costWord(part), duration(part.duration_ms)]
+  const figures = [`${tokenWords(part)}${share}`, costWord(part), duration(part.duration_ms)]
   return `${String(part.iterations)} of ${plural(whole.iterations, 'iteration')} ${were} not kept: ${figures.filter((word) => word !== '-').join(', ')}`
 }
 
@@ -110,7 +108,7 @@ export function storiesTable({ stories }: RunReport): Table {
       words(stateWord(story)),
       number(`${String(story.tasks_done)}/${String(story.tasks_total)}`),
       number(countAttempts(story.attempts)),
-      number(tokens(story.tokens)),
+      number(tokenWord(story)),
       number(costWord(story)),
       number(lossWord(story.not_kept)),
       number(timeWord(story)),
@@ -145,6 +143,6 @@ export function stateWord(story: StoryReport): string {
 
 function lossWord(lost: Spending): string {
   if (lost.iterations === 0) return '-'
-  const figures = [tokens(lost.tokens), costWord(lost)].filter((word) => word !== '-')
+  const figures = [tokenWord(lost), costWord(lost)].filter((word) => word !== '-')
   return `${figures.join(', ')} (${plural(lost.iterations, 'iteration')})`
 }

@@ -5,7 +5,8 @@ import { branchName, storyName } from './describe.ts'
 import { statusWord } from '../vocabulary.ts'
 import { goneLines } from './summary.ts'
 import { table } from './table.ts'
-import { clockTime, duration, excerpt, oneLine, plural, tokens, usd } from './text.ts'
+import { clockTime, duration, excerpt, oneLine, plural, tokenWord, usd } from './text.ts'
+import type { SpentTokens } from './text.ts'
 
 export interface StatusView {
   readonly paint: Paint
@@ -25,7 +26,7 @@ function oneStatus(report: StatusReport, { paint, nowMs }: StatusView): string {
     ['stories', `${String(done)}/${String(report.stories.length)} done`],
     ...nowFacts(report, nowMs),
     ['iterations', `${String(report.current_iteration)}/${String(report.max_iterations)}`],
-    ['tokens', tokens(report.total_tokens) + costPart(report)],
+    ['tokens', tokenWord(spentBy(report)) + costPart(report)],
     ['work', workWords(report)],
     ...(report.finish_refused === undefined
       ? []
@@ -67,6 +68,10 @@ function workWords(report: StatusReport): string {
           ? ' (you are on it)'
           : ` (you are on ${here === '' ? 'a detached HEAD' : oneLine(here)})`
   return `on ${oneLine(branch)}${place}, from ${original}`
+}
+
+function spentBy({ total_tokens: tokens, iterations }: StatusReport): SpentTokens {
+  return { tokens, tokens_estimated: iterations.some((iteration) => iteration.tokens_estimated) }
 }
 
 function costPart({ cost_usd: cost, total_tokens: used }: StatusReport): string {
@@ -160,7 +165,7 @@ function allStatuses(reports: readonly StatusReport[], { paint }: StatusView): s
     report.alive ? 'yes' : 'no',
     `${String(report.stories.filter(({ status }) => status === 'done').length)}/${String(report.stories.length)}`,
     `${String(report.current_iteration)}/${String(report.max_iterations)}`,
-    tokens(report.total_tokens),
+    tokenWord(spentBy(report)),
     oneLine(report.worktree_name),
   ])
   const headings = ['change', 'status', 'alive', 'stories', 'iterations', 'tokens', 'work tree']

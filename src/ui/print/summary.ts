@@ -4,7 +4,7 @@ import type { Paint } from '../io.ts'
 import { statusWord } from '../vocabulary.ts'
 import { branchName } from './describe.ts'
 import { notKeptWords } from './report-words.ts'
-import { clean, duration, oneLine, plural, tokens, usd } from './text.ts'
+import { clean, duration, oneLine, plural, tokenWords, usd } from './text.ts'
 
 export type Started = Extract<LoopEvent, { type: 'loop.started' }>
 type Complete = Extract<LoopEvent, { type: 'complete' }>
@@ -26,11 +26,7 @@ export interface Ending {
 export function summary(ending: Ending, paint: Paint): readonly string[] {
   const { complete } = ending
   const { totals } = complete
-  const figures = [
-    plural(totals.iterations, 'iteration'),
-    duration(totals.duration_ms),
-    `${tokens(totals.tokens)} tokens`,
-  ]
+  const figures = [plural(totals.iterations, 'iteration'), duration(totals.duration_ms), tokenWords(totals)]
   if (totals.cost_usd !== undefined && totals.cost_usd > 0) figures.push(usd(totals.cost_usd))
   const lost = totals.not_kept === undefined ? '' : notKeptWords(totals, totals.not_kept)
   const counts = `${String(totals.stories_done)}/${String(totals.stories_total)} stories, ${String(totals.tasks_done)}/${String(totals.tasks_total)} tasks`
@@ -128,7 +124,7 @@ function budgetFlags({ reason, totals }: Complete, settings: Started['settings']
     // A cost that nobody knows would end the next run, too.
     ...(settings?.max_cost_usd === undefined || isUnpriced ? [] : ['--max-cost USD']),
   ]
-  return (reason.startsWith('--max-cost') ? flags.toReversed() : flags).join(' ')
+  return (reason.includes('--max-cost') ? flags.toReversed() : flags).join(' ')
 }
 
 function resumeReason(complete: Complete): string {

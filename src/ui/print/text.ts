@@ -84,6 +84,22 @@ export function tokens(count: number): string {
   return `${(count / 1_000_000).toFixed(2)}M`
 }
 
+export interface SpentTokens {
+  readonly tokens: number
+  readonly tokens_estimated?: boolean | undefined
+}
+
+/** A guess keeps its `~`, in sums too; a guess of nothing is no figure at all. */
+export function tokenWord({ tokens: used, tokens_estimated: estimated = false }: SpentTokens): string {
+  if (estimated && used === 0) return '?'
+  return `${estimated ? '~' : ''}${tokens(used)}`
+}
+
+export function tokenWords(spent: SpentTokens): string {
+  const word = tokenWord(spent)
+  return word === '?' ? 'tokens unknown' : `${word} tokens`
+}
+
 /** Below a cent it still says that it was not free. */
 export function usd(cost: number): string {
   return cost > 0 && cost < 0.01 ? '<$0.01' : `$${cost.toFixed(2)}`

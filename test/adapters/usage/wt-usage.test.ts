@@ -166,7 +166,7 @@ describe('the order of sources', () => {
 
   test.each([
     ['wt-usage', 'wt-usage is not on PATH'],
-    ['sessions', 'its session files have none'],
+    ['sessions', 'the session files of the agent do not have them'],
   ] as const)('--usage %s without its source warns and estimates', async (source, cause) => {
     const measured = await turn(usage(source))
     expect(measured).toMatchObject({ input_tokens: 1000, estimated: true })
@@ -176,6 +176,8 @@ describe('the order of sources', () => {
   test('--usage agent without own figures warns and estimates', async () => {
     const measure = usage('agent')
     await measure.before('claude')
-    expect((await measure.after('claude', undefined, undefined)).warning).toContain('the agent reported none')
+    expect((await measure.after('claude', undefined, undefined)).warning).toContain(
+      'the agent did not report them',
+    )
   })
 })
