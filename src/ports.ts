@@ -151,9 +151,10 @@ export interface Checkpoints {
   look(since: string): Promise<TreeState>
   /**
    * The tree as it is becomes the next checkpoint (on `ralph/<change>`, wherever the agent left HEAD). Where it is not what the
-   * gates have passed, or the attempt's work is gone, nothing is saved.
+   * gates have passed, or the attempt's work is gone, nothing is saved. `message` is what it is known by, `about` what else a reader of
+   * the commit gets to know.
    */
-  save(storyId: string, message: string, judged?: Judged): Promise<SavedCheckpoint>
+  save(storyId: string, message: string, judged?: Judged, about?: string): Promise<SavedCheckpoint>
   /** In a repair: whether nothing in the tree has changed since the loop died, and nothing still might have. */
   isAsLeft(): Promise<boolean>
   /** Back to exactly the checkpoint, but in a repair without what the user has changed since the loop died: HEAD, index, tracked, untracked, modes, half-done operations. Ignored files untouched. `isWhole`: nothing of theirs stayed. */

@@ -120,9 +120,9 @@ export function watchConfig(site: Site, checkpoints: Checkpoints, watch: ConfigW
       await compare(n)
       return await checkpoints.keep(n, mayBeSaved)
     },
-    save: async (storyId, message, judged) => {
+    save: async (storyId, message, judged, about) => {
       await compare(last?.n ?? 0)
-      const saved = await checkpoints.save(storyId, message, judged)
+      const saved = await checkpoints.save(storyId, message, judged, about)
       if (saved.refused === undefined) await tellKept()
       return saved
     },

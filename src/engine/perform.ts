@@ -2,6 +2,7 @@
 import type { Command } from '../core/loop.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
 import type { WatchedPlan, TreeState } from '../ports.ts'
+import { aboutStory } from './about.ts'
 import type { Context } from './context.ts'
 import { planRead, recordIteration } from './record.ts'
 import { runAgent } from './turn.ts'
@@ -47,7 +48,11 @@ export async function perform(command: Command, context: Context): Promise<void>
       return settleBoxes(command, context)
     case 'save_checkpoint': {
       const { n, storyId, message, judged } = command
-      const { refused, ...saved } = await ports.checkpoints.save(storyId, message, judged)
+      const about = await aboutStory(ports.spec, context.state(), {
+        storyId,
+        agent: context.state().current?.agent ?? '',
+      })
+      const { refused, ...saved } = await ports.checkpoints.save(storyId, message, judged, about)
       if (refused !== undefined) return tell({ type: 'checkpoint.refused', n, ...stateOf(refused) })
       for (const { path, restore } of context.state().current?.kept?.gone ?? []) {
         const message = `${path} was yours and not committed; while iteration ${n} ran it was removed or set back. To have it again: ${restore}`
@@ -207,12 +212,18 @@ async function askChoice(context: Context): Promise<void> {
   await tell({ type: 'choice.made', choice })
 }
 
-async function wrapUp({ ports, tell }: Context): Promise<void> {
+async function wrapUp(context: Context): Promise<void> {
+  const { ports, tell } = context
   const { warnings, checkpoint } = await ports.wrapUp()
   for (const message of warnings) await tell({ type: 'warning', code: 'wrap_up', message })
   if (checkpoint === undefined) return
   const { message, after } = checkpoint
-  const { commit, changed } = await ports.checkpoints.save('archive', message)
+  const { commit, changed } = await ports.checkpoints.save(
+    'archive',
+    message,
+    undefined,
+    `Ralph-Change: ${context.state().changeId}`,
+  )
   await tell({ type: 'checkpoint.saved', message, commit, changed })
   await after()
 }

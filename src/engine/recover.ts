@@ -1,6 +1,7 @@
 // What becomes of a dead loop: its death is recorded by whoever looks, its tree is put in order by whoever may repair.
 import type { LoopState } from '../core/state.ts'
 import type { Clock } from '../ports.ts'
+import { aboutStory } from './about.ts'
 import type { Loop, Ports } from './run.ts'
 
 export interface Death {
@@ -72,7 +73,9 @@ async function settle(loop: Loop, { checkpoints, spec }: Ports, isBack: boolean)
   if (message !== undefined && !isBack && (await checkpoints.isAsLeft())) {
     const { tasksFile: mayDiffer = '' } = loop.state
     const judged = tree === undefined ? undefined : { tree, isBinding: true, mayDiffer }
-    const { refused, ...saved } = await checkpoints.save(storyId, message, judged)
+    const { agent = '' } = loop.state.iterations.find((each) => each.n === n) ?? {}
+    const about = await aboutStory(spec, loop.state, { storyId, agent })
+    const { refused, ...saved } = await checkpoints.save(storyId, message, judged, about)
     if (refused === undefined) {
       await loop.tell({ type: 'checkpoint.saved', n, story_id: storyId, message, ...saved })
       return `iteration ${n} was complete when its checkpoint failed; it is saved now`

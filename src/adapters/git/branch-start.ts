@@ -12,13 +12,22 @@ import { putAway, wayOut } from './lost-record.ts'
 import { storedOrigin, storeOrigin } from './origin.ts'
 import { doubtful, refuseClash, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
 import { moveRefs, readRefs, refsUnder, setHead, type Head, type Refs } from './refs.ts'
-import { timeName, type Store } from './store.ts'
+import { ofChange, timeName, type Store } from './store.ts'
 import { exempt, scanTree } from './scan.ts'
 import { observe } from './observe.ts'
 import { saveSnapshot } from './snapshot.ts'
 import { startingPoint } from './starting-point.ts'
 import { refuseLockFiles } from './stale-locks.ts'
-import { commitTree, entryPath, indexEntries, joined, treeOf, treeOfIndex, writeTree } from './tree.ts'
+import {
+  commitTree,
+  entryPath,
+  indexEntries,
+  joined,
+  treeOf,
+  treeOfIndex,
+  treeOrNone,
+  writeTree,
+} from './tree.ts'
 
 export type StartMode = 'start' | 'fresh' | 'resume'
 
@@ -73,7 +82,9 @@ export async function startBranch(store: Store, wish: StartMode): Promise<{ comm
     const nested = observed.scan.untracked.filter((path) => path.endsWith('/'))
     const isExempt = exempt(store.protectedPaths, [...observed.scan.ignored, ...nested])
     const { tree } = await writeTree(git, index, observed.scan, isExempt)
-    const commit = await commitTree(git, tree, [observed.refs.head.commit], 'initial state')
+    const isEmpty = tree === (await treeOrNone(git, observed.refs.head.commit))
+    const message = `initial state\n\n${isEmpty ? 'empty\n\n' : ''}${ofChange(store)}`
+    const commit = await commitTree(git, tree, [observed.refs.head.commit], message, await store.author())
     await syncFiles([index])
     await rename(index, join(store.folder, `index-${commit}`))
     await store.step('start', { did: 'checkpoint', commit })

@@ -17,7 +17,7 @@ import { mendRepository } from './mend.ts'
 import { endOperations } from './operations.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
 import { placeOf } from './reunite.ts'
-import { nothingToResume, timeName, type CheckpointDeps, type Store } from './store.ts'
+import { nothingToResume, ofChange, timeName, type CheckpointDeps, type Store } from './store.ts'
 import { exempt } from './scan.ts'
 import { isDirty, observe } from './observe.ts'
 import {
@@ -50,6 +50,7 @@ export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
 async function ensure(store: Store, storyId: string, mayRepair: boolean): Promise<{ commit: string }> {
   const { checkpoint, openAttempt } = store.memory()
   if (checkpoint === undefined) throw nothingToResume(store.change)
+  await store.author()
   const earlier = await loadSnapshot(store)
   // Before git looks: it would obey what that attempt has left.
   if (openAttempt !== undefined) await mendRepository(store, await requireSnapshot(store), openAttempt)
@@ -116,7 +117,13 @@ async function adopt(store: Store, observed: Observed, storyId: string): Promise
     const isSame = tip !== '' && tree === (await treeOf(git, tip))
     const commit = isSame
       ? tip
-      : await commitTree(git, tree, [tip || checkpoint], `changes before ${storyId}`)
+      : await commitTree(
+          git,
+          tree,
+          [tip || checkpoint],
+          `changes before ${storyId}\n\n${ofChange(store)}`,
+          await store.author(),
+        )
     const isLost = tip !== '' && !(await isAncestor(git, checkpoint, tip))
     if (isLost)
       await moveRefs(git, 'archive', [`update ${store.refs}/archive/${timeName(store)} ${checkpoint}`])
@@ -134,6 +141,7 @@ async function planSave(store: Store, storyId: string, snapshot: Snapshot, refs:
   const isBack = refs.head.ref !== branchRef(store)
   return {
     parents: [keptHead, theirs],
+    author: await store.author(),
     beside,
     ...(isBack && {
       headBack: `somebody switched HEAD to ${placeOf(refs.head)} before story ${storyId} was saved; no file had changed, and HEAD is back on ralph/${store.change}`,

@@ -24,6 +24,8 @@ interface GitOptions {
   readonly accept?: readonly number[]
   /** Run in this folder's own repository (a nested one) instead. */
   readonly inside?: string
+  /** Further variables. */
+  readonly env?: NodeJS.ProcessEnv
 }
 
 interface GitAnswer {
@@ -66,7 +68,7 @@ function gitWith(repository: Repository, settings: GitSettings, insisted: { env:
   const environment = (): NodeJS.ProcessEnv => ({ ...own, ...insisted.env })
   const run = async (args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> => {
     const { input, index, inside } = options
-    const env = environment()
+    const env = { ...environment(), ...options.env }
     const argv = [...(inside === undefined ? place : []), ...quietConfig, ...args]
     const started = (): Promise<ExecResult> =>
       launch('git', argv, {

@@ -6,6 +6,7 @@ import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { deflateSync, inflateSync } from 'node:zlib'
 import { syncFolder } from '../files/whole.ts'
+import type { Author } from './author.ts'
 import { ownEmail, type Git } from './git.ts'
 
 interface TreeEntry {
@@ -90,13 +91,15 @@ export async function writeCommit(
   tree: string,
   parents: readonly string[],
   message: string,
-  nowMs: number,
+  { nowMs, author }: { readonly nowMs: number; readonly author?: Author | undefined },
 ): Promise<string | undefined> {
   if (isShared(git)) return undefined
   const objects = join(git.gitCommonDir, 'objects')
-  const by = `ralph <${ownEmail}> ${Math.floor(nowMs / 1000)} ${timeZone(nowMs)}`
+  const when = `${Math.floor(nowMs / 1000)} ${timeZone(nowMs)}`
+  const [by, written] = [author ?? { name: 'ralph', email: ownEmail }, `ralph <${ownEmail}> ${when}`]
   const lines = [`tree ${tree}`, ...new Set(parents.map((parent) => `parent ${parent}`))]
-  const body = Buffer.from(`${lines.join('\n')}\nauthor ${by}\ncommitter ${by}\n\n${message}\n`)
+  lines.push(`author ${by.name} <${by.email}> ${when}`, `committer ${written}`)
+  const body = Buffer.from(`${lines.join('\n')}\n\n${message}\n`)
   const whole = Buffer.concat([Buffer.from(`commit ${body.length}\0`), body])
   const hash = createHash(tree.length === 64 ? 'sha256' : 'sha1')
     .update(whole)

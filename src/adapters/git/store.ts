@@ -6,6 +6,7 @@ import { beganEvent, stepEvent } from '../../core/git-memory.ts'
 import type { GitMemory, Operation, Step } from '../../core/git-memory.ts'
 import type { Absence } from '../../core/ownership.ts'
 import type { Clock, WriteAhead } from '../../ports.ts'
+import { readAuthor, type Author } from './author.ts'
 import type { Git, Repository } from './git.ts'
 
 export interface CheckpointDeps {
@@ -34,6 +35,8 @@ export interface Store extends CheckpointDeps {
   readonly refs: string
   /** Of a submodule: that of the repository around it, whose snapshot and journal are its own, too. */
   readonly outer?: Store
+  /** Of the commits on the loop's branch, as it was when first asked for: an agent may set another one later. */
+  author(): Promise<Author | undefined>
   note(event: EventBody): Promise<void>
   /** Writes `git.began` before the work and `git.ended` after it; what fails in between stays pending for `recover`. */
   operate<T>(operation: Operation, work: () => Promise<T>): Promise<T>
@@ -42,8 +45,10 @@ export interface Store extends CheckpointDeps {
 
 export function openStore(deps: CheckpointDeps): Store {
   const note = deps.writeAhead
+  let author: Promise<Author | undefined> | undefined
   return {
     ...deps,
+    author: () => (author ??= readAuthor(deps.git, deps.env ?? process.env)),
     // Apart from the run's folder: archiving an earlier run must not take the user's saved index along.
     folder: checkpointFolder(deps.git.gitCommonDir, deps.change),
     refs: `refs/ralph/${deps.change}`,
@@ -65,6 +70,11 @@ export function checkpointFolder(gitCommonDir: string, change: string): string {
 /** Ref-safe, sorts by time. */
 export function timeName(store: Store): string {
   return new Date(store.clock.now()).toISOString().replace(/[-:.]/g, '')
+}
+
+/** The trailer of what ralph commits on the branch. */
+export function ofChange({ change }: Pick<Store, 'change'>): string {
+  return `Ralph-Change: ${change}`
 }
 
 export function nothingToResume(change: string): RalphError {

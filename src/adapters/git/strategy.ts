@@ -3,6 +3,7 @@ import type { GitMemory, Pending } from '../../core/git-memory.ts'
 import type { Judged } from '../../core/loop.ts'
 import type { Checkpoints, KeptAttempt, SavedCheckpoint } from '../../ports.ts'
 import { tellAside } from './aside.ts'
+import type { Author } from './author.ts'
 import { putBrokenAside } from './broken.ts'
 import { tellObeyed } from './guarded.ts'
 import { keepAttempt } from './keep.ts'
@@ -30,6 +31,7 @@ type First<M extends keyof Checkpoints> = (
 /** What the next checkpoint stands on, and what makes it one once the tree is a commit. */
 export interface SavePlan {
   readonly parents: readonly string[]
+  readonly author?: Author | undefined
   /** Commits of others that may not be part of it: they are named. */
   readonly beside: GitMemory['beside']
   /** What there is to say of where HEAD was. */
@@ -68,7 +70,7 @@ export function checkpointsBy(strategy: Strategy, deps: CheckpointDeps): Checkpo
     watch: (by, n) => watch(store, by, n),
     keep: (n, mayBeSaved = false) => keep(store, n, mayBeSaved),
     look: (since) => lookAt(store, since),
-    save: (storyId, message, judged) => save(strategy, store, storyId, message, judged),
+    save: (storyId, message, judged, about) => save(strategy, store, storyId, message, judged, about),
     isAsLeft: () => isAsLeft(store),
     restore: () => restore(store),
     finish: (choice) => strategy.finish(store, choice),
@@ -88,6 +90,7 @@ async function save(
   storyId: string,
   message: string,
   judged: Judged | undefined,
+  about = '',
 ): Promise<SavedCheckpoint> {
   const again = await savedBefore(store, message)
   if (again !== undefined) return again
@@ -95,10 +98,21 @@ async function save(
   const { attempt = 0 } = store.memory()
   const { tree, refs, refused } = await treeToSave(store, snapshot, judged)
   if (refused !== undefined) return { commit: snapshot.commit, changed: false, refused }
-  const { parents, beside, headBack, complete } = await strategy.planSave(store, storyId, snapshot, refs)
+  const { parents, author, beside, headBack, complete } = await strategy.planSave(
+    store,
+    storyId,
+    snapshot,
+    refs,
+  )
   const saved = await store.operate({ op: 'save', story: storyId, message }, async () => {
     await settleGates(store, snapshot)
-    const commit = await commitTree(store.git, tree, parents, message)
+    const commit = await commitTree(
+      store.git,
+      tree,
+      parents,
+      about === '' ? message : `${message}\n\n${about}`,
+      author,
+    )
     // What the agent wrote: a tree that a power cut empties later would look like the user's edit of what is done.
     await syncPaths(store.git, await changedPaths(store.git, snapshot.tree, tree))
     await complete(commit, tree)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { lstatNow, onDisk } from './files.ts'
 import type { Git } from './git.ts'
+import type { Author } from './author.ts'
 import { treeChangesNow, treeOfNow, writeCommit, type TreeChange } from './objects.ts'
 import type { Scan } from './scan.ts'
 import { syncLoose } from './sync.ts'
@@ -74,12 +75,14 @@ export async function commitTree(
   tree: string,
   parents: readonly string[],
   message: string,
+  author?: Author,
 ): Promise<string> {
   const others = parents.filter((parent) => parent !== '')
-  const written = await writeCommit(git, tree, others, message, Date.now())
+  const written = await writeCommit(git, tree, others, message, { nowMs: Date.now(), author })
   if (written !== undefined) return written
   const options = others.flatMap((parent) => ['-p', parent])
-  return await git.line(['commit-tree', tree, ...options], { input: `${message}\n` })
+  const env = author === undefined ? {} : { GIT_AUTHOR_NAME: author.name, GIT_AUTHOR_EMAIL: author.email }
+  return await git.line(['commit-tree', tree, ...options], { input: `${message}\n`, env })
 }
 
 /** Of a commit or a tree; throws where there is none. */
@@ -158,6 +161,11 @@ export async function treeChanges(git: Git, from: string, to: string): Promise<r
     const [entry = '', path = ''] = fields.slice(at * 2, at * 2 + 2)
     return { path, from: mode(entry.slice(1, 7)), to: mode(entry.slice(8, 14)) }
   })
+}
+
+/** Without a commit: the empty tree. */
+export async function treeOrNone(git: Git, commit: string): Promise<string> {
+  return commit === '' ? await emptyTree(git) : await treeOf(git, commit)
 }
 
 export async function emptyTree(git: Git): Promise<string> {
