@@ -93,7 +93,7 @@ export function createApp(io: Io): App {
       stop: ({ change, force }) => at(stops, (part, here) => part.stopLoop(here, change, force)),
       done: (change) => at(control, (part, here) => part.sayDone(here, change)),
       finish: (request) => at(control, (part, here) => part.finishOrAccept(here, request)),
-      clean: ({ change, attempts: all }) => at(control, (part, here) => part.cleanRun(here, change, all)),
+      clean: (request) => at(control, (part, here) => part.cleanRun(here, request)),
       restore: (request) => at(attempts, (part, here) => part.restoreTo(here, request)),
       recordDeaths: (changes) => at(deaths, (part, here) => part.recordDeaths(here, changes)),
     },

@@ -13,7 +13,7 @@ declare const RALPH_PROGRAM: string
 const argv = process.argv.slice(2)
 const help = helpPage(argv)
 
-if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) {
+if (argv.length === 1 && /^(?:--version|-[vV]|version)$/.test(argv[0] ?? '')) {
   process.stdout.write(`${RALPH_VERSION}\n`)
 } else if (help !== undefined) {
   process.stdout.write(help)

@@ -40,6 +40,20 @@ export async function chooseRun(
   return running[0] ?? runs.find((run) => run.state.worktree === site.git.worktree) ?? runs[0]
 }
 
+/** For a deed that is not taken back: never the latest of several. */
+export async function onlyRun(site: Site, form: string): Promise<string | undefined> {
+  const runs = await knownRuns(site)
+  if (runs.length <= 1) return runs[0]?.change
+  throw new RalphError(
+    'change_ambiguous',
+    `Which change? There are ${runs.map((run) => run.change).join(', ')}.`,
+    {
+      hint: `Nothing was touched. Name the one you mean: ${form}`,
+      exitCode: 2,
+    },
+  )
+}
+
 export async function must(site: Site, change: string | undefined): Promise<KnownRun> {
   const run = await chooseRun(site, change, 'any')
   if (run !== undefined) {

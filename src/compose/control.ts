@@ -1,5 +1,5 @@
 // done, finish, clean: each is carried out or refused with the reason; none is ever lost.
-import { cleanAttempts } from '../adapters/git/attempts.ts'
+import { cleanAttempts, listAttempts, listEarlier } from '../adapters/git/attempts.ts'
 import { shown } from '../adapters/git/git.ts'
 import { wayOut } from '../adapters/git/lost-record.ts'
 import { readSettingsFile } from '../config/files.ts'
@@ -7,7 +7,7 @@ import { userFolder } from '../config/load.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
 import type { Control, Said } from '../ui/app.ts'
 import { acceptGitSettings } from './checkpoints.ts'
-import { chooseRun } from './choose.ts'
+import { chooseRun, onlyRun } from './choose.ts'
 import { agree, unagreed } from './config-trust.ts'
 import { damagedRun } from './damage.ts'
 import { openRun } from './open-run.ts'
@@ -114,15 +114,27 @@ export async function finishHeld(site: Site, held: OpenRun, choice: 'cleanup' | 
   }
 }
 
-export async function cleanRun(site: Site, change: string | undefined, attempts: boolean): Promise<Said> {
-  return withRun(site, change, async (held) => {
+/** The one deed that cannot be undone: the change is named or the only one, and the user has said yes. */
+export async function cleanRun(
+  site: Site,
+  { change, attempts, agrees }: Parameters<Control['clean']>[0],
+): Promise<Said> {
+  const name = change ?? (await onlyRun(site, 'ralph clean NAME --attempts'))
+  if (!attempts) {
+    throw new RalphError('usage', 'Say what to delete.', {
+      hint: `ralph clean ${name ?? 'NAME'} --attempts`,
+      exitCode: 2,
+    })
+  }
+  if (name !== undefined && agrees !== undefined) {
+    const kept = (await Promise.all([listAttempts(site.git, name), listEarlier(site.git, name)])).flat()
+      .length
+    const question = `Delete ${attemptsOf(kept, name)}? They cannot be brought back.`
+    if (kept > 0 && !(await agrees(question)))
+      return { message: 'Nothing was deleted.', data: { change_id: name, attempts: 0 } }
+  }
+  return withRun(site, name, async (held) => {
     const { run } = held
-    if (!attempts) {
-      throw new RalphError('usage', 'Say what to clean.', {
-        hint: `ralph clean ${run.change} --attempts`,
-        exitCode: 2,
-      })
-    }
     if (needsRepair(run)) {
       throw new RalphError(
         'unfinished_run',
@@ -133,10 +145,15 @@ export async function cleanRun(site: Site, change: string | undefined, attempts:
     await enterTree(held)
     const count = await cleanAttempts(site.git, run.change)
     return {
-      message: `${count} attempts of ${run.change} are gone.`,
+      message:
+        count === 0 ? `No attempt of ${run.change} is kept.` : `Deleted ${attemptsOf(count, run.change)}.`,
       data: { change_id: run.change, attempts: count },
     }
   })
+}
+
+function attemptsOf(count: number, change: string): string {
+  return `${count} ${count === 1 ? 'attempt' : 'attempts'} of ${change}`
 }
 
 /** The run in hand, its work tree too, and whatever a dead loop left there put in order. */

@@ -7,7 +7,7 @@ import type { UsageSummary } from '../core/usage-summary.ts'
 import type { UsageRequest } from '../ui/app.ts'
 import { must } from './choose.ts'
 import { knownRuns } from './site.ts'
-import type { Site } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
 
 export async function usageOf(site: Site, request: UsageRequest): Promise<UsageSummary> {
   const runs = await knownRuns(site)
@@ -18,8 +18,19 @@ export async function usageOf(site: Site, request: UsageRequest): Promise<UsageS
     clock: site.clock,
     since: request.since,
     by: request.by,
-    turns: runs.flatMap((run) => turnsOf(run.state.iterations, run.events)),
+    turns: runs.flatMap((run) =>
+      turnsOf(run.state.iterations, run.events).map((turn) => ({
+        ...turn,
+        story_id: storyOf(run, turn.story_id),
+      })),
+    ),
   })
+}
+
+/** Each change has a story 1. */
+function storyOf({ change, state }: KnownRun, id: string): string {
+  const title = state.stories.find((story) => story.id === id)?.title ?? ''
+  return `${change}/${title.startsWith(id) ? title : `${id} ${title}`.trimEnd()}`
 }
 
 export async function reportOf(site: Site, change: string | undefined): Promise<RunReport> {

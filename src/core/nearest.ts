@@ -6,8 +6,9 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   let bestDistance = Infinity
   for (const candidate of candidates) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase())
-    // A third of the word may be wrong; a prefix of the real name always counts ("add-exp" for "add-export").
-    const allowed = Math.max(2, Math.floor(Math.max(word.length, candidate.length) / 3))
+    // A third of the word may be wrong, of a short one a letter; a prefix of the real name always counts ("add-exp" for "add-export").
+    const longest = Math.max(word.length, candidate.length)
+    const allowed = longest <= 4 ? 1 : Math.max(2, Math.floor(longest / 3))
     const isPrefix = word.length >= 2 && candidate.toLowerCase().startsWith(word.toLowerCase())
     if ((distance <= allowed || isPrefix) && distance < bestDistance) {
       best = candidate

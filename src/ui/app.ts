@@ -29,7 +29,7 @@ export interface Observe {
   /** Settles flags, variables and files; throws `config` before anything is touched. For a resume a file that cannot be used is no error. */
   settings(flags: RawFlags, forResume?: boolean): Promise<LoadedConfig>
   /** As `settings`, for `ralph config`: all entries. */
-  config(): Promise<Pick<LoadedConfig, 'entries' | 'warnings'>>
+  config(): Promise<Pick<LoadedConfig, 'entries' | 'warnings' | 'files'>>
   list(): Promise<ChangeList>
   show(change: string): Promise<ChangeDetail>
   prompt(request: {
@@ -68,7 +68,12 @@ export interface Control {
     readonly choice: 'cleanup' | 'keep' | undefined
     readonly acceptsConfig: boolean
   }): Promise<Said>
-  clean(request: { readonly change: string | undefined; readonly attempts: boolean }): Promise<Said>
+  clean(request: {
+    readonly change: string | undefined
+    readonly attempts: boolean
+    /** Asked before anything is deleted; absent: the user has said yes. */
+    readonly agrees: ((question: string) => Promise<boolean>) | undefined
+  }): Promise<Said>
   restore(request: {
     readonly change: string | undefined
     readonly n: number
@@ -232,7 +237,7 @@ export interface Diagnosis {
 }
 
 export interface UsageRequest {
-  /** An ISO time that Date.parse understands; `today` and `week` are the local day and week so far. */
+  /** An ISO time that Date.parse understands, `yesterday`, or `7d`, `1h`; `today` and `week` are the local day and week so far. */
   readonly since: string
   readonly by: 'agent' | 'model' | 'story' | 'day' | undefined
 }

@@ -9,6 +9,7 @@ test.each([
   ['lop', 'loop'],
   ['xyzzy', undefined],
   ['', undefined],
+  ['pop', undefined],
 ])('for %j it names %j', (word, expected) => {
   expect(nearest(word, ['fix-login', 'add-export', 'loop'])).toBe(expected)
 })

@@ -191,7 +191,7 @@ describe('section 6.5, O16: every command that writes takes the locks', () => {
     await loop.seen((out) => out.includes('"text":"waiting'))
     for (const command of [
       ['restore', '1', 'demo'],
-      ['clean', 'demo', '--attempts'],
+      ['clean', 'demo', '--attempts', '--yes'],
     ]) {
       const refused = await ralph(at, command)
       expect({ code: refused.code, stderr: refused.stderr }, command.join(' ')).toEqual({

@@ -269,13 +269,13 @@ ${works}`,
     }
     expect(await by('agent')).toEqual({ claude: 4390 })
     expect(await by('model')).toEqual({ 'claude-sonnet-4-5': 4170, 'house-model': 220 })
-    expect(await by('story')).toEqual({ 'outside any loop': 4330, '1': 60 })
+    expect(await by('story')).toEqual({ 'outside any loop': 4330, 'demo/1 Story 1': 60 })
     expect(Object.values(await by('day'))).toEqual([4000, 390])
   })
 
   test('as text: the figures, bars that say which is larger, and what has no price', async () => {
     const { stdout } = await ralph(withSessions(), ['usage', '--since', '2026-01-01', '--by', 'model'])
-    expect(stdout).toMatch(/API \(in\+out\)\s+330/)
+    expect(stdout).toMatch(/input \+ output\s+330 /)
     expect(stdout).toContain('not in the cost (unpriced): house-model')
     const bar = (model: string): number => (new RegExp(`${model}\\s+(█+)`).exec(stdout)?.[1] ?? '').length
     expect(bar('house-model')).toBeGreaterThan(bar('claude-sonnet-4-5'))
@@ -283,8 +283,7 @@ ${works}`,
   })
 
   test.each([
-    [['usage'], /--today/],
-    [['usage', '--since', 'yesterday'], /ISO/],
+    [['usage', '--since', 'yesterdayish'], /ISO/],
     [['usage', '--since', '2026-02-30'], /ISO/],
     [['usage', '--today', '--week'], /--week/],
     [['usage', '--today', '--by', 'modle'], /model/],

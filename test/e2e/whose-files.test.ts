@@ -273,7 +273,7 @@ describe("a file of the user's that an agent really meant to remove", () => {
         expect(done.stderr).toContain(restore)
         expect(finished.stdout).toContain(restore)
       }
-      await ralph(at, ['clean', 'demo', '--attempts'])
+      await ralph(at, ['clean', 'demo', '--attempts', '--yes'])
       at.git('reflog', 'expire', '--expire=now', '--all')
       at.git('gc', '-q', '--prune=now')
       for (const { restore } of commands)

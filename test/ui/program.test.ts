@@ -71,9 +71,10 @@ describe('wrong words', () => {
     [['usage', '--today', '--by', 'modle'], 'Allowed choices are agent, model', 'did you mean model?'],
     [['finish'], '--cleanup or --keep', 'uncommitted'],
     [['finish', '--cleanup', '--keep'], 'cannot be used with', 'ralph finish --help'],
-    [['usage'], 'since when', '--today'],
-    [['usage', '--since', 'yesterday'], 'ISO time', 'ralph usage --help'],
-    [['clean'], 'only what it is told to', '--attempts'],
+    [['usage', '--since', 'yesterdayish'], 'ISO time', 'ralph usage --help'],
+    [['usage', '--today', '--format', 'pdf'], 'Allowed choices are text, json', 'ralph usage --help'],
+    [['clean'], 'nothing selected', '--attempts'],
+    [['-C', '/nonexistent', 'list'], 'There is no folder /nonexistent', 'ralph -C <dir>'],
     [['--fresh', 'loop'], "unknown option '--fresh'", 'ralph --help'],
   ])(
     'U1: %j exits 2, says what is wrong and what is right, and runs nothing',

@@ -1,7 +1,7 @@
 // The texts of the reports, and their JSON as contract 9 has it.
 import { describe, expect, it } from 'vitest'
 import type { UsageSummary } from '../../src/core/usage-summary.ts'
-import type { Observe, StatusReport } from '../../src/ui/app.ts'
+import type { Control, Observe, StatusReport } from '../../src/ui/app.ts'
 import { iteration, status } from './events.ts'
 import { ralph } from './fake-app.ts'
 import type { Answers } from './fake-app.ts'
@@ -248,10 +248,12 @@ describe('setup', () => {
       { key: 'max_iterations' as const, origin: 'default' as const, where: 'later' },
     ]
     const warnings = ['the variable RALPH_MAX_RETIRES means nothing to ralph']
-    const answers = answering({ config: () => Promise.resolve({ entries, warnings }) })
+    const files = { user: { path: '/home/me/.config/ralph/ralph.yaml', sha: '', values: new Map() } }
+    const answers = answering({ config: () => Promise.resolve({ entries, warnings, files }) })
     const { out: text, err } = await ralph(['config'], answers)
     expect(err).toBe('warning: the variable RALPH_MAX_RETIRES means nothing to ralph\n')
-    expect(text).toContain('max_retries     5      variable  RALPH_MAX_RETRIES')
+    expect(text).toMatch(/max_retries +5 +RALPH_MAX_RETRIES +re-runs of a story/)
+    expect(text).toContain('user     /home/me/.config/ralph/ralph.yaml (not there)')
     const json = (await ralph(['config', '--json'], answers)).out
     expect(JSON.parse(json)).toEqual({
       settings: {
@@ -278,6 +280,24 @@ describe('setup', () => {
     ])
   })
 
+  it.each([
+    ['y\n', true],
+    ['\n', false],
+    ['what\nno\n', false],
+    ['', false],
+  ])('B5: clean asks at a terminal, and only a yes is one: %j', async (typed, expected) => {
+    let answer: boolean | undefined
+    const clean: Control['clean'] = async ({ agrees }) => {
+      answer = await agrees?.('Delete 2 attempts of x?')
+      return { message: 'so', data: {} }
+    }
+    const ran = await ralph(['clean', 'x', '--attempts'], { answers: { clean }, terminal: true, typed })
+    expect(ran.out).toContain('Delete 2 attempts of x? [y/N] ')
+    expect(answer).toBe(expected)
+    await ralph(['clean', 'x', '--attempts', '--yes'], { answers: { clean }, terminal: true })
+    expect(answer).toBe(undefined)
+  })
+
   it('usage: text for people, the report’s own fields for programs', async () => {
     const figures: UsageSummary = {
       period: 'custom',
@@ -292,9 +312,10 @@ describe('setup', () => {
       skipped: [],
     }
     const usage: Observe['usage'] = () => Promise.resolve(figures)
-    const { out } = await ralph(['usage', '--today'], answering({ usage }))
-    expect(out).toContain('Usage since 2026-02-09\n')
-    expect(out).toMatch(/API \(in\+out\) +5\n/)
+    const { out, calls } = await ralph(['usage'], answering({ usage }))
+    expect(calls).toEqual([{ name: 'usage', request: { since: 'week', by: undefined } }])
+    expect(out).toContain('Usage, since 2026-02-09\n')
+    expect(out).toMatch(/input \+ output +5 /)
     const ran = await ralph(
       ['usage', '--since', '2026-02-09', '--format', 'json', '--by', 'day'],
       answering({ usage }),

@@ -13,7 +13,7 @@ export interface UsageSinceRequest {
   readonly worktrees: readonly string[]
   readonly env: NodeJS.ProcessEnv
   readonly clock: Clock
-  /** An ISO time, or the local day or week (from Monday) so far. */
+  /** An ISO time, `yesterday`, `7d` and the like, or the local day or week (from Monday) so far. */
   readonly since: string
   readonly until?: string | undefined
   readonly by?: UsageGroup | undefined
@@ -52,13 +52,19 @@ export async function usageSince(request: UsageSinceRequest): Promise<UsageSumma
   })
 }
 
+const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+type Unit = keyof typeof unitMs
+
 function momentOf(word: string, flag: string, clock: Clock): number {
-  if (word === 'today' || word === 'week') {
+  if (word === 'today' || word === 'yesterday' || word === 'week') {
     const day = new Date(clock.now())
     day.setHours(0, 0, 0, 0)
+    if (word === 'yesterday') day.setDate(day.getDate() - 1)
     if (word === 'week') day.setDate(day.getDate() - ((day.getDay() + 6) % 7))
     return day.getTime()
   }
+  const [, count, unit] = /^(\d+)([mhdw])$/.exec(word) ?? []
+  if (count !== undefined && unit !== undefined) return clock.now() - Number(count) * unitMs[unit as Unit]
   // A day alone means the user's day; Date.parse takes it for UTC's.
   const moment = Date.parse(/^\d{4}-\d\d-\d\d$/.test(word) ? `${word}T00:00:00` : word)
   if (Number.isNaN(moment)) {

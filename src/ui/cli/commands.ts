@@ -198,20 +198,25 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       report({
         name: 'usage',
-        what: 'tokens used since a time',
-        example: 'ralph usage --since 2026-02-09 --by day',
+        what: 'tokens and cost of this week, or since a time',
+        example: 'ralph usage --since 7d --by day',
         takes: (command) =>
           command
-            .option('--since <ISO>', 'a date or a time, such as 2026-02-09T14:00', isoTime)
+            .option(
+              '--since <WHEN>',
+              'yesterday, 7d, 1h, or a date or a time such as 2026-02-09T14:00',
+              moment,
+            )
             .option('--today', 'since midnight')
-            .option('--week', 'since Monday')
+            .option('--week', 'since Monday (the default)')
             .addOption(new Option('--format <format>', 'how').choices(['text', 'json']).default('text'))
             .addOption(
               new Option('--by <what>', 'broken down').choices(['agent', 'model', 'story', 'day'] as const),
             ),
         jsonHelp: 'the same as --format json',
         refuse: (_, options) => refuseSpan(spansOf(options)),
-        ask: ({ observe }, _, options) => observe.usage({ since: spansOf(options)[0] ?? '', by: options.by }),
+        ask: ({ observe }, _, options) =>
+          observe.usage({ since: spansOf(options)[0] ?? 'week', by: options.by }),
         text: async (summary, { columns = 80 }) =>
           (await import('../print/report-usage.ts')).usageText(summary, columns),
       }),
@@ -278,17 +283,23 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       act({
         name: 'clean',
-        what: 'remove what ralph has kept of a change: --attempts',
+        what: 'delete what ralph has kept of a change: --attempts',
         example: 'ralph clean add-login --attempts',
-        takes: (command) => optionalChange()(command).option('--attempts', 'the refs of all its attempts'),
+        takes: (command) =>
+          optionalChange('may be left out when only one has ever had a loop')(command)
+            .option('--attempts', 'all its attempts, for good')
+            .option('-y, --yes', 'do not ask'),
         refuse: (_, { attempts }) =>
           attempts
             ? undefined
             : wrong(
-                'clean removes only what it is told to',
-                'see what there is with: ralph attempts; remove it with: ralph clean --attempts',
+                'nothing selected: say what to delete',
+                'see what there is with: ralph attempts; delete it with: ralph clean --attempts',
               ),
-        ask: ({ control }, [change], { attempts = false }) => control.clean({ change, attempts }),
+        ask: async ({ control }, [change], { attempts = false, yes = false }, { io, readerGone }) => {
+          const { confirmAt } = await import('../print/confirm.ts')
+          return control.clean({ change, attempts, agrees: yes ? undefined : confirmAt(io, readerGone) })
+        },
       }),
     ],
   ],
@@ -306,8 +317,8 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           for (const warning of warnings) io.stderr.write(`warning: ${oneLine(warning)}\n`)
         },
         json: async ({ entries }) => (await import('../print/config.ts')).configJson(entries),
-        text: async ({ entries }, { paint }) =>
-          (await import('../print/config.ts')).configText(entries, paint),
+        text: async (config, { paint, columns = 100 }) =>
+          (await import('../print/config.ts')).configText(config, { paint, columns }),
       }),
       report({
         name: 'doctor',
@@ -394,19 +405,20 @@ function spansOf({ since, today, week }: Span): readonly string[] {
 }
 
 function refuseSpan({ length }: readonly string[]): RalphError | undefined {
-  if (length === 1) return undefined
-  return length === 0
-    ? wrong('usage needs to know since when', 'type: ralph usage --today (or --week, or --since 2026-02-09)')
-    : wrong(
-        '--since, --today and --week are three answers to one question',
-        'type one of them: ralph usage --today, ralph usage --week, or ralph usage --since 2026-02-09',
-      )
+  if (length <= 1) return undefined
+  return wrong(
+    '--since, --today and --week are three answers to one question',
+    'type one of them: ralph usage --today, ralph usage --week, or ralph usage --since 7d',
+  )
 }
 
-function isoTime(text: string): string {
+function moment(text: string): string {
+  if (/^(?:today|yesterday|week|\d{1,4}[mhdw])$/.test(text)) return text
   const day = /^\d{4}-\d{2}-\d{2}/.exec(text)?.[0] ?? ''
   if (!isRealDay(day) || Number.isNaN(Date.parse(text))) {
-    throw new InvalidArgumentError('It wants an ISO time, such as 2026-02-09 or 2026-02-09T14:03:22+01:00')
+    throw new InvalidArgumentError(
+      'Type yesterday, 7d (days), 1h (hours), or an ISO time such as 2026-02-09T14:03',
+    )
   }
   return text
 }

@@ -10,7 +10,8 @@ export function buildProgram(context: Context, version: string, first = ''): Com
     .description(
       'Runs a coding agent in a loop over an OpenSpec change: checkpoints, gates, retries, and never a false done.',
     )
-    .version(version)
+    .version(version, '-v, --version', 'the version')
+    .option('-C <dir>', 'as if started in this folder')
     .helpCommand(false)
     .exitOverride()
     .configureOutput({

@@ -1,5 +1,8 @@
 // One command from its arguments to its exit code.
+import { statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { CommanderError } from '@commander-js/extra-typings'
+import { RalphError } from '../../core/error.ts'
 import type { App } from '../app.ts'
 import type { Io } from '../io.ts'
 import type { Context } from './context.ts'
@@ -11,9 +14,14 @@ export interface Surroundings {
   readonly loadApp: (io: Io) => Promise<App>
 }
 
-export async function run(argv: readonly string[], { io, version, loadApp }: Surroundings): Promise<number> {
+export async function run(
+  words: readonly string[],
+  { io: given, version, loadApp }: Surroundings,
+): Promise<number> {
   let exitCode = 0
+  const { argv, folder } = folderOf(words.length === 1 && isVersion(words[0]) ? ['--version'] : words)
   const { own, passThrough } = split(argv)
+  const io = folder === undefined ? given : within(given, folder)
   const context: Context = {
     io,
     app: () => loadApp(io),
@@ -25,6 +33,7 @@ export async function run(argv: readonly string[], { io, version, loadApp }: Sur
   }
   const program = buildProgram(context, version, argv[0])
   try {
+    if (folder !== undefined) refuseNoFolder(io.cwd)
     if (argv.length === 0) {
       await home(context, program.helpInformation())
     } else await program.parseAsync(isUnknown(program, argv[0]) ? [argv[0]] : own, { from: 'user' })
@@ -56,6 +65,43 @@ async function home({ io: { stdout, env }, app, exitWith }: Context, help: strin
 function isUnknown({ commands }: ReturnType<typeof buildProgram>, word = ''): word is string {
   if (word.startsWith('-')) return false
   return !commands.some((command) => command.name() === word || command.aliases().includes(word))
+}
+
+function isVersion(word: string | undefined): boolean {
+  return word === '-v' || word === '-V' || word === 'version'
+}
+
+/** `-C <dir>`, as git has it, may stand anywhere before `--`; the last of several counts from the one before. */
+function folderOf(words: readonly string[]): { argv: readonly string[]; folder?: string } {
+  const end = words.indexOf('--')
+  const at = words.indexOf('-C')
+  const value = words[at + 1]
+  if (at < 0 || value === undefined || (end >= 0 && at + 1 >= end)) return { argv: words }
+  const { argv, folder } = folderOf([...words.slice(0, at), ...words.slice(at + 2)])
+  return { argv, folder: folder === undefined ? value : join(value, folder) }
+}
+
+/** Looking at stdin opens it: not copied. */
+function within(io: Io, folder: string): Io {
+  return {
+    env: io.env,
+    get cwd() {
+      return resolve(io.cwd, folder)
+    },
+    get stdin() {
+      return io.stdin
+    },
+    stdout: io.stdout,
+    stderr: io.stderr,
+  }
+}
+
+function refuseNoFolder(folder: string): void {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return
+  throw new RalphError('usage', `There is no folder ${folder}`, {
+    hint: 'Nothing was touched. -C wants the folder to work in: ralph -C <dir> status',
+    exitCode: 2,
+  })
 }
 
 const runners = new Set(['loop', 'run', 'resume'])

@@ -1,27 +1,65 @@
-// Every setting with its value and its origin.
-import type { SettingEntry } from '../../config/load.ts'
+// Every setting with its value, its origin and what it is for, and the files that were looked for.
+import type { LoadedConfig, SettingEntry } from '../../config/load.ts'
+import { specOf } from '../../config/options.ts'
 import type { Paint } from '../io.ts'
 import { table } from './table.ts'
-import { clip, oneLine } from './text.ts'
+import { clip, clipPainted, oneLine } from './text.ts'
 
-export function configText(entries: readonly SettingEntry[], paint: Paint): string {
-  const rows = entries.map((entry) => {
+export interface ConfigPage {
+  readonly paint: Paint
+  readonly columns: number
+}
+
+export function configText(
+  { entries, files }: Pick<LoadedConfig, 'entries' | 'files'>,
+  { paint, columns }: ConfigPage,
+): string {
+  const rows = entries.filter(isSetting).map((entry) => {
     const set = entry.origin !== 'default'
     return [
       entry.key,
-      { text: clip(valueText(entry), 60), paint: set ? paint.bold : paint.dim },
-      { text: entry.origin, paint: set ? paint.cyan : paint.dim },
-      { text: oneLine(entry.where), paint: paint.dim },
+      { text: clip(valueText(entry), set ? 60 : 26), paint: set ? paint.bold : paint.dim },
+      { text: fromWord(entry), paint: set ? paint.cyan : paint.dim },
+      { text: specOf(entry.key).help, paint: paint.dim },
     ]
   })
-  return table(['setting', 'value', 'origin', 'where'], rows, paint)
+  const levels = [['project', files.project] as const, ['user', files.user] as const]
+  const looked = levels.flatMap(([name, file]) =>
+    file === undefined
+      ? []
+      : [`  ${name.padEnd(8)} ${oneLine(file.path)}${file.sha === '' ? ' (not there)' : ''}`],
+  )
+  const lines = table(['setting', 'value', 'from', 'what it is for'], rows, paint).split('\n')
+  return [
+    ...lines.map((line) => clipPainted(line, columns)),
+    '',
+    'A flag beats a RALPH_ variable, that beats these files, and the first beats the second:',
+    ...looked,
+  ].join('\n')
 }
 
-function valueText({ key, value }: SettingEntry): string {
+/** The files are named below the table. */
+function fromWord({ origin, where }: SettingEntry): string {
+  return origin === 'flag' || origin === 'variable' ? oneLine(where) : origin
+}
+
+/** What belongs to one command is no setting, unless somebody made it one. */
+function isSetting({ key, origin }: SettingEntry): boolean {
+  return origin !== 'default' || !['fresh', 'dry_run', 'json', 'story', 'task'].includes(key)
+}
+
+function valueText(entry: SettingEntry): string {
+  const { key, value } = entry
   const shown = publicValue(key, value)
-  if (shown === undefined || (Array.isArray(shown) && shown.length === 0)) return '-'
-  if (Array.isArray(shown)) return shown.map((entry) => oneLine(String(entry))).join(' | ')
-  return oneLine(typeof shown === 'string' ? shown : JSON.stringify(shown))
+  const { defaultText, kind } = specOf(key)
+  if (shown === undefined) return defaultText ?? 'none'
+  if (Array.isArray(shown)) return shown.map((each) => oneLine(String(each))).join(' | ') || 'none'
+  if (typeof shown === 'object' && shown !== null && Object.keys(shown).length === 0) return 'none'
+  const word = oneLine(typeof shown === 'string' ? shown : JSON.stringify(shown))
+  if (kind === 'switch') return shown === true ? 'on' : 'off'
+  if (kind === 'minutes' || kind === 'minutes_or_off') return shown === 0 ? 'off' : `${word} min`
+  if (kind === 'seconds') return `${word} s`
+  return kind === 'usd' ? `$${word}` : word
 }
 
 export function configJson(entries: readonly SettingEntry[]) {

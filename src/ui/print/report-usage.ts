@@ -1,28 +1,38 @@
-// `ralph usage` for a person: the rows of wt-usage, then bars for the breakdown.
+// `ralph usage` for a person: the figures of wt-usage in words, then bars for the breakdown.
 import type { UsageSummary } from '../../core/usage-summary.ts'
 import { clip, oneLine, tokens, usd, widthOf } from './text.ts'
 
 export function usageText(summary: UsageSummary, columns: number): string {
   const { unpriced_models: unpriced, skipped } = summary
   const number = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
-  const rows: readonly (readonly [string, string])[] = [
-    ['Input', number(summary.input_tokens)],
-    ['Output', number(summary.output_tokens)],
-    ['Cache read', number(summary.cache_read_tokens)],
-    ['Cache creation', number(summary.cache_creation_tokens)],
-    ['API (in+out)', number(summary.api_tokens)],
-    ['Total (w/cache)', number(summary.total_tokens)],
-    ['Cost (estimate)', costText(summary.estimated_cost_usd, summary.total_tokens)],
+  const rows: readonly (readonly [name: string, value: string, note?: string])[] = [
+    ['input', number(summary.input_tokens)],
+    ['output', number(summary.output_tokens)],
+    ['input + output', number(summary.api_tokens), 'what --max-tokens counts'],
+    ['read from cache', number(summary.cache_read_tokens)],
+    ['written to cache', number(summary.cache_creation_tokens)],
+    ['all tokens', number(summary.total_tokens)],
+    ['estimated cost', costText(summary.estimated_cost_usd, summary.total_tokens)],
   ]
-  const span = summary.until === undefined ? summary.since : `${summary.since} until ${summary.until}`
+  const width = Math.max(...rows.map(([, value]) => value.length))
   return [
-    `Usage since ${span}`,
-    ...rows.map(([name, value]) => `  ${name.padEnd(16)}${value.padStart(16)}`),
+    `${periods[summary.period]}${spanWords(summary)}`,
+    ...rows.map(
+      ([name, value, note]) =>
+        `  ${name.padEnd(18)}${value.padStart(width)}${note === undefined ? '' : `  ${note}`}`,
+    ),
     ...(unpriced.length > 0 ? [`  not in the cost (unpriced): ${unpriced.map(oneLine).join(', ')}`] : []),
     ...bars(summary, columns),
     ...skipped.map((reason) => `skipped: ${oneLine(reason)}`),
     '',
   ].join('\n')
+}
+
+const periods = { today: 'Usage today', week: 'Usage this week', custom: 'Usage' }
+
+function spanWords({ since, until }: UsageSummary): string {
+  const words = (stamp: string): string => stamp.slice(0, 16).replace('T', ' ')
+  return `, since ${words(since)}${until === undefined ? '' : `, until ${words(until)}`}`
 }
 
 function bars({ by, breakdown }: UsageSummary, columns: number): readonly string[] {

@@ -15,6 +15,7 @@ const boxes: Record<TaskState, string> = {
 
 export function showText(change: ChangeDetail, paint: Paint): string {
   const lines = [`${paint.bold(oneLine(change.name))}  ${oneLine(change.title)}`]
+  if (change.stories.length === 0) lines.push(...emptyLines(change))
   for (const story of change.stories) {
     const done = story.tasks.filter((task) => task.state === 'done').length
     const note =
@@ -38,6 +39,15 @@ export function showText(change: ChangeDetail, paint: Paint): string {
   if (lints.length > 0) lines.push('', paint.bold('worth knowing before a run'))
   for (const lint of lints) lines.push(`  ${paint.yellow(oneLine(lint))}`)
   return lines.join('\n')
+}
+
+function emptyLines({ name }: ChangeDetail): readonly string[] {
+  return [
+    `no tasks.md yet, or none with a task in it: openspec/changes/${oneLine(name)}/tasks.md`,
+    'write it (/opsx:propose in your agent, or by hand):',
+    '  ## 1. First story',
+    '  - [ ] 1.1 a task',
+  ]
 }
 
 /** An id that ralph made up (`2#1`) says nothing; one that the text repeats is said once. */

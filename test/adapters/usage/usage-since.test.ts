@@ -126,6 +126,19 @@ describe('usageSince', () => {
     })
   })
 
+  test('F39: yesterday is its midnight; 2h, 7d and 30m count back from now', async () => {
+    const midnight = new Date(clock.now())
+    midnight.setHours(0, 0, 0, 0)
+    midnight.setDate(midnight.getDate() - 1)
+    expect((await usage({ since: 'yesterday' })).since).toBe(clock.stamp(midnight.getTime()))
+    for (const [word, ms] of [
+      ['30m', 1_800_000],
+      ['2h', 7_200_000],
+      ['7d', 604_800_000],
+    ] as const)
+      expect((await usage({ since: word })).since).toBe(clock.stamp(clock.now() - ms))
+  })
+
   test('a word that is no time is refused with an example', async () => {
     await expect(usage({ since: 'yesterdayish' })).rejects.toThrow(RalphError)
     await expect(usage({ since: 'yesterdayish' })).rejects.toMatchObject({ exitCode: 2, code: 'usage' })
@@ -135,7 +148,7 @@ describe('usageSince', () => {
 describe('usageText', () => {
   test('shows the rows and a bar for each part, none wider than the terminal', async () => {
     const text = usageText(await usage({ by: 'model' }), 60)
-    expect(text).toContain('API (in+out)               4,518')
+    expect(text).toMatch(/input \+ output +4,518 {2}what --max-tokens counts/)
     expect(text).toMatch(/gpt-5-codex {8}█+ {4}2\.9k {2}<\$0\.01/)
     for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(60)
     const [largest, , smallest] = text.split('By model')[1]?.match(/[█▏▎▍▌▋▊▉]+/g) ?? []
