@@ -153,10 +153,12 @@ if [ "$n" = "$SHIM_AT" ]; then
   git=$!
   exec 9> "$SHIM_COUNT.fifo"
   sed '/^commit$/d' >&9
+  # For more input. In the middle of a file it would leave half of it, and here no death is on record that explains it.
+  waits() { read -r _ _ state _ < /proc/$git/stat && [ "$state" = S ]; }
   case "$*" in
   *update-ref*) reached() { grep -q 'prepare: ok' "$SHIM_COUNT.out"; } ;;
-  *update-index* | *--index*) reached() { [ -e "$GIT_INDEX_FILE.lock" ]; } ;;
-  *) reached() { read -r _ _ state _ < /proc/$git/stat && [ "$state" = S ]; } ;;
+  *update-index* | *--index*) reached() { [ -e "$GIT_INDEX_FILE.lock" ] && waits; } ;;
+  *) reached() { waits; } ;;
   esac
   until reached || ! kill -0 $git; do :; done
   kill -9 $git $PPID
