@@ -5,6 +5,7 @@ import type { AgentEnded, EventBody, GoneFile, LoopEvent } from './core/event.ts
 import type { Judged } from './core/loop.ts'
 import type { LoopState } from './core/state.ts'
 import type { Plan } from './core/story.ts'
+import type { GateFailure } from './core/gate-failure.ts'
 import type { UsageFigures } from './core/usage.ts'
 
 // --- the plan ---------------------------------------------------------------------------------------------------
@@ -206,12 +207,23 @@ export interface GateResult {
   readonly outcome: 'passed' | 'failed' | 'could_not_run' | 'stopped'
   readonly exitCode?: number
   readonly outputTail: string
+  /** What it is about, where that could be told from its output. */
+  readonly failure?: GateFailure | undefined
+  /** Lines of its whole output. */
+  readonly outputLines?: number
+  /** Why its output could not be kept; absent when it was. */
+  readonly warning?: string
   readonly durationMs: number
 }
 
 export interface Gates {
-  /** Runs one command of the user's by `sh -c` in the work tree; nothing of it is alive when it has resolved. */
-  check(command: string, env: Readonly<Record<string, string>>, stop: AbortSignal): Promise<GateResult>
+  /** Runs one command of the user's by `sh -c` in the work tree; nothing of it is alive when it has resolved. `log`: where its output is kept. */
+  check(
+    command: string,
+    env: Readonly<Record<string, string>>,
+    stop: AbortSignal,
+    log?: string,
+  ): Promise<GateResult>
 }
 
 export interface MeasuredUsage extends UsageFigures {

@@ -1,9 +1,12 @@
 // `ralph logs`: what the agent said and did, made readable from its transcript; plain text goes through byte by byte.
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { agentKind } from '../adapters/agents/table.ts'
 import type { AgentFact } from '../adapters/agents/kind.ts'
+import { gateLogIn } from '../adapters/files/paths.ts'
+import { ifThere } from '../adapters/files/whole.ts'
 import { lineSplitter } from '../adapters/process/lines.ts'
 import { RalphError } from '../core/error.ts'
 import type { LogRequest } from '../ui/app.ts'
@@ -25,6 +28,7 @@ const followMs = 200
 /** With `follow` it goes on to the next iteration, until the loop has ended. */
 export async function writeLogs(site: Site, request: LogRequest): Promise<void> {
   let run = await must(site, request.change)
+  if (request.isOfGates === true) return writeGateLog(run, request)
   const first = logsOf(run).find((candidate) => candidate.n === (request.iteration ?? logsOf(run).at(-1)?.n))
   if (first === undefined) {
     throw new RalphError('usage', `Iteration ${request.iteration ?? 1} of ${run.change} has no log.`, {
@@ -55,6 +59,27 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
   }
   reader.end()
   await close()
+}
+
+/** Of the attempt that is named, else of the last one whose gates ran. */
+async function writeGateLog(run: KnownRun, { iteration, write, stop }: LogRequest): Promise<void> {
+  const asked = logsOf(run).filter(({ n }) => iteration === undefined || n === iteration)
+  for (const { n, file } of asked.toReversed()) {
+    const path = gateLogIn(dirname(file), n)
+    const found = await ifThere(stat(path))
+    if (found === undefined) continue
+    for await (const chunk of createReadStream(path)) {
+      if (stop.aborted) return
+      if (Buffer.isBuffer(chunk)) write(chunk)
+    }
+    return
+  }
+  const which =
+    iteration === undefined ? `No attempt of ${run.change}` : `Attempt #${iteration} of ${run.change}`
+  throw new RalphError('usage', `${which} has got as far as a gate: there is no output.`, {
+    hint: `Its attempts: ralph attempts ${run.change}`,
+    exitCode: 2,
+  })
 }
 
 function logsOf(run: KnownRun): readonly Log[] {

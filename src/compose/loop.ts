@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { createAgents } from '../adapters/agents/agents.ts'
 import { billing } from '../adapters/agents/installed.ts'
-import { reserveFile } from '../adapters/files/paths.ts'
+import { gateLogIn, reserveFile } from '../adapters/files/paths.ts'
 import { diskReserve } from '../adapters/files/reserve.ts'
 import { refuseReadOnly } from '../adapters/git/preflight.ts'
 import { shellGates } from '../adapters/process/gates.ts'
@@ -196,6 +196,7 @@ async function runHeld(
         wrapUp: wrapUpOf(site, change, config, home, checkBeside(change, stream)),
         mode,
         transcript: (n) => join(run.paths.transcripts, `${n}.log`),
+        gateLog: (n) => gateLogIn(run.paths.transcripts, n),
       },
       stream,
       started: {

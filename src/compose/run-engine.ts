@@ -2,7 +2,7 @@
 import { join, relative } from 'node:path'
 import { createAgents } from '../adapters/agents/agents.ts'
 import { fileJournal } from '../adapters/files/journal.ts'
-import { stateFile } from '../adapters/files/paths.ts'
+import { gateLogIn, stateFile } from '../adapters/files/paths.ts'
 import type { Reserve } from '../adapters/files/reserve.ts'
 import { openStateFile } from '../adapters/files/state-file.ts'
 import { nothingToResume } from '../adapters/git/store.ts'
@@ -124,6 +124,7 @@ async function enginePorts(site: Site, { change, paths, state }: KnownRun, strea
     wrapUp: () => Promise.resolve({ warnings: [] }),
     mode: 'resume',
     transcript: (n) => join(paths.transcripts, `${n}.log`),
+    gateLog: (n) => gateLogIn(paths.transcripts, n),
   }
 }
 

@@ -246,6 +246,12 @@ const publicBodies = [
     exit_code: z.number().int().optional(),
     duration_ms: z.number(),
     output_tail: z.string(),
+    /** The failing test, where the format of its output is known. */
+    failure: z
+      .object({ what: z.string(), message: z.array(z.string()), where: z.string().optional() })
+      .optional(),
+    /** Lines of the whole output, which `ralph logs --gate` shows. */
+    output_lines: z.number().int().nonnegative().optional(),
   }),
   z.object({
     type: z.literal('checkpoint.saved'),
@@ -348,8 +354,10 @@ const privateBodies = [
   z.object({
     type: z.literal('gates.checked'),
     n: z.number().int(),
-    /** Why not, in words; empty when all passed. */
+    /** Why not, with the end of the output, for the next prompt; empty when all passed. */
     failed: z.string(),
+    /** The same in one line, for people. */
+    reason: z.string().optional(),
     /** One could not be run at all: neither passed nor failed, and no retry can help. */
     could_not_run: z.boolean().optional(),
     ...standSchema.shape,

@@ -15,22 +15,23 @@ export function gatesChecked(state: KeptState, event: Of<'gates.checked'>): Star
   const isStirred = (event.stirred ?? []).length > 0
   const current = stirred({ ...state.current, rounds: state.current.rounds + 1 }, event)
   const failure = event.failed
+  const reason = event.reason ?? failure
   const isOver = failure === '' && (!isStirred || current.rounds >= maxRounds)
   if (state.stop !== undefined && !isOver) return interruptedAttempt(state, current)
   if (event.lost) return failAttempt(state, current, event.lost)
   if (failure === '') return enter(state, { phase: isOver ? 'settling' : 'gating', current })
   if (event.could_not_run === true) {
-    const hint = `The attempt is kept: ralph attempts ${state.changeId}. Mend the gate, then type: ralph resume ${state.changeId}`
-    const end = outcome('gate', failure, hint)
+    const hint = `The attempt is kept: ralph attempts ${state.changeId}. Fix the gate, then continue with: ralph resume ${state.changeId}`
+    const end = outcome('gate', reason, hint)
     // The tree goes back to the checkpoint, so that what the user mends there is the user's.
     return enter(
       { ...state, outcome: end },
-      { phase: 'reverting', current: { ...current, verdict: 'error', reason: failure, tellsNext: false } },
+      { phase: 'reverting', current: { ...current, verdict: 'error', reason, tellsNext: false } },
     )
   }
   return enter(state, {
     phase: 'reverting',
-    current: { ...current, verdict: 'gate_failed', reason: failure, tellsNext: true },
+    current: { ...current, verdict: 'gate_failed', reason, tellsNext: true, tells: failure },
   })
 }
 

@@ -42,6 +42,8 @@ export interface Current {
   readonly verdict?: Verdict
   readonly reason: string
   readonly tellsNext: boolean
+  /** What the next prompt is told, where that is more than the reason. */
+  readonly tells?: string
   readonly saved?: { readonly commit: string; readonly changed: boolean }
 }
 

@@ -193,7 +193,11 @@ export function iterationEnded(state: Turn<'recording'>, event: Of<'iteration.en
       ? { ...state.retries, [storyId]: (state.retries[storyId] ?? 0) + 1 }
       : state.retries,
     // The same attempt runs again after a limit or a stop, so its reason still stands.
-    failure: blameless ? state.failure : current.tellsNext ? { storyId, reason: record.reason } : undefined,
+    failure: blameless
+      ? state.failure
+      : current.tellsNext
+        ? { storyId, reason: current.tells ?? record.reason }
+        : undefined,
     feedback: blameless ? state.feedback : undefined,
     commitless: blameless ? state.commitless : keptSomething ? 0 : state.commitless + 1,
     maxIterations: grows(state, current, verdict) ? state.maxIterations + 1 : state.maxIterations,

@@ -4,6 +4,7 @@ import { inOneLine, RalphError } from '../core/error.ts'
 import type { WatchedPlan, TreeState } from '../ports.ts'
 import { aboutStory } from './about.ts'
 import type { Context } from './context.ts'
+import { failureOf, reasonOf } from './gate-words.ts'
 import { planRead, recordIteration } from './record.ts'
 import { runAgent } from './turn.ts'
 
@@ -144,6 +145,7 @@ async function checkGates(command: Of<'check_gates'>, context: Context): Promise
   }
   const held = await ports.spec.watch()
   let failed = ''
+  let reason = ''
   const judged: Awaited<ReturnType<WatchedPlan>>[] = []
   const checked = async (more: { could_not_run?: true }): Promise<void> => {
     const treeNow = await ports.checkpoints.look(command.tree)
@@ -156,11 +158,18 @@ async function checkGates(command: Of<'check_gates'>, context: Context): Promise
         : `Files changed while the gates ran (${names}); they run again on what is there now.`
       await tell({ type: 'warning', code: 'gates_stirred', message })
     }
-    await tell({ type: 'gates.checked', n: command.n, failed, ...more, ...stateOf(treeNow) })
+    await tell({
+      type: 'gates.checked',
+      n: command.n,
+      failed,
+      ...(reason !== '' && { reason }),
+      ...more,
+      ...stateOf(treeNow),
+    })
   }
   for (const gate of command.commands) {
     await tell({ type: 'gate.started', n: command.n, command: gate })
-    const result = await ports.gates.check(gate, env, context.stopping)
+    const result = await ports.gates.check(gate, env, context.stopping, ports.gateLog(command.n))
     await tell({
       type: 'gate.ended',
       n: command.n,
@@ -169,16 +178,19 @@ async function checkGates(command: Of<'check_gates'>, context: Context): Promise
       ...(result.exitCode !== undefined && { exit_code: result.exitCode }),
       duration_ms: Math.round(result.durationMs),
       output_tail: result.outputTail,
+      ...(result.failure !== undefined && {
+        failure: { ...result.failure, message: [...result.failure.message] },
+      }),
+      ...(result.outputLines !== undefined && { output_lines: result.outputLines }),
     })
+    if (result.warning !== undefined)
+      await tell({ type: 'warning', code: 'gate_log', message: result.warning })
     judged.push(await held(gate))
-    if (result.outcome === 'could_not_run') {
-      failed = `The gate \`${gate}\` could not be run:\n${result.outputTail}`
-      return checked({ could_not_run: true })
-    }
-    if (result.outcome !== 'passed') {
-      failed = `The gate \`${gate}\` ${result.outcome === 'stopped' ? 'was stopped' : `failed${result.exitCode === undefined ? '' : ` (exit code ${result.exitCode})`}`}${result.outputTail.trim() === '' ? '' : `:\n${result.outputTail}`}`
-      break
-    }
+    if (result.outcome === 'passed') continue
+    failed = failureOf(gate, result)
+    reason = reasonOf(gate, result)
+    if (result.outcome === 'could_not_run') return checked({ could_not_run: true })
+    break
   }
   await checked({})
 }

@@ -30,6 +30,8 @@ export interface Ports {
   readonly mode: 'start' | 'fresh' | 'resume'
   /** Where the raw bytes of iteration n go. */
   transcript(n: number): string
+  /** Where the output of its gates goes. */
+  gateLog(n: number): string
 }
 
 export interface Loop {

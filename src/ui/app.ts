@@ -190,6 +190,8 @@ export interface LogRequest {
   readonly change: string | undefined
   /** Absent: the latest. */
   readonly iteration: number | undefined
+  /** What the gates printed, instead of the agent. */
+  readonly isOfGates?: boolean
   readonly follow: boolean
   readonly write: (bytes: Uint8Array) => void
   readonly stop: AbortSignal

@@ -401,6 +401,6 @@ describe('words', () => {
     expect((await ralph(at, ['status'])).stdout).not.toContain('git restore')
     const gated = scratch({ tasks: tasksOf(1) })
     const { stdout } = await loop(gated, goodAgent, '--verify', 'false')
-    expect(stdout).toContain('The gate `false` failed (exit code 1) (')
+    expect(stdout).toContain('false failed (exit 1) (')
   })
 })

@@ -102,7 +102,9 @@ test('R2: a gate that hangs is ended after the iteration timeout, and has failed
   expect(end.code).toBe(3)
   expectTruth(at, end)
   expect(at.state().iterations).toMatchObject([{ verdict: 'gate_failed', done_check: false }])
-  expect(at.state().iterations[0]?.reason).toContain('failed:\n\nended by ralph after 0.05 minutes')
+  expect(at.state().iterations[0]?.reason).toBe(
+    'tail -f /dev/null failed: ended by ralph after 0.05 minutes (--iteration-timeout)',
+  )
 })
 
 function messagesOf(events: readonly LoopEvent[]): string[] {

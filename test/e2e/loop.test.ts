@@ -142,6 +142,15 @@ echo "<promise>COMPLETE</promise>"
     expect(prompt).toContain('Previous Attempt Failed')
     expect(prompt).toContain('the build is broken')
     expect(at.state().iterations.map((iteration) => iteration.verdict)).toEqual(['gate_failed', 'complete'])
+    // F25: people read one line, and the whole output by its own command.
+    expect(at.state().iterations[0]?.reason).toBe(`${gate} failed (exit 4): the build is broken`)
+    const logs = await ralph(at, ['logs', '--gate', '1'])
+    expect(logs.stdout).toMatch(
+      /^\$ true\n\(exit 0, \d+ ms\)\n\n\$ cat built.*\n.*\nthe build is broken\n\(exit 4/,
+    )
+    expect((await ralph(at, ['logs', '--gate'])).stdout).toContain('(exit 0,')
+    const none = await ralph(at, ['logs', '--gate', '7'])
+    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('Attempt #7 of demo')])
   })
 
   test('S003-cleanup: back on the original branch, every change there, uncommitted and unstaged, the branch gone', async () => {

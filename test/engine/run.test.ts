@@ -139,6 +139,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
     wrapUp: () => Promise.resolve({ warnings: [] }),
     mode: 'start',
     transcript: (n) => `${n}.log`,
+    gateLog: (n) => `${n}.gates.log`,
     ...overrides,
   }
   return { ports, log, events }

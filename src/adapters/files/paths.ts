@@ -47,6 +47,11 @@ export function reserveFile(gitDir: string): string {
   return join(gitDir, 'ralph', 'reserve')
 }
 
+/** What the gates of an attempt printed, beside its transcript. */
+export function gateLogIn(transcripts: string, n: number): string {
+  return join(transcripts, `${String(n)}.gates.log`)
+}
+
 export function stateFile(worktree: string): string {
   return join(worktree, '.claude', 'loop-state.json')
 }

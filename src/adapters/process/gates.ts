@@ -1,8 +1,10 @@
 // Runs the user's gates: each by `sh -c` in the work tree, and nothing of it alive afterwards.
+import { findFailure } from '../../core/gate-failure.ts'
 import type { GateResult, Gates } from '../../ports.ts'
 import { faultMessage } from './fault.ts'
 import { startGroup } from './group.ts'
 import { boundedTail } from './tail.ts'
+import { openTranscript } from './transcript.ts'
 
 export interface ShellGatesOptions {
   readonly cwd: string
@@ -15,14 +17,41 @@ export interface ShellGatesOptions {
 
 export function shellGates(options: ShellGatesOptions): Gates {
   return {
-    async check(command, env, stop) {
+    async check(command, env, stop, path) {
       const began = performance.now()
       const tail = boundedTail(tailBytes)
-      const result = (rest: Omit<GateResult, 'outputTail' | 'durationMs'>, note = ''): GateResult => ({
-        ...rest,
-        outputTail: `${tail.text()}${note}`,
-        durationMs: Math.round(performance.now() - began),
-      })
+      const searched = boundedTail(searchedBytes)
+      let outputLines = 0
+      let warning: string | undefined
+      const log =
+        path === undefined
+          ? undefined
+          : openTranscript(path, logBytes, (message) => (warning = message), 'the gate')
+      log?.write(Buffer.from(`$ ${command}\n`))
+      const hear = (chunk: Buffer): void => {
+        tail.feed(chunk)
+        searched.feed(chunk)
+        log?.write(chunk)
+        for (const byte of chunk) if (byte === lineFeed) outputLines += 1
+      }
+      const result = (rest: Pick<GateResult, 'outcome' | 'exitCode'>, note = ''): GateResult => {
+        const durationMs = Math.round(performance.now() - began)
+        const exit = rest.exitCode === undefined ? rest.outcome.replaceAll('_', ' ') : `exit ${rest.exitCode}`
+        log?.write(
+          Buffer.from(`${note === '' ? '' : `${note.trimStart()}\n`}(${exit}, ${durationMs} ms)\n\n`),
+        )
+        log?.close()
+        const failure =
+          rest.outcome === 'failed' ? findFailure(inTree(searched.text(), options.cwd)) : undefined
+        return {
+          ...rest,
+          outputTail: `${tail.text()}${note}`,
+          outputLines,
+          ...(failure !== undefined && { failure }),
+          ...(warning !== undefined && { warning }),
+          durationMs,
+        }
+      }
       if (stop.aborted) return result({ outcome: 'stopped' })
       const marker = env['RALPH_RUN_ID'] === undefined ? {} : { RALPH_RUN_ID: env['RALPH_RUN_ID'] }
       let group
@@ -38,8 +67,8 @@ export function shellGates(options: ShellGatesOptions): Gates {
           timeoutMs: options.timeoutMs ?? Number.POSITIVE_INFINITY,
           idleTimeoutMs: 0,
           graceMs: options.graceMs ?? 2000,
-          onOutput: (chunk) => tail.feed(chunk),
-          onErrorOutput: (chunk) => tail.feed(chunk),
+          onOutput: hear,
+          onErrorOutput: hear,
         })
       } catch (error) {
         return result({ outcome: 'could_not_run' }, faultMessage(error))
@@ -71,3 +100,12 @@ export function shellGates(options: ShellGatesOptions): Gates {
 }
 
 const tailBytes = 4096
+/** Where the failing test is looked for: its line may stand far above the last one. */
+const searchedBytes = 512 * 1024
+const logBytes = 32 * 1024 * 1024
+const lineFeed = 10
+
+/** Paths as a person in the work tree would write them. */
+function inTree(text: string, cwd: string): string {
+  return text.replaceAll(`file://${cwd}/`, '').replaceAll(`${cwd}/`, '')
+}

@@ -1,4 +1,4 @@
-// The raw bytes of everything that an agent prints, on disk, up to a size.
+// The raw bytes of everything that an agent or a gate prints, on disk, up to a size.
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { faultMessage } from './fault.ts'
@@ -9,7 +9,13 @@ export interface Transcript {
 }
 
 /** Appends: what an earlier run of the same iteration said stays. `warn` is called at most once. */
-export function openTranscript(path: string, maxBytes: number, warn: (message: string) => void): Transcript {
+export function openTranscript(
+  path: string,
+  maxBytes: number,
+  warn: (message: string) => void,
+  whose = 'the agent',
+): Transcript {
+  const Whose = `${whose[0]?.toUpperCase() ?? ''}${whose.slice(1)}`
   let file: number | undefined
   let written = 0
 
@@ -22,7 +28,7 @@ export function openTranscript(path: string, maxBytes: number, warn: (message: s
     mkdirSync(dirname(path), { recursive: true })
     file = openSync(path, 'a', 0o600)
   } catch (error) {
-    giveUp(`The agent's output cannot be kept in ${path}: ${faultMessage(error)}`)
+    giveUp(`${Whose}'s output cannot be kept in ${path}: ${faultMessage(error)}`)
   }
 
   return {
@@ -33,12 +39,12 @@ export function openTranscript(path: string, maxBytes: number, warn: (message: s
         // Synchronous: the pipe is not read meanwhile, so the agent waits for the disk and nothing piles up in memory.
         for (let at = 0; at < part.length;) at += writeSync(file, part, at)
       } catch (error) {
-        giveUp(`The agent's output is no longer kept in ${path}: ${faultMessage(error)}`)
+        giveUp(`${Whose}'s output is no longer kept in ${path}: ${faultMessage(error)}`)
         return
       }
       written += part.length
       if (part.length < chunk.length) {
-        giveUp(`The agent printed more than ${maxBytes} bytes; the rest is not kept in ${path}`)
+        giveUp(`${Whose} printed more than ${maxBytes} bytes; the rest is not kept in ${path}`)
       }
     },
     close() {

@@ -177,14 +177,26 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             .argument('[change]', 'may be left out when there is only one')
             .option('-f, --follow', 'go on until the loop ends')
             .option('--iteration <N>', 'of this iteration (default: the latest)', iterationNumber)
+            .addOption(
+              new Option(
+                '--gate [N]',
+                'what the gates printed, of attempt N (default: the last that ran any)',
+              )
+                .argParser(iterationNumber)
+                .conflicts(['follow', 'iteration']),
+            )
             .addOption(new Option('--raw', 'every byte, control characters too').conflicts('json'))
             .option('--json', 'one JSON object per piece of output'),
         run: async ({ io, app, readerGone }, { args: [change], options }) => {
-          const { follow = false, iteration, json = false, raw = false } = options
+          const { follow = false, iteration, gate, json = false, raw = false } = options
           const { observe } = await app()
           const { logWriter } = await import('../print/log-writer.ts')
           const { write, end } = logWriter(io.stdout, { json, raw })
-          await observe.logs({ change, iteration, follow, write, stop: readerGone })
+          const asked =
+            gate === undefined
+              ? { iteration, follow }
+              : { iteration: gate === true ? undefined : gate, follow: false, isOfGates: true }
+          await observe.logs({ change, ...asked, write, stop: readerGone })
           end()
         },
       }),

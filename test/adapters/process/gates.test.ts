@@ -1,6 +1,6 @@
 // Gates as real commands: fail closed, and nothing of them left alive.
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -82,4 +82,24 @@ it('R2: a gate beyond its time has failed, and nothing of it is alive', async ()
   expect(result.outcome).toBe('failed')
   expect(result.outputTail).toContain('ended by ralph after 0.01 minutes (--iteration-timeout)')
   expect(findAlive({ marker: env })).toEqual([])
+})
+
+it('F25: the whole output is kept, and the failing test is found above the part that an event holds', async () => {
+  const log = join(dir, 'logs', '3.gates.log')
+  const gates = shellGates({ cwd: dir })
+  const script = `echo 'not ok 1 - login'; echo "  location: '$PWD/test/a.test.js:3:1'"; echo '  ...'; seq 2000; exit 1`
+  await gates.check('echo fine', env, never, log)
+  const result = await gates.check(script, env, never, log)
+  expect(result.outputTail).not.toContain('login')
+  expect(result.failure).toMatchObject({ what: 'login', where: 'test/a.test.js:3:1' })
+  expect(result.outputLines).toBe(2003)
+  const kept = readFileSync(log, 'utf8')
+  expect(kept).toMatch(/^\$ echo fine\nfine\n\(exit 0, \d+ ms\)\n\n\$ echo 'not ok/)
+  expect(kept).toMatch(/\nnot ok 1 - login\n[^]*\n2000\n\(exit 1, \d+ ms\)\n\n$/)
+})
+
+it('F25: an output that cannot be kept is no reason to fail, but is said', async () => {
+  const result = await shellGates({ cwd: dir }).check('true', env, never, '/dev/null/1.gates.log')
+  expect(result.outcome).toBe('passed')
+  expect(result.warning).toContain("The gate's output cannot be kept")
 })

@@ -1,0 +1,64 @@
+// The failing test's own line, found in what test programs really print.
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { failureSentence, findFailure, lastLines, shortFailure } from '../../src/core/gate-failure.ts'
+
+const outputOf = (name: string): string =>
+  readFileSync(new URL(`../fixtures/gates/${name}.txt`, import.meta.url), 'utf8')
+
+describe('F25: a failed gate says which test failed, and why', () => {
+  test.each([
+    ['node-tap', 'greets in Hungarian: expected szia, got hello (/home/me/app/test/greet.test.js:5:3)'],
+    [
+      'node-spec',
+      "greets in Hungarian: Expected values to be strictly equal: + actual - expected + 'hello' - 'szia' (test/greet.test.js:5:3)",
+    ],
+    [
+      'vitest',
+      "greet.test.ts > greet > greets in Hungarian: expected 'hello' to be 'szia' (greet.test.ts:4:53)",
+    ],
+    ['jest', 'greet › greets in Hungarian: Expected: "szia" Received: "hello" (test/greet.test.js:6:25)'],
+    ['pytest', "test_greet.py::test_hungarian: assert 'hello' == 'szia' (test_greet.py:3)"],
+    [
+      'cargo',
+      'tests::hungarian: assertion `left == right` failed left: "hello" right: "szia" (src/lib.rs:8:22)',
+    ],
+    ['go', 'TestGreet/hungarian: got "hello", want "szia" (greet_test.go:16)'],
+    ['go-verbose', 'TestGreet: got "hello", want "szia" (greet_test.go:16)'],
+  ])('%s', (name, sentence) => {
+    const found = findFailure(outputOf(name))
+    expect(found && failureSentence(found)).toBe(sentence)
+    expect(shortFailure(outputOf(name))).toBe(sentence)
+  })
+
+  test.each([
+    [
+      "src/a.ts(1,7): error TS2322: Type 'string' is not assignable to type 'number'.\n",
+      "src/a.ts(1,7): error TS2322: Type 'string' is not assignable to type 'number'.",
+    ],
+    [
+      'error[E0425]: cannot find value `x` in this scope\n --> src/lib.rs:3:5\n  |\n',
+      'error[E0425]: cannot find value `x` in this scope (src/lib.rs:3:5)',
+    ],
+    ['a.c:3:5: error: expected expression\n1 error generated.\n', 'a.c:3:5: error: expected expression'],
+    [
+      '\n/repo/a.js\n  3:1  error  Unexpected var  no-var\n\n✖ 1 problem (1 error, 0 warnings)\n',
+      '3:1 error Unexpected var no-var',
+    ],
+    ['ok 1 - a\nnot ok 2 - later # TODO\nnot ok 3 - login\n', 'login'],
+    ['it is all wrong\nnpm error Lifecycle script `test` failed with error:\n', 'it is all wrong'],
+    ['Downloading 10%\rDownloading 100%\n', 'Downloading 100%'],
+    ['\n\n', ''],
+  ])('%j is about %j', (output, line) => {
+    expect(shortFailure(output)).toBe(line)
+  })
+
+  test('no line is longer than a screen can take, whatever a gate prints', () => {
+    expect(shortFailure(`Error: ${'x'.repeat(5000)}`).length).toBeLessThanOrEqual(300)
+  })
+
+  test('the last lines are without colours, blanks and the package manager', () => {
+    const output = 'one\n\u001B[31mtwo\u001B[39m\n\nnpm ERR! code 1\nnpm error path /repo\n'
+    expect(lastLines(output, 10)).toEqual(['one', 'two'])
+  })
+})
