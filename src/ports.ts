@@ -317,7 +317,13 @@ export interface Clock {
 /** The human at the terminal; in a pipe nobody answers and the default stands. */
 export interface Human {
   choose(
-    question: { readonly originalBranch: string; readonly branch: string; readonly summary: string },
+    question: {
+      readonly originalBranch: string
+      readonly branch: string
+      readonly summary: string
+      /** Of the loop's own, where it has one: the user's checkout is not on the branch. */
+      readonly worktree?: string
+    },
     stop: AbortSignal,
   ): Promise<'cleanup' | 'keep' | 'later'>
   isDone(task: string, stop: AbortSignal): Promise<'done' | 'go_on' | 'later'>

@@ -1,4 +1,6 @@
 // list, show, prompt and learnings: what a change says, without a loop.
+import { headRef } from '../adapters/git/ref-files.ts'
+import { readRef } from '../adapters/git/refs.ts'
 import { listChanges, resolveChange } from '../adapters/openspec/changes.ts'
 import { readLearnings } from '../adapters/openspec/learnings.ts'
 import type { Config } from '../config/options.ts'
@@ -9,7 +11,7 @@ import type { ChangeList, Observe } from '../ui/app.ts'
 import { must } from './choose.ts'
 import { damagedStatus } from './damage.ts'
 import { findRootOf } from './root.ts'
-import { isDead, knownRun, pathsOf } from './site.ts'
+import { isDead, isRunning, knownRun, pathsOf } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export async function listAll(site: Site): Promise<ChangeList> {
@@ -17,12 +19,13 @@ export async function listAll(site: Site): Promise<ChangeList> {
   return {
     changes: await Promise.all(
       changes.map(async ({ problem, ...summary }) => {
-        const { status, unknown, done } = await statusOf(site, summary.name)
+        const { status, unknown, done, branch } = await statusOf(site, summary.name)
         const problems = [problem, unknown].filter((each) => each !== '')
         return {
           ...summary,
           status,
           ...(done !== undefined && done !== summary.stories_done && { loop_stories_done: done }),
+          ...(branch !== undefined && { loop_branch: branch }),
           ...(problems.length > 0 && { problem: problems.join('; ') }),
         }
       }),
@@ -34,7 +37,12 @@ export async function listAll(site: Site): Promise<ChangeList> {
 async function statusOf(
   site: Site,
   name: string,
-): Promise<{ status: ChangeList['changes'][number]['status']; unknown: string; done?: number }> {
+): Promise<{
+  status: ChangeList['changes'][number]['status']
+  unknown: string
+  done?: number
+  branch?: string
+}> {
   try {
     const run = await knownRun(site, name)
     if (run.damage !== '') {
@@ -44,12 +52,26 @@ async function statusOf(
     const seen = run.state.phase === 'idle' ? ('' as const) : run.state.status
     // Only looking: the truth about a dead loop without putting it in order.
     const done = run.state.stories.filter((story) => story.status === 'done').length
-    return { status: isDead(run) ? 'stopped' : seen, unknown: '', ...(seen !== '' && { done }) }
+    const branch = seen === '' ? undefined : await branchElsewhere(site, run)
+    return {
+      status: isDead(run) ? 'stopped' : seen,
+      unknown: '',
+      // Brought to the user's branch, or gone: then only the boxes there count.
+      ...(seen !== '' && (branch !== undefined || isRunning(run)) && { done }),
+      ...(branch !== undefined && { branch }),
+    }
   } catch (error) {
     if (error instanceof RalphError && error.code === 'journal_unreadable')
       return { status: '', unknown: error.message }
     throw error
   }
+}
+
+async function branchElsewhere({ git }: Site, { state }: KnownRun): Promise<string | undefined> {
+  const { branch, originalBranch, choice } = state
+  if (branch === undefined || branch === originalBranch || choice === 'cleanup') return undefined
+  const ref = `refs/heads/${branch}`
+  return headRef(git) !== ref && (await readRef(git, ref)) !== '' ? branch : undefined
 }
 
 export async function showOne(site: Site, change: string): Promise<ChangeDetail> {

@@ -102,7 +102,12 @@ export async function finishHeld(site: Site, held: OpenRun, choice: 'cleanup' | 
           ? `git worktree remove ${run.state.worktree}`
           : `git -C ${run.state.worktree} status: save what is yours there, then git worktree remove ${run.state.worktree}`,
     }),
-    ...(run.state.status !== 'done' && { next: `ralph resume ${run.change}` }),
+    ...(run.state.status !== 'done' && {
+      next:
+        choice === 'cleanup' && run.state.settings?.checkpoint === 'branch'
+          ? `ralph loop ${run.change} runs what is left as a new run; ralph resume ${run.change} continues this one`
+          : `ralph resume ${run.change}`,
+    }),
     ...(run.state.gone.length > 0 && { gone: run.state.gone }),
     data: {
       change_id: run.change,

@@ -64,6 +64,9 @@ export async function modeOf(
     const isPlanned = config.done !== 'manual' && state.settings?.done_criteria === 'tasks'
     return isPlanned && !(await hasMore(site, run, feedback)) ? 'done already' : 'start'
   }
+  // Its user has taken the work and said so: the next loop is another run.
+  const isFinished = state.choice === 'cleanup' && state.settings?.checkpoint === 'branch' && !isDead(run)
+  if (isFinished && !(await hasBranch(site, change))) return 'start'
   const what =
     state.status === 'done'
       ? `a finished run of ${change}, kept on the branch ralph/${change}`

@@ -39,10 +39,20 @@ export async function stopLoop(site: Site, change: string | undefined, force: bo
   }
   const after = await knownRun(site, run.change)
   const left = await orphansEnded(site, after)
+  if (after.state.status === 'done' && !needsRepair(after)) return stoppedAtQuestion(run.change, pid)
   return {
     message: `Stopped: ${run.change} (pid ${pid})${left.length === 0 ? '' : `; its agent was still running and has been ended (${left.join(', ')})`}.${putAside(run, after)}`,
     next: `ralph resume ${run.change}`,
     data: { stopped: true, change_id: run.change, pid },
+  }
+}
+
+/** It had ended, and only asked where its work goes: there is nothing to resume. */
+function stoppedAtQuestion(change: string, pid: number): Said {
+  return {
+    message: `${change} was done already and only asked what to do with its work (pid ${pid}); the question is closed, and the work stays where it is.`,
+    next: `ralph finish ${change} --cleanup (or --keep)`,
+    data: { stopped: true, change_id: change, pid },
   }
 }
 

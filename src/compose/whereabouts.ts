@@ -6,7 +6,8 @@ import { checkpointFolder } from '../adapters/git/store.ts'
 import { lastingWarnings } from '../core/outcome.ts'
 import type { GoneFile } from '../core/event.ts'
 import type { StatusReport } from '../ui/app.ts'
-import { needsRepair } from './site.ts'
+import type { PlanNow } from './plan-now.ts'
+import { isTree, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 /** Of a run that is not running now. */
@@ -19,14 +20,17 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const isInPlace = branch === originalBranch
   const isMine = home === undefined ? worktree === git.worktree : home === git.worktree
   const isLeft = checkpoint !== undefined && !isCleaned && !isInPlace && branch !== undefined
-  const [uncommitted, gone, notes, live, isThere] = await Promise.all([
-    isMine && (isCleaned || isInPlace) && checkpoint !== undefined
+  const isHere = isMine && (isCleaned || isInPlace)
+  const [uncommitted, gone, notes, live, isThere, isAncestor, plan] = await Promise.all([
+    isHere && checkpoint !== undefined
       ? hasUncommitted(git).then(async (is) => is && !(await isMerged(git, checkpoint, originalBranch)))
       : undefined,
     stillGone(git, run.state.gone),
     notesOf(site, run),
     liveWords(site, run),
     !isLeft || readRef(git, `refs/heads/${branch}`).then((hash) => hash !== ''),
+    isLeft && isMerged(git, checkpoint, originalBranch),
+    isHere || checkpoint === undefined ? planHere(site, run) : undefined,
   ])
   const told = [...live, ...(uncommitted === false ? [] : notes)]
   const isRefused = finished?.type === 'loop.finished' && !finished.ok && choice !== 'cleanup'
@@ -39,11 +43,20 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
       ...(isCleaned && finished !== undefined && { cleaned_at: finished.time }),
       ...(uncommitted !== undefined && { uncommitted }),
       ...(!isThere && { is_gone: true as const }),
+      ...(isAncestor && { is_merged: true as const }),
+      ...(isCleaned && home !== undefined && isTree(worktree) && { leftover_tree: worktree }),
+      ...(plan !== undefined && { plan }),
     },
     ...(isRefused && !(await isMerged(git, branch, originalBranch)) && { finish_refused: finished.message }),
     ...(run.state.gone.length > 0 && { gone }),
     ...(told.length > 0 && { notes: told }),
   }
+}
+
+/** Dear to load, and seldom what a look is for. */
+async function planHere(site: Site, { change, state }: KnownRun): Promise<PlanNow | undefined> {
+  if (state.settings?.done_criteria !== 'tasks') return undefined
+  return (await import('./plan-now.ts')).planNow(site, change)
 }
 
 /** What a dead attempt installed is in force for the user's own git. */

@@ -7,6 +7,8 @@ export interface ChangeSummary {
   readonly title: string
   readonly stories_done: number
   readonly stories_total: number
+  /** Neither done nor a person's nor put off. */
+  readonly stories_open: number
   /** As OpenSpec counts. */
   readonly tasks_done: number
   readonly tasks_total: number

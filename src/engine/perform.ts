@@ -218,7 +218,12 @@ async function askChoice(context: Context): Promise<void> {
   })
   const summary = state.outcome?.reason ?? ''
   const choice = await ports.human.choose(
-    { originalBranch: state.originalBranch, branch: state.branch, summary },
+    {
+      originalBranch: state.originalBranch,
+      branch: state.branch,
+      summary,
+      ...(state.home !== undefined && { worktree: state.worktree }),
+    },
     context.question,
   )
   await tell({ type: 'choice.made', choice })

@@ -128,6 +128,8 @@ export interface ChangeList {
     readonly status: LoopStatus | ''
     /** Where its loop has got further, or less far, than the plan in this checkout says. */
     readonly loop_stories_done?: number
+    /** The branch that has the work of its loop, where this checkout does not. */
+    readonly loop_branch?: string
     /** Why the counts cannot be trusted; absent where they can. */
     readonly problem?: string
   })[]
@@ -160,6 +162,12 @@ interface Whereabouts {
   readonly uncommitted?: boolean
   /** The branch was deleted or renamed by hand. */
   readonly is_gone?: true
+  /** The original branch has it all, by the user's own merge. */
+  readonly is_merged?: true
+  /** The loop's own work tree, which nothing needs any more. */
+  readonly leftover_tree?: string
+  /** What the boxes in this checkout say, where the work was brought to it. */
+  readonly plan?: { readonly open: number; readonly done: number; readonly total: number }
 }
 
 /** `alive`: the loop's process is there now, whatever the file says. */

@@ -89,6 +89,17 @@ export function statusWord(status: LoopStatus | '', paint: Paint): string {
   return status === '' ? word : paint.bold(word)
 }
 
+/** Of a change: its boxes decide, not what its last run came to. */
+export function changeState(
+  status: LoopStatus | '',
+  { open, done, total }: { readonly open: number; readonly done: number; readonly total: number },
+): readonly [word: string, meaning: Meaning] {
+  if (status === 'running' || status === 'starting' || total === 0) return statuses[status]
+  if (done === total) return statuses.done
+  if (open === 0) return status === '' ? ['needs you', 'human'] : statuses[status]
+  return status === 'done' || status === '' ? ['open', 'open'] : statuses[status]
+}
+
 export const storyMeanings: Readonly<Record<StorySummary['status'], Meaning>> = {
   done: 'done',
   open: 'open',

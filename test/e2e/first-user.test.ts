@@ -292,7 +292,9 @@ describe('what status and the others say', () => {
     const at = scratch({ tasks: tasksOf(2) })
     const stuck = await loop(at, half, '--worktree')
     expect(stuck.stdout).toContain(`, in ${at.root}/repo-ralph-demo, without what is uncommitted here`)
-    expect((await ralph(at, ['list'])).stdout).toContain('its loop has 1/2 stories: ralph status demo')
+    expect((await ralph(at, ['list'])).stdout).toContain(
+      'its loop has 1/2 stories on ralph/demo: ralph status demo',
+    )
   })
 })
 

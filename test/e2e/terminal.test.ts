@@ -3,7 +3,7 @@ import { spawn, type IPty } from '@lydell/node-pty'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { goodAgent, program, scratch, tasksOf } from './harness.ts'
+import { goodAgent, program, ralph, scratch, tasksOf } from './harness.ts'
 import type { Scratch } from './harness.ts'
 
 interface Terminal {
@@ -71,6 +71,18 @@ describe('on a terminal', () => {
     await shell.exited
     expect(readFileSync(join(at.repo, '..', 'code'), 'utf8').trim()).toBe('129')
     expect(at.state()).toMatchObject({ status: 'stopped' })
+  })
+
+  test('B11: ralph stop at the last question of a run that is done closes it, and advises no resume', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const shell = terminal(at, loop(goodAgent))
+    await shell.until((raw) => raw.includes('later'))
+    const stopped = await ralph(at, ['stop', 'demo'])
+    expect(stopped.stdout).toContain('demo was done already')
+    expect(stopped.stdout).toContain('next: ralph finish demo --cleanup')
+    expect(stopped.stdout).not.toContain('resume')
+    await shell.exited
+    expect(at.state()).toMatchObject({ status: 'done' })
   })
 
   test('R5: a loop that nohup started outlives a HUP', async () => {

@@ -16,6 +16,7 @@ const changes: ChangeList = {
       title: 'Add a login',
       stories_done: 1,
       stories_total: 3,
+      stories_open: 2,
       tasks_done: 2,
       tasks_total: 9,
       status: 'stuck',
@@ -25,6 +26,7 @@ const changes: ChangeList = {
       title: 'A page',
       stories_done: 0,
       stories_total: 1,
+      stories_open: 1,
       tasks_done: 0,
       tasks_total: 2,
       status: '',
@@ -131,7 +133,7 @@ describe('ralph alone', () => {
       answers: { list: () => Promise.resolve(changes) },
     })
     expect(ran.code).toBe(0)
-    expect(ran.out).toContain('add-login  1/3      2/9    stuck        Add a login\n')
+    expect(ran.out).toContain('add-login  1/3      2/9    ✕ stuck  Add a login\n')
     expect(ran.out).toContain('ralph resume add-login')
     expect(ran.out).toContain('ralph loop add-page --dry-run')
   })

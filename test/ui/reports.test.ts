@@ -13,7 +13,7 @@ const answering = (answers: Answers) => ({ answers })
 describe('status', () => {
   it('one loop on one screen: story, attempt, last sign, tokens, cost, next command', async () => {
     const { out } = await ralph(['status'], answering({ status: () => Promise.resolve([status]) }))
-    expect(out).toMatch(/^add-login {2}running\n/)
+    expect(out).toMatch(/^add-login {2}▸ running\n/)
     expect(out).toContain('1/2 done')
     expect(out).toContain('2 Page')
     expect(out).toMatch(/attempt +2, by claude, for \d+/)

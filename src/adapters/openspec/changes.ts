@@ -41,7 +41,7 @@ export function changeDirOf(root: string, change: string): string {
 
 export async function listChanges(root: string, env: NodeJS.ProcessEnv): Promise<readonly ChangeSummary[]> {
   const names = await changeNames(root)
-  return Promise.all(names.map((name) => summarise(root, name, env)))
+  return Promise.all(names.map((name) => summariseChange(root, name, env)))
 }
 
 /** The change of that name, or the only one there is. */
@@ -115,10 +115,14 @@ export async function readTitle(root: string, change: string): Promise<string> {
   return title === '' || /^(?:change|proposal)$/i.test(title) ? change : title
 }
 
-async function summarise(root: string, name: string, env: NodeJS.ProcessEnv): Promise<ChangeSummary> {
+export async function summariseChange(
+  root: string,
+  name: string,
+  env: NodeJS.ProcessEnv,
+): Promise<ChangeSummary> {
   const changeDir = changeDirOf(root, name)
   let title = name
-  const none = { stories_done: 0, stories_total: 0, tasks_done: 0, tasks_total: 0 }
+  const none = { stories_done: 0, stories_total: 0, stories_open: 0, tasks_done: 0, tasks_total: 0 }
   try {
     title = await readTitle(root, name)
     const files = await trackedFiles(changeDir, await taskPattern(root, changeDir, env))
@@ -128,6 +132,7 @@ async function summarise(root: string, name: string, env: NodeJS.ProcessEnv): Pr
       title,
       stories_done: plan.stories.filter((story) => storyStatus(story) === 'done').length,
       stories_total: plan.stories.length,
+      stories_open: plan.stories.filter((story) => storyStatus(story) === 'open').length,
       tasks_done: plan.tasksDone,
       tasks_total: plan.tasksTotal,
       problem: files.length === 0 ? 'no tasks.md' : '',

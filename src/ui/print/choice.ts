@@ -20,12 +20,12 @@ export function humanAt(options: HumanOptions): Human {
   }
   const paint = paintFor(options.stdout, options.env)
   return {
-    async choose({ originalBranch, branch, summary }, stop) {
+    async choose({ originalBranch, branch, summary, worktree }, stop) {
       options.before()
       const lines = [
         '',
         paint.bold(oneLine(summary) || 'The loop is over. Where should its work go?'),
-        ...choiceLines(originalBranch, branch),
+        ...choiceLines(originalBranch, branch, worktree),
         '  l  later: touch nothing now; `ralph finish` does it any time',
       ]
       const prompt = 'cleanup, keep or later? [keep] '
@@ -53,7 +53,7 @@ export function humanAt(options: HumanOptions): Human {
   }
 }
 
-function choiceLines(originalBranch: string, branch: string): readonly string[] {
+function choiceLines(originalBranch: string, branch: string, worktree?: string): readonly string[] {
   const original = branchName(originalBranch)
   const work = oneLine(branch)
   if (originalBranch === branch) {
@@ -64,7 +64,9 @@ function choiceLines(originalBranch: string, branch: string): readonly string[] 
   }
   return [
     `  c  cleanup: back to ${original}, the work there as uncommitted changes; ${work} goes (its tip is archived)`,
-    `  k  keep: stay on ${work} with all its commits; ${original} stays as it is`,
+    worktree === undefined
+      ? `  k  keep: stay on ${work} with all its commits; ${original} stays as it is`
+      : `  k  keep: leave it on ${work} in ${oneLine(worktree)}; your checkout stays as it is`,
   ]
 }
 

@@ -1,8 +1,9 @@
 // The changes as a table, and the way on from there.
 import type { ChangeList } from '../app.ts'
 import type { Paint } from '../io.ts'
-import { statusName, statusWord } from '../vocabulary.ts'
+import { changeState, inColourOf, statusName, symbolOf } from '../vocabulary.ts'
 import { table } from './table.ts'
+import type { Cell } from './table.ts'
 import { clip, oneLine } from './text.ts'
 
 export function listText({ changes }: ChangeList, paint: Paint): string {
@@ -12,26 +13,48 @@ export function listText({ changes }: ChangeList, paint: Paint): string {
     oneLine(change.name),
     `${String(change.stories_done)}/${String(change.stories_total)}`,
     `${String(change.tasks_done)}/${String(change.tasks_total)}`,
-    { text: statusName(change.status), paint: () => statusWord(change.status, paint) },
+    stateCell(change, paint),
     { text: clip(oneLine(change.title), 60), paint: paint.dim },
   ])
   const problems = changes.flatMap(({ name, problem }) =>
     problem === undefined ? [] : [paint.yellow(`${oneLine(name)}: ${oneLine(problem)}`)],
   )
-  const elsewhere = changes.flatMap(({ name, stories_total: total, loop_stories_done: done }) =>
-    done === undefined
-      ? []
-      : [
-          paint.dim(
-            `${oneLine(name)}: shown is the plan in this checkout; its loop has ${String(done)}/${String(total)} stories: ralph status ${oneLine(name)}`,
-          ),
-        ],
+  const elsewhere = changes.flatMap(
+    ({ name, stories_total: total, loop_stories_done: done, loop_branch: branch }) =>
+      done === undefined
+        ? []
+        : [
+            paint.dim(
+              `${oneLine(name)}: shown is the plan in this checkout; its loop has ${String(done)}/${String(total)} stories${branch === undefined ? '' : ` on ${oneLine(branch)}`}: ralph status ${oneLine(name)}`,
+            ),
+          ],
   )
   return [
-    table(['change', 'stories', 'tasks', 'loop', 'title'], rows, paint),
+    table(['change', 'stories', 'tasks', 'state', 'title'], rows, paint),
     ...problems,
     ...elsewhere,
   ].join('\n')
+}
+
+type Change = ChangeList['changes'][number]
+
+function stateCell(change: Change, paint: Paint): Cell {
+  const { status } = change
+  const [word, meaning] = stateOf(change)
+  const isOther = status !== '' && status !== 'done' && word === 'done'
+  const ran = (status === 'done' && word === 'open') || isOther ? ` (last run: ${statusName(status)})` : ''
+  return {
+    text: `${symbolOf(meaning)} ${word}${ran}`,
+    paint: (text) => inColourOf(meaning, text, paint),
+  }
+}
+
+/** Done on the loop's branch is done, though not here yet. */
+function stateOf(change: Change): ReturnType<typeof changeState> {
+  const { status, loop_branch: branch, loop_stories_done: loopDone, stories_total: total } = change
+  if (status === 'done' && branch !== undefined && loopDone === total)
+    return [`done on ${oneLine(branch)}`, 'done']
+  return changeState(status, { open: change.stories_open, done: change.stories_done, total })
 }
 
 export function homeText(list: ChangeList, paint: Paint): string {
@@ -48,10 +71,13 @@ function nextSteps({ changes }: ChangeList): readonly (readonly [string, string]
   const halted = changes.find(
     ({ status }) => status === 'stuck' || status === 'stalled' || status === 'stopped',
   )
-  const open = changes.find((change) => change.status === '' && change.tasks_done < change.tasks_total)
+  const open = changes.find((change) => stateOf(change)[0] === 'open')
+  const waiting = changes.find((change) => stateOf(change)[0].startsWith('done on '))
   const steps: [string, string][] = []
   if (running) steps.push([`ralph status ${oneLine(running.name)} --watch`, 'see it work'])
   if (halted) steps.push([`ralph resume ${oneLine(halted.name)}`, 'go on where it stopped'])
+  if (waiting)
+    steps.push([`ralph finish ${oneLine(waiting.name)} --cleanup`, 'bring its work to your branch'])
   if (open) {
     steps.push([`ralph loop ${oneLine(open.name)} --dry-run`, 'see plan and prompts, change nothing'])
     steps.push([`ralph loop ${oneLine(open.name)}`, 'run it'])

@@ -2,7 +2,7 @@
 import type { StatusReport } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { branchName, storyName } from './describe.ts'
-import { statusWord } from '../vocabulary.ts'
+import { changeState, inColourOf, mark, statusName, statusWord } from '../vocabulary.ts'
 import { goneLines } from './summary.ts'
 import { table } from './table.ts'
 import { clockTime, duration, excerpt, oneLine, plural, tokenWord, usd } from './text.ts'
@@ -20,10 +20,10 @@ export function statusText(reports: readonly StatusReport[], view: StatusView): 
 }
 
 function oneStatus(report: StatusReport, { paint, nowMs }: StatusView): string {
-  const done = report.stories.filter((story) => story.status === 'done').length
+  const { done, total } = planOf(report)
   const facts: (readonly [string, string])[] = [
     ...(report.problem === undefined ? [] : [['problem', oneLine(report.problem)] as const]),
-    ['stories', `${String(done)}/${String(report.stories.length)} done`],
+    ['stories', `${String(done)}/${String(total)} done${ranWords(report)}`],
     ...nowFacts(report, nowMs),
     ['iterations', `${String(report.current_iteration)}/${String(report.max_iterations)}`],
     ['tokens', tokenWord(spentBy(report)) + costPart(report)],
@@ -35,12 +35,32 @@ function oneStatus(report: StatusReport, { paint, nowMs }: StatusView): string {
     ...deathFacts(report, nowMs),
   ]
   return [
-    `${paint.bold(oneLine(report.change_id))}  ${statusWord(report.status, paint)}`,
+    `${paint.bold(oneLine(report.change_id))}  ${headWord(report, paint)}`,
     ...facts.map(([name, value]) => `  ${paint.dim(name.padEnd(11))} ${value}`),
     ...(report.notes ?? []).map((line) => `  ${paint.yellow('note:')} ${oneLine(line)}`),
     ...goneLines(report.gone ?? []).map((line) => `  ${line}`),
     ...nextCommand(report).map((next) => `  ${paint.dim('next'.padEnd(11))} ${paint.bold(next)}`),
   ].join('\n')
+}
+
+/** The boxes where the work is now: after a cleanup those of this checkout, else those that the run knows. */
+function planOf({ stories, where }: StatusReport): { open: number; done: number; total: number } {
+  const count = (wanted: string): number => stories.filter(({ status }) => status === wanted).length
+  return where?.plan ?? { open: count('open'), done: count('done'), total: stories.length }
+}
+
+function headWord(report: StatusReport, paint: Paint): string {
+  const [word, meaning] = changeState(report.status, planOf(report))
+  const ran =
+    word === statusName(report.status) ? '' : paint.dim(`  (last run: ${statusName(report.status)})`)
+  return `${mark(meaning, paint)} ${paint.bold(inColourOf(meaning, word, paint))}${ran}`
+}
+
+/** Where the checkout has other boxes than the run left. */
+function ranWords(report: StatusReport): string {
+  const { plan } = report.where ?? {}
+  const ran = report.stories.filter(({ status }) => status === 'done').length
+  return plan === undefined || plan.done === ran ? '' : ` in this checkout (the run had ${String(ran)})`
 }
 
 /** Where it is, and where the user stands. */
@@ -57,6 +77,8 @@ function workWords(report: StatusReport): string {
       ? `on ${original} ${since}; nothing of it is uncommitted there now`
       : `on ${original}, uncommitted, ${since}`
   }
+  if (report.where?.is_merged && report.where.is_gone)
+    return `merged into ${original}; ${oneLine(branch)} is deleted`
   if (report.where?.is_gone)
     return `was on ${oneLine(branch)}, which is gone (deleted or renamed); its last checkpoint is ${(report.checkpoint ?? '').slice(0, 12)}`
   const place =
@@ -67,7 +89,7 @@ function workWords(report: StatusReport): string {
         : here === branch
           ? ' (you are on it)'
           : ` (you are on ${here === '' ? 'a detached HEAD' : oneLine(here)})`
-  return `on ${oneLine(branch)}${place}, from ${original}`
+  return `on ${oneLine(branch)}${place}, ${report.where?.is_merged ? `merged into ${original}` : `from ${original}`}`
 }
 
 function spentBy({ total_tokens: tokens, iterations }: StatusReport): SpentTokens {
@@ -189,20 +211,49 @@ function nextCommand(report: StatusReport): readonly string[] {
   const { branch, cleaned_at: cleaned, uncommitted } = report.where ?? {}
   const isInPlace = branch === report.original_branch
   const isBrought = isInPlace || cleaned !== undefined || report.choice === 'cleanup'
-  const original = branchName(report.original_branch)
   if (report.status !== 'done') {
     if (report.stop_reason === 'human' && report.done_criteria === 'manual')
       return [`ralph done ${change}, or ralph resume ${change}`]
+    if (cleaned !== undefined && report.done_criteria === 'tasks')
+      return [...afterCleanup(report), ...openNext(report)]
     return [isBrought || !branch ? `ralph resume ${change}` : `ralph resume ${change}, or ${finish}`]
   }
-  const open = report.stories.filter(({ status }) => status === 'open').length
-  const rest =
-    open === 0 ? [] : [`ralph resume ${change} runs the ${plural(open, 'open story', 'open stories')}`]
+  const rest = openNext(report)
   if (branch === '') return rest
+  if (report.where?.is_merged && report.where.is_gone) return rest
   if (report.finish_refused !== undefined) return [...rest, `what "refused" says, then ${finish}`]
   // A loop that was killed at its very end has still to be put in order.
-  if (!isBrought || report.died_at !== undefined) return [...rest, finish]
-  return uncommitted === false ? rest : [...rest, `git status: the work is on ${original}, uncommitted`]
+  if (!isBrought || report.died_at !== undefined)
+    return [...rest, report.where?.is_merged ? `${finish} (it is merged: only its branch goes)` : finish]
+  return [...rest, ...(isInPlace && uncommitted !== false ? [onOriginal(report)] : afterCleanup(report))]
+}
+
+function onOriginal(report: StatusReport): string {
+  return `git status: the work is on ${branchName(report.original_branch)}, uncommitted`
+}
+
+/** What a cleanup leaves to its user. */
+function afterCleanup(report: StatusReport): readonly string[] {
+  const { uncommitted, leftover_tree: tree, cleaned_at: cleaned } = report.where ?? {}
+  return [
+    ...(uncommitted === false || (cleaned === undefined && report.choice !== 'cleanup')
+      ? []
+      : [onOriginal(report)]),
+    ...(tree === undefined
+      ? []
+      : [`git worktree remove ${oneLine(tree)}: the loop's own folder, not needed any more`]),
+  ]
+}
+
+/** Stories that are still open, and the command that runs them. */
+function openNext(report: StatusReport): readonly string[] {
+  const change = oneLine(report.change_id)
+  const { open } = planOf(report)
+  if (open === 0) return []
+  const isOver = report.where?.cleaned_at !== undefined || (report.where?.is_merged && report.where.is_gone)
+  return [
+    `ralph ${isOver ? 'loop' : 'resume'} ${change} runs the ${plural(open, 'open story', 'open stories')}`,
+  ]
 }
 
 function since(stamp: string, nowMs: number): string {
