@@ -1,10 +1,11 @@
-// Bundles the program: a small door and one file behind it, no dependency at run time.
+// Bundles the program: a small door and a few packs of code behind it, no dependency at run time.
 import { build } from 'esbuild'
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, delimiter, join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
+import { writePacks } from './packs.mjs'
 
 const root = new URL('..', import.meta.url)
 const { version } = JSON.parse(await readFile(new URL('package.json', root), 'utf8'))
@@ -12,29 +13,25 @@ const { version } = JSON.parse(await readFile(new URL('package.json', root), 'ut
 const [ready, fresh, old] = ['dist', `dist-new-${process.pid}`, `dist-old-${process.pid}`].map(
   (name) => new URL(name, root),
 )
-/** CommonJS: V8 can keep what it made of a script, but not of a module in Node 20. */
-const bundle = async (entryPoints, more) =>
-  build({
-    absWorkingDir: root.pathname,
-    entryPoints,
-    outdir: fresh.pathname,
-    bundle: true,
-    format: 'cjs',
-    platform: 'node',
-    target: 'node20',
-    minifySyntax: true,
-    minifyWhitespace: true,
-    legalComments: 'external',
-    logLevel: 'warning',
-    metafile: true,
-    ...more,
-  })
-const { metafile } = await bundle({ program: 'src/program.ts' }, { entryNames: '[name]-[hash]' })
-const program = Object.keys(metafile.outputs).find((path) => path.endsWith('.js'))
-await bundle(
-  { main: 'src/main.ts' },
-  { define: { RALPH_VERSION: JSON.stringify(version), RALPH_PROGRAM: JSON.stringify(basename(program)) } },
-)
+const options = {
+  absWorkingDir: root.pathname,
+  outdir: fresh.pathname,
+  bundle: true,
+  platform: 'node',
+  target: 'node20',
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: 'external',
+  logLevel: 'warning',
+}
+await mkdir(fresh)
+const { program, packs } = await writePacks(options)
+const define = {
+  RALPH_VERSION: JSON.stringify(version),
+  RALPH_PROGRAM: JSON.stringify(program),
+  RALPH_PACKS: JSON.stringify(packs),
+}
+await build({ ...options, entryPoints: { main: 'src/main.ts' }, format: 'cjs', define })
 await writeFile(new URL(`${fresh.href}/package.json`), '{ "type": "commonjs" }\n')
 await chmod(new URL(`${fresh.href}/main.js`), 0o755)
 // A page of help for each command, made by the program itself; the door prints it without loading anything.

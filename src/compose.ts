@@ -1,7 +1,7 @@
 // Config to ports: the only place that knows every adapter; everything a command can ask for is put together here.
 import type { LoadedConfig } from './config/load.ts'
 import { RalphError } from './core/error.ts'
-import type { Site } from './compose/site.ts'
+import type { Knowing, Site } from './compose/site.ts'
 import { knowing, knownRuns, openSite } from './compose/site.ts'
 import type { App, Observe } from './ui/app.ts'
 import type { Io } from './ui/io.ts'
@@ -14,7 +14,13 @@ export function createApp(io: Io): App {
   let opened: Promise<Site> | undefined
   const site = (): Promise<Site> =>
     (opened ??= openSite(folderOf(io), io.env, { isTerminal: attended, warn }))
-  let looks: ReturnType<typeof knowing> | undefined
+  let looks = 0
+  let watching: Knowing | undefined
+  /** Who looks once reads the journals at once; who looks again and again, only what they have gained. */
+  const known = (here: Site): Knowing | undefined => {
+    looks += 1
+    return looks === 1 ? undefined : (watching ??= knowing(here).known)
+  }
   /** The part is loaded while git looks for the repository. */
   const at = async <Part, Answer>(
     load: () => Promise<Part>,
@@ -70,8 +76,7 @@ export function createApp(io: Io): App {
         at(plans, async (part, here) => part.promptFor(here, request, (await settings({})).config)),
       learnings: (change) => at(plans, (part, here) => part.learningsOf(here, change)),
       plan: (request) => at(dryRuns, (part, here) => part.dryRun(here, request)),
-      status: (change) =>
-        at(reports, (part, here) => part.statusOf(here, change, (looks ??= knowing(here)).known)),
+      status: (change) => at(reports, (part, here) => part.statusOf(here, change, known(here))),
       follow: async function* (change, request) {
         const [part, here] = await Promise.all([reports(), site()])
         yield* part.followRun(here, change, request)

@@ -19,7 +19,7 @@ import type { Knowing, KnownRun, Site } from './site.ts'
 export async function statusOf(
   site: Site,
   change: string | undefined,
-  known: Knowing,
+  known?: Knowing,
 ): Promise<readonly StatusReport[]> {
   const runs = await runsToShow(site, change, known)
   if (runs.length === 0) {
@@ -93,7 +93,7 @@ async function goneTree(site: Site, run: KnownRun): Promise<Pick<StatusReport, '
 async function runsToShow(
   site: Site,
   change: string | undefined,
-  known: Knowing,
+  known?: Knowing,
 ): Promise<readonly KnownRun[]> {
   if (change === undefined) return knownRuns(site, known)
   const run = await chooseRun(site, change, 'any', known)

@@ -1,6 +1,5 @@
 // Where a command stands: the repository, its private data, this process, and the loops that are known there.
-import { existsSync, statSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import { bootId, isAlive, processIdentity } from '../adapters/process/table.ts'
@@ -145,9 +144,17 @@ export async function knownRuns(
   site: Site,
   known: Knowing = (change) => knownRun(site, change),
 ): Promise<readonly KnownRun[]> {
-  const names = await readdir(changesDir(site.git.gitCommonDir)).catch(() => [])
-  const runs = await Promise.all(names.map(known))
+  const runs = await Promise.all(namesIn(changesDir(site.git.gitCommonDir)).map(known))
   return runs.filter(isKnown).sort((a, b) => b.state.updatedAt.localeCompare(a.state.updatedAt))
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    // None yet.
+    return []
+  }
 }
 
 export function isKnown({ state, damage }: KnownRun): boolean {

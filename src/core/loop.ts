@@ -248,6 +248,6 @@ function storyStarted(state: StoryState): EventBody {
 /** State from a journal: what resume, recovery and every report start from. */
 export function replay(state: LoopState, events: Iterable<LoopEvent>): LoopState {
   let replayed = state
-  for (const event of events) replayed = reduce(replayed, event).state
+  for (const event of events) replayed = evolve(replayed, event)
   return replayed
 }

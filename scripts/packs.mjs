@@ -1,0 +1,119 @@
+// The program in packs, each one script for V8: a command that only looks does not read what only a loop needs.
+import { build, transform } from 'esbuild'
+import { createHash } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+
+/** What is read together: what is imported on demand, with all that it needs. What is in none of them is in `loop`. */
+const packs = {
+  look: [
+    'src/program.ts',
+    'src/compose.ts',
+    'src/compose/reports.ts',
+    'src/compose/whereabouts.ts',
+    'src/ui/cli/status.ts',
+    'src/ui/print/status.ts',
+    'src/ui/print/list.ts',
+    'src/ui/print/text.ts',
+    'src/ui/io.ts',
+  ],
+  plan: [
+    'src/compose/changes.ts',
+    'src/compose/plan.ts',
+    'src/adapters/openspec/show.ts',
+    'src/config/load.ts',
+    'src/ui/print/show.ts',
+    'src/ui/print/config.ts',
+  ],
+  prices: ['node_modules/@pydantic/genai-prices/dist/index.js'],
+}
+
+/**
+ * esbuild splits into modules, more of them than are worth a file each; and V8 can keep what it made of a script, but not of a module
+ * in Node 20. Returns their names, and how those of their files begin.
+ */
+export async function writePacks(options) {
+  const entryPoints = { program: 'src/program.ts' }
+  const { metafile, outputFiles } = await build({
+    ...options,
+    entryPoints,
+    format: 'esm',
+    splitting: true,
+    metafile: true,
+    write: false,
+  })
+  const chunks = packed(metafile.outputs)
+  const texts = new Map()
+  for (const { path, text } of outputFiles) {
+    const chunk = chunks.get(basename(path))
+    if (chunk === undefined) throw new Error(`no pack for ${path}`)
+    // What is imported on demand as well: with `require`, it comes from a pack.
+    const { code } = await transform(text, {
+      format: 'cjs',
+      platform: 'node',
+      target: 'node20',
+      supported: { 'dynamic-import': false },
+      minifySyntax: true,
+      minifyWhitespace: true,
+    })
+    const named = onDemand(code).replaceAll(
+      /require\("\.\/([\w.-]+\.js)"\)/g,
+      (_, file) => `require("${chunks.get(file).id}")`,
+    )
+    const body = `${JSON.stringify(chunk.id)}:function(exports,require,module){${named}}`
+    texts.set(chunk.pack, [...(texts.get(chunk.pack) ?? []), body])
+  }
+  // One letter outside of ASCII, and V8 holds all of a script in two bytes for each; esbuild leaves them in regular expressions.
+  const escaped = (text) =>
+    text.replaceAll(
+      /[\u0080-\uFFFF]/g,
+      (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    )
+  const scripts = [...texts].map(([pack, bodies]) => [pack, escaped(`({${bodies.join(',\n')}})`)])
+  const hash = createHash('sha256').update(JSON.stringify(scripts)).digest('hex').slice(0, 8)
+  for (const [pack, text] of scripts)
+    await writeFile(join(options.outdir, `program-${hash}.${pack}.js`), text)
+  return { program: `program-${hash}`, packs: [...texts.keys()] }
+}
+
+/** Where each of esbuild's files goes, by its name: into the first pack that cannot do without it. */
+function packed(outputs) {
+  const holding = (source) => Object.keys(outputs).find((path) => outputs[path].entryPoint === source)
+  const placed = new Map()
+  const place = (pack, path) => {
+    if (placed.has(basename(path))) return
+    placed.set(basename(path), { pack, id: `${pack}:${placed.size}` })
+    for (const { path: needed, kind } of outputs[path].imports)
+      if (kind === 'import-statement' && needed in outputs) place(pack, needed)
+  }
+  for (const [pack, sources] of Object.entries(packs)) {
+    for (const source of sources) {
+      const path = holding(source)
+      if (path === undefined) throw new Error(`nobody imports ${source} on demand`)
+      place(pack, path)
+    }
+  }
+  for (const path of Object.keys(outputs)) place('loop', path)
+  return placed
+}
+
+/** What an empty Node has loaded anyway. */
+const always = new Set(
+  ['buffer', 'events', 'fs', 'path', 'process', 'timers', 'url', 'util'].map((name) => `node:${name}`),
+)
+
+/** Node's own modules are loaded where they are used first: `child_process` alone takes a tenth of a start, to look at a file. */
+function onDemand(code) {
+  let text = code
+  const declared = /\b(\w+)=(?:require|\(0,\w+\.__require\))\("(node:[\w/]+)"\)(?=[,;])/g
+  for (const [all, name, module] of code.matchAll(declared)) {
+    if (always.has(module)) continue
+    const used = text
+      .replace(all, `${name}=void 0`)
+      .replaceAll(new RegExp(`\\b${name}\\.`, 'g'), `(require("${module}")).`)
+    // Only where each mention is one of the declared name and a member of it.
+    if (used.match(new RegExp(`\\b${name}\\b`, 'g')).length === 1) text = used
+    else console.warn(`${module} is loaded at once: ${name} is used as a whole`)
+  }
+  return text
+}

@@ -1,0 +1,88 @@
+// What the built program reads to look at a run: packs of its own code, and of Node's modules only those that it uses.
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { agentPath } from '../agents/kit.ts'
+import { program, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
+import { install } from './usage-kit.ts'
+
+describe('start-up', () => {
+  test.each([
+    { args: ['--version'], packs: [] },
+    { args: ['status'], packs: ['look'] },
+    { args: ['list'], packs: ['look', 'plan'] },
+    { args: ['show', 'demo'], packs: ['look', 'plan'] },
+    { args: ['prompt', 'demo'], packs: ['look', 'plan'] },
+  ])('$args reads the packs $packs and starts no process', async ({ args, packs }) => {
+    const at = scratch()
+    const agent = 'echo x >> $RALPH_STORY.txt; echo "<promise>COMPLETE</promise>"'
+    await ralph(at, ['loop', 'demo', '--agent-command', agent, '--max-iterations', '1'])
+    const { read, builtins } = await opened(at, args)
+    expect(read).toEqual(packs)
+    expect(builtins).toContain('fs')
+    const dear = ['child_process', 'zlib', 'readline', ...(packs.includes('plan') ? [] : ['crypto'])]
+    expect(builtins.filter((name) => dear.includes(name))).toEqual([])
+  })
+
+  test('a pack is ASCII: one letter more, and V8 holds all of it in two bytes for each', () => {
+    const folder = dirname(program)
+    const packs = readdirSync(folder).filter((name) => /^program-.*\.js$/.test(name))
+    expect(packs.map((name) => name.split('.')[1] ?? '').toSorted()).toEqual([
+      'look',
+      'loop',
+      'plan',
+      'prices',
+    ])
+    for (const name of packs)
+      expect(
+        readFileSync(join(folder, name)).every((byte) => byte < 0x80),
+        name,
+      ).toBe(true)
+  })
+})
+
+test('a loop goes on, and counts what it costs, when its program is replaced by another version', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const dist = join(at.root, 'dist')
+  cpSync(dirname(program), dist, { recursive: true })
+  const body = `#!/bin/sh\nrm -r '${dist}'\nexec ${agentPath('codex-works.mjs')}\n`
+  install(at, 'codex', body)
+  const args = ['loop', 'demo', '--agent', 'codex', '--model', 'gpt-5']
+  const { status, stderr } = spawnSync(process.execPath, [join(dist, 'main.js'), ...args], {
+    cwd: at.repo,
+    env: at.env,
+    encoding: 'utf8',
+  })
+  expect(existsSync(dist)).toBe(false)
+  expect({ status, stderr }).toMatchObject({ status: 0 })
+  expect(at.state().iterations[0]?.cost_usd).toBeGreaterThan(0)
+})
+
+/** As the process itself tells at its end. */
+async function opened(
+  at: Scratch,
+  args: readonly string[],
+): Promise<{ read: string[]; builtins: readonly string[] }> {
+  const told = join(at.root, 'opened.json')
+  const recorder = at.script(
+    'recorder.cjs',
+    `const fs = require('node:fs')
+    const [read, names, { openSync, readFileSync }] = [[], new Map(), { ...fs }]
+    fs.openSync = (path, ...more) => {
+      const file = openSync(path, ...more)
+      names.set(file, String(path))
+      return file
+    }
+    fs.readFileSync = (path, ...more) => (read.push(names.get(path) ?? String(path)), readFileSync(path, ...more))
+    process.once('exit', () =>
+      fs.writeFileSync(${JSON.stringify(told)}, JSON.stringify({ read, builtins: process.moduleLoadList })))`,
+  )
+  const { code, stderr } = await ralph(at, args, { env: { NODE_OPTIONS: `--require ${recorder}` } })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const { read, builtins } = JSON.parse(readFileSync(told, 'utf8')) as { read: string[]; builtins: string[] }
+  return {
+    read: read.flatMap((path) => /\/program-\w+\.(\w+)\.js$/.exec(path)?.[1] ?? []),
+    builtins: builtins.map((name) => name.replace(/^NativeModule /, '')),
+  }
+}
