@@ -4,28 +4,11 @@ import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 
-/** What is read together: what is imported on demand, with all that it needs. What is in none of them is in `loop`. */
+/** What is read together: what is imported on demand and fits, with all that it needs. What fits nowhere is in `loop`. */
 const packs = {
-  look: [
-    'src/program.ts',
-    'src/compose.ts',
-    'src/compose/reports.ts',
-    'src/compose/whereabouts.ts',
-    'src/ui/cli/status.ts',
-    'src/ui/print/status.ts',
-    'src/ui/print/list.ts',
-    'src/ui/print/text.ts',
-    'src/ui/io.ts',
-  ],
-  plan: [
-    'src/compose/changes.ts',
-    'src/compose/plan.ts',
-    'src/adapters/openspec/show.ts',
-    'src/config/load.ts',
-    'src/ui/print/show.ts',
-    'src/ui/print/config.ts',
-  ],
-  prices: ['node_modules/@pydantic/genai-prices/dist/index.js'],
+  look: /^src\/(program|compose|compose\/(reports|whereabouts|damage)|ui\/(?!cli\/loop-run|print\/report-).*)\.ts$/,
+  plan: /^src\/(compose\/(changes|plan)|adapters\/openspec\/show|config\/load)\.ts$/,
+  prices: /^node_modules\/@pydantic\/genai-prices\//,
 }
 
 /**
@@ -78,20 +61,18 @@ export async function writePacks(options) {
 
 /** Where each of esbuild's files goes, by its name: into the first pack that cannot do without it. */
 function packed(outputs) {
-  const holding = (source) => Object.keys(outputs).find((path) => outputs[path].entryPoint === source)
   const placed = new Map()
   const place = (pack, path) => {
     if (placed.has(basename(path))) return
-    placed.set(basename(path), { pack, id: `${pack}:${placed.size}` })
+    const name = outputs[path].entryPoint === 'src/program.ts' ? 'program' : placed.size
+    placed.set(basename(path), { pack, id: `${pack}:${name}` })
     for (const { path: needed, kind } of outputs[path].imports)
       if (kind === 'import-statement' && needed in outputs) place(pack, needed)
   }
-  for (const [pack, sources] of Object.entries(packs)) {
-    for (const source of sources) {
-      const path = holding(source)
-      if (path === undefined) throw new Error(`nobody imports ${source} on demand`)
-      place(pack, path)
-    }
+  for (const [pack, fits] of Object.entries(packs)) {
+    const fitting = Object.keys(outputs).filter((path) => fits.test(outputs[path].entryPoint ?? ''))
+    if (fitting.length === 0) throw new Error(`nothing is imported on demand that fits ${fits}`)
+    for (const path of fitting) place(pack, path)
   }
   for (const path of Object.keys(outputs)) place('loop', path)
   return placed

@@ -21,7 +21,7 @@ if (argv.length === 1 && /^(?:--version|-[vV]|version)$/.test(argv[0] ?? '')) {
 } else if (help !== undefined) {
   process.stdout.write(help)
 } else {
-  void (open('look:0') as typeof Program).start(argv, RALPH_VERSION)
+  void (open('look:program') as typeof Program).start(argv, RALPH_VERSION)
 }
 
 /**
@@ -39,23 +39,23 @@ function packFile(pack: string): string {
 /** One part of the program, as the build wraps it. */
 type Part = (exports: object, require: (name: string) => unknown, module: { exports: object }) => void
 
-/** `look:3` is the fourth part, and in the pack of what looks; any other name is Node's. */
+/** `look:3` is a part in the pack of what looks; any other name is Node's. */
 function open(name: string): unknown {
   const known = opened.get(name)
   if (known !== undefined) return known.exports
-  const [pack = '', number] = name.split(':')
-  if (number === undefined || pack === 'node') {
+  const [pack = '', part] = name.split(':')
+  if (part === undefined || pack === 'node') {
     const exports = require(name) as object
     opened.set(name, { exports })
     return exports
   }
   const parts = packs.get(pack) ?? openPack(pack, (held ??= holdPacks()).get(pack))
   packs.set(pack, parts)
-  const part = parts[name]
-  if (part === undefined) throw new Error(`${name} is in no pack`)
+  const begin = parts[name]
+  if (begin === undefined) throw new Error(`${name} is in no pack`)
   const module = { exports: {} }
   opened.set(name, module)
-  part(module.exports, open, module)
+  begin(module.exports, open, module)
   return module.exports
 }
 
