@@ -4,7 +4,12 @@ import type { Clock } from '../ports.ts'
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  stamp: (epochMs = Date.now()) => localIso(new Date(writable(epochMs))),
+  stamp(epochMs = Date.now()) {
+    // Of a flood thousands fall into the same second.
+    const second = Math.floor(writable(epochMs) / 1000)
+    if (second !== last.second) last = { second, text: localIso(new Date(second * 1000)) }
+    return last.text
+  },
   until(epochMs, stop) {
     return new Promise((resolve) => {
       if (stop.aborted || epochMs <= Date.now()) {
@@ -27,6 +32,8 @@ export const systemClock: Clock = {
     })
   },
 }
+
+let last = { second: Number.NaN, text: '' }
 
 /** Years of four digits. A time of somebody else's making must never be what ends a loop. */
 function writable(epochMs: number): number {

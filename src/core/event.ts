@@ -402,6 +402,10 @@ const privateBodies = [
 ] as const
 
 export const publicEventTypes: readonly string[] = publicBodies.map((body) => body.shape.type.value)
+const publicTypes: ReadonlySet<string> = new Set(publicEventTypes)
+export function isPublic({ type }: EventBody): boolean {
+  return publicTypes.has(type)
+}
 
 export const bodySchema = z.discriminatedUnion('type', [...publicBodies, ...privateBodies])
 export type EventBody = z.infer<typeof bodySchema>

@@ -1,6 +1,8 @@
 // How each event changes the state: one exhaustive switch, no effects.
 import { planRead, started } from './beginning.ts'
 import { died, keptLate, prolonged, savedLate } from './death.ts'
+import { isTalk } from './cursor.ts'
+import type { TalkEvent } from './cursor.ts'
 import type { LoopEvent } from './event.ts'
 import { remember } from './git-memory.ts'
 import { checkpointRefused, gatesChecked } from './gating.ts'
@@ -20,12 +22,22 @@ import {
 } from './transitions.ts'
 
 export function evolve(before: LoopState, event: LoopEvent): LoopState {
+  if (isTalk(event)) return heard(before, event)
   const after = evolveLoop(before, event)
   const git = remember(before.git, event)
   return after.git === git ? after : { ...after, git }
 }
 
-function evolveLoop(before: LoopState, event: LoopEvent): LoopState {
+/** A flood has thousands within one second: only the first of them changes anything. */
+function heard(before: LoopState, { n, time }: TalkEvent): LoopState {
+  if (before.phase === 'ended') return before
+  const current = before.phase === 'idle' ? undefined : before.current
+  if (before.updatedAt === time && (current?.n !== n || current.lastActivity === time)) return before
+  const after = { ...before, updatedAt: time }
+  return after.phase === 'idle' ? after : patchCurrent(after, n, { lastActivity: time })
+}
+
+function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): LoopState {
   if (event.type === 'loop.started') return started(before, event)
   if (before.phase === 'idle') return { ...before, updatedAt: event.time }
   // Also in the wake of an error: what was under way may still have come to its end.
@@ -63,9 +75,6 @@ function evolveLoop(before: LoopState, event: LoopEvent): LoopState {
       return patchCurrent(state, event.n, { agentPid: event.pid, agentPidStarted: event.pid_started })
     case 'agent.session':
       return patchCurrent(state, event.n, { sessionId: event.session_id, lastActivity: event.time })
-    case 'agent.message':
-    case 'agent.tool':
-      return patchCurrent(state, event.n, { lastActivity: event.time })
     case 'agent.usage': {
       // Only the budget looks at it: the record is made from what stands there at the end.
       if (event.source === 'sessions') return state

@@ -62,6 +62,7 @@ export function promiseScanner(): PromiseScanner {
   }
 
   const readLine = ({ text: raw, head, hasCutHead }: Line): void => {
+    if (!hasCutHead && !isHanging() && !canHoldPromise((mark) => raw.includes(mark))) return
     const text = withoutCodes(raw)
     if (!hasCutHead && text.trim() === '') {
       if (open !== undefined) open.content = `${open.content}\n`.slice(0, reasonLimit)

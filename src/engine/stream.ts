@@ -1,7 +1,7 @@
 // The one stream of a run: here every fact is stamped, reduced, written into the journal and told to the readers, in this order.
-import { advance } from '../core/cursor.ts'
+import { advance, isTalk } from '../core/cursor.ts'
 import type { Cursor } from '../core/cursor.ts'
-import { publicEventTypes } from '../core/event.ts'
+import { isPublic } from '../core/event.ts'
 import type { EventBody, LoopEvent } from '../core/event.ts'
 import type { Command } from '../core/loop.ts'
 import { reduce } from '../core/loop.ts'
@@ -37,6 +37,11 @@ export function openStream(
   let written: Promise<unknown> = Promise.resolve()
   const drivers: Driver[] = []
   const readers: Reader[] = []
+  const nothing = Promise.resolve()
+  const publish = (event: LoopEvent): void => {
+    cursor = advance(cursor, event)
+    for (const read of readers) read(event, state, cursor)
+  }
   return {
     get state() {
       return state
@@ -46,11 +51,16 @@ export function openStream(
     },
     tell(body) {
       // Numbered without gaps for whoever reads the stream; private facts stand under the number before them.
-      if (publicEventTypes.includes(body.type)) seq += 1
+      if (isPublic(body)) seq += 1
       const event: LoopEvent = { v: 1, seq, time: clock.stamp(), change_id: state.changeId, ...body }
       const reduced = reduce(state, event)
       state = reduced.state
       for (const command of reduced.commands) for (const driver of drivers) driver.due(command)
+      // The journal does not keep it, so there is nothing to wait for: a flood of it must not make a chain of promises.
+      if (isTalk(event)) {
+        publish(event)
+        return nothing
+      }
       const appended = journal.append(event)
       const recorded = appended.then(
         () => {
@@ -61,8 +71,7 @@ export function openStream(
         },
       )
       written = Promise.all([written, recorded])
-      cursor = advance(cursor, event)
-      for (const read of readers) read(event, state, cursor)
+      publish(event)
       return appended
     },
     async settled() {

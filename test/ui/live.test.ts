@@ -67,6 +67,19 @@ describe('texts', () => {
     expect(clip('日本語', 5)).toBe('日本…')
   })
 
+  it('clips to the longest start that leaves room for the ellipsis, and only what is too wide', () => {
+    const text = fc.array(fc.constantFrom('a', ' ', 'é', 'e\u0301', '日', '😀', '\u200B'), { maxLength: 12 })
+    fc.assert(
+      fc.property(text, fc.integer({ min: 1, max: 14 }), (chars, width) => {
+        const whole = chars.join('')
+        const starts = Array.from(whole, (_, n) => Array.from(whole).slice(0, n).join(''))
+        const longest = [...starts, whole].findLast((start) => widthOf(start) < width) ?? ''
+        expect(clip(whole, width)).toBe(widthOf(whole) <= width ? whole : `${longest.trimEnd()}…`)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
   it.each([
     [duration(950), '950 ms'],
     [duration(12_340), '12.3 s'],

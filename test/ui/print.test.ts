@@ -4,6 +4,7 @@ import { publicEventSchema, publicEventTypes } from '../../src/core/event.ts'
 import type { LoopEvent } from '../../src/core/event.ts'
 import { jsonPrinter } from '../../src/ui/print/json.ts'
 import { plainPrinter } from '../../src/ui/print/plain.ts'
+import { terminalPrinter } from '../../src/ui/print/terminal.ts'
 import { complete, event, iteration, script, started } from './events.ts'
 import { Sink } from './fake-app.ts'
 
@@ -159,6 +160,54 @@ describe('plain lines', () => {
   it('FORCE_COLOR colours a pipe, NO_COLOR wins over it', () => {
     expect(plain(script, { FORCE_COLOR: '1' }).out).toContain('\u001B[')
     expect(plain(script, { FORCE_COLOR: '1', NO_COLOR: '1' }).out).not.toContain('\u001B[')
+  })
+})
+
+describe('a flood of talk', () => {
+  class Writes extends Sink {
+    readonly chunks: string[]
+    constructor(chunks: string[]) {
+      super()
+      this.chunks = chunks
+    }
+    override _write(chunk: Buffer | string, encoding: BufferEncoding, done: () => void): void {
+      this.chunks.push(chunk.toString())
+      super._write(chunk, encoding, done)
+    }
+  }
+  const talk = Array.from({ length: 100 }, (_, n) =>
+    event({ type: 'agent.tool', n: 1, name: 'Edit', input: `file-${n}` }),
+  )
+  const warning = event({ type: 'warning', code: 'agent', message: 'a line was not read' })
+
+  it.each(['plain', 'json', 'terminal'] as const)('is one write per tick, in order: %s', async (kind) => {
+    const chunks: string[] = []
+    const [stdout, stderr] = [new Writes(chunks), new Writes(chunks)]
+    const io = { stdout, stderr, env: {} }
+    const printer =
+      kind === 'plain'
+        ? plainPrinter(io)
+        : kind === 'json'
+          ? jsonPrinter(stdout, stderr)
+          : terminalPrinter({ ...io, now: () => 0 })
+    chunks.length = 0
+    for (const each of talk) printer.tell(each)
+    printer.tell(warning)
+    for (const each of talk) printer.tell(each)
+    await Promise.resolve()
+    const isTalk = (chunk: string): boolean => chunk.includes('file-')
+    expect(chunks.filter(isTalk)).toHaveLength(2)
+    expect(chunks.findIndex((chunk) => chunk.includes('not read'))).toBeGreaterThan(0)
+    expect(chunks.filter(isTalk).map((chunk) => chunk.match(/file-\d+/g))).toEqual(
+      [0, 1].map(() => talk.map((_, n) => `file-${n}`)),
+    )
+    expect(chunks.findLastIndex(isTalk)).toBeGreaterThan(
+      chunks.findIndex((chunk) => chunk.includes('not read')),
+    )
+    const before = chunks.length
+    for (const each of talk) printer.tell(each)
+    printer.close()
+    expect(chunks.slice(before).filter(isTalk)).toHaveLength(1)
   })
 })
 

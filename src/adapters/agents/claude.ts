@@ -9,8 +9,7 @@ import { textTail, type TextTail } from './talk.ts'
 export const claude: AgentKind = {
   program: 'claude',
   speaks: 'lines',
-  // Tool results.
-  ignoredStart: '{"type":"user"',
+  isIdle: (chunk, start) => !canMatter(chunk, start),
   keys: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN'],
   launch({ prompt, model, passThrough, isRoot }) {
     // Whoever names permissions of their own gets those and no others.
@@ -41,11 +40,16 @@ export const claude: AgentKind = {
     const said = textTail(saidLimit)
     return {
       hear(line, nowMs) {
-        if (!canMatter(line)) return []
+        // A start that a border of chunks cut is seen only here.
+        if (!canMatter(line, 0)) return []
         const event = parseJson(line)
         const facts = parseClaude(event, nowMs)
-        for (const fact of facts) if (fact.type === 'text') said.add(fact.text)
-        return facts.some(({ type }) => type === 'turn_over') ? [...unsaid(event, said), ...facts] : facts
+        let isOver = false
+        for (const fact of facts) {
+          if (fact.type === 'text') said.add(fact.text)
+          else if (fact.type === 'turn_over') isOver = true
+        }
+        return isOver ? [...unsaid(event, said), ...facts] : facts
       },
     }
   },
@@ -177,21 +181,22 @@ function partsAt(event: unknown, field: string): readonly unknown[] | undefined 
   return typeof found === 'object' && found !== null ? Object.values(found) : undefined
 }
 
-/** Lines of other types tell nothing. Only the compact form is known by its start; any other is read whole. */
-function canMatter(line: Buffer): boolean {
-  if (!startsWith(line, compactStart)) return true
-  for (const start of tellingStarts) if (startsWith(line, start)) return true
+/** Lines of other types tell nothing: deltas come again as messages. Only the compact form is known by its start; any other is read whole. */
+function canMatter(chunk: Buffer, start: number): boolean {
+  if (!mayStartWith(chunk, start, compactStart)) return true
+  for (const type of tellingTypes) if (mayStartWith(chunk, start + compactStart.length, type)) return true
   return false
 }
 
 /** Byte by byte: most lines of a flood differ early, and a part of a buffer costs more than that to make. */
-function startsWith(line: Buffer, start: Buffer): boolean {
-  for (let at = 0; at < start.length; at++) if (line[at] !== start[at]) return false
+function mayStartWith(chunk: Buffer, from: number, start: Buffer): boolean {
+  const length = Math.min(start.length, chunk.length - from)
+  for (let at = 0; at < length; at++) if (chunk[from + at] !== start[at]) return false
   return true
 }
 
 const compactStart = Buffer.from('{"type":"')
-const tellingStarts = ['assistant', 'result', 'system', 'rate_limit_event'].map((type) =>
-  Buffer.from(`{"type":"${type}"`),
+const tellingTypes = ['assistant', 'result', 'system', 'rate_limit_event'].map((type) =>
+  Buffer.from(`${type}"`),
 )
 const saidLimit = 262_144

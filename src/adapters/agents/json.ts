@@ -33,20 +33,11 @@ export function listAt(value: unknown, ...path: readonly string[]): readonly unk
 
 /** A tool's input in a line: the field that tells most, else all of it. */
 export function shortInput(input: unknown): string {
-  const telling = [
-    'command',
-    'cmd',
-    'file_path',
-    'filePath',
-    'path',
-    'pattern',
-    'query',
-    'url',
-    'description',
-    'prompt',
-  ]
-  const field = telling.map((name) => at(input, name)).find((value) => value !== undefined && value !== '')
-  const chosen = field ?? input ?? ''
+  const name = telling.find((field) => {
+    const value = at(input, field)
+    return value !== undefined && value !== ''
+  })
+  const chosen = (name === undefined ? undefined : at(input, name)) ?? input ?? ''
   const text = typeof chosen === 'string' ? chosen : jsonOf(chosen)
   const line = text.replaceAll(/\s+/g, ' ').trim()
   return line.length > inputLimit ? `${line.slice(0, inputLimit - 1)}…` : line
@@ -63,4 +54,16 @@ export function jsonOf(value: unknown): string {
 }
 
 const openBrace = 0x7b
+const telling = [
+  'command',
+  'cmd',
+  'file_path',
+  'filePath',
+  'path',
+  'pattern',
+  'query',
+  'url',
+  'description',
+  'prompt',
+]
 const inputLimit = 200

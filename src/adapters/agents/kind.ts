@@ -63,8 +63,8 @@ export interface AgentKind {
   readonly program?: string
   /** `lines`: a protocol that says when a turn is over. `text`: stdout is what the assistant says. */
   readonly speaks: 'lines' | 'text'
-  /** How lines begin that tell nothing but are most of the bytes: they need not even be gathered. */
-  readonly ignoredStart?: string
+  /** Lines that tell nothing but are most of the bytes, known by how they begin: they need not even be gathered. See `lineSplitter`. */
+  readonly isIdle?: (chunk: Buffer, start: number) => boolean
   /** stdin stays open during the turn. */
   readonly keepsInput?: true
   /** Its tools do not see the user's git configuration, so the identity has to come by environment. */

@@ -28,7 +28,10 @@ export function lineParser(
       const facts = listener.hear(line, Date.now())
       if (facts.length === 0) return
       // Figures last: the budget that they break must not end a turn that this very line says is over.
-      for (const fact of [...facts.filter((fact) => !isCount(fact)), ...facts.filter(isCount)]) {
+      const ordered = facts.some(isCount)
+        ? facts.toSorted((a, b) => Number(isCount(a)) - Number(isCount(b)))
+        : facts
+      for (const fact of ordered) {
         turn.hear(fact)
         if (fact.type === 'say') group()?.write(fact.text)
         if (fact.type === 'failed' && fact.isHopeless === true) group()?.end('hopeless')
@@ -36,7 +39,7 @@ export function lineParser(
     },
     (bytes) =>
       tell({ type: 'warning', message: `A line of ${bytes} bytes was not read; it is in the transcript.` }),
-    kind.ignoredStart,
+    kind.isIdle,
   )
 }
 

@@ -9,24 +9,19 @@ export interface LineSplitter {
 
 /**
  * A line beyond `maxBytes` is not kept: `onTooLong` gets its size instead, and the lines after it come as usual.
- * A line that begins with `ignoredStart` is passed over, unless a border of chunks cuts that very start.
+ * A line of which `isIdle` says so is passed over, without even being gathered. It sees where the line begins and what has come of it,
+ * and must not say so where more of the line could change that.
  */
 export function lineSplitter(
   maxBytes: number,
   onLine: (line: Buffer) => void,
   onTooLong: (bytes: number) => void,
-  ignoredStart = '',
+  isIdle: (chunk: Buffer, start: number) => boolean = () => false,
 ): LineSplitter {
-  const ignored = Buffer.from(ignoredStart)
   let pieces: Buffer[] = []
   let length = 0
   let isIgnoring = false
 
-  const isIgnored = (chunk: Buffer, start: number): boolean => {
-    if (ignored.length === 0 || start + ignored.length > chunk.length) return false
-    for (let i = 0; i < ignored.length; i++) if (chunk[start + i] !== ignored[i]) return false
-    return true
-  }
   const keep = (piece: Buffer): void => {
     length += piece.length
     if (length <= maxBytes) pieces.push(Buffer.from(piece))
@@ -44,7 +39,7 @@ export function lineSplitter(
     feed(chunk) {
       let start = 0
       while (start < chunk.length) {
-        isIgnoring ||= length === 0 && isIgnored(chunk, start)
+        isIgnoring ||= length === 0 && isIdle(chunk, start)
         const end = chunk.indexOf(lf, start)
         if (end === -1) {
           if (!isIgnoring) keep(chunk.subarray(start))
@@ -69,5 +64,5 @@ const lf = 10
 const cr = 13
 
 function withoutCr(line: Buffer): Buffer {
-  return line.at(-1) === cr ? line.subarray(0, -1) : line
+  return line[line.length - 1] === cr ? line.subarray(0, -1) : line
 }

@@ -1,22 +1,29 @@
 // Lines for a pipe or a log: one per event, no escape bytes unless colours were forced.
+import { isTalk } from '../../core/cursor.ts'
 import type { LoopEvent } from '../../core/event.ts'
 import { lastingWarnings } from '../../core/outcome.ts'
 import type { Io } from '../io.ts'
 import { paintFor } from '../io.ts'
 import { describe } from './describe.ts'
 import type { Line } from './describe.ts'
+import { gathered } from './gathered.ts'
 import type { Printer } from './printer.ts'
 import { summary } from './summary.ts'
 import type { Ending, Started } from './summary.ts'
 
 export function plainPrinter(io: Pick<Io, 'stdout' | 'stderr' | 'env'>): Printer {
   const lines = createLines(io)
+  const talk = gathered((text) => io.stdout.write(text))
   return {
     tell(event): void {
-      for (const line of lines(event)) io[line.to].write(`${line.text}\n`)
+      if (!isTalk(event)) talk.flush()
+      for (const { text, to } of lines(event)) {
+        if (isTalk(event)) talk.add(`${text}\n`)
+        else io[to].write(`${text}\n`)
+      }
     },
-    pause: () => undefined,
-    close: () => undefined,
+    pause: talk.flush,
+    close: talk.flush,
   }
 }
 

@@ -1,6 +1,8 @@
 // A loop on a terminal: lines that scroll, and below them one live line that is gone when the loop is.
+import { isTalk } from '../../core/cursor.ts'
 import type { Io } from '../io.ts'
 import { paintFor } from '../io.ts'
+import { gathered } from './gathered.ts'
 import { applyLive, idleLive, liveText } from './live.ts'
 import { createLines } from './plain.ts'
 import type { Printer } from './printer.ts'
@@ -51,7 +53,9 @@ export function terminalPrinter({
     frame += 1
     stdout.write(erase() + draw())
   }
+  const talk = gathered((text) => stdout.write(erase() + text + draw()))
   const rest = (): void => {
+    talk.flush()
     clearInterval(timer)
     timer = undefined
     stdout.write(erase())
@@ -68,6 +72,11 @@ export function terminalPrinter({
     tell(event): void {
       if (!open) return
       live = applyLive(live, event, now())
+      if (isTalk(event)) {
+        for (const { text } of lines(event)) talk.add(`${text}\n`)
+        return
+      }
+      talk.flush()
       const title = titleOf(event)
       if (event.type === 'complete') endTitle = title
       // One write where possible: a terminal that paints in between would flicker.

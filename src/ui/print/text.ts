@@ -4,8 +4,12 @@
 const escapes = /\u001B(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001B]*(?:\u0007|\u001B\\)?|[ -/]*[0-~])/g
 const controls = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069]/g
 
+const anyControl = new RegExp(controls, '')
+
 /** Keeps line breaks and tabs. */
 export function clean(text: string): string {
+  // Most have none: an escape sequence begins with one, and so does a CRLF.
+  if (!anyControl.test(text)) return text
   return text.replaceAll('\r\n', '\n').replaceAll(escapes, '').replaceAll(controls, '')
 }
 
@@ -26,15 +30,18 @@ export function excerpt(text: string, width: number): string {
 
 /** At most `width` cells; what is cut is shown as an ellipsis. */
 export function clip(text: string, width: number): string {
-  if (widthOf(text) <= width) return text
+  if (text.length <= width && isNarrow(text)) return text
   let cells = 0
-  let kept = ''
+  /** Where the last character ends that leaves room for the ellipsis. */
+  let room = 0
+  let at = 0
   for (const char of text) {
     cells += cellsOf(char)
-    if (cells > width - 1) break
-    kept += char
+    at += char.length
+    if (cells > width) return `${text.slice(0, room).trimEnd()}…`
+    if (cells < width) room = at
   }
-  return `${kept.trimEnd()}…`
+  return text
 }
 
 /** The same for a line with colours of ours: they take no room, and all of them stay, so that none is left open. */
@@ -52,6 +59,7 @@ export function clipPainted(line: string, width: number): string {
 
 /** Terminal cells, of a text without escape sequences. */
 export function widthOf(text: string): number {
+  if (isNarrow(text)) return text.length
   let cells = 0
   for (const char of text) cells += cellsOf(char)
   return cells
@@ -61,7 +69,15 @@ const combining = /^(?:\p{M}|[\u200B-\u200F])$/u
 const wide =
   /^[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{1F300}-\u{1F64F}\u{1F680}-\u{1FAFF}\u{20000}-\u{3FFFD}]$/u
 
+/** Before the first that combines: one cell each. */
+const narrow = /^[\u0000-\u02FF]*$/
+
+function isNarrow(text: string): boolean {
+  return narrow.test(text)
+}
+
 function cellsOf(char: string): number {
+  if (char < '\u0300') return 1
   if (combining.test(char)) return 0
   return wide.test(char) ? 2 : 1
 }
