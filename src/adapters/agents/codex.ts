@@ -31,7 +31,11 @@ export const codex: AgentKind = {
     const running = new Set<string>()
     return {
       hear: (line, nowMs) => {
-        if (!canMatter(line)) return []
+        const ended = endedCommand(line)
+        if (ended !== undefined) {
+          running.delete(ended)
+          return []
+        }
         const event = parseJson(line)
         const facts = parseCodex(event, nowMs)
         const id = textAt(event, 'item', 'id')
@@ -117,10 +121,9 @@ function unwrapped(command: string): string {
   return quote !== '' && inner.includes(quote) ? command : inner
 }
 
-/** A command's output comes whole in its `item.completed`; in any other order of its fields it is read. */
-function canMatter(line: Buffer): boolean {
-  if (line.length < 65_536) return true
-  const head = line.subarray(0, 200)
-  return !head.includes('item.completed') || !bulky.some((type) => head.includes(type))
+/** A command's output comes whole in its `item.completed`, which says nothing else that matters; in any other order of its fields it is read. */
+function endedCommand(line: Buffer): string | undefined {
+  return commandEnd.exec(line.toString('latin1', 0, 200))?.[1]
 }
-const bulky = ['"command_execution"', '"mcp_tool_call"'].map((type) => Buffer.from(type))
+const commandEnd =
+  /^\{"type":"item\.completed","item":\{"id":"([^"\\]*)","type":"(?:command_execution|mcp_tool_call)"/

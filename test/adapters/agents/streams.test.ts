@@ -91,6 +91,26 @@ describe('tools and figures', () => {
     expect(signals).toContainEqual({ type: 'tool', name: 'shell', input })
   })
 
+  it.each([100, 100_000])(
+    'codex: a command whose output has %d bytes is known to be over; one that is not, is told',
+    (size) => {
+      const item = {
+        id: 'item_1',
+        type: 'command_execution',
+        command: 'ls',
+        aggregated_output: 'x'.repeat(size),
+      }
+      const started = { type: 'item.started', item: { ...item, aggregated_output: '' } }
+      const over = { type: 'turn.completed', usage: {} }
+      const warnings = (...events: object[]): unknown =>
+        replay('codex', Buffer.from(events.map((event) => JSON.stringify(event)).join('\n'))).signals.filter(
+          ({ type }) => type === 'warning',
+        )
+      expect(warnings(started, { type: 'item.completed', item }, over)).toEqual([])
+      expect(warnings(started, over)).toHaveLength(1)
+    },
+  )
+
   it.each([
     [
       'opencode',
