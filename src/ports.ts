@@ -113,7 +113,14 @@ export interface FinishReport {
   readonly loopPaths: readonly string[]
   /** Uncommitted in the loop's own work tree, and not brought. */
   readonly stays?: readonly string[]
+  /** Of `squash`: what was committed. */
+  readonly commit?: string
+  /** Of `squash`: the user's git would not commit it. The work is where a cleanup brings it; why, and what to type. */
+  readonly refused?: { readonly why: string; readonly hint: string }
 }
+
+/** `squash`: a cleanup, and one commit of it; `rename`: a keep whose commits are named after their stories. */
+export type FinishChoice = 'cleanup' | 'keep' | 'later' | 'squash' | 'rename'
 
 export interface PreflightReport {
   readonly worktree: string
@@ -161,7 +168,7 @@ export interface Checkpoints {
   /** Back to exactly the checkpoint, but in a repair without what the user has changed since the loop died: HEAD, index, tracked, untracked, modes, half-done operations. Ignored files untouched. `isWhole`: nothing of theirs stayed. */
   restore(): Promise<{ readonly commit: string; readonly isWhole: boolean }>
   /** `later` touches nothing. A conflict with a moved original branch throws `finish_conflict` and touches nothing. */
-  finish(choice: 'cleanup' | 'keep' | 'later'): Promise<FinishReport>
+  finish(choice: FinishChoice, message?: string): Promise<FinishReport>
   /** At start of any writing command: completes or undoes the operation that `git.began` without `git.ended` names. */
   recover(): Promise<string>
 }

@@ -19,7 +19,7 @@ export interface CheckpointWish {
   readonly change: string
   readonly strategy: 'branch' | 'stash'
   /** The run's own: what it knows, and where each step is written ahead. */
-  readonly stream: { readonly state: Pick<LoopState, 'git' | 'absence'>; readonly tell: WriteAhead }
+  readonly stream: { readonly state: Pick<LoopState, 'git' | 'absence' | 'runId'>; readonly tell: WriteAhead }
   /** The user's own checkout, when the loop runs in a work tree of its own. */
   readonly home?: Repository
   readonly brought?: readonly string[]
@@ -37,6 +37,7 @@ export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
     protectedPaths: hiddenPaths,
     clock: site.clock,
     env: site.env,
+    marker: () => ({ RALPH_RUN_ID: wish.stream.state.runId ?? '' }),
     ...(wish.home !== undefined && { home: wish.home }),
     ...(wish.brought !== undefined && { brought: wish.brought }),
   })

@@ -126,10 +126,10 @@ export function watchConfig(site: Site, checkpoints: Checkpoints, watch: ConfigW
       if (saved.refused === undefined) await tellKept()
       return saved
     },
-    finish: async (choice) => {
+    finish: async (choice, message) => {
       const before = await readSettingsFile(watch.home)
       const loops = await changedBy(common, 'project', (await readSettingsFile(worktree)).sha)
-      const report = await checkpoints.finish(choice)
+      const report = await checkpoints.finish(choice, message)
       const after = await readSettingsFile(watch.home)
       // Merged with the user's own, it is not what any iteration wrote, but has their lines.
       if (loops !== undefined && after.sha !== before.sha) await distrust(common, 'project', after.sha, loops)

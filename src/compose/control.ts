@@ -5,6 +5,8 @@ import { wayOut } from '../adapters/git/lost-record.ts'
 import { readSettingsFile } from '../config/files.ts'
 import { userFolder } from '../config/load.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
+import { squashMessage } from '../core/commit-text.ts'
+import type { FinishChoice } from '../ports.ts'
 import type { Control, Said } from '../ui/app.ts'
 import { acceptGitSettings } from './checkpoints.ts'
 import { chooseRun, onlyRun } from './choose.ts'
@@ -45,10 +47,10 @@ export async function sayDone(site: Site, change: string | undefined): Promise<S
 /** The choice, the user's word on what agents changed of config files and git's settings, or both. */
 export async function finishOrAccept(
   site: Site,
-  { change, choice, acceptsConfig }: Parameters<Control['finish']>[0],
+  { change, choice, message: own, acceptsConfig }: Parameters<Control['finish']>[0],
 ): Promise<Said> {
   return withRun(site, change, async (held) => {
-    const finished = choice === undefined ? undefined : await finishHeld(site, held, choice)
+    const finished = choice === undefined ? undefined : await finishHeld(site, held, choice, own)
     if (!acceptsConfig && finished !== undefined) return finished
     await inOrder(site, held)
     const { run } = held
@@ -71,7 +73,14 @@ export async function finishOrAccept(
   })
 }
 
-export async function finishHeld(site: Site, held: OpenRun, choice: 'cleanup' | 'keep'): Promise<Said> {
+export async function finishHeld(
+  site: Site,
+  held: OpenRun,
+  choice: Exclude<FinishChoice, 'later'>,
+  own?: string,
+): Promise<Said> {
+  // A squash is a cleanup whose work is committed, a rename a keep: that is what the run remembers.
+  const kept = choice === 'squash' ? 'cleanup' : choice === 'rename' ? 'keep' : choice
   if (isSettled(held.run)) {
     const message = `the cleanup of ${held.run.change} is complete, nothing is left to finish`
     return { message, data: { change_id: held.run.change, choice, user_paths: [], loop_paths: [] } }
@@ -81,18 +90,26 @@ export async function finishHeld(site: Site, held: OpenRun, choice: 'cleanup' | 
   const report = await withEngine(there, held, async (loop, ports) => {
     held.beat()
     try {
-      const finished = await ports.checkpoints.finish(choice)
-      await loop.tell({ type: 'loop.finished', choice, ok: true, message: finished.message })
+      const message = choice === 'squash' ? await squashText(run, own) : ''
+      const finished = await ports.checkpoints.finish(choice, message)
+      await loop.tell({ type: 'loop.finished', choice: kept, ok: true, message: finished.message })
       return finished
     } catch (error) {
       // Remembered with its way out, so that a look at the run does not advise the same again.
       if (error instanceof RalphError && error.code === 'finish_conflict')
-        await loop.tell({ type: 'loop.finished', choice, ok: false, message: inOneLine(error) })
+        await loop.tell({ type: 'loop.finished', choice: kept, ok: false, message: inOneLine(error) })
       throw error
     }
   })
+  if (report.refused !== undefined) {
+    const { why, hint } = report.refused
+    throw new RalphError('git_failed', `Your git would not commit the work of ${run.change}: ${why}`, {
+      hint,
+      exitCode: 1,
+    })
+  }
   // A run that is not done is gone on with in its tree.
-  const ownTree = run.state.home !== undefined && choice === 'cleanup' && run.state.status === 'done'
+  const ownTree = run.state.home !== undefined && kept === 'cleanup' && run.state.status === 'done'
   return {
     message: report.message,
     // Not removed by ralph: ignored files in it are in no commit.
@@ -114,10 +131,28 @@ export async function finishHeld(site: Site, held: OpenRun, choice: 'cleanup' | 
       choice,
       user_paths: report.userPaths,
       loop_paths: report.loopPaths,
+      ...(report.commit !== undefined && { commit: report.commit }),
       ...(run.state.gone.length > 0 && { gone: run.state.gone }),
     },
   }
 }
+
+/** From the proposal's title and the stories whose work was kept. */
+async function squashText({ change, state }: OpenRun['run'], own: string | undefined): Promise<string> {
+  const kept = state.iterations.filter(({ verdict }) => keeps.has(verdict))
+  const ids = new Set(kept.map((iteration) => iteration.story_id))
+  const { readTitle } = await import('../adapters/openspec/changes.ts')
+  return squashMessage({
+    changeId: change,
+    // Archived since, or not to be read: the name says what it is.
+    title: state.root === undefined ? change : await readTitle(state.root, change).catch(() => change),
+    own,
+    stories: state.settings?.done_criteria === 'manual' ? [] : state.stories.filter(({ id }) => ids.has(id)),
+    agents: [...new Set(kept.map(({ agent }) => agent))],
+  })
+}
+
+const keeps: ReadonlySet<string> = new Set(['complete', 'partial', 'progress', 'kept'])
 
 /** The one deed that cannot be undone: the change is named or the only one, and the user has said yes. */
 export async function cleanRun(

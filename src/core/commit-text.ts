@@ -22,6 +22,31 @@ export function checkpointAbout(about: {
   return [inLine(title), lines.join('\n'), trailers.join('\n')].filter((part) => part !== '').join('\n\n')
 }
 
+/** The message with the story's title as its subject; undefined where it is no checkpoint that has one. */
+export function retitled(message: string): string | undefined {
+  const [, title = '', rest = ''] = /^checkpoint: .+\n\n(.+)\n\n([^]*)$/.exec(message) ?? []
+  const isTitle = title !== '' && !/^(- |Ralph-\w+: )/.test(title) && /^Ralph-Story: /m.test(rest)
+  return isTitle ? `${title}\n\n${rest}` : undefined
+}
+
+/** Of the one commit that a whole run becomes. */
+export function squashMessage(about: {
+  readonly changeId: string
+  /** The proposal's. */
+  readonly title: string
+  /** Instead of all that: the user's own. */
+  readonly own: string | undefined
+  readonly stories: readonly { readonly id: string; readonly title: string }[]
+  readonly agents: readonly string[]
+}): string {
+  const { changeId, title, own, stories, agents } = about
+  const listed = stories.map((story) => `- ${inLine(`${story.id} ${story.title}`)}`).join('\n')
+  const written = own === undefined ? [inLine(title), listed] : [own.trim()]
+  const by = agents.length === 0 ? 'ralph' : `ralph (${agents.map(inLine).join(', ')})`
+  const trailers = [`Ralph-Change: ${inLine(changeId)}`, `Co-authored-by: ${by} <ralph@localhost>`]
+  return [...written, trailers.join('\n')].filter((part) => part !== '').join('\n\n')
+}
+
 const mostTasks = 50
 const boxes = { done: 'x', open: ' ', human: '?', deferred: '-', phantom: ' ' } as const
 

@@ -30,6 +30,16 @@ export interface CleanupPlan {
   readonly index: 'prepared' | 'none' | 'as_is'
   /** With a work tree of its own: what the user's checkout has of the work from here on. */
   readonly carried?: Carried
+  readonly squash?: SquashPlan
+}
+
+/** One commit of the loop's work, made where the cleanup brings it. */
+export interface SquashPlan {
+  readonly message: string
+  /** What it holds. */
+  readonly tree: string
+  /** Its parent; empty when it is the first. */
+  readonly onto: string
 }
 
 /** A multi-step change of the repository, with what is needed to complete or to undo it. */
@@ -44,6 +54,16 @@ export type Operation =
   /** With stashes the work is in place already. */
   | { readonly op: 'finish'; readonly tip: string; readonly time: string }
   | ({ readonly op: 'finish' } & CleanupPlan)
+  /** The branch from one tip to another with the same trees. */
+  | {
+      readonly op: 'rename'
+      readonly from: string
+      readonly to: string
+      /** As they are called on the new one. */
+      readonly initial: string
+      readonly checkpoint: string
+      readonly time: string
+    }
   /** Of another version of ralph. */
   | { readonly op: 'unknown'; readonly name: string }
 
@@ -170,6 +190,8 @@ function settled(memory: GitMemory, { operation, ...done }: Pending): GitMemory 
         beside: [...rest.beside, ...done.beside],
         ...(done.head !== undefined && { keptHead: done.head }),
       }
+    case 'rename':
+      return { ...clean, initial: operation.initial, checkpoint: operation.checkpoint }
     case 'take':
       return { ...rest, later }
     case 'unknown':
@@ -232,17 +254,29 @@ function isOperation(value: unknown): value is Operation {
       return has('commit')
     case 'finish':
       return has('tip', 'time') && (value['index'] === undefined || isCleanup(value, has))
+    case 'rename':
+      return has('from', 'to', 'initial', 'checkpoint', 'time')
     case 'unknown':
     default:
       return false
   }
 }
 
-function isCleanup({ head, carried, index }: Fields, has: (...names: readonly string[]) => boolean): boolean {
+function isCleanup(
+  { head, carried, squash, index }: Fields,
+  has: (...names: readonly string[]) => boolean,
+): boolean {
   const isHead = head === undefined || isOrigin({ kind: 'branch', ...Object(head) })
   const isCarried =
     carried === undefined || (isFields(carried) && isOrigin(carried['origin']) && 'commit' in carried)
-  return has('from', 'to') && isHead && isCarried && ['prepared', 'none', 'as_is'].includes(String(index))
+  const isSquash = squash === undefined || isFields(squash)
+  return (
+    has('from', 'to') &&
+    isHead &&
+    isCarried &&
+    isSquash &&
+    ['prepared', 'none', 'as_is'].includes(String(index))
+  )
 }
 
 export function isOrigin(value: unknown): value is Origin {

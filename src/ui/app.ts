@@ -13,7 +13,7 @@ import type { RunReport } from '../core/report.ts'
 import type { StateFile } from '../core/state-file.ts'
 import type { Decision } from '../core/why.ts'
 import type { UsageSummary } from '../core/usage-summary.ts'
-import type { FollowRequest, Human, Told } from '../ports.ts'
+import type { FinishChoice, FollowRequest, Human, Told } from '../ports.ts'
 
 /**
  * A `change` left out means: the only one there is, or the one whose loop ran last; otherwise `change_ambiguous`.
@@ -65,7 +65,9 @@ export interface Control {
   /** Without a choice: only --accept-config. */
   finish(request: {
     readonly change: string | undefined
-    readonly choice: 'cleanup' | 'keep' | undefined
+    readonly choice: Exclude<FinishChoice, 'later'> | undefined
+    /** Of a `squash`; left out: made from the proposal and the stories. */
+    readonly message?: string | undefined
     readonly acceptsConfig: boolean
   }): Promise<Said>
   clean(request: {

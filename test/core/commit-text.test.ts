@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkpointAbout } from '../../src/core/commit-text.ts'
+import { checkpointAbout, retitled, squashMessage } from '../../src/core/commit-text.ts'
 import type { Task } from '../../src/core/story.ts'
 
 const task = (text: string, state: Task['state'] = 'done', id = '1#1'): Task => ({
@@ -43,4 +43,29 @@ describe('the body of a checkpoint commit', () => {
     expect(body).toContain('- and 12 more\n')
     expect(body).not.toMatch(/[^\n\P{Cc}]/u)
   })
+})
+
+test.each([
+  ['checkpoint: 1\n\nA title\n\nRalph-Story: 1\n', 'A title\n\nRalph-Story: 1\n'],
+  ['checkpoint: 1\n\nA title\n\n- [x] t\n\nRalph-Story: 1', 'A title\n\n- [x] t\n\nRalph-Story: 1'],
+  ['checkpoint: 1', undefined],
+  ['checkpoint: 1\n\n- [x] t\n\nRalph-Story: 1', undefined],
+  ['checkpoint: 1\n\nRalph-Change: x\n\nRalph-Story: 1', undefined],
+  ['checkpoint: 1\n\nA title\n\nby somebody else', undefined],
+  ['initial state\n\nempty\n\nRalph-Story: 1', undefined],
+])('F37: %j is called %j', (message, expected) => {
+  expect(retitled(message)).toBe(expected)
+})
+
+test('F37: one commit tells the proposal and the stories, or what the user says, and who helped', () => {
+  const about = {
+    changeId: 'demo',
+    title: 'Demo\nchange',
+    own: undefined,
+    stories: [{ id: '1', title: 'One' }],
+    agents: ['claude', 'codex'],
+  }
+  const trailers = 'Ralph-Change: demo\nCo-authored-by: ralph (claude, codex) <ralph@localhost>'
+  expect(squashMessage(about)).toBe(`Demo change\n\n- 1 One\n\n${trailers}`)
+  expect(squashMessage({ ...about, own: 'Mine\n\nand more\n' })).toBe(`Mine\n\nand more\n\n${trailers}`)
 })

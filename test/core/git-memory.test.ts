@@ -71,6 +71,12 @@ describe('G25: a journal tells what became of each git operation', () => {
     expect(memoryOf(...started, ...dropped)).toEqual(memoryOf(...started))
   })
 
+  test('after a rename the checkpoints have their new names', () => {
+    const data = { from: 'c2', to: 'd2', initial: 'd1', checkpoint: 'd2', time: 't' }
+    const renamed = memoryOf(...started, ...whole('rename', data))
+    expect(renamed).toEqual({ ...memoryOf(...started), initial: 'd1', checkpoint: 'd2' })
+  })
+
   test('a cleanup leaves the name of the archive and what was carried, nothing else', () => {
     const plan = { tip: 'c2', time: 't2', from: '', to: '', index: 'as_is' }
     const carried = { commit: 'k', origin }
@@ -121,6 +127,26 @@ describe('G25: a journal tells what became of each git operation', () => {
       { did: 'undone' },
       { isUndone: true },
     ],
+    [
+      'finish',
+      {
+        op: 'finish',
+        tip: 'c',
+        time: 't',
+        from: '',
+        to: '',
+        index: 'none',
+        squash: { message: 'm', tree: 't', onto: '' },
+      },
+      { did: 'undone' },
+      { isUndone: true },
+    ],
+    [
+      'rename',
+      { op: 'rename', from: 'a', to: 'b', initial: 'i', checkpoint: 'b', time: 't' },
+      { did: 'undone' },
+      { isUndone: true },
+    ],
   ])('%s, cut off after a step, is read back as it was written', (op, operation, step, then) => {
     const written = [beganEvent(operation), stepEvent(operation.op, step)]
     const read = JSON.parse(JSON.stringify(written)) as EventBody[]
@@ -136,6 +162,8 @@ describe('G25: a journal tells what became of each git operation', () => {
     ['merge', { from: 'a' }],
     ['start', { origin: 'main' }],
     ['keep', {}],
+    ['rename', { from: 'a', to: 'b', time: 't' }],
+    ['finish', { tip: 'c', time: 't', from: 'f', to: 'g', index: 'none', squash: 'all' }],
     ['finish', { tip: 'c', time: 't', from: 'f', to: 'g', index: 'lost' }],
     ['finish', { tip: 'c', time: 't', from: 'f', to: 'g', index: 'none', head: 'main' }],
   ])('%s with %j is pending, but nothing that this version could do', (op, data) => {

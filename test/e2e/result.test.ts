@@ -1,6 +1,8 @@
 // What is left of a loop for colleagues to see: its commits, one commit, or commits with the names of the stories.
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { goodAgent, ralph, scratch, tasksOf } from './harness.ts'
+import { goodAgent, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
 
 describe('commits', () => {
   test('F37: a checkpoint tells its story, its tasks and its agent, in the name of the user', async () => {
@@ -25,5 +27,88 @@ describe('commits', () => {
     expect(at.git('log', '-1', '--format=%B', 'HEAD~1').trim()).toBe(
       'initial state\n\nempty\n\nRalph-Change: demo',
     )
+  })
+})
+
+async function looped(stories = 2): Promise<Scratch> {
+  const at = scratch({ tasks: tasksOf(stories) })
+  await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+  return at
+}
+
+function hook(at: Scratch, body: string): void {
+  const file = join(at.repo, '.git/hooks/pre-commit')
+  writeFileSync(file, `#!/bin/sh\n${body}\n`)
+  chmodSync(file, 0o755)
+}
+
+const trailers = 'Ralph-Change: demo\nCo-authored-by: ralph (command) <ralph@localhost>'
+
+describe('finish --squash', () => {
+  test('F37: one commit on main with a message from the proposal and the stories', async () => {
+    const at = await looped()
+    const end = await ralph(at, ['finish', 'demo', '--squash', '--json'])
+    expect([end.code, end.stderr]).toEqual([0, ''])
+    expect(at.git('log', '--format=%s', 'main')).toBe('Demo change\nstart')
+    expect(at.git('log', '-1', '--format=%B').trim()).toBe(
+      `Demo change\n\n- 1 Story 1\n- 2 Story 2\n\n${trailers}`,
+    )
+    expect([at.git('branch', '--show-current'), at.git('status', '--porcelain')]).toEqual(['main', ''])
+    expect(JSON.parse(end.stdout)).toMatchObject({ choice: 'squash', commit: at.git('rev-parse', 'HEAD') })
+    const again = await ralph(at, ['finish', 'demo', '--squash'])
+    expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('nothing is left to finish')])
+  })
+
+  test('F37: with a message of the user’s own, and after a halt: the run goes on from there', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const agent = `[ "$RALPH_STORY" = 1 ] && { ${goodAgent}; } || echo "<promise>FAILED: no</promise>"`
+    await ralph(at, ['loop', 'demo', '--agent-command', agent, '--max-retries', '0'])
+    const end = await ralph(at, ['finish', 'demo', '--squash', '-m', 'The first half'])
+    expect(end.code).toBe(0)
+    expect(at.git('log', '-1', '--format=%B').trim()).toBe(`The first half\n\n${trailers}`)
+    const resumed = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect(resumed.code).toBe(0)
+    expect((await ralph(at, ['finish', 'demo', '--squash'])).code).toBe(0)
+    expect(at.git('log', '--format=%s', 'main')).toBe('Demo change\nThe first half\nstart')
+  })
+
+  test('F37: a hook that refuses: exit 1, its words, the work staged on main, the command to go on with', async () => {
+    const at = await looped()
+    hook(at, 'echo "lint: 3 problems" >&2; exit 1')
+    const end = await ralph(at, ['finish', 'demo', '--squash'])
+    expect(end.code).toBe(1)
+    expect(end.stderr).toContain('lint: 3 problems')
+    expect(end.stderr).toMatch(/nothing is lost.*git commit -F \S+/s)
+    expect(at.git('status', '--porcelain').split('\n')).toHaveLength(3)
+    hook(at, 'exit 0')
+    const [, file = ''] = /git commit -F (\S+)/.exec(end.stderr) ?? []
+    at.git('commit', '-q', '-F', file)
+    expect(at.git('status', '--porcelain')).toBe('')
+  })
+
+  test('F37, G25: killed while a hook runs: the next command ends the hook and makes the commit', async () => {
+    const at = await looped()
+    hook(
+      at,
+      `[ -e ../struck ] && exit 0; touch ../struck; read -r _ _ _ ralph _ < /proc/$PPID/stat; kill -9 $ralph; exec sleep 1000`,
+    )
+    const end = await ralph(at, ['finish', 'demo', '--squash'])
+    expect(end.signal).toBe('SIGKILL')
+    const next = await ralph(at, ['finish', 'demo', '--squash'])
+    expect([next.code, next.stderr]).toEqual([0, expect.stringContaining('the work is one commit now')])
+    expect(at.git('log', '--format=%s', 'main')).toBe('Demo change\nstart')
+    expect([at.git('branch', '--show-current'), at.git('status', '--porcelain')]).toEqual(['main', ''])
+  })
+})
+
+describe('finish --keep --rename', () => {
+  test('F37: the branch can be pushed as it is', async () => {
+    const at = await looped()
+    const end = await ralph(at, ['finish', 'demo', '--keep', '--rename'])
+    expect(end.code).toBe(0)
+    expect(at.git('log', '--format=%s')).toBe('Story 2\nStory 1\nstart')
+    expect([at.git('branch', '--show-current'), at.git('status', '--porcelain')]).toEqual(['ralph/demo', ''])
+    expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+    expect(at.read('story-2.txt')).toBe('work of 2\n')
   })
 })

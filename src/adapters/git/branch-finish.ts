@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { syncFiles } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import type { CleanupPlan, GitMemory, Origin } from '../../core/git-memory.ts'
-import type { FinishReport } from '../../ports.ts'
+import type { FinishChoice, FinishReport } from '../../ports.ts'
 import { commitsBetween } from './adopted.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { applyTrees, goTo, mergeTrees, refuseOverwrite } from './apply.ts'
@@ -17,17 +17,16 @@ import { copyIndex, installIndex, realIndex, takeFrom } from './index-file.ts'
 import { storedOrigin } from './origin.ts'
 import { missingObjects, unpin } from './pins.ts'
 import { moveRefs, readRefs, setHead, type Head, type Refs } from './refs.ts'
+import { renameCommits } from './rename.ts'
 import { listed } from './reunite.ts'
+import { commitSquash, planSquash, type Squashed } from './squash.ts'
 import { timeName, type Store } from './store.ts'
 import { exempt, scanTree } from './scan.ts'
 import { loadSnapshot, type Snapshot } from './snapshot.ts'
 import { holdStripped } from './stripped.ts'
 import { changedPaths, emptyTree, isAncestor, treeChanges, treeOf } from './tree.ts'
 
-export async function finishBranch(
-  store: Store,
-  choice: 'cleanup' | 'keep' | 'later',
-): Promise<FinishReport> {
+export async function finishBranch(store: Store, choice: FinishChoice, said = ''): Promise<FinishReport> {
   const memory = store.memory()
   const { git } = store
   const refs = await readRefs(git)
@@ -56,7 +55,12 @@ export async function finishBranch(
   }
   const snapshot = await loadSnapshot(store)
   const inside = await toldInside(store, snapshot)
-  if (choice !== 'cleanup') {
+  if (choice !== 'cleanup' && choice !== 'squash') {
+    const { checkpoint = tip } = memory
+    const renamed =
+      choice === 'rename'
+        ? await renameCommits(store, { origin: origin.commit, initial, tip, checkpoint })
+        : undefined
     const where =
       store.home !== undefined
         ? `in the work tree ${git.worktree}`
@@ -64,16 +68,35 @@ export async function finishBranch(
           ? 'you are on it'
           : `\`git switch ${branch}\` takes you there`
     const message = [
+      ...(renamed === undefined ? [] : renamedWords(store, renamed)),
       `the work is on ${branch} (${where})`,
       `\`ralph finish ${store.change} --cleanup\` brings it back to ${nameOf(origin)}`,
       ...inside,
     ].join('; ')
     return { message, ...report }
   }
-  const { plan, left, isMerged } =
+  const brings = async (): Promise<{ plan: CleanupPlan; left: readonly string[]; isMerged: boolean }> =>
     store.home === undefined
       ? { ...(await planHere(store, origin, refs, tip, loopPaths)), left: [] }
       : await planHome(store, origin, { initial, tip, earlier: carried })
+  const {
+    plan: cleanup,
+    left,
+    isMerged,
+  } = await brings().catch((error: unknown) => {
+    throw choice === 'squash' ? squashed(error) : error
+  })
+  const onto = await headOf(store, cleanup)
+  const squash =
+    choice === 'squash' && !isMerged
+      ? await planSquash(store, {
+          onto,
+          base: await squashBase(git, carried === undefined ? initial : began, onto, tip),
+          tip,
+          message: said,
+        })
+      : undefined
+  const plan = squash === undefined ? cleanup : { ...cleanup, squash }
   const userIndex = join(store.folder, 'user-index')
   const lost =
     store.home === undefined && existsSync(userIndex)
@@ -85,11 +108,15 @@ export async function finishBranch(
     loopPaths.filter((path) => snapshot?.gitlinks.includes(path)),
   )
   const stripped = plan.to === '' || snapshot === undefined ? [] : await strippedBy(store, snapshot, plan)
-  await store.operate({ op: 'finish', ...plan }, () => perform(store, plan))
+  const made = await store.operate({ op: 'finish', ...plan }, () => perform(store, plan))
   const message = [
     isMerged
       ? `the work was merged into ${nameOf(origin)} already: nothing was left to bring`
-      : `${carried !== undefined ? 'the rest' : stays.length > 0 ? 'what the loop has saved' : 'everything'} is on ${nameOf(origin)}, uncommitted`,
+      : made !== undefined && 'commit' in made
+        ? `the work is one commit on ${nameOf(origin)}, ${made.commit.slice(0, 12)}${report.userPaths.length === 0 ? '' : '; what you had not committed before the loop still is not'}`
+        : choice === 'squash' && made === undefined
+          ? `nothing of the loop's is left to commit on ${nameOf(origin)}`
+          : `${carried !== undefined ? 'the rest' : stays.length > 0 ? 'what the loop has saved' : 'everything'} is on ${nameOf(origin)}, uncommitted`,
     ...(stays.length === 0
       ? []
       : [
@@ -118,7 +145,48 @@ export async function finishBranch(
     ...inside,
     ...carriedInside,
   ].join('; ')
-  return { message, ...report, ...(stays.length > 0 && { stays: stays.map(shown) }) }
+  return {
+    message,
+    ...report,
+    ...(stays.length > 0 && { stays: stays.map(shown) }),
+    ...(made !== undefined &&
+      ('commit' in made ? { commit: made.commit } : { refused: { why: made.refused, hint: made.hint } })),
+  }
+}
+
+function renamedWords({ refs }: Store, { renamed, time }: { renamed: number; time: string }): string[] {
+  if (renamed === 0)
+    return ['no commit was renamed: none is named after a checkpoint whose story has a title']
+  const what =
+    renamed === 1
+      ? '1 commit has the name of its story'
+      : `${renamed} commits have the names of their stories`
+  return [`${what} now; as they were, they are archived as ${refs}/archive/${time}`]
+}
+
+/** Where the commit goes: the branch that the user came from, or stands on already. */
+async function headOf({ git, home }: Store, { head }: CleanupPlan): Promise<string> {
+  if (home !== undefined) return (await readRefs(git.at(home))).head.commit
+  return head === undefined ? (await readRefs(git)).head.commit : head.commit
+}
+
+/** What the branch has of the work already, by a merge of the user's, is not committed again. */
+async function squashBase(git: Git, began: string, onto: string, tip: string): Promise<string> {
+  const common = onto === '' ? '' : await commonCommit(git, onto, tip)
+  const since = await git.line(['rev-parse', '--verify', `${began}^{commit}`])
+  return common !== '' && (await isAncestor(git, since, common)) ? common : since
+}
+
+/** A cleanup was refused, and it was asked for by another name. */
+function squashed(error: unknown): unknown {
+  if (!(error instanceof RalphError) || error.code !== 'finish_conflict') return error
+  const { code, message, exitCode, cause } = error
+  const hint = error.hint.replace('The cleanup has touched nothing.', 'Nothing was touched.')
+  return new RalphError(code, message, {
+    hint: hint.replaceAll('--cleanup', '--squash'),
+    exitCode,
+    cause,
+  })
 }
 
 /** Files that the cleanup writes anew, with bytes that are in no tree. */
@@ -164,12 +232,15 @@ async function forgotten(store: Store, refs: Refs): Promise<Pick<GitMemory, 'ori
 }
 
 export async function redoFinish(store: Store, plan: CleanupPlan): Promise<string> {
-  await perform(store, plan)
-  return 'the cleanup was completed'
+  const made = await perform(store, plan)
+  if (made === undefined) return 'the cleanup was completed'
+  return 'commit' in made
+    ? `the work is one commit now, ${made.commit.slice(0, 12)}`
+    : `the work is on your branch, but could not be committed: ${made.refused}. ${made.hint}`
 }
 
 /** Each step may have been done already. */
-async function perform(store: Store, plan: CleanupPlan): Promise<void> {
+async function perform(store: Store, plan: CleanupPlan): Promise<Squashed | undefined> {
   const { git, home } = store
   const branch = `refs/heads/ralph/${store.change}`
   await moveRefs(git, 'archive', [
@@ -196,10 +267,12 @@ async function perform(store: Store, plan: CleanupPlan): Promise<void> {
   if (plan.index === 'prepared' && plan.head !== undefined && ahead !== '')
     await takeFrom(git, realIndex(git), ahead, await changedPaths(git, plan.head.commit, ahead))
   if (plan.index === 'none') await installIndex(git, undefined)
+  const made = plan.squash === undefined ? undefined : await commitSquash(store, plan.squash)
   await moveRefs(git, 'cleanup', [`delete ${branch}`, `delete ${store.refs}/checkpoint`])
   await unpin(store)
   await releaseSubmodules(store, await loadSnapshot(store), plan.time)
   for (const file of ['snapshot.json', 'origin.json']) await rm(join(store.folder, file), { force: true })
+  return made
 }
 
 /** Where HEAD is now, if a cleanup that was cut off had moved it, and the user has committed there since; else empty. */

@@ -16,6 +16,7 @@ import { readLedger } from './ledger.ts'
 import { mendRepository } from './mend.ts'
 import { endOperations } from './operations.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
+import { moveBranch } from './rename.ts'
 import { placeOf } from './reunite.ts'
 import { nothingToResume, ofChange, timeName, type CheckpointDeps, type Store } from './store.ts'
 import { exempt } from './scan.ts'
@@ -207,6 +208,9 @@ async function redo(store: Store, pending: Pending): Promise<string> {
       return `the checkpoint ${commit.slice(0, 12)} was completed`
     case 'finish':
       return 'index' in operation ? await redoFinish(store, operation) : ''
+    case 'rename':
+      if (await moveBranch(store, operation)) return 'the commits have the names of their stories now'
+      return await drop(store, pending, 'rename')
     case 'take':
     case 'keep':
     case 'restore':

@@ -85,7 +85,7 @@ export function learnFolders(tree: string, entries: readonly string[]): readonly
   return below.get('') ?? []
 }
 
-/** Durable when it resolves; undefined where the repository has rules of its own for new files. */
+/** As `writeObject`. */
 export async function writeCommit(
   git: Git,
   tree: string,
@@ -93,15 +93,20 @@ export async function writeCommit(
   message: string,
   { nowMs, author }: { readonly nowMs: number; readonly author?: Author | undefined },
 ): Promise<string | undefined> {
-  if (isShared(git)) return undefined
-  const objects = join(git.gitCommonDir, 'objects')
   const when = `${Math.floor(nowMs / 1000)} ${timeZone(nowMs)}`
   const [by, written] = [author ?? { name: 'ralph', email: ownEmail }, `ralph <${ownEmail}> ${when}`]
   const lines = [`tree ${tree}`, ...new Set(parents.map((parent) => `parent ${parent}`))]
   lines.push(`author ${by.name} <${by.email}> ${when}`, `committer ${written}`)
-  const body = Buffer.from(`${lines.join('\n')}\n\n${message}\n`)
-  const whole = Buffer.concat([Buffer.from(`commit ${body.length}\0`), body])
-  const hash = createHash(tree.length === 64 ? 'sha256' : 'sha1')
+  return await writeObject(git, 'commit', Buffer.from(`${lines.join('\n')}\n\n${message}\n`))
+}
+
+/** A commit, durable when it resolves; undefined where the repository has rules of its own for new files. */
+export async function writeObject(git: Git, kind: 'commit', body: Buffer): Promise<string | undefined> {
+  if (isShared(git)) return undefined
+  const objects = join(git.gitCommonDir, 'objects')
+  const whole = Buffer.concat([Buffer.from(`${kind} ${body.length}\0`), body])
+  // As long as the name of its tree.
+  const hash = createHash(body.indexOf('\n') > 'tree '.length + 40 ? 'sha256' : 'sha1')
     .update(whole)
     .digest('hex')
   const place = join(objects, hash.slice(0, 2))

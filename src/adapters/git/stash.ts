@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { refuseLockFiles } from './stale-locks.ts'
 import { RalphError } from '../../core/error.ts'
 import type { Origin, Pending } from '../../core/git-memory.ts'
-import type { Checkpoints, FinishReport, PreflightReport } from '../../ports.ts'
+import type { Checkpoints, FinishChoice, FinishReport, PreflightReport } from '../../ports.ts'
 import { adoptedWords } from './adopted.ts'
 import { tellAside } from './aside.ts'
 import { attemptMoves } from './attempts.ts'
@@ -173,7 +173,17 @@ async function completeSave(
   await recordState(store, await fullState(store, snapshot), commit, snapshot)
 }
 
-async function finish(store: Store, choice: 'cleanup' | 'keep' | 'later'): Promise<FinishReport> {
+async function finish(store: Store, choice: FinishChoice): Promise<FinishReport> {
+  if (choice === 'squash' || choice === 'rename') {
+    throw new RalphError(
+      'usage',
+      `The run of ${store.change} keeps its checkpoints by stash: it has no commits to ${choice}.`,
+      {
+        hint: `Nothing was touched. The work is in your tree: ralph finish ${store.change} --cleanup, then git add and git commit.`,
+        exitCode: 2,
+      },
+    )
+  }
   const { git } = store
   const { origin, initial, checkpoint, cleaned } = store.memory()
   if (origin === undefined || initial === undefined || checkpoint === undefined) {
@@ -252,6 +262,7 @@ async function redo(store: Store, pending: Pending): Promise<string> {
     case 'adopt':
     case 'keep':
     case 'restore':
+    case 'rename':
     case 'unknown':
       return await drop(store, pending, operation.op)
   }

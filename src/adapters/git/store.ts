@@ -20,6 +20,8 @@ export interface CheckpointDeps {
   readonly clock: Pick<Clock, 'now'>
   /** The user's environment, ralph's own if absent: its settings for git go on counting in an agent's. */
   readonly env?: NodeJS.ProcessEnv
+  /** Variables by which what ralph starts for the user is known as this run's. */
+  readonly marker?: () => Readonly<Record<string, string>>
   /** In a repair: who may have changed the tree since the loop died. */
   readonly absence?: () => Absence | undefined
   /** The user's own checkout, when the loop runs in a work tree of its own. */

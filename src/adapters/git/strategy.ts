@@ -73,7 +73,7 @@ export function checkpointsBy(strategy: Strategy, deps: CheckpointDeps): Checkpo
     save: (storyId, message, judged, about) => save(strategy, store, storyId, message, judged, about),
     isAsLeft: () => isAsLeft(store),
     restore: () => restore(store),
-    finish: (choice) => strategy.finish(store, choice),
+    finish: (choice, message) => strategy.finish(store, choice, message),
     recover: () => recover(strategy, store),
   })
 }

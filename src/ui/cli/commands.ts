@@ -79,31 +79,53 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       act({
         name: 'finish',
-        what: "say where a loop's work goes: --cleanup or --keep",
+        what: "say where a loop's work goes: --cleanup, --squash or --keep",
         example: 'ralph finish add-login --cleanup',
         takes: (command) =>
           command
             .argument('[change]', 'may be left out when only one loop is unfinished')
             .addOption(
               new Option('--cleanup', 'back to your branch, the work there as uncommitted changes').conflicts(
-                'keep',
+                ['keep', 'squash'],
               ),
             )
             .addOption(
-              new Option('--keep', "stay on ralph's branch with all its commits").conflicts('cleanup'),
+              new Option('--squash', 'back to your branch, the work there as one commit').conflicts([
+                'keep',
+                'cleanup',
+              ]),
             )
+            .option('-m, --message <text>', 'with --squash: the message of the commit')
+            .addOption(
+              new Option('--keep', "stay on ralph's branch with all its commits").conflicts([
+                'cleanup',
+                'squash',
+              ]),
+            )
+            .option('--rename', 'with --keep: the titles of the stories become the subjects of the commits')
             .option(...acceptConfig),
-        refuse: (_, { cleanup, keep, acceptConfig: acceptsConfig }) =>
-          cleanup || keep || acceptsConfig
+        refuse: (_, { cleanup, squash, keep, rename, message, acceptConfig: acceptsConfig }) => {
+          if (message !== undefined && !squash)
+            return wrong('-m is the message of --squash', 'add --squash, or leave -m out')
+          if (message?.trim() === '') return wrong('-m needs a text', 'leave it out to have one made')
+          if (rename && !keep)
+            return wrong('--rename goes with --keep', 'add --keep: ralph finish --keep --rename')
+          return cleanup || squash || keep || acceptsConfig
             ? undefined
             : wrong(
-                'finish needs to know what to do: --cleanup or --keep',
-                '--cleanup: the work as uncommitted changes on your branch; --keep: stay on its own branch',
-              ),
-        ask: ({ control }, [change], { cleanup, keep, acceptConfig: acceptsConfig = false }): Promise<Said> =>
+                'finish needs to know what to do: --cleanup, --squash or --keep',
+                '--cleanup: the work as uncommitted changes on your branch; --squash: as one commit there; --keep: stay on its own branch',
+              )
+        },
+        ask: (
+          { control },
+          [change],
+          { cleanup, squash, keep, rename, message, acceptConfig: acceptsConfig = false },
+        ): Promise<Said> =>
           control.finish({
             change,
-            choice: cleanup ? 'cleanup' : keep ? 'keep' : undefined,
+            choice: cleanup ? 'cleanup' : squash ? 'squash' : keep ? (rename ? 'rename' : 'keep') : undefined,
+            message,
             acceptsConfig,
           }),
       }),

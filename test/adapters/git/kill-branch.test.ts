@@ -8,4 +8,7 @@ testKills('branch', [
   ['save', ['start', 'ensure', 'agent', 'keep']],
   ['finish', ['start', 'ensure', 'agent', 'keep', 'save']],
   ['finish', ['start', 'ensure', 'agent', 'keep', 'save', 'elsewhere']],
+  ['squash', ['start', 'ensure', 'agent', 'keep', 'save']],
+  ['squash', ['start', 'ensure', 'agent', 'keep', 'save', 'elsewhere']],
+  ['rename', ['start', 'ensure', 'agent', 'keep', 'save']],
 ])

@@ -13,9 +13,12 @@ export const killable = {
   start: (checkpoints: Checkpoints) => checkpoints.start('start'),
   ensure: (checkpoints: Checkpoints) => checkpoints.ensure('1'),
   keep: (checkpoints: Checkpoints) => checkpoints.keep(1),
-  save: (checkpoints: Checkpoints) => checkpoints.save('1', 'checkpoint: 1'),
+  save: (checkpoints: Checkpoints) =>
+    checkpoints.save('1', 'checkpoint: 1', undefined, 'A title\n\nRalph-Story: 1'),
   restore: (checkpoints: Checkpoints) => checkpoints.restore(),
   finish: (checkpoints: Checkpoints) => checkpoints.finish('cleanup'),
+  squash: (checkpoints: Checkpoints) => checkpoints.finish('squash', 'Demo\n\nRalph-Change: demo'),
+  rename: (checkpoints: Checkpoints) => checkpoints.finish('rename'),
 }
 export type Killable = keyof typeof killable
 

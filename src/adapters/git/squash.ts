@@ -1,0 +1,131 @@
+// One commit of the loop's work, on the branch that the user came from: made by the user's own `git commit`, hooks and signing included.
+import { join } from 'node:path'
+import { RalphError } from '../../core/error.ts'
+import type { SquashPlan } from '../../core/git-memory.ts'
+import { writeDurably } from '../files/whole.ts'
+import { exec, type ExecResult } from '../process/exec.ts'
+import { shellWord } from '../process/shell-word.ts'
+import { conflict, tryMerge } from './apply.ts'
+import type { Git } from './git.ts'
+import { realIndex, takeFrom } from './index-file.ts'
+import { operationsInProgress } from './operations.ts'
+import { readRefs } from './refs.ts'
+import type { Store } from './store.ts'
+import { changedPaths, emptyTree, isAncestor, treeOf, treeOrNone } from './tree.ts'
+
+/** `commit`: what was made; else why it was not, and what to type. */
+export type Squashed = { readonly commit: string } | { readonly refused: string; readonly hint: string }
+
+/** What is to be committed: the loop's work alone, not what the user had not committed. Undefined where there is none. */
+export async function planSquash(
+  store: Store,
+  { onto, base, tip, message }: { onto: string; base: string; tip: string; message: string },
+): Promise<SquashPlan | undefined> {
+  const { change } = store
+  const git = placeOf(store)
+  const [begun] = operationsInProgress(git.gitDir)
+  if (begun !== undefined) {
+    throw new RalphError('finish_conflict', `You are in the middle of a ${begun} in ${git.worktree}.`, {
+      hint: `Nothing was touched. End it (git ${begun.split(' ')[0] ?? ''} --continue or --abort), then ralph finish ${change} --squash again.`,
+      exitCode: 1,
+    })
+  }
+  const ours = await treeOrNone(git, onto)
+  const { tree, conflicts } = await tryMerge(git, await treeOf(git, base), ours, await treeOf(git, tip))
+  if (conflicts.length > 0) {
+    throw conflict(
+      'the loop went on with lines that you had not committed when it began',
+      conflicts,
+      `Nothing was touched. Bring everything to your branch, uncommitted, and commit there what you want: ralph finish ${change} --cleanup`,
+    )
+  }
+  return tree === ours ? undefined : { message, tree, onto }
+}
+
+/** Idempotent: a commit that is there already is not made twice. */
+export async function commitSquash(store: Store, plan: SquashPlan): Promise<Squashed> {
+  const git = placeOf(store)
+  const { onto, tree, message } = plan
+  const file = join(store.folder, 'squash-message')
+  const before = (await readRefs(git)).head.commit
+  if (before !== onto) {
+    const made = await madeBefore(store, git, onto, before)
+    if (made !== '') return await settled(git, plan, made)
+    return {
+      refused: 'the branch has moved since',
+      hint: `The work is there, uncommitted. Commit it: git add -A && git commit`,
+    }
+  }
+  await writeDurably(file, `${message}\n`)
+  const index = join(store.folder, 'squash-index')
+  await git.run(['read-tree', tree], { index })
+  const result = await exec('git', ['commit', '--quiet', '-F', file], {
+    cwd: git.worktree,
+    env: { ...usersEnvironment(store.env ?? process.env), ...store.marker?.(), GIT_INDEX_FILE: index },
+    timeoutMs,
+  })
+  const now = (await readRefs(git)).head.commit
+  if (now !== onto) return await settled(git, plan, now)
+  // As after a `git commit` that was refused: all of it is staged, and the same command can be typed again.
+  await takeFrom(git, realIndex(git), tree, await unstaged(git, onto, tree))
+  return {
+    refused: wordsOf(result),
+    hint: `The work is there and staged, nothing is lost. Fix what it says, then: git commit -F ${shellWord(file)}`,
+  }
+}
+
+/** Hooks may run the tests. */
+const timeoutMs = 30 * 60_000
+
+function placeOf({ git, home }: Store): Git {
+  return home === undefined ? git : git.at(home)
+}
+
+/** The index follows, as git's own does after a commit of some paths only. */
+async function settled(git: Git, { onto }: SquashPlan, commit: string): Promise<Squashed> {
+  await takeFrom(git, realIndex(git), commit, await unstaged(git, onto, commit))
+  return { commit }
+}
+
+/** Of what differs, the paths that are in the index as they were: what the user has staged since is theirs. */
+async function unstaged(git: Git, onto: string, to: string): Promise<string[]> {
+  const against = onto === '' ? await emptyTree(git) : onto
+  const staged = new Set(
+    await git.list(['diff-index', '--cached', '--name-only', '--no-renames', '-z', against]),
+  )
+  return (await changedPaths(git, against, to)).filter((path) => !staged.has(path))
+}
+
+/** By an earlier try, which was cut off before it could say so; empty when there is none. */
+async function madeBefore({ change }: Store, git: Git, onto: string, head: string): Promise<string> {
+  if (head === '' || (onto !== '' && !(await isAncestor(git, onto, head)))) return ''
+  const range = onto === '' ? [head] : [head, `^${onto}`]
+  const found = await git.line([
+    'log',
+    '--format=%H',
+    '--fixed-strings',
+    `--grep=Ralph-Change: ${change}`,
+    ...range,
+  ])
+  return found.split('\n').at(-1) ?? ''
+}
+
+/** Their own, but for what would lead git elsewhere. */
+function usersEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const isTheirs = (name: string): boolean =>
+    !name.startsWith('GIT_') || /^GIT_(AUTHOR|COMMITTER|CONFIG|SSH|TRACE|EXEC_PATH|ASKPASS)/.test(name)
+  return {
+    ...Object.fromEntries(Object.entries(env).filter(([name]) => isTheirs(name))),
+    GIT_EDITOR: 'true',
+  }
+}
+
+function wordsOf({ spawnError, timedOut, stderr, stdout, exitCode }: ExecResult): string {
+  if (spawnError !== undefined) return spawnError.message
+  if (timedOut) return `it took longer than ${timeoutMs / 60_000} minutes`
+  const said = `${stdout.toString('utf8')}\n${stderr}`
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== '')
+  return said.slice(-20).join('\n') || `exit code ${exitCode ?? 'none'}`
+}
