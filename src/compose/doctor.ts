@@ -1,16 +1,22 @@
 // `ralph doctor`: what works here, what does not, and how to fix it.
-import { billing, installedAgents, programOf } from '../adapters/agents/installed.ts'
+import { join } from 'node:path'
+import { installedAgents, loginFixes, loginOf, programOf } from '../adapters/agents/installed.ts'
+import type { AgentName } from '../adapters/agents/table.ts'
 import { refuseReadOnly } from '../adapters/git/preflight.ts'
 import { systemClock } from '../adapters/clock.ts'
+import { listChanges } from '../adapters/openspec/changes.ts'
 import { findCli } from '../adapters/openspec/cli.ts'
+import { lstatIfThere } from '../adapters/files/whole.ts'
 import { exec } from '../adapters/process/exec.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Diagnosis } from '../ui/app.ts'
+import { agentView, gateToOffer } from './beforehand.ts'
 import { deathOf } from './recovery.ts'
+import { findRootOf } from './root.ts'
 import { isRunning, knownRuns, needsRepair, openSite } from './site.ts'
-import type { KnownRun } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
 import { liveWords } from './whereabouts.ts'
 
 type Check = Diagnosis['checks'][number]
@@ -27,9 +33,10 @@ export async function diagnose(
     if (error instanceof RalphError) return error
     throw error
   })
+  const config = configured instanceof RalphError ? undefined : configured.config
   const [gitCheck, repositoryChecks, openspecCheck] = await Promise.all([
     gitVersion(cwd, env),
-    repository(cwd, env),
+    repository(cwd, env, config),
     openspec(cwd, env),
   ])
   return {
@@ -39,7 +46,7 @@ export async function diagnose(
       ...repositoryChecks,
       openspecCheck,
       ...settingsCheck(configured),
-      ...agents(env, configured instanceof RalphError ? undefined : configured.config),
+      ...agents(env, config),
       terminal(env, isTerminal),
     ],
   }
@@ -77,12 +84,12 @@ async function gitVersion(cwd: string, env: NodeJS.ProcessEnv): Promise<Check> {
 }
 
 /** This is the command one types when something looks wrong: it says so, and leaves it as it is. */
-async function repository(cwd: string, env: NodeJS.ProcessEnv): Promise<Check[]> {
+async function repository(cwd: string, env: NodeJS.ProcessEnv, config: Config | undefined): Promise<Check[]> {
   try {
     const site = await openSite(cwd, env)
     // What `ralph loop` would refuse is a problem here too.
     refuseReadOnly(site.git)
-    const checks = [ok('repository', site.git.worktree)]
+    const checks = [await commits(site), ...(await plans(site)), ...(await gates(site, config))]
     for (const run of await knownRuns(site)) {
       checks.push(loopCheck(run))
       for (const detail of await liveWords(site, run))
@@ -93,6 +100,74 @@ async function repository(cwd: string, env: NodeJS.ProcessEnv): Promise<Check[]>
     if (!(error instanceof RalphError)) throw error
     return [{ name: 'repository', verdict: 'problem', detail: error.message, fix: error.hint }]
   }
+}
+
+async function commits({ git }: Site): Promise<Check> {
+  const { code } = await git.run(['rev-parse', '--quiet', '--verify', 'HEAD'], { accept: [1, 128] })
+  if (code === 0) return ok('repository', git.worktree)
+  return {
+    name: 'repository',
+    verdict: 'warning',
+    detail: `${git.worktree} has no commit yet, so there is no branch to come back to`,
+    fix: 'git add --all && git commit -m "start"',
+  }
+}
+
+const plan = 'openspec/changes/<name>/tasks.md'
+
+/** What `ralph loop` would ask for first. */
+async function plans(site: Site): Promise<Check[]> {
+  const name = 'changes'
+  const planned = await findRootOf(site)
+    .then((root) => listChanges(root, site.env))
+    .catch((error: unknown) => {
+      if (error instanceof RalphError) return error
+      throw error
+    })
+  const hasOwnPlan = (await lstatIfThere(join(site.git.worktree, 'tasks.md'))) !== undefined
+  if (planned instanceof RalphError || planned.length === 0) {
+    if (hasOwnPlan) return [ok(name, 'none, but there is a tasks.md: ralph loop <any-name> runs it')]
+    const detail =
+      planned instanceof RalphError ? planned.message : 'there is no change under openspec/changes'
+    return [
+      {
+        name,
+        verdict: 'problem',
+        detail,
+        fix: `Write a plan into ${plan}, or let OpenSpec do it: openspec init`,
+      },
+    ]
+  }
+  const open = planned.filter((change) => change.tasks_done < change.tasks_total).map((change) => change.name)
+  const names = open.length === 0 ? '' : ` (${open.join(', ')})`
+  const told = planned.filter((change) => change.problem !== '' && !hasOwnPlan)
+  return [
+    ok(name, `${planned.length} in all, ${open.length} with open tasks${names}`),
+    ...told.map((change): Check => ({
+      name: `change ${change.name}`,
+      verdict: 'warning',
+      detail: change.problem,
+      fix:
+        change.problem === 'no tasks.md'
+          ? `Write openspec/changes/${change.name}/tasks.md; without it a loop asks the agent for its title, again and again.`
+          : '',
+    })),
+  ]
+}
+
+async function gates({ git }: Site, config: Config | undefined): Promise<Check[]> {
+  const set = config?.verify ?? []
+  if (set.length > 0) return [ok('gates', set.join(' | '))]
+  const offer = await gateToOffer(git.worktree)
+  if (offer === '') return [ok('gates', "none: the agent's word counts")]
+  return [
+    {
+      name: 'gates',
+      verdict: 'warning',
+      detail: `none: the agent's word counts, although there is ${offer}`,
+      fix: `ralph loop --verify "${offer}", or in ralph.yaml: verify: ["${offer}"]`,
+    },
+  ]
 }
 
 function fixOf(change: string): string {
@@ -161,10 +236,12 @@ function settingsFix(detail: string): string {
     : `To use the file as it is: ralph resume ${open} --accept-config`
 }
 
+/** The one that a loop would take has to be there and logged in; of the others it is only told. */
 function agents(env: NodeJS.ProcessEnv, config: Config | undefined): Check[] {
   if (config?.agent_command !== undefined) return [ok('agent', `--agent-command ${config.agent_command}`)]
-  const installed = installedAgents(env)
-  if (installed.length === 0) {
+  const installed: readonly string[] = installedAgents(env)
+  const wanted = config?.agent ?? installed.slice(0, 1)
+  if (wanted.length === 0) {
     return [
       {
         name: 'agents',
@@ -174,18 +251,23 @@ function agents(env: NodeJS.ProcessEnv, config: Config | undefined): Check[] {
       },
     ]
   }
-  return installed.map((name) => {
-    const how = billing(name, env)
-    const detail = `${programOf(name, env) ?? ''}; billing: ${how}`
-    return how.startsWith('API key')
-      ? {
-          name: `agent ${name}`,
-          verdict: 'warning',
-          detail,
-          fix: 'Each call is billed to that key; --no-api-key uses the login instead.',
-        }
-      : ok(`agent ${name}`, detail)
-  })
+  const seen = agentView(env, config ?? { agent_env: {}, no_api_key: false })
+  return [...new Set([...wanted, ...installed])].map((name) => agentCheck(name, seen, wanted[0] === name))
+}
+
+function agentCheck(name: string, env: NodeJS.ProcessEnv, isFirst: boolean): Check {
+  const check = `agent ${name}`
+  const verdict = isFirst ? 'problem' : 'warning'
+  const isAlwaysThere = name === 'demo' || name === 'acp' || name === 'command'
+  const path = isAlwaysThere ? '' : programOf(name as AgentName, env)
+  if (path === undefined)
+    return { name: check, verdict, detail: 'not on PATH', fix: 'Install it, or name another one by --agent.' }
+  const { is, how } = loginOf(name, env)
+  const place = path === '' ? '' : `${path}; `
+  if (is === 'found') return ok(check, `${place}${how}`)
+  if (is === 'none')
+    return { name: check, verdict, detail: `${place}no login found`, fix: loginFixes[name] ?? '' }
+  return ok(check, `${place}login not known (ralph cannot see it from here)`)
 }
 
 function terminal(env: NodeJS.ProcessEnv, isTerminal: boolean): Check {

@@ -1,11 +1,17 @@
 // `--dry-run`: the preflight, the plan and the prompts; spawns and changes nothing.
+import { refuseReadOnly } from '../adapters/git/preflight.ts'
+import { RalphError } from '../core/error.ts'
+import type { Settings } from '../core/event.ts'
 import { initialState } from '../core/state.ts'
 import { planRead } from '../engine/record.ts'
 import type { DryRun, Observe } from '../ui/app.ts'
+import { billingOf, gateToOffer, hasWork, manualWords } from './beforehand.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { refuseUnagreed } from './config-trust.ts'
 import { damagedRun } from './damage.ts'
-import { checked, openChange, refuseInvalid } from './plan.ts'
+import { modeOf, refuseLeftover } from './mode.ts'
+import { refuseRunning } from './open-run.ts'
+import { checked, openChange, refuseInvalid, refuseUnknownStories } from './plan.ts'
 import { loopSettings } from './settings.ts'
 import { knownRun } from './site.ts'
 import type { Site } from './site.ts'
@@ -18,14 +24,38 @@ export async function dryRun(
   if (!acceptsConfig) await refuseUnagreed(site.git.gitCommonDir, files)
   const change = await openChange(site, name, config)
   if (config.require_valid) await refuseInvalid(change)
-  const settings = await loopSettings(config, site.env, {
-    doneCriteria: change.doneCriteria,
-    title: change.title,
-    isTerminal: false,
-    needsAgent: false,
-  })
   const run = await knownRun(site, change.name)
   if (run.damage !== '' && !config.fresh) throw await damagedRun(site, run)
+  /** What a start would be refused for, though its plan can be told. The first one is what it would say. */
+  const refusals: RalphError[] = []
+  const note = (error: unknown): void => {
+    if (!(error instanceof RalphError)) throw error
+    refusals.push(error)
+  }
+  const hasOwnTree = config.worktree !== undefined
+  try {
+    refuseRunning(site, change.name, !hasOwnTree)
+    refuseReadOnly(site.git)
+    if (!hasOwnTree) await refuseLeftover(site, change.name)
+    await modeOf(run, 'loop', config, site, undefined)
+  } catch (error) {
+    note(error)
+  }
+  const settle = (needsAgent: boolean): Promise<Settings> =>
+    loopSettings(config, site.env, {
+      doneCriteria: change.doneCriteria,
+      title: change.title,
+      isTerminal: site.isTerminal && !config.json,
+      needsAgent,
+    })
+  let agents: readonly string[] | undefined
+  const settings = await settle(hasWork(change)).catch((error: unknown) => {
+    if (!(error instanceof RalphError) || error.code !== 'agent_missing') throw error
+    note(error)
+    agents = []
+    return settle(false)
+  })
+  refuseUnknownStories(change, settings.stories)
   const checkpoints = checkpointsFor(site, {
     change: change.name,
     strategy: settings.checkpoint,
@@ -35,7 +65,10 @@ export async function dryRun(
       tell: () => Promise.reject(new TypeError('a dry run writes nothing')),
     },
   })
-  const preflight = await checkpoints.preflight(config.fresh ? 'fresh' : 'start')
+  // Where an earlier run is in the way: as it would be without that one.
+  const preflight = await checkpoints
+    .preflight(config.fresh || refusals.length > 0 ? 'fresh' : 'start')
+    .catch((error: unknown) => Promise.reject(refusals[0] ?? error))
   const { stories: summaries } = planRead(change.plan, { settings, stories: [] })
   const wanted = summaries.filter(
     (story) => settings.stories.length === 0 || settings.stories.includes(story.id),
@@ -46,17 +79,29 @@ export async function dryRun(
   for (const story of open) {
     stories.push({ ...story, prompt: await change.spec.prompt({ storyId: story.id, attempt: 1, attempts }) })
   }
+  const [refused] = refusals
+  const unplanned =
+    change.doneCriteria === 'manual' && config.done === undefined ? [manualWords(change.name, settings)] : []
   return {
     change_id: change.name,
     branch: preflight.branch,
     original_branch: preflight.originalBranch,
     worktree: site.git.worktree,
-    agents: settings.agents,
+    own_worktree: hasOwnTree,
+    done_criteria: change.doneCriteria,
+    agents: agents ?? settings.agents,
+    billing: billingOf(agents ?? settings.agents, site.env, config),
     gates: settings.gates,
+    gate_offered: settings.gates.length > 0 ? '' : await gateToOffer(site.git.worktree),
+    on_complete: settings.on_complete,
+    stories_total: summaries.length,
+    ...(refused !== undefined && {
+      refused: { message: refused.message, hint: refused.hint, exit_code: refused.exitCode },
+    }),
     max_retries: settings.max_retries,
     max_iterations:
       settings.max_iterations ?? (settings.done_criteria === 'manual' ? 10 : open.length * attempts),
-    warnings: [...change.warnings, ...(await checked(change)), ...preflight.warnings],
+    warnings: [...change.warnings, ...unplanned, ...(await checked(change)), ...preflight.warnings],
     stories,
   }
 }

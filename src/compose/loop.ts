@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { createAgents } from '../adapters/agents/agents.ts'
-import { billing } from '../adapters/agents/installed.ts'
 import { gateLogIn, reserveFile } from '../adapters/files/paths.ts'
 import { diskReserve } from '../adapters/files/reserve.ts'
 import { refuseReadOnly } from '../adapters/git/preflight.ts'
@@ -12,10 +11,10 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Settings } from '../core/event.ts'
-import { storyStatus } from '../core/story.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
 import { archiveRun, begunAnew } from './archive.ts'
+import { billingOf, doubleLogin, gateToOffer, hasWork, manualWords, offerWords } from './beforehand.ts'
 import { watchBudget } from './budget-watch.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { agree, refuseUnagreed } from './config-trust.ts'
@@ -23,7 +22,14 @@ import { openRun, refuseRunning } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
 import { isFinishedAway, modeOf, onlyUnfinished, refuseLeftover, resumedFolder } from './mode.ts'
 import { notifications } from './notify.ts'
-import { changeFolder, checkBeside, openChange, refuseInvalid } from './plan.ts'
+import {
+  changeFolder,
+  checkBeside,
+  isUnplanned,
+  openChange,
+  refuseInvalid,
+  refuseUnknownStories,
+} from './plan.ts'
 import type { OpenedChange } from './plan.ts'
 import { enterTree, repairRun } from './recovery.ts'
 import { streamOf } from './run-engine.ts'
@@ -89,7 +95,10 @@ async function runHeld(
   // Before anything is put in order: a loop that is refused has touched nothing.
   await refuse(request.settings)
   if (asked.worktree === undefined) await refuseLeftover(here, name)
-  if (wish === 'loop') await modeOf(held.run, wish, asked, here, feedback)
+  if (wish === 'loop') {
+    await modeOf(held.run, wish, asked, here, feedback)
+    await confirmUnplanned(here, name, folder, request)
+  }
   const named: string[] = []
   const stood = headText(here.git.gitDir)
   const recovered = await repairRun(held, (message) => {
@@ -223,7 +232,8 @@ async function runHeld(
         ...(config.agent ?? [])
           .filter((agent) => !settings.agents.includes(agent))
           .map((agent) => `${agent} is not on PATH: the chain goes on without it`),
-        ...settings.agents.map((agent) => bill(agent, site.env, config)),
+        ...settings.agents.map((agent) => doubleLogin(agent, site.env, config)),
+        mode === 'resume' ? '' : await gateWords(site, settings),
       ],
       tell: request.tell,
       onRunning: request.onRunning,
@@ -237,33 +247,6 @@ async function runHeld(
     await reserve.close()
     await stream.close()
   }
-}
-
-function hasWork({ doneCriteria, plan }: OpenedChange): boolean {
-  return doneCriteria === 'manual' || plan.stories.some((story) => storyStatus(story) === 'open')
-}
-
-/** For the banner; any program of the user's own is the user's own business. */
-function billingOf(
-  agents: readonly string[],
-  env: NodeJS.ProcessEnv,
-  config: Config,
-): Record<string, string> {
-  const named = agents.filter((agent) => agent !== 'command' && agent !== 'acp')
-  const known = { ...env, ...config.agent_env }
-  const hidden = Object.fromEntries(
-    Object.entries(known).filter(([key]) => !/_(?:API_KEY|AUTH_TOKEN)$/.test(key)),
-  )
-  return Object.fromEntries(named.map((agent) => [agent, billing(agent, config.no_api_key ? hidden : known)]))
-}
-
-/** R12: a key in the environment bills a user who may have a subscription. */
-function bill(agent: string, env: NodeJS.ProcessEnv, config: Config): string {
-  if (config.no_api_key) return ''
-  const how = billing(agent, { ...env, ...config.agent_env })
-  return how.startsWith('API key')
-    ? `${agent} will be billed by ${how}; --no-api-key uses its login instead`
-    : ''
 }
 
 /** "Already done: exit 0, `--on-complete` applies." */
@@ -280,12 +263,28 @@ async function alreadyDone(site: Site, held: OpenRun, config: Config, recovered:
   return { exitCode: 0, note: `${change} is done already${more === '' ? '.' : `; ${more}`}` }
 }
 
-function refuseUnknownStories(change: OpenedChange, wanted: readonly string[]): void {
-  const known = change.plan.stories.map((story) => story.id)
-  const unknown = wanted.find((id) => !known.includes(id))
-  if (unknown === undefined) return
-  throw new RalphError('usage', `${change.name} has no story ${unknown}.`, {
-    hint: `Its stories: ${known.join(', ')}. See: ralph show ${change.name}`,
+async function gateWords(site: Site, { gates, agents }: Settings): Promise<string> {
+  if (gates.length > 0 || agents.every((agent) => agent === 'demo')) return ''
+  const offer = await gateToOffer(site.git.worktree)
+  return offer === '' ? '' : offerWords(offer)
+}
+
+/** B4: whoever has just made a change and types `ralph loop` expects no agent that is asked ten times for its title. */
+async function confirmUnplanned(
+  here: Site,
+  name: string,
+  folder: string,
+  request: LoopRequest,
+): Promise<void> {
+  const { config } = request.settings
+  // Who says "manual", or says what to do, knows what comes.
+  if (config.done !== undefined || config.task !== undefined) return
+  const unplanned = await isUnplanned(here, name, folder)
+  if (unplanned === undefined) return
+  const wish = { task: unplanned.title, max_iterations: config.max_iterations }
+  if (await request.confirm(manualWords(name, wish))) return
+  throw new RalphError('no_tasks', 'Not started.', {
+    hint: `Nothing was touched. Write ${unplanned.tasksFile} first (see ralph help loop), or start it with --done manual.`,
     exitCode: 2,
   })
 }

@@ -1,6 +1,6 @@
 // The change that a loop is about: found, opened, and ready to be read as a plan.
 import { existsSync } from 'node:fs'
-import { relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { changeDirOf, readTitle, refuseBadName, resolveChange } from '../adapters/openspec/changes.ts'
 import { findCli } from '../adapters/openspec/cli.ts'
 import type { OpenSpecCli } from '../adapters/openspec/cli.ts'
@@ -77,9 +77,9 @@ export async function openChange(
   // A plan that cannot be read is said first.
   const plan = await spec.read()
   const timeoutMs = Math.min(mostSeconds, config.command_timeout) * 1000
-  const { cli, note } = existsSync(folder)
+  const { cli, note, isAbsent } = existsSync(folder)
     ? await findCli({ from: root, env: site.env, timeoutMs })
-    : { cli: undefined, note: '' }
+    : { cli: undefined, note: '', isAbsent: true }
   return {
     name,
     root,
@@ -92,10 +92,23 @@ export async function openChange(
     check: cli === undefined ? undefined : checkBy(cli, root, name),
     warnings: [
       config.done === undefined ? found.warning : '',
-      note,
+      // Optional, so it is no news at each start that it is not there; `doctor` says it.
+      isAbsent ? '' : note,
       ...plan.lints.map((lint) => `${lint.file}:${lint.line} ${lint.message}`),
     ].filter((warning) => warning !== ''),
   }
+}
+
+/** A change for which there is no plan: without `--done` its loop is a manual one. */
+export async function isUnplanned(
+  site: Site,
+  name: string,
+  folder: string,
+): Promise<{ readonly title: string; readonly tasksFile: string } | undefined> {
+  const { root } = await changeFolder(site, name)
+  const found = await doneCriteria(folder, await taskPattern(root, folder, site.env), site.git.worktree)
+  if (found.criteria === 'tasks') return undefined
+  return { title: await readTitle(root, name), tasksFile: shownPath(site, join(folder, 'tasks.md')) }
 }
 
 /** What the openspec program has to say: for the user to know, not for the loop to wait for. */
@@ -178,4 +191,14 @@ export function specFor(site: Site, wish: SpecWish): SpecSource {
 function shownPath(site: Site, path: string): string {
   const inside = relative(site.git.worktree, path)
   return inside.startsWith('..') ? path : inside
+}
+
+export function refuseUnknownStories(change: OpenedChange, wanted: readonly string[]): void {
+  const known = change.plan.stories.map((story) => story.id)
+  const unknown = wanted.find((id) => !known.includes(id))
+  if (unknown === undefined) return
+  throw new RalphError('usage', `${change.name} has no story ${unknown}.`, {
+    hint: `Its stories: ${known.join(', ')}. See: ralph show ${change.name}`,
+    exitCode: 2,
+  })
 }

@@ -80,7 +80,7 @@ const options = {
     kind: 'text',
     value: 'CMD',
     defaultText: 'none',
-    help: 'any program as agent: run by sh -c, prompt on stdin, stdout is what it says',
+    help: 'any program as agent: run by sh -c, prompt on stdin; its output must end with <promise>COMPLETE</promise> or <promise>FAILED: why</promise>',
   },
   agent_args: {
     group: 'Agent',
@@ -199,7 +199,7 @@ const options = {
     group: 'Plan',
     kind: 'switch',
     default: false,
-    help: 'show preflight, plan and prompts; change nothing',
+    help: 'show what a start would do, or why it would be refused; change nothing',
   },
   json: {
     group: 'Output',

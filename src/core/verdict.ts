@@ -40,7 +40,7 @@ const unconditional: Partial<Record<AgentEnding, Verdict>> = {
 }
 
 const phrases: Record<AgentEnding, string> = {
-  finished: 'the agent ended its turn without a promise',
+  finished: 'the agent did not say whether it was done (it must end with <promise>COMPLETE</promise>)',
   crash: 'the agent crashed',
   timeout: 'the agent was ended: iteration timeout',
   idle: 'the agent was ended: no output and no child activity',
@@ -69,5 +69,5 @@ function describe(ended: AgentEnded): string {
     ended.unpaid === true
       ? "the agent's account has no credit, or its bill is not paid"
       : phrases[ended.ending]
-  return `${phrase}${exit}${words === '' ? '' : `: ${words}`}`
+  return `${phrase}${exit}${words === '' ? '' : ended.ending === 'finished' ? `; it said: ${words}` : `: ${words}`}`
 }

@@ -93,6 +93,8 @@ export interface LoopRequest {
   /** Every event, private ones too, in order. Must not throw. */
   readonly tell: (event: LoopEvent) => void
   readonly human: Human
+  /** Asked before anything is touched, where a start would do what few expect. In a pipe it is only said, and the answer is yes. */
+  readonly confirm: (what: string) => Promise<boolean>
   /** Called when there is a loop to control; what it returns is called when there is none any more. */
   readonly onRunning: (loop: LoopHandle) => () => void
 }
@@ -142,8 +144,20 @@ export interface DryRun {
   readonly branch: string
   readonly original_branch: string
   readonly worktree: string
+  /** With `--worktree`: the loop would run in a tree of its own. */
+  readonly own_worktree: boolean
+  readonly done_criteria: 'tasks' | 'manual'
+  /** Those that would run; none where none is installed. */
   readonly agents: readonly string[]
+  /** Who pays, by agent; `unknown` where ralph cannot see it. */
+  readonly billing: Readonly<Record<string, string>>
   readonly gates: readonly string[]
+  /** Found in the project and not used; empty where there is none, or where gates are set. */
+  readonly gate_offered: string
+  readonly on_complete: 'ask' | 'cleanup' | 'keep'
+  readonly stories_total: number
+  /** Why a start would be refused now; absent where it would not. */
+  readonly refused?: { readonly message: string; readonly hint: string; readonly exit_code: number }
   readonly max_retries: number
   readonly max_iterations: number
   readonly warnings: readonly string[]

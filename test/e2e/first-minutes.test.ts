@@ -1,7 +1,11 @@
 // The first five minutes of a new user: what is counted, what is checked before a start, what is said, and the demo.
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { goodAgent, ralph, scratch, tasksOf } from './harness.ts'
-import { installClaude, installWtUsage, tokenWarnings, works } from './usage-kit.ts'
+import type { Scratch } from './harness.ts'
+import { onTerminal } from './on-terminal.ts'
+import { installClaude, installWtUsage, spawned, tokenWarnings, works } from './usage-kit.ts'
 
 /** What Claude Code writes of a prompt that no model has answered. */
 const growsOnly = `mkdirSync(session.slice(0, session.lastIndexOf('/')), { recursive: true })
@@ -77,5 +81,212 @@ describe('tokens', () => {
     for (const command of ['history', 'report'])
       expect((await ralph(unknown, [command, 'demo'])).stdout, command).toContain('tokens unknown')
     expect((await ralph(unknown, ['status', 'demo'])).stdout).toMatch(/tokens +\?/)
+  })
+})
+
+interface Check {
+  readonly name: string
+  readonly verdict: string
+  readonly detail: string
+  readonly fix: string
+}
+
+async function doctor(
+  at: Scratch,
+  env: NodeJS.ProcessEnv = {},
+): Promise<{ code: number | null; all: Check[] }> {
+  const end = await ralph(at, ['doctor', '--json'], { env })
+  return { code: end.code, all: (JSON.parse(end.stdout) as { checks: Check[] }).checks }
+}
+
+const called = (all: readonly Check[], name: string): Check | undefined =>
+  all.find((check) => check.name === name)
+
+describe('ralph doctor', () => {
+  test('B2: no login is a problem with its fix; a key is a set-up like any other; a login is named', async () => {
+    const at = scratch()
+    installClaude(at)
+    const without = await doctor(at)
+    expect(without.code).toBe(2)
+    expect(called(without.all, 'agent claude')).toMatchObject({
+      verdict: 'problem',
+      detail: expect.stringContaining('no login found'),
+      fix: expect.stringMatching(/\/login.*ANTHROPIC_API_KEY/),
+    })
+    const key = await doctor(at, { ANTHROPIC_API_KEY: 'k' })
+    expect(key.code).toBe(0)
+    expect(called(key.all, 'agent claude')).toMatchObject({ verdict: 'ok', fix: '' })
+    mkdirSync(join(at.root, 'home', '.claude'), { recursive: true })
+    writeFileSync(join(at.root, 'home', '.claude', '.credentials.json'), '{}')
+    expect(called((await doctor(at)).all, 'agent claude')?.detail).toContain('subscription login')
+    at.write('ralph.yaml', 'agent: demo\n')
+    expect(called((await doctor(at)).all, 'agent demo')).toMatchObject({ verdict: 'ok' })
+  })
+
+  test('B2: no openspec folder, no change, no tasks.md, no commit: each is said with its fix', async () => {
+    const at = scratch({ commit: false, tasks: '' })
+    const at0 = await doctor(at)
+    expect(called(at0.all, 'repository')).toMatchObject({
+      verdict: 'warning',
+      detail: expect.stringContaining('has no commit yet'),
+      fix: expect.stringContaining('git commit'),
+    })
+    expect(called(at0.all, 'change demo')).toMatchObject({ verdict: 'warning', detail: 'no tasks.md' })
+    rmSync(join(at.repo, 'openspec', 'changes', 'demo'), { recursive: true })
+    const empty = await doctor(at)
+    expect(empty.code).toBe(2)
+    expect(called(empty.all, 'changes')).toMatchObject({
+      verdict: 'problem',
+      detail: expect.stringContaining('no change'),
+    })
+    rmSync(join(at.repo, 'openspec'), { recursive: true })
+    expect(called((await doctor(at)).all, 'changes')).toMatchObject({
+      verdict: 'problem',
+      detail: expect.stringContaining('There is no openspec/ folder'),
+      fix: expect.stringContaining('tasks.md'),
+    })
+    at.write('tasks.md', tasksOf(1))
+    expect(called((await doctor(at)).all, 'changes')?.verdict).toBe('ok')
+  })
+
+  test('F4: gates that are there and not used are offered; those that are set are named', async () => {
+    const at = scratch()
+    at.write('package.json', '{"scripts":{"lint":"true","test":"true"}}')
+    expect(called((await doctor(at)).all, 'gates')).toMatchObject({
+      verdict: 'warning',
+      fix: expect.stringContaining('--verify "npm test"'),
+    })
+    at.write('ralph.yaml', 'verify: ["npm test"]\n')
+    expect(called((await doctor(at)).all, 'gates')).toEqual({
+      name: 'gates',
+      verdict: 'ok',
+      detail: 'npm test',
+      fix: '',
+    })
+  })
+})
+
+describe('--dry-run', () => {
+  test('B3, F6: names the agent that the loop takes, who pays and the gates there are, in about ten lines', async () => {
+    const at = scratch()
+    installClaude(at)
+    at.write('package.json', '{"scripts":{"test":"true"}}')
+    const { stdout, code } = await ralph(at, ['loop', 'demo', '--dry-run'], {
+      env: { ANTHROPIC_API_KEY: 'k' },
+    })
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/agent +claude \(API key ANTHROPIC_API_KEY\)/)
+    expect(stdout).toContain('(found npm test: add --verify "npm test")')
+    expect(stdout.split('\n').length).toBeLessThan(14)
+    const named = await ralph(at, ['loop', 'demo', '--dry-run', '--agent-command', 'x', '--verify', 'true'])
+    expect(named.stdout).toMatch(/agent +command\n.*gates +true\n/s)
+  })
+
+  test('B3: says that a start would be refused, and why: no agent, an unfinished run, a story that is not there', async () => {
+    const at = scratch()
+    const none = await ralph(at, ['loop', 'demo', '--dry-run'])
+    const real = await ralph(at, ['loop', 'demo'])
+    expect([none.code, real.code]).toEqual([6, 6])
+    expect(none.stdout).toContain('A start would be refused now: None of the coding agents')
+    const fails = ['--agent-command', 'echo "<promise>FAILED: no</promise>"', '--max-retries', '0']
+    expect((await ralph(at, ['loop', 'demo', ...fails])).code).toBe(3)
+    const again = await ralph(at, ['loop', 'demo', '--dry-run', ...fails])
+    expect(again.code).toBe(2)
+    expect(again.stdout).toMatch(/would be refused now: There is an unfinished run.*\n.*ralph resume demo/)
+    const anew = await ralph(at, ['loop', 'demo', '--dry-run', '--fresh', ...fails])
+    expect([anew.code, anew.stdout.includes('refused')]).toEqual([0, false])
+    const wrong = await ralph(at, ['loop', 'demo', '--dry-run', '--fresh', '--story', '9', ...fails])
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('has no story 9')])
+  })
+})
+
+describe('a start', () => {
+  const words =
+    'demo has no tasks.md, so the agent is asked up to 10 times to do "Demo change", until you say that it is done. Stop it with Ctrl-C or ralph stop demo.'
+
+  test('B4: without tasks.md it says in one line what will happen, before an agent is started; in a pipe it goes on', async () => {
+    const at = scratch({ tasks: '' })
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    expect(end.code).toBe(5)
+    expect(end.stderr.indexOf(words)).toBeGreaterThan(-1)
+    expect(end.stderr.indexOf(words)).toBeLessThan(
+      end.stderr.indexOf('No tasks.md found, using manual done criteria'),
+    )
+    const meant = scratch({ tasks: '' })
+    const said = await ralph(meant, ['loop', 'demo', '--done', 'manual', '--agent-command', goodAgent])
+    expect([said.code, said.stderr.includes('has no tasks.md')]).toEqual([5, false])
+  })
+
+  test.each([
+    ['\r', 2, []],
+    ['y\r', 6, ['manual']],
+  ])('B4: on a terminal it asks once, and %j is an answer', async (typed, code, started) => {
+    const at = scratch({ tasks: '' })
+    installClaude(at, error(null, 'Not logged in · Please run /login'))
+    const shell = onTerminal(at, ['loop', 'demo', '--agent', 'claude'])
+    await shell.until((raw) => raw.includes('Start it? [y/N]'))
+    shell.type(typed)
+    if (code === 6) {
+      await shell.until((raw) => raw.includes('[keep]') || raw.includes('next'))
+      shell.type('\r')
+    }
+    expect((await shell.exited).exitCode).toBe(code)
+    expect(shell.raw().replaceAll(/\s+/g, ' ')).toContain(words)
+    expect(spawned(at)).toEqual(started)
+    if (code === 2) expect(at.git('for-each-ref', '--format=%(refname)')).toBe('refs/heads/main')
+  })
+
+  test('F4: gates that are there and not used are offered', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('package.json', '{"scripts":{"test":"true"}}')
+    const offer = `no gates: the agent's word counts (found npm test: add --verify "npm test")`
+    expect((await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])).stderr).toContain(offer)
+    const gated = await ralph(scratch(), ['loop', 'demo', '--verify', 'true', '--agent-command', goodAgent])
+    expect(gated.stderr).not.toContain('no gates')
+  })
+
+  test('F19: a key is no warning; a key beside a login is', async () => {
+    const env = { ANTHROPIC_API_KEY: 'k' }
+    const at = scratch({ tasks: tasksOf(1) })
+    installClaude(at)
+    const end = await ralph(at, ['loop', 'demo', '--agent', 'claude'], { env })
+    expect(end.stdout + end.stderr).not.toMatch(/\)\)|will be billed/)
+    const both = scratch({ tasks: tasksOf(1) })
+    installClaude(both)
+    mkdirSync(join(both.root, 'home', '.claude'), { recursive: true })
+    writeFileSync(join(both.root, 'home', '.claude', '.credentials.json'), '{}')
+    const warned = await ralph(both, ['loop', 'demo', '--agent', 'claude'], { env })
+    expect(warned.stderr).toContain(
+      'claude will be billed by API key ANTHROPIC_API_KEY, although there is a subscription login; --no-api-key uses that instead',
+    )
+  })
+
+  test('F3: what an agent of one’s own must print is in the help and in the error', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const help = (await ralph(at, ['loop', '--help'])).stdout.replaceAll(/\s+/g, ' ')
+    expect(help).toContain(
+      'its output must end with <promise>COMPLETE</promise> or <promise>FAILED: why</promise>',
+    )
+    await ralph(at, ['loop', 'demo', '--agent-command', 'echo hi there', '--max-retries', '0'])
+    expect(at.state().iterations[0]?.reason).toBe(
+      'the agent did not say whether it was done (it must end with <promise>COMPLETE</promise>); it said: hi there',
+    )
+  })
+})
+
+describe('outside of a repository', () => {
+  test('F5: one sentence without git’s own words', async () => {
+    const at = scratch()
+    const end = await ralph(at, ['list'], { cwd: at.root })
+    expect(end.code).toBe(2)
+    expect(end.stderr).toMatch(/^error: \S+ is not in a git repository\n +Go to your project.*ralph demo\n$/)
+  })
+
+  test('F5: bare ralph on a terminal prints the help, and says where it is', async () => {
+    const at = scratch()
+    const shell = onTerminal(at, [], at.root)
+    expect((await shell.exited).exitCode).toBe(2)
+    expect(shell.raw()).toMatch(/Usage: ralph[^]*is not in a git repository/)
+    expect(existsSync(join(at.root, '.git'))).toBe(false)
   })
 })

@@ -246,6 +246,8 @@ echo "<promise>COMPLETE</promise>"
     expect(plan.stories.map((story) => story.id)).toEqual(['1', '2', '3'])
     const shown = await ralph(at, ['prompt', 'demo', '--story', '2'])
     expect(shown.stdout.trimEnd()).toBe(plan.stories[1]?.prompt.trimEnd())
+    const page = await ralph(at, ['loop', 'demo', '--agent', 'demo', '--dry-run', '--prompts'])
+    expect(page.stdout).toContain(shown.stdout.trimEnd())
     expect(at.git('for-each-ref', '--format=%(refname)')).toBe('refs/heads/main')
     expect(existsSync(join(at.repo, '.git', 'ralph'))).toBe(false)
   })

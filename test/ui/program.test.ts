@@ -260,8 +260,14 @@ describe('loop', () => {
       branch: 'ralph/x',
       original_branch: 'main',
       worktree: '/repo',
+      own_worktree: false,
+      done_criteria: 'tasks' as const,
       agents: ['claude'],
+      billing: { claude: 'subscription login' },
       gates: [],
+      gate_offered: 'npm test',
+      on_complete: 'ask' as const,
+      stories_total: 3,
       max_retries: 3,
       max_iterations: 4,
       warnings: ['two lints'],
@@ -272,7 +278,18 @@ describe('loop', () => {
     const ran = await ralph(['loop', 'x', '--dry-run'], { answers: { plan: () => Promise.resolve(plan) } })
     expect(ran.calls.map(({ name }) => name)).toEqual(['settings', 'plan'])
     expect(ran.out).toContain('nothing is changed')
-    expect(ran.out).toContain('story 1/1: 1 One\nDo it.\n')
+    expect(ran.out).toContain('1 of 3 would run: 1 One (1 task)')
+    expect(ran.out).toContain('claude (subscription login)')
+    expect(ran.out).toContain('(found npm test: add --verify "npm test")')
+    expect(ran.out).not.toContain('Do it.')
+    expect(ran.out.split('\n').length).toBeLessThan(12)
+    const refused = { message: 'There is a run.', hint: 'Go on.', exit_code: 2 }
+    const kept = await ralph(['loop', 'x', '--dry-run', '--prompts'], {
+      answers: { plan: () => Promise.resolve({ ...plan, refused }) },
+    })
+    expect(kept.code).toBe(2)
+    expect(kept.out).toMatch(/A start would be refused now: There is a run\.\n +Go on\./)
+    expect(kept.out).toContain('story 1/1: 1 One\nDo it.\n')
     const json = await ralph(['loop', 'x', '--dry-run', '--json'], {
       answers: { plan: () => Promise.resolve(plan) },
     })

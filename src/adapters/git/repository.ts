@@ -56,8 +56,11 @@ export async function findRepository(cwd: string, settings: GitSettings): Promis
     )
   }
   refuseUnasked(cwd, result.stderr)
-  throw new RalphError('not_a_repository', `${cwd} is not in a git repository: ${result.stderr.trim()}`, {
-    hint: 'Go to your project, or make it a repository with `git init`.',
+  // What git says of any other trouble is kept, without the words that every such line of it begins with.
+  const said = result.stderr.trim().replace(/^fatal: /, '')
+  const why = said.startsWith('not a git repository') ? '' : `: ${said}`
+  throw new RalphError('not_a_repository', `${cwd} is not in a git repository${why}`, {
+    hint: 'Go to your project, or make it a repository with `git init`. To see ralph at work first: ralph demo',
     exitCode: 2,
   })
 }

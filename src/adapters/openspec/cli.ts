@@ -28,10 +28,10 @@ export interface CliSearch {
 /** `note` is one line for the user when the program is not there or too old; the built-in rules serve then. */
 export async function findCli(
   search: CliSearch,
-): Promise<{ readonly cli?: OpenSpecCli; readonly note: string }> {
+): Promise<{ readonly cli?: OpenSpecCli; readonly note: string; readonly isAbsent?: true }> {
   const path = findProgram(search)
   const builtIn = 'the built-in rules are used; validate and archive are not available'
-  if (path === undefined) return { note: `openspec is not installed: ${builtIn}` }
+  if (path === undefined) return { note: `openspec is not installed: ${builtIn}`, isAbsent: true }
   const timeoutMs = search.timeoutMs ?? 30_000
   const env = { ...search.env, ...quietEnv }
   const version = (await packagedVersion(path)) ?? (await toldVersion(path, search.from, env, timeoutMs))

@@ -34,12 +34,14 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           const takes = command
             .argument('[change]', 'its folder under openspec/changes; may be left out when there is only one')
             .usage(loopUsage)
+            .addOption(new Option('--prompts', 'with --dry-run: every prompt too').helpGroup('Plan:'))
             .option(...acceptConfig)
           return Object.assign(takes, { flags: addLoopOptions(takes) })
         },
         run: async (context, { args: [change], options, command }) => {
           const { startLoop } = await import('./loop-run.ts')
-          await startLoop(context, change, command.flags(), options.acceptConfig === true)
+          const { acceptConfig: acceptsConfig = false, prompts = false } = options
+          await startLoop(context, change, command.flags(), { acceptsConfig, prompts })
         },
       }),
       row({

@@ -6,7 +6,7 @@ import type { Config } from '../../config/options.ts'
 import type { App, LoopEnd, LoopRequest } from '../app.ts'
 import { isTerminal } from '../io.ts'
 import type { Paint } from '../io.ts'
-import { humanAt } from '../print/choice.ts'
+import { agreesAt, humanAt } from '../print/choice.ts'
 import { jsonPrinter } from '../print/json.ts'
 import { plainPrinter } from '../print/plain.ts'
 import type { Printer } from '../print/printer.ts'
@@ -20,14 +20,21 @@ export async function startLoop(
   context: Context,
   change: string | undefined,
   flags: RawFlags,
-  acceptsConfig: boolean,
+  { acceptsConfig, prompts }: { readonly acceptsConfig: boolean; readonly prompts: boolean },
 ): Promise<void> {
   const { observe, control, settings } = await prepare(context, flags)
   if (settings.config.dry_run) {
     const plan = await observe.plan({ change, settings, acceptsConfig })
     const text = async ({ paint }: { paint: Paint }): Promise<string> =>
-      (await import('../print/dry-run.ts')).dryRunText(plan, paint)
+      (await import('../print/dry-run.ts')).dryRunText(plan, paint, prompts)
+    if (plan.refused !== undefined) context.exitWith(plan.refused.exit_code)
     return respond(context, settings.config.json, () => plan, text)
+  }
+  if (prompts) {
+    throw new RalphError('usage', '--prompts belongs to --dry-run', {
+      hint: 'type: ralph loop --dry-run --prompts, or ralph prompt <change> for the next one alone',
+      exitCode: 2,
+    })
   }
   const attended = !settings.config.json && isTerminal(context.io.stdin) && isTerminal(context.io.stdout)
   const start = (name: string | undefined): Promise<void> =>
@@ -83,6 +90,7 @@ async function perform(
     const { exitCode, note } = await work({
       settings,
       human,
+      confirm: (what) => agreesAt({ ...context, isQuiet: settings.config.json }, what),
       onRunning: (loop) => driveBySignals(loop, context.readerGone),
       tell: (event) => printer.tell(event),
     })

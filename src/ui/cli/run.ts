@@ -52,14 +52,25 @@ async function home({ io: { stdout, env }, app, exitWith }: Context, help: strin
     exitWith(2)
     return
   }
-  const [{ observe }, { paintFor }, { homeText }, { legible }] = await Promise.all([
+  const [{ observe }, { paintFor }, { homeText }, { legible }, { RalphError }] = await Promise.all([
     app(),
     import('../io.ts'),
     import('../print/list.ts'),
     import('../vocabulary.ts'),
+    import('../../core/error.ts'),
   ])
-  stdout.write(`${legible(homeText(await observe.list(), paintFor(stdout, env)), env)}\n`)
+  const list = await observe.list().catch((error: unknown) => {
+    if (error instanceof RalphError && isElsewhere.has(error.code)) return error
+    throw error
+  })
+  if (list instanceof RalphError) {
+    stdout.write(`${help}\n${list.message}\n  ${list.hint}\n`)
+    exitWith(2)
+  } else stdout.write(`${legible(homeText(list, paintFor(stdout, env)), env)}\n`)
 }
+
+/** Not where ralph can work: whoever types `ralph` there wants to know what it is. */
+const isElsewhere: ReadonlySet<string> = new Set(['not_a_repository', 'openspec_missing'])
 
 /** Commander answers `--help` after a word that it does not know with everybody's help, as if there were such a command. */
 function isUnknown({ commands }: ReturnType<typeof buildProgram>, word = ''): word is string {

@@ -2,6 +2,7 @@
 import type { Human } from '../../ports.ts'
 import type { Io } from '../io.ts'
 import { isTerminal, paintFor } from '../io.ts'
+import type { Context } from '../cli/context.ts'
 import { ask } from './ask.ts'
 import { branchName } from './describe.ts'
 import { oneLine } from './text.ts'
@@ -51,6 +52,25 @@ export function humanAt(options: HumanOptions): Human {
       )
     },
   }
+}
+
+/** Whether a start that may surprise is wanted; who sits in front of no terminal is only told. */
+export async function agreesAt(
+  { io, readerGone, isQuiet }: Pick<Context, 'io' | 'readerGone'> & { readonly isQuiet: boolean },
+  what: string,
+): Promise<boolean> {
+  const paint = paintFor(io.stderr, io.env)
+  if (isQuiet || !isTerminal(io.stdin) || !isTerminal(io.stdout)) {
+    io.stderr.write(`${paint.yellow('note:')} ${oneLine(what)}\n`)
+    return true
+  }
+  const question = {
+    lines: [oneLine(what)],
+    prompt: 'Start it? [y/N] ',
+    interpret: meaning({ y: true, n: false }, false),
+    again: 'please type y or n: ',
+  }
+  return (await ask(io, question, readerGone)) ?? false
 }
 
 function choiceLines(originalBranch: string, branch: string, worktree?: string): readonly string[] {

@@ -1,25 +1,92 @@
-// What a loop would do: where, with whom, in which order, and the prompts it would send.
+// What a loop would do, in about ten lines: which stories, where, with whom, how it is checked, and whether it may start.
 import type { DryRun } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { branchName, storyName } from './describe.ts'
 import { clean, oneLine, plural } from './text.ts'
 
-export function dryRunText(plan: DryRun, paint: Paint): string {
-  const head = [
-    paint.bold(`dry run of ${oneLine(plan.change_id)}: nothing is spawned, nothing is changed`),
-    `  work tree  ${oneLine(plan.worktree)}`,
-    `  branch     ${oneLine(plan.branch)} (from ${branchName(plan.original_branch)})`,
-    `  agent      ${plan.agents.join(', then ')}`,
-    `  gates      ${plan.gates.map(oneLine).join(' | ') || 'none'}`,
-    `  limits     ${plural(1 + plan.max_retries, 'attempt')} for each story, ${plural(plan.max_iterations, 'iteration')} in all`,
-    ...plan.warnings.map((warning) => `  ${paint.yellow('warning:')} ${oneLine(warning)}`),
+export function dryRunText(plan: DryRun, paint: Paint, withPrompts: boolean): string {
+  const change = oneLine(plan.change_id)
+  const facts: (readonly [string, string])[] = [
+    ['stories', storyWords(plan)],
+    ['where', whereWords(plan)],
+    ['agent', agentWords(plan)],
+    ['gates', gateWords(plan)],
+    [
+      'limits',
+      `${plural(1 + plan.max_retries, 'attempt')} for each story, ${String(plan.max_iterations)} in all`,
+    ],
+    ['at the end', endings[plan.on_complete]],
   ]
-  const stories = plan.stories.flatMap((story, index) => [
+  const { refused } = plan
+  return [
+    paint.bold(`${change}: what a start would do (nothing is started, nothing is changed)`),
+    ...facts.map(([name, value]) => `  ${paint.dim(name.padEnd(10))} ${value}`),
+    ...plan.warnings.map((warning) => `  ${paint.yellow('warning:')} ${oneLine(warning)}`),
+    ...(refused === undefined
+      ? [`  ${paint.dim('next'.padEnd(10))} ${paint.bold(`ralph loop ${change}`)}`]
+      : [
+          `  ${paint.red('A start would be refused now:')} ${oneLine(refused.message)}`,
+          ...(refused.hint === '' ? [] : [`  ${' '.repeat(11)}${oneLine(refused.hint)}`]),
+        ]),
+    ...(withPrompts
+      ? prompts(plan, paint)
+      : plan.stories.length === 0
+        ? []
+        : [`  ${paint.dim('prompts'.padEnd(10))} ralph loop ${change} --dry-run --prompts`]),
+  ].join('\n')
+}
+
+const endings = {
+  ask: 'you are asked where the work goes',
+  cleanup: 'the work is uncommitted on your branch',
+  keep: 'the work stays on its own branch',
+} as const
+
+const mostNamed = 4
+
+function storyWords({ stories, stories_total: total, done_criteria: criteria }: DryRun): string {
+  if (criteria === 'manual')
+    return `one task, until you say that it is done: ${oneLine(stories[0]?.title ?? '')}`
+  if (stories.length === 0) return `none of ${String(total)} is open: nothing would run`
+  const named = stories
+    .slice(0, mostNamed)
+    .map(
+      (story) =>
+        `${storyName(story.id, story.title)} (${plural(story.tasks_total - story.tasks_done, 'task')})`,
+    )
+  const rest = stories.length - named.length
+  return `${String(stories.length)} of ${String(total)} would run: ${named.join(', ')}${rest > 0 ? ` and ${String(rest)} more` : ''}`
+}
+
+function whereWords(plan: DryRun): string {
+  const from = branchName(plan.original_branch)
+  const branch =
+    plan.branch === plan.original_branch ? `your branch ${from}` : `${oneLine(plan.branch)}, from ${from}`
+  return plan.own_worktree
+    ? `${branch}, in a work tree of its own`
+    : `${branch}, in ${oneLine(plan.worktree)}`
+}
+
+function agentWords({ agents, billing }: DryRun): string {
+  if (agents.length === 0) return 'none is installed'
+  const words = agents.map((agent) => {
+    const pays = billing[agent]
+    if (pays === undefined) return agent
+    return `${agent} (${pays === 'unknown' ? 'login not known' : oneLine(pays)})`
+  })
+  return words.join(', then ')
+}
+
+function gateWords({ gates, gate_offered: offer }: DryRun): string {
+  if (gates.length > 0) return gates.map(oneLine).join(' | ')
+  const word = "none: the agent's word counts"
+  return offer === '' ? word : `${word} (found ${oneLine(offer)}: add --verify "${oneLine(offer)}")`
+}
+
+function prompts({ stories }: DryRun, paint: Paint): readonly string[] {
+  return stories.flatMap((story, index) => [
     '',
-    paint.bold(
-      `story ${String(index + 1)}/${String(plan.stories.length)}: ${storyName(story.id, story.title)}`,
-    ),
+    paint.bold(`story ${String(index + 1)}/${String(stories.length)}: ${storyName(story.id, story.title)}`),
     clean(story.prompt).trimEnd(),
   ])
-  return [...head, ...stories].join('\n')
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { agentEnvironment } from '../../../src/adapters/agents/environment.ts'
 import { echoFilter } from '../../../src/adapters/agents/echo.ts'
-import { billing, installedAgents } from '../../../src/adapters/agents/installed.ts'
+import { installedAgents, loginOf } from '../../../src/adapters/agents/installed.ts'
 import type { AgentRun } from '../../../src/adapters/agents/kind.ts'
 import { agentKinds } from '../../../src/adapters/agents/table.ts'
 import * as fc from 'fast-check'
@@ -170,27 +170,45 @@ describe('what is installed, and who pays', () => {
     expect(installedAgents({})).toEqual([])
   })
 
-  it('R12: a key, a subscription, or unknown', () => {
-    expect(billing('claude', { HOME: dir, ANTHROPIC_API_KEY: 'k' })).toBe('API key (ANTHROPIC_API_KEY)')
-    expect(billing('claude', { HOME: dir, CLAUDE_CODE_OAUTH_TOKEN: 't' })).toBe(
-      'subscription login (CLAUDE_CODE_OAUTH_TOKEN)',
+  it('R12, B2: a key, a subscription, none, or not known where ralph cannot look', () => {
+    const seen = (
+      agent: string,
+      env: NodeJS.ProcessEnv = {},
+      platform: NodeJS.Platform = 'linux',
+    ): string => {
+      const { is, how } = loginOf(agent, { HOME: dir, ...env }, platform)
+      return how === '' ? is : how
+    }
+    expect(seen('claude', { ANTHROPIC_API_KEY: 'k' })).toBe('API key ANTHROPIC_API_KEY')
+    expect(seen('claude', { CLAUDE_CODE_OAUTH_TOKEN: 't' })).toBe(
+      'subscription login, CLAUDE_CODE_OAUTH_TOKEN',
     )
-    expect(billing('claude', { HOME: dir })).toBe('unknown')
+    expect(seen('claude')).toBe('none')
+    expect(seen('claude', {}, 'darwin')).toBe('unknown')
     mkdirSync(join(dir, '.claude'))
+    writeFileSync(join(dir, '.claude', 'settings.json'), '{"apiKeyHelper":"pass show key"}')
+    expect(seen('claude')).toBe('unknown')
+    writeFileSync(join(dir, '.claude.json'), '{"primaryApiKey":"k"}')
+    expect(seen('claude')).toContain('API key')
     writeFileSync(join(dir, '.claude', '.credentials.json'), '{}')
-    expect(billing('claude', { HOME: dir })).toBe('subscription login')
+    expect(seen('claude')).toBe('subscription login')
+    expect(seen('codex')).toBe('none')
     mkdirSync(join(dir, '.codex'))
     writeFileSync(
       join(dir, '.codex', 'auth.json'),
       JSON.stringify({ OPENAI_API_KEY: null, tokens: { id_token: 'x' } }),
     )
-    expect(billing('codex', { HOME: dir })).toBe('subscription login')
+    expect(seen('codex')).toBe('subscription login')
     writeFileSync(join(dir, '.codex', 'auth.json'), JSON.stringify({ OPENAI_API_KEY: 'k' }))
-    expect(billing('codex', { HOME: dir })).toContain('API key')
+    expect(seen('codex')).toContain('API key')
     writeFileSync(join(dir, '.codex', 'auth.json'), '{"cut')
-    expect(billing('codex', { HOME: dir })).toBe('unknown')
-    expect(billing('gemini', { GEMINI_API_KEY: 'k' })).toBe('API key (GEMINI_API_KEY)')
-    expect(billing('command', {})).toBe('unknown')
+    expect(seen('codex')).toBe('none')
+    writeFileSync(join(dir, '.codex', 'config.toml'), 'model_provider = "house"\n')
+    expect(seen('codex')).toBe('unknown')
+    expect(seen('gemini')).toBe('none')
+    expect(seen('gemini', { GEMINI_API_KEY: 'k' })).toBe('API key GEMINI_API_KEY')
+    expect(seen('opencode')).toBe('unknown')
+    expect(seen('command')).toBe('unknown')
   })
 })
 

@@ -1,0 +1,67 @@
+// What a user should know before a loop spends anything: who pays, which gates there could be, what a manual loop does.
+import { loginOf } from '../adapters/agents/installed.ts'
+import { verificationCommands } from '../adapters/openspec/verification.ts'
+import type { Config } from '../config/options.ts'
+import type { Settings } from '../core/event.ts'
+import { storyStatus } from '../core/story.ts'
+import type { OpenedChange } from './plan.ts'
+
+export function hasWork({ doneCriteria, plan }: Pick<OpenedChange, 'doneCriteria' | 'plan'>): boolean {
+  return doneCriteria === 'manual' || plan.stories.some((story) => storyStatus(story) === 'open')
+}
+
+/** As the agent will see it: with its own variables, and without the keys that are hidden from it. */
+export function agentView(
+  env: NodeJS.ProcessEnv,
+  config: Pick<Config, 'agent_env' | 'no_api_key'>,
+): NodeJS.ProcessEnv {
+  const known = { ...env, ...config.agent_env }
+  if (!config.no_api_key) return known
+  return Object.fromEntries(Object.entries(known).filter(([key]) => !/_(?:API_KEY|AUTH_TOKEN)$/.test(key)))
+}
+
+/** For the banner; any program of the user's own is the user's own business. */
+export function billingOf(
+  agents: readonly string[],
+  env: NodeJS.ProcessEnv,
+  config: Pick<Config, 'agent_env' | 'no_api_key'>,
+): Record<string, string> {
+  const named = agents.filter((agent) => agent !== 'command' && agent !== 'acp')
+  const seen = agentView(env, config)
+  return Object.fromEntries(
+    named.map((agent) => {
+      const { is, how } = loginOf(agent, seen)
+      return [agent, is === 'found' ? how : 'unknown']
+    }),
+  )
+}
+
+/** R12: a key in the environment bills a user who has a subscription as well. A key alone is a set-up like any other. */
+export function doubleLogin(agent: string, env: NodeJS.ProcessEnv, config: Config): string {
+  if (config.no_api_key) return ''
+  const { how } = loginOf(agent, agentView(env, config))
+  if (!how.startsWith('API key')) return ''
+  const without = loginOf(agent, agentView(env, { ...config, no_api_key: true }))
+  return without.is === 'found'
+    ? `${agent} will be billed by ${how}, although there is a ${without.how}; --no-api-key uses that instead`
+    : ''
+}
+
+/** The project's own command that would make the best gate; empty where none is found. */
+export async function gateToOffer(worktree: string): Promise<string> {
+  const found = await verificationCommands(worktree)
+  return found.find((command) => /\btest\b|^pytest/.test(command)) ?? found[0] ?? ''
+}
+
+export function offerWords(offer: string): string {
+  return `no gates: the agent's word counts (found ${offer}: add --verify "${offer}")`
+}
+
+/** A loop without a plan is one that few expect: what is asked, how often, how to end it. */
+export function manualWords(
+  change: string,
+  { task, max_iterations: most = 10 }: Pick<Settings, 'task' | 'max_iterations'>,
+): string {
+  const times = most === 1 ? 'once' : `up to ${most} times`
+  return `${change} has no tasks.md, so the agent is asked ${times} to do "${task}", until you say that it is done. Stop it with Ctrl-C or ralph stop ${change}.`
+}
