@@ -29,6 +29,7 @@ export function createApp(io: Io): App {
   const dryRuns = () => import('./compose/dry-run.ts')
   const logs = () => import('./compose/logs.ts')
   const stops = () => import('./compose/stop.ts')
+  const pauses = () => import('./compose/pause.ts')
   const deaths = () => import('./compose/recovery.ts')
   const attempts = () => import('./compose/attempts.ts')
   const control = () => import('./compose/control.ts')
@@ -96,6 +97,7 @@ export function createApp(io: Io): App {
       resume: ({ feedback, ...request }) =>
         at(loops, (part, here) => part.runLoop(here, request, 'resume', feedback)),
       stop: ({ change, force }) => at(stops, (part, here) => part.stopLoop(here, change, force)),
+      pause: ({ change, isOff }) => at(pauses, (part, here) => part.pauseLoop(here, change, isOff)),
       done: (change) => at(control, (part, here) => part.sayDone(here, change)),
       finish: (request) => at(control, (part, here) => part.finishOrAccept(here, request)),
       clean: (request) => at(control, (part, here) => part.cleanRun(here, request)),

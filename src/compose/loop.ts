@@ -31,6 +31,7 @@ import {
   refuseUnknownStories,
 } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
+import { liftPause } from './pause.ts'
 import { enterTree, repairRun } from './recovery.ts'
 import { streamOf } from './run-engine.ts'
 import { keepSettings, resumedSettings, startedSettings } from './run-settings.ts'
@@ -65,6 +66,8 @@ export async function runLoop(
     wish === 'resume' && wanted !== undefined
       ? await resumedFolder(here, await knownRun(here, wanted))
       : await changeFolder(here, wanted)
+  const lifted = wish === 'resume' ? liftPause(await knownRun(here, name), request, feedback) : undefined
+  if (lifted !== undefined) return lifted
   refuseRunning(here, name, config.worktree === undefined)
   refuseReadOnly(here.git)
   const runId = randomUUID()

@@ -1,6 +1,7 @@
 // One loop from its first event to its last, with everything that reads along: state file, printer, notifiers.
 import { basename } from 'node:path'
 import { stateFile } from '../adapters/files/paths.ts'
+import { setPaused, watchPaused } from '../adapters/files/pause-file.ts'
 import type { Reserve } from '../adapters/files/reserve.ts'
 import { openStateFile } from '../adapters/files/state-file.ts'
 import { talkLog } from '../adapters/files/talk.ts'
@@ -63,11 +64,18 @@ export async function runSession(session: Session): Promise<number> {
   const talk = talkLog(paths.talk)
   const loop = createLoop(ports, session.stream, [keeper.read, talk.read, remember])
   session.reserve.onSpent((error) => loop.fail(error))
+  // Of a loop that was killed while it was paused: whoever starts it again wants it to run.
+  setPaused(paths.pause, false)
+  const unwatch = watchPaused(paths.pause, (isWanted) => loop.pause(isWanted))
   const release = session.onRunning({
     get isAsking() {
       return loop.state.phase === 'choosing'
     },
     stop: (signal) => loop.stop(signal),
+    pause(isWanted) {
+      setPaused(paths.pause, isWanted)
+      loop.pause(isWanted)
+    },
     fail: (error) => loop.fail(error),
     kill() {
       killNow(runId)
@@ -102,6 +110,7 @@ export async function runSession(session: Session): Promise<number> {
     await keeper.settle()
     throw error instanceof LoopBug ? (error.cause ?? error) : error
   } finally {
+    unwatch()
     release()
     talk.close()
     keeper.stop()

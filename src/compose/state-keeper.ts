@@ -19,6 +19,8 @@ const news: ReadonlySet<string> = new Set([
   'waiting',
   'wait.ended',
   'stop.requested',
+  'pause.requested',
+  'pause.lifted',
   'choice.needed',
   'human.done',
   'error',

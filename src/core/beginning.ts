@@ -42,6 +42,7 @@ export function started(state: LoopState, event: Of<'loop.started'>): StartedSta
     waitedMs: 0,
     waiting: undefined,
     stop: undefined,
+    pause: false,
     outcome: undefined,
     reported: 0,
     choice: undefined,

@@ -266,7 +266,8 @@ const publicBodies = [
   z.object({ type: z.literal('iteration.ended'), iteration: iterationSchema }),
   z.object({
     type: z.literal('waiting'),
-    for: z.enum(['limit', 'overloaded', 'offline']),
+    for: z.enum(['limit', 'overloaded', 'offline', 'pause']),
+    /** Empty, and 0, and no agent, for a pause: until a human lifts it. */
     until: z.string(),
     until_ms: z.number(),
     agent: z.string(),
@@ -373,6 +374,9 @@ const privateBodies = [
     ticked_by_ralph: z.number().int(),
   }),
   z.object({ type: z.literal('wait.ended') }),
+  /** `ralph pause`: no further iteration begins until it is lifted. */
+  z.object({ type: z.literal('pause.requested') }),
+  z.object({ type: z.literal('pause.lifted') }),
   z.object({ type: z.literal('stop.requested'), signal: z.enum(['SIGHUP', 'SIGINT', 'SIGTERM']) }),
   z.object({ type: z.literal('choice.made'), choice: z.enum(['cleanup', 'keep', 'later', 'done', 'go_on']) }),
   z.object({

@@ -131,6 +131,10 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
         : state
     case 'wait.ended':
       return state.phase === 'waiting' ? waitEnded(state) : state
+    case 'pause.requested':
+      return { ...state, pause: true }
+    case 'pause.lifted':
+      return { ...state, pause: false }
     case 'stop.requested':
       return { ...state, stop: state.stop ?? event.signal }
     case 'choice.made':

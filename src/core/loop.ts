@@ -76,7 +76,8 @@ export type Command =
   | { readonly do: 'record_iteration'; readonly n: number }
   | {
       readonly do: 'wait'
-      readonly for: 'limit' | 'overloaded' | 'offline'
+      /** A pause has no time at which it ends. */
+      readonly for: 'limit' | 'overloaded' | 'offline' | 'pause'
       readonly untilMs: number
       readonly agent: string
     }

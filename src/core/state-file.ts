@@ -36,8 +36,10 @@ export const stateFileSchema = z.looseObject({
   current: currentSchema.optional(),
   stories: z.array(storySummarySchema),
   stop_reason: z.string().optional(),
-  waiting_for: z.enum(['limit', 'overloaded', 'offline', 'human']).optional(),
+  waiting_for: z.enum(['limit', 'overloaded', 'offline', 'human', 'pause']).optional(),
   waiting_until: z.string().optional(),
+  /** `ralph pause` was typed, and an iteration is still running: it is the last before the pause. */
+  pause_requested: z.literal(true).optional(),
   tasks_file: z.string(),
   original_branch: z.string(),
   checkpoint: z.string(),

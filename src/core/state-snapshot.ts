@@ -55,11 +55,15 @@ function toCurrent(current: NonNullable<LoopState['current']>): StateFile['curre
   }
 }
 
-function waitingFields(state: LoopState): Pick<StateFile, 'waiting_for' | 'waiting_until'> {
+function waitingFields(
+  state: LoopState,
+): Pick<StateFile, 'waiting_for' | 'waiting_until' | 'pause_requested'> {
   if (state.phase === 'confirming' || state.phase === 'choosing') return { waiting_for: 'human' }
-  if (state.phase !== 'waiting') return {}
+  const asked = state.pause && state.current !== undefined ? { pause_requested: true as const } : {}
+  if (state.phase !== 'waiting') return asked
+  const { for: what, until = '' } = state.waiting
   return {
-    waiting_for: state.waiting.for,
-    ...(state.waiting.until !== undefined && { waiting_until: state.waiting.until }),
+    waiting_for: what,
+    ...(until !== '' && { waiting_until: until }),
   }
 }

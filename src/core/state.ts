@@ -153,6 +153,8 @@ interface Progress {
   /** Latest wall-clock time that an event told; the core has no clock of its own. */
   readonly nowMs: number
   readonly stop: 'SIGHUP' | 'SIGINT' | 'SIGTERM' | 'killed' | undefined
+  /** A human has asked for a pause: before the next iteration, for as long as this stands. */
+  readonly pause: boolean
   readonly outcome: Outcome | undefined
   /** How many of the outcome's reports are out. */
   readonly reported: number
@@ -163,7 +165,7 @@ interface Progress {
 type Choice = 'cleanup' | 'keep' | 'later'
 
 interface Waiting {
-  readonly for: 'limit' | 'overloaded' | 'offline'
+  readonly for: 'limit' | 'overloaded' | 'offline' | 'pause'
   readonly untilMs: number
   /** As the engine has told it. */
   readonly until: string | undefined
@@ -225,6 +227,7 @@ export function initialState(changeId: string): LoopState {
     waitedMs: 0,
     nowMs: 0,
     stop: undefined,
+    pause: false,
     outcome: undefined,
     reported: 0,
     choice: undefined,

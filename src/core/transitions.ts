@@ -41,6 +41,10 @@ export function follow(state: StartedState, last?: LastIteration): StartedState 
       return enter(state, { phase: 'waiting', waiting })
     }
     case 'story':
+      if (state.pause) {
+        const waiting = { for: 'pause', untilMs: 0, until: undefined, agent: '' } as const
+        return enter(state, { phase: 'waiting', waiting })
+      }
       return enter(state, {
         phase: decision.storyId === state.storyId ? 'ensuring' : 'opening_story',
         storyId: decision.storyId,

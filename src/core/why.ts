@@ -74,6 +74,8 @@ function whyOf(event: LoopEvent): Why | undefined {
       return [`verdict: ${verdict}`, rules[verdict], inputsOf(event.iteration)]
     }
     case 'waiting': {
+      if (event.for === 'pause')
+        return ['paused', 'ralph pause: before the next iteration, until ralph resume']
       const rule =
         "a limit, an overloaded service or a missing network is not the story's fault: no retry is used up"
       return [`waits until ${event.until}`, rule, { for: event.for, agent: event.agent }]

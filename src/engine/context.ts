@@ -11,6 +11,8 @@ export interface Context {
   readonly begun: () => boolean
   readonly begin: () => Promise<void>
   readonly stopping: AbortSignal
+  /** Resolves once no pause is asked for any more, or the loop is to stop. */
+  readonly unpaused: () => Promise<void>
   /** Ends the completion question: a stop that led to it must not answer it, the next one does. */
   readonly question: AbortSignal
   readonly agentStop: () => AbortSignal

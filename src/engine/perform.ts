@@ -73,7 +73,8 @@ export async function perform(command: Command, context: Context): Promise<void>
     case 'record_iteration':
       return recordIteration(context)
     case 'wait': {
-      const until = ports.clock.stamp(command.untilMs)
+      const isPause = command.for === 'pause'
+      const until = isPause ? '' : ports.clock.stamp(command.untilMs)
       await tell({
         type: 'waiting',
         for: command.for,
@@ -81,7 +82,7 @@ export async function perform(command: Command, context: Context): Promise<void>
         until_ms: command.untilMs,
         agent: command.agent,
       })
-      await ports.clock.until(command.untilMs, context.stopping)
+      await (isPause ? context.unpaused() : ports.clock.until(command.untilMs, context.stopping))
       return tell({ type: 'wait.ended' })
     }
     case 'ask_done':

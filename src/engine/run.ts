@@ -41,6 +41,8 @@ export interface Loop {
   run(): Promise<LoopState>
   /** TERM, INT, HUP: the agent is ended, the iteration recorded, the loop stopped. */
   stop(signal: 'SIGHUP' | 'SIGINT' | 'SIGTERM'): void
+  /** Before the next iteration it waits, until this is taken back. */
+  pause(isWanted: boolean): void
   /** Something outside the commands broke (the disk, a bug): the open iteration is recorded and the loop ends. Heard once. */
   fail(error: unknown): void
 }
@@ -81,6 +83,13 @@ export function createLoop(ports: Ports, stream: Stream, readers: readonly Reade
     agentStop.abort('stopped')
   }
 
+  const paused = new Set<() => void>()
+  const goOn = (): void => {
+    for (const done of paused) done()
+    paused.clear()
+  }
+  stopping.signal.addEventListener('abort', goOn)
+
   let begun = ports.mode === 'resume'
   const context = {
     ports,
@@ -101,6 +110,11 @@ export function createLoop(ports: Ports, stream: Stream, readers: readonly Reade
       return state
     },
     stopping: stopping.signal,
+    unpaused: () =>
+      new Promise<void>((done) => {
+        paused.add(done)
+        if (!stream.state.pause || stopping.signal.aborted) goOn()
+      }),
     question: question.signal,
     agentStop: () => agentStop.signal,
   }
@@ -121,6 +135,12 @@ export function createLoop(ports: Ports, stream: Stream, readers: readonly Reade
       // The record that ralph ends the agent stands before the signal goes out (R18).
       tell({ type: 'stop.requested', signal }).catch(() => undefined)
       interrupt()
+    },
+    pause(isWanted) {
+      const { phase, pause } = stream.state
+      if (pause === isWanted || phase === 'idle' || phase === 'ended') return
+      tell({ type: isWanted ? 'pause.requested' : 'pause.lifted' }).catch(() => undefined)
+      if (!isWanted) goOn()
     },
     fail(error) {
       const { phase } = stream.state

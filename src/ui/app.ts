@@ -61,6 +61,8 @@ export interface Control {
   loop(request: LoopRequest): Promise<LoopEnd>
   resume(request: LoopRequest & { readonly feedback: string | undefined }): Promise<LoopEnd>
   stop(request: { readonly change: string | undefined; readonly force: boolean }): Promise<Said>
+  /** Before its next iteration a running loop waits until that is taken back (`isOff`), by `resume` too. */
+  pause(request: { readonly change: string | undefined; readonly isOff: boolean }): Promise<Said>
   done(change: string | undefined): Promise<Said>
   /** Without a choice: only --accept-config. */
   finish(request: {
@@ -105,6 +107,8 @@ export interface LoopHandle {
   readonly isAsking: boolean
   /** The agent is ended, the iteration recorded, the loop stopped; `signal` says how it is told and which exit code it has. */
   stop(signal: 'SIGHUP' | 'SIGINT' | 'SIGTERM'): void
+  /** Before the next iteration it waits, until this is taken back, here or by `ralph resume` elsewhere. */
+  pause(isWanted: boolean): void
   /** Something outside the loop broke (the disk, a bug): the open iteration is recorded and the loop ends. Heard once. */
   fail(error: unknown): void
   /** Ends what the agent has running, without waiting; the journal lets the next command put the rest in order. */

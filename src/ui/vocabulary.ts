@@ -112,6 +112,7 @@ export const waitWords: Readonly<Record<Extract<LoopEvent, { type: 'waiting' }>[
   limit: 'usage limit reached',
   overloaded: 'the service is overloaded',
   offline: 'no connection to the service',
+  pause: 'paused',
 }
 
 /** The text as this user's terminal or log can show it: ASCII for ralph's own symbols where the locale is not UTF-8. */

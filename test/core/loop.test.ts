@@ -24,6 +24,7 @@ const deeds: fc.Arbitrary<Deed> = fc.record({
   ticks: fc.constantFrom<Deed['ticks']>('all', 'some', 'none'),
   gatesPass: fc.boolean(),
   stop: fc.integer({ min: 0, max: 19 }).map((roll) => roll === 0),
+  pause: fc.boolean(),
   changesTree: fc.boolean(),
   tokens: fc.integer({ min: 0, max: 1000 }),
 })
@@ -322,6 +323,30 @@ describe('rules of the loop', () => {
       expect(ofType(run, 'waiting')).toMatchObject([{ agent: 'claude', for: 'limit' }])
     },
   )
+
+  test('F45: a pause that is asked for while an agent works begins before the next iteration; without one, or after a stop, there is none', () => {
+    const pause: Deed = { ...good, pause: true }
+    const run = play({ settings, tasks: [1, 1], deeds: [pause, good] })
+    expect(ofType(run, 'waiting')).toMatchObject([{ for: 'pause', agent: '' }])
+    const told = run.events.map(({ type }) => type)
+    expect(told.indexOf('waiting')).toBeGreaterThan(told.indexOf('iteration.ended'))
+    expect(told.indexOf('waiting')).toBeLessThan(told.lastIndexOf('iteration.started'))
+    expect([run.state.status, run.state.pause, run.state.iterations.length]).toEqual(['done', false, 2])
+    expect(ofType(play({ settings, tasks: [1], deeds: [pause] }), 'waiting')).toEqual([])
+    const stopped = play({ settings, tasks: [1, 1], deeds: [{ ...pause, stop: true }] })
+    expect([stopped.state.status, ofType(stopped, 'waiting')]).toEqual(['stopped', []])
+  })
+
+  test('F45: a pause uses up no time of --limit-wait', () => {
+    const limit: Deed = { ...good, ending: 'limit', promise: 'none', resetsAt: (nowMs) => nowMs + 50_000 }
+    const run = play({
+      settings: { ...settings, limit_wait_min: 1 },
+      tasks: [1],
+      deeds: [{ ...limit, pause: true }, good],
+    })
+    expect(ofType(run, 'waiting').map((event) => event.for)).toEqual(['limit', 'pause'])
+    expect(run.state.status).toBe('done')
+  })
 
   test('R8: a fallback that cannot run, and a limit longer than --limit-wait: exit 6 for the limit', () => {
     const limit: Deed = { ...good, ending: 'limit', promise: 'none', resetsAt: (nowMs) => nowMs + 600_000 }

@@ -14,6 +14,8 @@ export interface Deed {
   readonly gatesPass: boolean
   /** A stop request arrives while it works. */
   readonly stop: boolean
+  /** So does one for a pause, which is lifted once it has begun. */
+  readonly pause?: boolean
   readonly changesTree: boolean
   readonly tokens: number
   /** Files that change while the gates run, round by round. */
@@ -146,6 +148,7 @@ export function play(world: World): Run {
       case 'run_agent': {
         const deed = deedOf(command.n)
         before = open[storyIndex()] ?? 0
+        if (deed.pause === true) tell({ type: 'pause.requested' })
         if (deed.stop) tell({ type: 'stop.requested', signal: 'SIGTERM' })
         nowMs += 1000
         tell({
@@ -256,6 +259,7 @@ export function play(world: World): Run {
           agent: command.agent,
         })
         nowMs = Math.max(nowMs, command.untilMs)
+        if (command.for === 'pause') tell({ type: 'pause.lifted' })
         tell({ type: 'wait.ended' })
         break
       case 'ask_done':

@@ -344,7 +344,13 @@ describe('loop', () => {
       request.tell(event(started))
       let release = (): void => undefined
       await new Promise<void>((resolve, reject) => {
-        const handle: LoopHandle = { isAsking: false, stop: () => resolve(), fail: reject, kill: reject }
+        const handle: LoopHandle = {
+          isAsking: false,
+          stop: () => resolve(),
+          pause: reject,
+          fail: reject,
+          kill: reject,
+        }
         release = request.onRunning(handle)
       })
       release()

@@ -8,6 +8,8 @@ export interface RunPaths {
   readonly lock: string
   /** Touched twice a second by whoever works on the run: its time is the last sign of life. */
   readonly sign: string
+  /** There while a human wants the loop to pause. */
+  readonly pause: string
   readonly learnings: string
   /** Bytes of the change folder as of the last spawn. */
   readonly guard: string
@@ -25,6 +27,7 @@ export function runPaths(gitCommonDir: string, change: string): RunPaths {
     journal: join(root, 'journal.ndjson'),
     lock: join(root, 'lock.json'),
     sign: join(root, 'alive'),
+    pause: join(root, 'pause'),
     learnings: join(root, 'learnings.md'),
     guard: join(root, 'guard'),
     transcripts: join(root, 'transcripts'),

@@ -73,6 +73,16 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         ask: ({ control }, [change], { force = false }) => control.stop({ change, force }),
       }),
       act({
+        name: 'pause',
+        what: 'let the running loop wait after this iteration; ralph resume continues it',
+        example: 'ralph pause add-login',
+        takes: (command) =>
+          command
+            .argument('[change]', 'may be left out when only one loop is running')
+            .option('--off', 'continue'),
+        ask: ({ control }, [change], { off: isOff = false }) => control.pause({ change, isOff }),
+      }),
+      act({
         name: 'done',
         what: 'your word that a manual loop is done',
         example: 'ralph done add-login',

@@ -76,8 +76,12 @@ const sayings: Sayings = {
   'iteration.ended': (event, paint) => `  ${iterationLine(event.iteration, paint)}`,
   waiting: (event, paint) =>
     paint.yellow(
-      `  waiting for ${event.agent} (${event.for}) until ${clockTime(event.until)}; ralph stop works meanwhile`,
+      event.for === 'pause'
+        ? `  paused; continue with ralph resume ${event.change_id}, or ralph stop`
+        : `  waiting for ${event.agent} (${event.for}) until ${clockTime(event.until)}; ralph stop works meanwhile`,
     ),
+  'pause.requested': (_, paint) => paint.yellow('  pausing after this iteration'),
+  'pause.lifted': () => '  continuing',
   'stop.requested': (event, paint) =>
     paint.yellow(`  stopping (${event.signal}): whatever runs is being ended; once more forces`),
   'choice.needed': (event) => `the loop is over (${event.status}); now: where its work goes`,

@@ -51,7 +51,10 @@ const changes: Changes = {
   waiting: (event, nowMs) => ({
     busy: true,
     sinceMs: nowMs,
-    doing: `waiting (${event.for}) until ${event.until.slice(11, 16)}`,
+    doing:
+      event.for === 'pause'
+        ? `paused; continue with ralph resume ${event.change_id}`
+        : `waiting (${event.for}) until ${event.until.slice(11, 16)}`,
   }),
   'iteration.ended': (event, _nowMs, live) => ({
     busy: false,

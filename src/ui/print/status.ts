@@ -117,6 +117,7 @@ function nowFacts(report: StatusReport, nowMs: number): readonly (readonly [stri
     const until = report.waiting_until === undefined ? '' : `, until ${clockTime(report.waiting_until)}`
     facts.push(['waits for', `${waits[report.waiting_for]}${until}`])
   }
+  if (report.pause_requested === true) facts.push(['pause', 'after this iteration'])
   return facts
 }
 
@@ -125,6 +126,7 @@ const waits: Record<NonNullable<StatusReport['waiting_for']>, string> = {
   overloaded: 'the provider, which is overloaded',
   offline: 'the network',
   human: 'you',
+  pause: 'you: it is paused',
 }
 
 function lastFacts(report: StatusReport): readonly (readonly [string, string])[] {
@@ -199,6 +201,8 @@ function nextCommand(report: StatusReport): readonly string[] {
   const change = oneLine(report.change_id)
   const finish = `ralph finish ${change} --cleanup`
   if (report.alive && report.waiting_for === 'human') return ['answer the question on its terminal']
+  if (report.alive && report.waiting_for === 'pause')
+    return [`ralph resume ${change} (or ralph stop ${change})`]
   if (report.alive) return [`ralph logs ${change} -f`]
   if (report.problem !== undefined)
     return [

@@ -1,0 +1,87 @@
+// `ralph pause`: the loop is there and waits, until somebody lets it go on.
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ralph, scratch, start, tasksOf, type Running, type Scratch } from './harness.ts'
+
+/** A loop whose first iteration has been told to be the last before a pause, and has ended. */
+async function pausedLoop(): Promise<{ at: Scratch; loop: Running; said: string }> {
+  const at = scratch({ tasks: tasksOf(2) })
+  const agent = at.script(
+    'agent.sh',
+    `#!/bin/sh
+while [ ! -e "${at.root}/go" ]; do sleep 0.05; done
+echo "$RALPH_STORY" > "story-$RALPH_STORY.txt"
+echo "<promise>COMPLETE</promise>"
+`,
+  )
+  const loop = start(at, ['loop', 'demo', '--agent-command', agent, '--json'])
+  await loop.seen((out) => out.includes('"iteration.started"'))
+  const { stdout: said } = await ralph(at, ['pause', 'demo'])
+  await until(async () => (await status(at))['pause_requested'] === true)
+  writeFileSync(join(at.root, 'go'), '')
+  await loop.seen((out) => out.includes('"for":"pause"'))
+  await until(async () => (await status(at))['waiting_for'] === 'pause')
+  return { at, loop, said }
+}
+
+const status = async (at: Scratch): Promise<Record<string, unknown>> =>
+  JSON.parse((await ralph(at, ['status', 'demo', '--json'])).stdout) as Record<string, unknown>
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo()));
+}
+
+describe('pause', () => {
+  test('F45: the running iteration comes to its end, the next does not begin; resume continues', async () => {
+    const { at, loop, said } = await pausedLoop()
+    expect(said).toContain('demo pauses after this iteration (#1)')
+    expect(said).toContain('ralph resume demo')
+    const now = await status(at)
+    expect(now).toMatchObject({ alive: true, status: 'running', waiting_for: 'pause', current_iteration: 1 })
+    expect([now['waiting_until'], now['pause_requested'], now['current']]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ])
+    expect((await ralph(at, ['status', 'demo'])).stdout).toMatch(/paused[^]*next +ralph resume demo/)
+    const other = await ralph(at, ['resume', 'demo', '--max-retries', '1'])
+    expect([other.code, other.stderr]).toEqual([7, expect.stringContaining('is paused')])
+    const on = await ralph(at, ['resume', 'demo'])
+    expect([on.code, on.stderr]).toEqual([0, expect.stringContaining('demo continues')])
+    const end = await loop.ended
+    expect(end.code).toBe(0)
+    const events = end.stdout.split('\n')
+    const at2 = events.findIndex((line) => line.includes('"iteration.started"') && line.includes('"n":2'))
+    expect(at2).toBeGreaterThan(events.findIndex((line) => line.includes('"for":"pause"')))
+    expect(at.state()).toMatchObject({ status: 'done', current_iteration: 2 })
+    expect(at.state().waiting_for).toBeUndefined()
+  })
+
+  test('F45: pause --off continues, too; a stop while paused ends the loop with 143', async () => {
+    const { at, loop } = await pausedLoop()
+    expect((await ralph(at, ['stop', 'demo'])).stdout).toContain('Stopped: demo')
+    expect((await loop.ended).code).toBe(143)
+    expect(at.state()).toMatchObject({ status: 'stopped', stop_reason: 'signal' })
+    const other = await pausedLoop()
+    expect((await ralph(other.at, ['pause', '--off'])).stdout).toContain('demo continues')
+    expect((await other.loop.ended).code).toBe(0)
+  })
+
+  test('F45: killed while paused: told as stopped, and a resume runs on to the end', async () => {
+    const { at, loop } = await pausedLoop()
+    process.kill(loop.pid, 'SIGKILL')
+    await loop.ended
+    expect(await status(at)).toMatchObject({ alive: false, status: 'stopped' })
+    expect(existsSync(join(at.repo, 'story-1.txt'))).toBe(true)
+    const resumed = await ralph(at, ['resume', 'demo', '--json'])
+    expect([resumed.code, resumed.stdout.includes('"for":"pause"')]).toEqual([0, false])
+    expect(at.state().status).toBe('done')
+  })
+
+  test('F45: without a running loop it says so and exits 0', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const end = await ralph(at, ['pause'])
+    expect([end.code, end.stdout]).toEqual([0, expect.stringContaining('No loop is running here.')])
+  })
+})
