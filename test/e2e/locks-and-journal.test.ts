@@ -364,7 +364,7 @@ describe('H3, O9: a journal that is not what ralph wrote', () => {
     for (const command of [['status', 'demo'], ['status']]) {
       const status = await ralph(at, command)
       expect(status.code).toBe(0)
-      expect(status.stdout).toMatch(/^demo {2}done\n.*is empty or gone/)
+      expect(status.stdout).toMatch(/^demo {2}✓ done\n.*is empty or gone/)
     }
     const finish = await ralph(at, ['finish', 'demo', '--cleanup'])
     expect(finish).toMatchObject({
