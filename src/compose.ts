@@ -82,11 +82,11 @@ export function createApp(io: Io): App {
         const [part, here] = await Promise.all([reports(), site()])
         yield* part.followRun(here, change, request)
       },
-      history: (change) => at(reports, (part, here) => part.historyOf(here, change)),
+      history: (change, which) => at(reports, (part, here) => part.historyOf(here, change, which)),
       why: (change) => at(reports, (part, here) => part.whyOf(here, change)),
       logs: (request) => at(logs, (part, here) => part.writeLogs(here, request)),
       attempts: (change) => at(attempts, (part, here) => part.attemptsOf(here, change)),
-      diff: ({ change, n }) => at(attempts, (part, here) => part.diffOf(here, change, n)),
+      diff: (request) => at(attempts, (part, here) => part.diffOf(here, request)),
       doctor: async () =>
         (await import('./compose/doctor.ts')).diagnose(folderOf(io), io.env, attended, config),
       usage: (request) => at(usage, (part, here) => part.usageOf(here, request)),

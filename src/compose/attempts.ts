@@ -1,17 +1,16 @@
 // attempts, diff and restore: every attempt is kept under a ref, until the user says otherwise.
-import { join, resolve } from 'node:path'
-import { readJournal } from '../adapters/files/journal.ts'
-import { diffAttempt, listAttempts, listEarlier } from '../adapters/git/attempts.ts'
+import { resolve } from 'node:path'
+import { diffAttempt, diffCommits, listAttempts, listEarlier } from '../adapters/git/attempts.ts'
 import type { SavedAs } from '../adapters/git/attempts.ts'
 import { bringBack, writeAttempt } from '../adapters/git/bring-back.ts'
 import { named } from '../adapters/git/git.ts'
 import { RalphError } from '../core/error.ts'
 import type { IterationRecord } from '../core/event.ts'
-import { replay } from '../core/loop.ts'
-import { initialState } from '../core/state.ts'
-import type { AttemptList, Control, Said } from '../ui/app.ts'
+import { keepsWork } from '../core/report.ts'
+import type { AttemptDiff, AttemptList, Control, DiffRequest, Said } from '../ui/app.ts'
 import { hiddenPaths } from './checkpoints.ts'
 import { must } from './choose.ts'
+import { earlierRun, earlierRuns, pastState } from './earlier.ts'
 import { iterationsOf } from './reports.ts'
 import { openRun } from './open-run.ts'
 import { needsRepair } from './site.ts'
@@ -25,24 +24,30 @@ export async function attemptsOf(site: Site, change: string | undefined): Promis
     if (iteration !== undefined) return [{ ...summary(iteration), ref, commit }]
     return run.damage === '' ? [] : [{ n, ...unread, ref, commit }]
   })
-  return { attempts, earlier: await earlierOf(site, run) }
+  return {
+    change_id: run.change,
+    stories: run.state.stories,
+    attempts,
+    earlier: await earlierOf(site, run),
+  }
 }
 
 async function earlierOf(site: Site, run: KnownRun): Promise<AttemptList['earlier']> {
   const refs = await listEarlier(site.git, run.change)
-  const names = [...new Set(refs.map((ref) => ref.run))]
+  if (refs.length === 0) return []
+  const runs = await earlierRuns(site, run)
   const records = new Map(
     await Promise.all(
-      names.map(async (name) => {
-        // Of a damaged one, or another version's, what can be read; its refs are there all the same.
-        const { events } = await readJournal(join(run.paths.archive, name, 'journal.ndjson'))
-        return [name, replay(initialState(run.change), events).iterations] as const
-      }),
+      // Its refs are there, whatever of its journal can be read.
+      runs.map(
+        async (past) => [past.name, await pastState(run, past).then((state) => state.iterations)] as const,
+      ),
     ),
   )
   return refs.map((ref) => {
     const record = records.get(ref.run)?.find((iteration) => iteration.n === ref.n)
-    return { ...(record !== undefined && summary(record)), ...ref }
+    const number = runs.find((past) => past.name === ref.run)?.number ?? 0
+    return { ...(record !== undefined && summary(record)), ...ref, run_number: number }
   })
 }
 
@@ -53,11 +58,73 @@ function summary({ n, story_id, attempt, verdict, reason }: IterationRecord) {
   return { n, story_id, attempt, verdict, reason }
 }
 
-export async function diffOf(site: Site, change: string | undefined, n: number): Promise<string> {
-  const run = await must(site, change)
+export async function diffOf(site: Site, request: DiffRequest): Promise<AttemptDiff> {
+  const run = await must(site, request.change)
+  const { form } = request
+  const shared = { change_id: run.change, pager: await pagerOf(site) }
+  if (request.isAll === true) {
+    const [base, tip] = await wholeOf(run)
+    const patch = (await diffCommits(site.git, base, tip, form)).toString('utf8')
+    return { ...shared, what: 'everything that the run has saved since its start', patch }
+  }
+  if (request.run !== undefined) return { ...shared, ...(await diffEarlier(site, run, request)) }
+  const n = request.n ?? lastAttempt(run)
   await refuseUnkept(site, run, n)
   for (const message of theirsIn(run, n)) site.warn(`in this attempt, too: ${message}`)
-  return (await diffAttempt(site.git, run.change, n, savedAs(run, n))).toString('utf8')
+  const patch = (await diffAttempt(site.git, run.change, n, savedAs(run, n), form)).toString('utf8')
+  return { ...shared, n, what: whatWas(run.state, n), patch }
+}
+
+/** What a user wants to see who names none: what went wrong last. */
+function lastAttempt({ change, state }: KnownRun): number {
+  const kept = state.iterations.filter((iteration) => iteration.attempt_ref !== undefined)
+  const found = kept.findLast((iteration) => !keepsWork[iteration.verdict]) ?? kept.at(-1)
+  if (found !== undefined) return found.n
+  throw new RalphError('attempt_not_found', `No attempt of ${change} has been kept yet.`, {
+    hint: `Where it stands: ralph status ${change}`,
+    exitCode: 2,
+  })
+}
+
+async function diffEarlier(
+  site: Site,
+  run: KnownRun,
+  { n, run: number = 0, form }: DiffRequest,
+): Promise<Pick<AttemptDiff, 'n' | 'what' | 'patch'>> {
+  const past = await earlierRun(site, run, number)
+  const refs = (await listEarlier(site.git, run.change)).filter((ref) => ref.run === past.name)
+  const found = n === undefined ? refs.at(-1) : refs.find((ref) => ref.n === n)
+  if (found === undefined) {
+    throw new RalphError('attempt_not_found', `Run ${number} of ${run.change} has no attempt #${n ?? ''}`, {
+      hint: `What is kept: ralph attempts ${run.change}`,
+      exitCode: 2,
+    })
+  }
+  const what = `run ${number}, ${whatWas(await pastState(run, past), found.n)}`
+  const patch = (await diffCommits(site.git, found.base, found.commit, form)).toString('utf8')
+  return { n: found.n, what, patch }
+}
+
+/** From the tree that the run began with to its last checkpoint. */
+async function wholeOf({ change, events, state }: KnownRun): Promise<readonly [base: string, tip: string]> {
+  const first = events.find((event) => event.type === 'checkpoint.saved')
+  if (first?.type === 'checkpoint.saved' && state.checkpoint !== undefined)
+    return [first.commit, state.checkpoint]
+  throw new RalphError('attempt_not_found', `The run of ${change} has saved nothing yet.`, {
+    hint: `Where it stands: ralph status ${change}`,
+    exitCode: 2,
+  })
+}
+
+function whatWas({ iterations, stories }: KnownRun['state'], n: number): string {
+  const record = iterations.find((iteration) => iteration.n === n)
+  if (record === undefined) return ''
+  const title = stories.find((story) => story.id === record.story_id)?.title ?? ''
+  return `story ${title.startsWith(record.story_id) ? title : `${record.story_id} ${title}`.trimEnd()}: ${record.verdict.replaceAll('_', ' ')}`
+}
+
+async function pagerOf({ git }: Site): Promise<string> {
+  return git.line(['config', '--global', '--get', 'core.pager'], { accept: [1, 128] })
 }
 
 /** A dead attempt is kept with what its user has changed since: that was told when it was kept. */
@@ -82,7 +149,10 @@ export async function restoreTo(
   if (to !== undefined) {
     const folder = resolve(site.cwd, to)
     await writeAttempt(site.git, run.change, n, folder, savedAs(run, n))
-    return { message: folder, data }
+    return {
+      message: `What #${n} of ${run.change} had left is in ${folder} now; your work tree is as it was.`,
+      data,
+    }
   }
   const { paths, undo } = await inThisTree(site, run.change, n, (held) => {
     const saved = savedAs(held, n)
@@ -95,11 +165,11 @@ export async function restoreTo(
 
 function broughtBack(change: string, n: number, names: readonly string[], undo: readonly string[]): string {
   if (names.length === 0)
-    return `Everything that attempt ${n} of ${change} had changed is in the work tree already; nothing was touched.`
+    return `Everything that #${n} of ${change} had changed is in the work tree already; nothing was touched.`
   const rest = names.length - mostNames
   const list = names.slice(0, mostNames).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
   return [
-    `What attempt ${n} of ${change} had changed is in the work tree now, uncommitted: ${list}`,
+    `What #${n} of ${change} had changed is in the work tree now, uncommitted: ${list}`,
     ...undo.map((command) => `undo: ${command}`),
   ].join('\n')
 }
@@ -132,11 +202,12 @@ async function refuseUnkept(site: Site, run: KnownRun, n: number): Promise<void>
   }
   const earlier = (await listEarlier(site.git, change)).findLast((ref) => ref.n === n)
   if (earlier === undefined) return
+  const number = (await earlierRuns(site, run)).find((past) => past.name === earlier.run)?.number ?? 1
   throw new RalphError(
     'attempt_not_found',
-    `Attempt ${n} of ${change} is one of an earlier run, of ${earlier.run}.`,
+    `#${n} of ${change} is one of an earlier run, of ${earlier.run}.`,
     {
-      hint: `See it: git diff ${earlier.base.slice(0, 12)} ${earlier.ref}. Bring a file of it back: git restore --source=${earlier.ref} -- :/PATH`,
+      hint: `See it: ralph diff ${n} ${change} --run ${number}. Bring a file of it back: git restore --source=${earlier.ref} -- :/PATH`,
       exitCode: 2,
     },
   )

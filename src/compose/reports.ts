@@ -1,5 +1,4 @@
 // What the reporting commands show, read off the journals: they compute, and never write a run's files.
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inspectLock } from '../adapters/files/lock.ts'
 import { stateFile } from '../adapters/files/paths.ts'
@@ -100,13 +99,28 @@ async function runsToShow(
   return run === undefined ? [] : [run]
 }
 
-export async function historyOf(site: Site, change: string | undefined): Promise<History> {
+export async function historyOf(
+  site: Site,
+  change: string | undefined,
+  which?: 'all' | number,
+): Promise<History> {
   const run = await must(site, change)
-  return {
+  const own = {
     change_id: run.change,
     iterations: await iterationsOf(site, run),
-    earlier_runs: await earlierRuns(run),
+    stories: run.state.stories,
+    earlier_runs: await foldersOf(run),
   }
+  if (which === undefined) return own
+  const { earlierRun, earlierRuns, pastState } = await import('./earlier.ts')
+  const wanted = which === 'all' ? await earlierRuns(site, run) : [await earlierRun(site, run, which)]
+  const runs = await Promise.all(
+    wanted.map(async (past) => {
+      const { iterations, stories, status } = await pastState(run, past)
+      return { number: past.number, name: past.name, status, iterations, stories }
+    }),
+  )
+  return which === 'all' ? { ...own, runs } : { ...own, iterations: [], runs }
 }
 
 /** Of a damaged journal the state file knows more. */
@@ -120,18 +134,11 @@ export async function whyOf(site: Site, change: string | undefined): Promise<Dec
   return {
     change_id: run.change,
     decisions: decisionsOf(run.events),
-    earlier_runs: await earlierRuns(run),
+    earlier_runs: await foldersOf(run),
   }
 }
 
-async function earlierRuns({ paths }: KnownRun): Promise<readonly string[]> {
-  const found = await readdir(paths.archive, { withFileTypes: true }).catch(
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return []
-      throw error
-    },
-  )
-  // Beside them: state files of other changes that stood in this work tree.
-  const names = found.flatMap((entry) => (entry.isDirectory() ? [entry.name] : []))
-  return names.toSorted((a, b) => a.localeCompare(b)).map((name) => join(paths.archive, name))
+async function foldersOf(run: KnownRun): Promise<readonly string[]> {
+  const { archivedRuns } = await import('./earlier.ts')
+  return (await archivedRuns(run)).map((name) => join(run.paths.archive, name))
 }

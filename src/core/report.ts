@@ -166,7 +166,7 @@ function attemptReport(iteration: IterationRecord, startMs: number): AttemptRepo
 }
 
 /** A table, so that a new verdict has to be decided here. */
-const keepsWork: Readonly<Record<Verdict, boolean>> = {
+export const keepsWork: Readonly<Record<Verdict, boolean>> = {
   complete: true,
   partial: true,
   progress: true,

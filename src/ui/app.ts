@@ -42,12 +42,12 @@ export interface Observe {
   status(change: string | undefined): Promise<readonly StatusReport[]>
   /** Every event of a loop that runs elsewhere, has ended or is dead, the agent's talk too; see docs/stream.md. */
   follow(change: string | undefined, request: FollowRequest): AsyncIterable<Told>
-  history(change: string | undefined): Promise<History>
+  /** `which`: the runs before this one too, or one of them. */
+  history(change: string | undefined, which?: 'all' | number): Promise<History>
   /** Raw transcript bytes in order; with `follow` until the loop has ended or `stop` aborts. */
   logs(request: LogRequest): Promise<void>
   attempts(change: string | undefined): Promise<AttemptList>
-  /** A patch as git prints it, without colours. */
-  diff(request: { readonly change: string | undefined; readonly n: number }): Promise<string>
+  diff(request: DiffRequest): Promise<AttemptDiff>
   why(change: string | undefined): Promise<Decisions>
   learnings(change: string | undefined): Promise<{ readonly path: string; readonly text: string }>
   doctor(): Promise<Diagnosis>
@@ -210,8 +210,39 @@ export type StatusReport = StateFile & {
 export interface History {
   readonly change_id: string
   readonly iterations: readonly IterationRecord[]
+  /** As the run has them: an iteration names its story by its id alone. */
+  readonly stories: readonly Pick<StorySummary, 'id' | 'title'>[]
   /** Folders with journal and transcripts of runs that a new one has replaced. */
   readonly earlier_runs: readonly string[]
+  /** Those that were asked for, the first one first. */
+  readonly runs?: readonly (Pick<History, 'iterations' | 'stories'> & {
+    readonly number: number
+    readonly name: string
+    readonly status: LoopStatus
+  })[]
+}
+
+export interface DiffRequest {
+  readonly change: string | undefined
+  /** Absent: the last attempt that was not kept, else the last one. */
+  readonly n: number | undefined
+  /** Of an earlier run. */
+  readonly run?: number | undefined
+  /** Everything that the run has saved since its start, instead of one attempt. */
+  readonly isAll?: boolean
+  /** `patch`: for git apply, byte for byte; `short`: for people; `stat`: how much of which file. */
+  readonly form: 'patch' | 'short' | 'stat'
+}
+
+export interface AttemptDiff {
+  readonly change_id: string
+  readonly n?: number
+  /** Of which story, and what became of it: for a person. */
+  readonly what: string
+  /** As git prints it, without colours; empty where nothing was changed. */
+  readonly patch: string
+  /** The user's own, where git's settings for all repositories name one; never the repository's, which agents can write. */
+  readonly pager: string
 }
 
 export interface LogRequest {
@@ -226,6 +257,8 @@ export interface LogRequest {
 }
 
 export interface AttemptList {
+  readonly change_id: string
+  readonly stories: readonly Pick<StorySummary, 'id' | 'title'>[]
   readonly attempts: readonly {
     readonly n: number
     readonly story_id: string
@@ -238,6 +271,8 @@ export interface AttemptList {
   /** Of runs that a new one has replaced; without the rest where their journal is gone. */
   readonly earlier: readonly {
     readonly run: string
+    /** As `ralph diff <n> --run` takes it. */
+    readonly run_number: number
     readonly n: number
     readonly story_id?: string
     readonly attempt?: number

@@ -32,9 +32,9 @@ describe('text', () => {
 
 describe('R8: an iteration that only hit a limit is no attempt', () => {
   test('in the history', () => {
-    const rows = historyText({ ...history, earlier_runs: [] }, plainPaint).split('\n')
-    expect(rows.find((row) => /^story +attempts/.test(row))).toBeDefined()
-    expect(rows.find((row) => /^2 +3 +/.test(row))).toBeDefined()
+    const page = { paint: plainPaint, columns: Infinity }
+    const rows = historyText({ ...history, earlier_runs: [] }, page).split('\n')
+    expect(rows.find((row) => /‖ had to wait/.test(row))).toBeDefined()
   })
 
   test('in the report as Markdown and as HTML', () => {

@@ -36,7 +36,7 @@ describe('before a spawn', () => {
         code: 'budget',
         hint: expect.stringContaining(`ralph resume demo ${flag}`),
       })
-      const why = await ralph(at, ['why', 'demo'])
+      const why = await ralph(at, ['why', 'demo', '--trace'])
       expect(why.stdout).toContain(`the next attempt would exceed ${flag}`)
       expect(why.stdout).toMatch(/max_(?:tokens=300|cost_usd=0\.03)/)
       const bare = await ralph(at, ['resume', 'demo', ...claude])

@@ -234,7 +234,7 @@ describe('what status and the others say', () => {
     const stopped = await ralph(at, ['stop'])
     expect(stopped.stdout).toContain('put aside: ralph diff 1; bring it back: ralph restore 1')
     const { stdout } = await ralph(at, ['status'])
-    expect(stdout).toContain('put aside   what attempt 1 had done: ralph diff 1')
+    expect(stdout).toContain('put aside   what #1 had done: ralph diff 1')
     expect(stdout).toContain('stopped by  you (ralph stop')
     expect(stdout).not.toContain('last reason')
     expect((await ralph(at, ['restore', '1'])).code).toBe(0)

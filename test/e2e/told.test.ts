@@ -1,4 +1,5 @@
 // The commands that tell and clean up, as a user reads them: each says what is so, of which change, and what to type.
+import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -114,6 +115,96 @@ describe('what is true of the change', () => {
     at.git(...command.split(' ').slice(1))
     expect(existsSync(tree)).toBe(false)
     expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain('worktree remove')
+  })
+})
+
+describe('what happened', () => {
+  const gate = 'test ! -f try.txt || { echo "TAP version 13"; echo "not ok 1 - says hello"; exit 1; }'
+  const stuck = async (): Promise<Scratch> => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const agent = `case $RALPH_STORY in 1) ${goodAgent};; *) echo try > try.txt; echo "<promise>COMPLETE</promise>";; esac`
+    await ralph(at, ['loop', 'demo', '--agent-command', agent, '--max-retries', '1', '--verify', gate])
+    return at
+  }
+
+  test('F26: why says what, since when, what is safe and where, and what to type; each advised command works; the trace is apart', async () => {
+    const at = await stuck()
+    const { stdout, stderr } = await ralph(at, ['why'])
+    expect(stderr).toBe('')
+    expect(stdout).toMatch(/^demo {2}✕ stuck {2}since \d\d:\d\d, \S+.* ago\n/)
+    expect(stdout).toContain('what     story 2 Story 2 failed 2 times in a row (#2, #3); no retry is left')
+    expect(stdout).toMatch(/because .*failed \(exit 1\): says hello/)
+    expect(stdout).toContain(
+      'safe     1 of 2 stories done; the work is on ralph/demo (you are on it), from main',
+    )
+    expect(stdout).not.toMatch(/^ +rule:/m)
+    const advised = [...stdout.matchAll(/ralph ((?:diff|logs|why) [^(\n]+)/g)].map(([, words = '']) =>
+      words.trim(),
+    )
+    expect(advised).toEqual([
+      'diff 3 demo',
+      'logs demo --gate',
+      'logs demo --iteration 3',
+      'why demo --trace',
+    ])
+    for (const words of advised) expect((await ralph(at, words.split(' '))).code, words).toBe(0)
+    expect((await ralph(at, ['logs', 'demo', '--gate'])).stdout).toContain('not ok 1')
+    expect((await ralph(at, ['why', '--trace'])).stdout).toMatch(/^demo\n[^]*^ +rule:/m)
+    await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect((await ralph(at, ['why'])).stdout).toContain('every story that it was asked for is complete')
+  })
+
+  test('F32: diff alone is the last attempt that failed, --stat only how much, --all all that was saved; nothing changed is said', async () => {
+    const at = await stuck()
+    const alone = (await ralph(at, ['diff'])).stdout
+    expect(alone).toBe((await ralph(at, ['diff', '3', 'demo'])).stdout)
+    expect(alone).toContain('+try')
+    expect((await ralph(at, ['diff', '--stat'])).stdout).toBe(
+      ' try.txt | 1 +\n 1 file changed, 1 insertion(+)\n',
+    )
+    const all = (await ralph(at, ['diff', 'demo', '--all'])).stdout
+    expect(all).toContain('+work of 1')
+    expect(all).not.toContain('try.txt')
+    at.git('stash', '-uq')
+    at.git('switch', '-q', 'main')
+    execFileSync('git', ['apply', '--check', '-'], { cwd: at.repo, env: at.env, input: all })
+    const idle = scratch({ tasks: tasksOf(1) })
+    await loop(idle, 'demo', 'echo "<promise>FAILED: no</promise>"')
+    expect(await ralph(idle, ['diff'])).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: '#1 of demo changed no file.\n',
+    })
+  })
+
+  test('B16: without a name every report says of which change it is', async () => {
+    const at = twoChanges()
+    await loop(at, 'demo', failing, '--on-complete', 'cleanup')
+    await loop(at, 'other', failing, '--on-complete', 'cleanup')
+    // Both may have ended in the same second.
+    const { change_id: name } = JSON.parse((await ralph(at, ['history', '--json'])).stdout) as {
+      change_id: string
+    }
+    expect(['demo', 'other']).toContain(name)
+    for (const command of ['history', 'attempts', 'why', 'report'])
+      expect((await ralph(at, [command])).stdout, command).toMatch(new RegExp(`^${name}\\b`))
+    expect((await ralph(at, ['learnings'])).stdout).toContain(name)
+    expect(JSON.parse((await ralph(at, ['diff', '--json'])).stdout)).toMatchObject({
+      change_id: name,
+      n: 1,
+    })
+    for (const command of ['history', 'attempts', 'why', 'logs', 'diff', 'report'])
+      expect((await ralph(at, [command, '--help'])).stdout.replaceAll(/\s+/g, ' '), command).toContain(
+        'left out: the one that runs, else the one of this work tree, else the latest',
+      )
+  })
+
+  test('F29: restore into a folder says so, and that the work tree is as it was', async () => {
+    const at = await stuck()
+    const to = join(at.root, 'out')
+    const { stdout } = await ralph(at, ['restore', '3', '--to', to])
+    expect(stdout).toBe(`What #3 of demo had left is in ${to} now; your work tree is as it was.\n`)
+    expect(existsSync(join(to, 'try.txt'))).toBe(true)
   })
 })
 

@@ -142,7 +142,7 @@ describe('the other sources', () => {
     installWtUsage(at, counted('n * 1000'))
     await ralph(at, ['loop', 'demo', '--agent', 'claude'])
     expect(at.state().iterations).toMatchObject([{ tokens_used: 1010, cost_usd: 0.0127 }])
-    const why = (await ralph(at, ['why', 'demo'])).stdout
+    const why = (await ralph(at, ['why', 'demo', '--trace'])).stdout
     expect(why).toContain('tokens_source=wt-usage')
     expect(why).toContain('wt-usage says 1010 tokens, agent says 120')
   })

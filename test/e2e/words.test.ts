@@ -71,7 +71,7 @@ describe('runs that a new one has replaced', () => {
     '0',
   ]
 
-  test('U5: attempts lists theirs too, marked, and says where they are; history and why name their folder', async () => {
+  test('U5: attempts lists theirs too, marked, and says where they are; diff and history show one by its number; why --trace names their folders', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     await ralph(at, ['loop', 'demo', ...failing('first')])
     expect((await ralph(at, ['attempts', 'demo'])).stdout).not.toContain('earlier')
@@ -86,15 +86,21 @@ describe('runs that a new one has replaced', () => {
     ])
     const text = (await ralph(at, ['attempts', 'demo'])).stdout
     expect(text).toContain('they are under refs/ralph/demo/earlier/')
-    const shown = /see one: git (diff \S+ refs\/ralph\/demo\/earlier\/\S+)/.exec(text)?.[1] ?? ''
-    expect(at.git(...shown.split(' '))).toContain('+second')
+    const shown = /see one: ralph (diff 1 --run 2)/.exec(text)?.[1] ?? ''
+    expect((await ralph(at, shown.split(' '))).stdout).toContain('+second')
+    expect((await ralph(at, ['diff', '1', 'demo', '--run', '1'])).stdout).toContain('+first')
 
-    for (const command of ['history', 'why']) {
-      const { stdout } = await ralph(at, [command, 'demo'])
-      expect(stdout).toContain('2 earlier runs are not shown')
-      const folders = stdout.split('\n').filter((line) => line.includes('/ralph/changes/demo/archive/'))
-      expect(folders.map((folder) => existsSync(join(folder.trim(), 'journal.ndjson')))).toEqual([true, true])
-    }
+    const { stdout } = await ralph(at, ['why', 'demo', '--trace'])
+    expect(stdout).toContain('2 earlier runs are not shown')
+    const folders = stdout.split('\n').filter((line) => line.includes('/ralph/changes/demo/archive/'))
+    expect(folders.map((folder) => existsSync(join(folder.trim(), 'journal.ndjson')))).toEqual([true, true])
+    const { stdout: history } = await ralph(at, ['history', 'demo'])
+    expect(history).toContain('third')
+    expect(history).toContain('2 earlier runs: ralph history demo --all (or --run 2)')
+    expect((await ralph(at, ['history', 'demo', '--all'])).stdout).toMatch(/first[^]*second[^]*third/)
+    const second = (await ralph(at, ['history', 'demo', '--run', '2'])).stdout
+    expect(second).toMatch(/^demo {2}run 2, \d{4}-\d\d-\d\d \d\d:\d\d: stuck\n[^]*second/)
+    expect(second).not.toMatch(/first|third/)
   })
 
   test('G5: a run of the same second takes nobody’s place in the archive', async () => {

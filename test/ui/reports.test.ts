@@ -16,7 +16,7 @@ describe('status', () => {
     expect(out).toMatch(/^add-login {2}▸ running\n/)
     expect(out).toContain('1/2 done')
     expect(out).toContain('2 Page')
-    expect(out).toMatch(/attempt +2, by claude, for \d+/)
+    expect(out).toMatch(/attempt +#3, try 2, by claude, for \d+/)
     expect(out).toMatch(/last sign +\d+h \d+m ago/)
     expect(out).toContain('12.3k, $0.50')
     expect(out).toContain('the port is taken')
@@ -130,21 +130,26 @@ describe('plan', () => {
 
 describe('the past', () => {
   it('history: every iteration with verdict and reason, and the sums', async () => {
+    const stories = [{ id: '1', title: 'Login' }]
     const iterations = [
       iteration({ verdict: 'failed', reason: 'one\ntwo' }),
       iteration({ n: 2, cost_usd: 0.001 }),
     ]
     const ran = await ralph(
       ['history'],
-      answering({ history: () => Promise.resolve({ change_id: 'x', iterations, earlier_runs: [] }) }),
+      answering({
+        history: () => Promise.resolve({ change_id: 'x', iterations, stories, earlier_runs: ['/x/1'] }),
+      }),
     )
     expect(ran.out.split('\n')).toEqual([
-      'n  at        story  attempt  verdict  took    tokens  cost      reason',
-      '1  14:03:22  1      1        failed   1m 01s  12.3k   unpriced  one (+1 line)',
-      '2  14:03:22  1      1        done     1m 01s  12.3k   <$0.01',
+      'x',
+      '#   at        story    result    took    tokens  cost      reason',
+      '#1  14:03:22  1 Login  ✕ failed  1m 01s  12.3k   unpriced  one (+1 line)',
+      '#2  14:03:22  1 Login  ✓ done    1m 01s  12.3k   <$0.01',
       '2 iterations, 2m 02s, 24.7k tokens, <$0.01',
       '1 of 2 iterations was not kept: 12.3k tokens (50%), unpriced, 1m 01s',
       'the cost of 1 iteration is not known and not in the sum',
+      '1 earlier run: ralph history x --all (or --run 1)',
       '',
     ])
   })
@@ -161,20 +166,33 @@ describe('the past', () => {
         commit: '1234567890',
       },
     ]
-    const answers = answering({ attempts: () => Promise.resolve({ attempts, earlier: [] }) })
-    expect((await ralph(['attempts'], answers)).out).toContain(
-      'see one: ralph diff 1   bring it back: ralph restore 1',
-    )
-    expect(JSON.parse((await ralph(['attempts', '--json'], answers)).out)).toEqual({ attempts, earlier: [] })
+    const list = { change_id: 'x', attempts, earlier: [] }
+    const stories = [{ id: '1', title: 'Login' }]
+    const answers = answering({ attempts: () => Promise.resolve({ ...list, stories }) })
+    const { out } = await ralph(['attempts'], answers)
+    expect(out).toMatch(/^x\n#[^\n]*\n#1 +1 Login +1 +✕ failed +r\n/)
+    expect(out).toContain('see one: ralph diff 1   bring it back: ralph restore 1')
+    expect(JSON.parse((await ralph(['attempts', '--json'], answers)).out)).toEqual(list)
   })
 
   it('diff: byte for byte in a pipe, coloured and harmless on a terminal', async () => {
     const patch = '@@ -1 +1 @@\n-a\u001B[2J\n+b\n'
-    const answers = { diff: () => Promise.resolve(patch) }
-    expect((await ralph(['diff', '3'], { answers })).out).toBe(patch)
-    const shown = (await ralph(['diff', '3'], { answers, terminal: true })).out
+    const found = { change_id: 'x', n: 3, what: 'story 2 Page: failed', patch, pager: '' }
+    const answers = { diff: () => Promise.resolve(found) }
+    const ran = await ralph(['diff', '3'], { answers })
+    expect([ran.out, ran.calls]).toEqual([
+      patch,
+      [{ name: 'diff', request: { change: undefined, n: 3, isAll: false, run: undefined, form: 'patch' } }],
+    ])
+    const env = { GIT_PAGER: 'cat' }
+    const shown = (await ralph(['diff', '#3'], { answers, env, terminal: true })).out
+    expect(shown).toContain('#3 of x, story 2 Page: failed')
     expect(shown).toContain('\u001B[32m+b')
     expect(shown).not.toContain('\u001B[2J')
+    const stat = await ralph(['diff', 'x', '--stat'], { answers })
+    expect(stat.calls).toMatchObject([{ request: { change: 'x', n: undefined, form: 'stat' } }])
+    const none = { answers: { diff: () => Promise.resolve({ ...found, patch: '' }) } }
+    expect(await ralph(['diff'], none)).toMatchObject({ out: '', err: '#3 of x changed no file.\n' })
   })
 
   it('why: decision, rule, inputs', async () => {
@@ -188,10 +206,13 @@ describe('the past', () => {
       },
     ]
     const ran = await ralph(
-      ['why'],
-      answering({ why: () => Promise.resolve({ change_id: 'x', decisions, earlier_runs: [] }) }),
+      ['why', '--trace'],
+      answering({
+        why: () => Promise.resolve({ change_id: 'x', decisions, earlier_runs: [] }),
+        status: () => Promise.resolve([status]),
+      }),
     )
-    expect(ran.out).toBe('14:03:22 iteration 2 retry\n  rule: attempts < 4\n  from: attempt=2, limit=none\n')
+    expect(ran.out).toBe('x\n14:03:22 #2 retry\n  rule: attempts < 4\n  from: attempt=2, limit=none\n')
   })
 
   it('P5: logs do no harm on a terminal or in a pipe, not even by an escape split over two chunks; --raw has every byte', async () => {

@@ -50,20 +50,40 @@ export async function listEarlier(git: Git, change: string): Promise<EarlierAtte
 }
 
 /** The bytes of a patch that `git apply` takes, binary files too. */
-export async function diffAttempt(git: Git, change: string, n: number, saved?: SavedAs): Promise<Buffer> {
+export async function diffAttempt(
+  git: Git,
+  change: string,
+  n: number,
+  saved?: SavedAs,
+  form: Form = 'patch',
+): Promise<Buffer> {
   const own = await findAttempt(git, change, n, saved)
   const inside = await attemptsInside(git, change, n)
   const patches = await Promise.all([
-    patch(git, own, []),
+    patch(git, own, [], form),
     ...inside.map(({ path, git: inner, attempt }) =>
-      patch(inner, attempt, [`--src-prefix=a/${shown(path)}/`, `--dst-prefix=b/${shown(path)}/`]),
+      patch(inner, attempt, [`--src-prefix=a/${shown(path)}/`, `--dst-prefix=b/${shown(path)}/`], form),
     ),
   ])
   return Buffer.from(patches.join(''), 'latin1')
 }
 
-async function patch(git: Git, { base, commit }: AttemptRef, more: readonly string[]): Promise<string> {
-  const plain = ['--binary', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color', '-M']
+export async function diffCommits(git: Git, base: string, commit: string, form: Form): Promise<Buffer> {
+  return Buffer.from(await patch(git, { base, commit }, [], form), 'latin1')
+}
+
+/** For `git apply`, for people, or only how much. */
+type Form = 'patch' | 'short' | 'stat'
+
+const forms = { patch: ['--binary', '--full-index'], short: [], stat: ['--stat'] }
+
+async function patch(
+  git: Git,
+  { base, commit }: Pick<AttemptRef, 'base' | 'commit'>,
+  more: readonly string[],
+  form: Form,
+): Promise<string> {
+  const plain = [...forms[form], '--no-ext-diff', '--no-textconv', '--no-color', '-M']
   return (await git.run(['diff', ...plain, ...more, base, commit])).out
 }
 

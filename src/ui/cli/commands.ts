@@ -8,15 +8,16 @@ import { acceptConfig, addLoopOptions } from './loop-options.ts'
 import { act, report, row } from './row.ts'
 import type { Row } from './row.ts'
 
+/** As `chooseRun` does it. */
+const leftOut = 'left out: the one that runs, else the one of this work tree, else the latest'
+
 const optionalChange =
-  (help = 'may be left out when there is only one') =>
+  (help = leftOut) =>
   (command: Command) =>
     command.argument('[change]', help)
 
 const attemptNumber = (command: Command) =>
-  command
-    .argument('<n>', "the iteration's number", iterationNumber)
-    .argument('[change]', 'may be left out when there is only one')
+  command.argument('<n>', "the attempt's number", iterationNumber).argument('[change]', leftOut)
 
 const loopUsage = '[change] [options] [-- <arguments for the agent>]'
 
@@ -196,11 +197,19 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       report({
         name: 'history',
-        what: 'every iteration: story, attempt, verdict, duration, tokens',
-        example: 'ralph history add-login',
-        takes: optionalChange(),
-        ask: ({ observe }, [change]) => observe.history(change),
-        text: async (history, { paint }) => (await import('../print/history.ts')).historyText(history, paint),
+        what: 'every attempt: story, result, time, tokens, cost',
+        example: 'ralph history add-login --all',
+        takes: (command) =>
+          optionalChange()(command)
+            .option('--all', 'the runs before this one too')
+            .addOption(
+              new Option('--run <N>', 'only this earlier run, 1 is the first')
+                .argParser(runNumber)
+                .conflicts('all'),
+            ),
+        ask: ({ observe }, [change], { all, run }) => observe.history(change, all ? 'all' : run),
+        text: async (history, { paint, columns = Infinity }) =>
+          (await import('../print/history.ts')).historyText(history, { paint, columns }),
       }),
       row({
         name: 'logs',
@@ -208,7 +217,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         example: 'ralph logs add-login -f',
         takes: (command) =>
           command
-            .argument('[change]', 'may be left out when there is only one')
+            .argument('[change]', leftOut)
             .option('-f, --follow', 'go on until the loop ends')
             .option('--iteration <N>', 'of this iteration (default: the latest)', iterationNumber)
             .addOption(
@@ -236,11 +245,21 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       report({
         name: 'why',
-        what: 'each decision of the last run, with its rule and its inputs',
+        what: 'why the last run ended as it did, and what to do now',
         example: 'ralph why add-login',
-        takes: optionalChange(),
-        ask: ({ observe }, [change]) => observe.why(change),
-        text: async (decisions, { paint }) => (await import('../print/why.ts')).whyText(decisions, paint),
+        takes: (command) =>
+          optionalChange()(command).option('--trace', 'each decision, with its rule and its inputs'),
+        ask: async ({ observe }, [change]) => {
+          const decisions = await observe.why(change)
+          return { decisions, reports: await observe.status(decisions.change_id) }
+        },
+        json: ({ decisions }) => decisions,
+        text: async ({ decisions, reports: [report] }, { paint, columns = Infinity }, { trace }) => {
+          const { traceText, whyText } = await import('../print/why.ts')
+          return trace || report === undefined
+            ? traceText(decisions, paint)
+            : whyText(report, { paint, nowMs: Date.now(), columns })
+        },
       }),
       report({
         name: 'usage',
@@ -272,7 +291,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         example: 'ralph report add-login --format html > report.html',
         takes: (command) =>
           command
-            .argument('[change]', 'may be left out when there is only one')
+            .argument('[change]', leftOut)
             .addOption(
               new Option('--format <format>', 'how')
                 .choices(['text', 'md', 'html', 'json'] as const)
@@ -308,16 +327,33 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         example: 'ralph attempts add-login',
         takes: optionalChange(),
         ask: ({ observe }, [change]) => observe.attempts(change),
-        text: async (list, { paint }) => (await import('../print/attempts.ts')).attemptsText(list, paint),
+        json: ({ change_id, attempts, earlier }) => ({ change_id, attempts, earlier }),
+        text: async (list, { paint, columns = Infinity }) =>
+          (await import('../print/attempts.ts')).attemptsText(list, { paint, columns }),
       }),
-      report({
+      row({
         name: 'diff',
-        what: 'what an attempt had changed, as a patch',
-        example: 'ralph diff 3',
-        takes: attemptNumber,
-        ask: async ({ observe }, [n, change]) => ({ n, patch: await observe.diff({ change, n }) }),
-        isVerbatim: () => true,
-        text: async ({ patch }, { paint }) => (await import('../print/patch.ts')).patchText(patch, paint),
+        what: 'what an attempt had changed, as a patch; alone: the last one that failed',
+        example: 'ralph diff 3 --stat',
+        takes: (command) =>
+          command
+            .argument('[n]', "the attempt's number (left out: the last one that failed)")
+            .argument('[change]', leftOut)
+            .addOption(
+              new Option('--all', 'everything that the run has saved since its start').conflicts('run'),
+            )
+            .option('--stat', 'only which files, and how much')
+            .option('--run <N>', 'of this earlier run, 1 is the first', runNumber)
+            .option('--json', 'as JSON'),
+        run: async (context, { args: [first, second], options }) => {
+          // `ralph diff add-login`: what is no number is the change.
+          const isName = first !== undefined && second === undefined && !/^[#\d]/.test(first)
+          const n = first === undefined || isName ? undefined : iterationNumber(first)
+          const { all: isAll = false, stat = false, json = false, run } = options
+          const { showDiff } = await import('./diff.ts')
+          const change = isName ? first : second
+          await showDiff(context, { change, n, isAll, run }, { stat, json })
+        },
       }),
       act({
         name: 'restore',
@@ -434,9 +470,15 @@ function wrong(message: string, hint: string): RalphError {
 }
 
 function iterationNumber(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) {
-    throw new InvalidArgumentError('It wants the number of an iteration, 1 or more; see: ralph attempts')
-  }
+  const [, digits] = /^#?([1-9]\d{0,8})$/.exec(text) ?? []
+  if (digits === undefined)
+    throw new InvalidArgumentError('Type the number of an attempt, 1 or more; see: ralph attempts')
+  return Number(digits)
+}
+
+function runNumber(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text))
+    throw new InvalidArgumentError('Type the number of an earlier run, 1 or more; see: ralph history --all')
   return Number(text)
 }
 

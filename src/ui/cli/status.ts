@@ -29,8 +29,8 @@ export async function showStatus(
     context,
     json,
     () => asJson(reports),
-    async ({ paint }) =>
-      (await import('../print/status.ts')).statusText(reports, { paint, nowMs: Date.now() }),
+    async ({ paint, columns = Infinity }) =>
+      (await import('../print/status.ts')).statusText(reports, { paint, nowMs: Date.now(), columns }),
   )
 }
 

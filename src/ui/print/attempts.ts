@@ -1,44 +1,61 @@
 // Every kept attempt as a table, and how to see or bring back one.
 import type { AttemptList } from '../app.ts'
 import type { Paint } from '../io.ts'
-import { verdictName, verdictWord } from '../vocabulary.ts'
+import { inColourOf, symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
+import type { Verdict } from '../../core/event.ts'
+import { storyName } from './describe.ts'
+import { whenOf } from './history.ts'
+import type { HistoryPage } from './history.ts'
 import { table } from './table.ts'
-import { excerpt, oneLine, shortHash } from './text.ts'
+import type { Cell } from './table.ts'
+import { clip, clipPainted, excerpt, oneLine } from './text.ts'
 
-export function attemptsText(list: AttemptList, paint: Paint): string {
-  const parts = [...ofThisRun(list, paint), ...ofEarlierRuns(list, paint)]
-  return parts.length === 0 ? 'no attempt is kept' : parts.join('\n\n')
+export function attemptsText(list: AttemptList, page: HistoryPage): string {
+  const parts = [...ofThisRun(list, page), ...ofEarlierRuns(list, page)]
+  const { paint } = page
+  return parts.length === 0
+    ? `no attempt of ${oneLine(list.change_id)} is kept`
+    : `${paint.bold(oneLine(list.change_id))}\n${parts.join('\n\n')}`
 }
 
-function ofThisRun({ attempts }: AttemptList, paint: Paint): readonly string[] {
+function ofThisRun({ attempts, stories }: AttemptList, { paint, columns }: HistoryPage): readonly string[] {
   const last = attempts.at(-1)
   if (last === undefined) return []
-  const rows = attempts.map((attempt) => [
-    String(attempt.n),
-    attempt.story_id,
-    String(attempt.attempt),
-    { text: verdictName(attempt.verdict), paint: () => verdictWord(attempt.verdict, paint) },
-    { text: shortHash(attempt.commit), paint: paint.cyan },
-    { text: excerpt(attempt.reason, 70), paint: paint.dim },
+  const rows = attempts.map(({ n, story_id: id, attempt, verdict, reason }) => [
+    `#${String(n)}`,
+    clip(storyName(id, stories.find((story) => story.id === id)?.title ?? ''), 28),
+    String(attempt),
+    verdictCell(verdict, paint),
+    { text: excerpt(reason, 200), paint: paint.dim },
   ])
-  const hint = `see one: ${paint.bold(`ralph diff ${String(last.n)}`)}   bring it back: ${paint.bold(`ralph restore ${String(last.n)}`)}`
-  return [`${table(['n', 'story', 'attempt', 'verdict', 'commit', 'reason'], rows, paint)}\n${hint}`]
+  const lines = table(['#', 'story', 'try', 'result', 'reason'], rows, paint).split('\n')
+  const n = String(last.n)
+  const hint = `see one: ${paint.bold(`ralph diff ${n}`)}   bring it back: ${paint.bold(`ralph restore ${n}`)}`
+  return [[...lines.map((line) => clipPainted(line, columns)), hint].join('\n')]
 }
 
-/** Their numbers began at 1 too, so they are named by their refs. */
-function ofEarlierRuns({ earlier }: AttemptList, paint: Paint): readonly string[] {
+/** Their numbers began at 1 too, so they are named with their run. */
+function ofEarlierRuns({ earlier }: AttemptList, { paint, columns }: HistoryPage): readonly string[] {
   const last = earlier.at(-1)
   if (last === undefined) return []
-  const rows = earlier.map(({ n, story_id: story, attempt, verdict, commit, reason, run }) => [
-    run,
-    String(n),
+  const rows = earlier.map(({ n, story_id: story, attempt, verdict, reason, run, run_number: number }) => [
+    `${String(number)}, ${whenOf(run)}`,
+    `#${String(n)}`,
     oneLine(story ?? '?'),
     String(attempt ?? '?'),
-    verdict === undefined ? '?' : { text: verdictName(verdict), paint: () => verdictWord(verdict, paint) },
-    { text: shortHash(commit), paint: paint.cyan },
-    { text: excerpt(reason ?? '', 70), paint: paint.dim },
+    verdict === undefined ? '?' : verdictCell(verdict, paint),
+    { text: excerpt(reason ?? '', 200), paint: paint.dim },
   ])
-  const headings = ['earlier run', 'n', 'story', 'attempt', 'verdict', 'commit', 'reason']
-  const hint = `they are under ${last.ref.replace(/\/[^/]+\/attempts\/\d+$/, '/')}   see one: ${paint.bold(`git diff ${shortHash(last.base)} ${last.ref}`)}`
-  return [`${table(headings, rows, paint)}\n${hint}`]
+  const headings = ['earlier run', '#', 'story', 'try', 'result', 'reason']
+  const lines = table(headings, rows, paint).split('\n')
+  const hint = `see one: ${paint.bold(`ralph diff ${String(last.n)} --run ${String(last.run_number)}`)}   they are under ${last.ref.replace(/\/[^/]+\/attempts\/\d+$/, '/')}`
+  return [[...lines.map((line) => clipPainted(line, columns)), hint].join('\n')]
+}
+
+function verdictCell(verdict: Verdict, paint: Paint): Cell {
+  const meaning = verdictMeaning(verdict)
+  return {
+    text: `${symbolOf(meaning)} ${verdictName(verdict)}`,
+    paint: (text) => inColourOf(meaning, text, paint),
+  }
 }

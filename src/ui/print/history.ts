@@ -1,55 +1,93 @@
-// Every iteration of a run as a table, what each story took, and what went into attempts that were not kept.
-import { countAttempts, runReport } from '../../core/report.ts'
+// Every attempt of a run in one table, and what went into those that were not kept.
+import { runReport } from '../../core/report.ts'
 import type { RunReport } from '../../core/report.ts'
 import type { History } from '../app.ts'
 import type { Paint } from '../io.ts'
-import { verdictName, verdictWord } from '../vocabulary.ts'
-import { earlierLines } from './earlier.ts'
-import { costWord, notesOf, timeWord } from './report-words.ts'
+import { inColourOf, statusName, symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
+import { storyName } from './describe.ts'
+import { costWord, notesOf } from './report-words.ts'
 import { table } from './table.ts'
-import { clockTime, duration, excerpt, plural, tokenWord, tokenWords } from './text.ts'
+import {
+  clip,
+  clipPainted,
+  clockTime,
+  duration,
+  excerpt,
+  oneLine,
+  plural,
+  tokenWord,
+  tokenWords,
+} from './text.ts'
 
-export function historyText(
-  { change_id: change, iterations, earlier_runs: earlier }: History,
-  paint: Paint,
-): string {
-  if (iterations.length === 0)
-    return [`no iteration of ${change} has ended yet`, ...earlierLines(earlier, paint)].join('\n')
-  const rows = iterations.map((iteration) => [
-    String(iteration.n),
-    clockTime(iteration.started),
-    iteration.story_id,
-    String(iteration.attempt),
-    { text: verdictName(iteration.verdict), paint: () => verdictWord(iteration.verdict, paint) },
-    duration(iteration.duration_ms),
-    tokenWord({ ...iteration, tokens: iteration.tokens_used }),
-    costWord({ cost_usd: iteration.cost_usd, tokens: iteration.tokens_used }),
-    { text: excerpt(iteration.reason, 70), paint: paint.dim },
-  ])
+export interface HistoryPage {
+  readonly paint: Paint
+  readonly columns: number
+}
+
+export function historyText(history: History, page: HistoryPage): string {
+  const { change_id: change, iterations, runs = [], earlier_runs: earlier } = history
+  const { paint } = page
+  const past = runs.map((run) =>
+    [
+      `${paint.bold(oneLine(change))}  run ${String(run.number)}, ${whenOf(run.name)}: ${statusName(run.status)}`,
+      ...runLines(change, run, page),
+    ].join('\n'),
+  )
+  // One of the earlier runs was asked for, and no other.
+  if (runs.length > 0 && iterations.length === 0) return past.join('\n\n')
+  const own = [
+    `${paint.bold(oneLine(change))}${past.length > 0 ? '  this run' : ''}`,
+    ...(iterations.length === 0
+      ? ['no attempt has ended yet']
+      : runLines(change, { iterations, stories: history.stories }, page)),
+  ].join('\n')
+  const more =
+    past.length === 0 && earlier.length > 0
+      ? [
+          paint.dim(
+            `${plural(earlier.length, 'earlier run')}: ralph history ${oneLine(change)} --all (or --run ${String(earlier.length)})`,
+          ),
+        ]
+      : []
+  return [...past, [own, ...more].join('\n')].join('\n\n')
+}
+
+/** An archived run is named by its start: `2026-11-16T041722+0000`. */
+export function whenOf(name: string): string {
+  const [, day, hour, minute] = /^(\d{4}-\d\d-\d\d)T(\d\d)(\d\d)/.exec(name) ?? []
+  return day === undefined ? oneLine(name) : `${day} ${hour ?? ''}:${minute ?? ''}`
+}
+
+function runLines(
+  change: string,
+  { iterations, stories }: Pick<History, 'iterations' | 'stories'>,
+  { paint, columns }: HistoryPage,
+): readonly string[] {
+  const titles = new Map(stories.map(({ id, title }) => [id, title]))
+  const rows = iterations.map((iteration) => {
+    const meaning = verdictMeaning(iteration.verdict)
+    return [
+      `#${String(iteration.n)}`,
+      clockTime(iteration.started),
+      clip(storyName(iteration.story_id, titles.get(iteration.story_id) ?? ''), 24),
+      {
+        text: `${symbolOf(meaning)} ${verdictName(iteration.verdict)}`,
+        paint: (text: string) => inColourOf(meaning, text, paint),
+      },
+      duration(iteration.duration_ms),
+      tokenWord({ ...iteration, tokens: iteration.tokens_used }),
+      costWord({ cost_usd: iteration.cost_usd, tokens: iteration.tokens_used }),
+      { text: excerpt(iteration.reason, 200), paint: paint.dim },
+    ]
+  })
   const report = runReport({ change_id: change, status: 'stopped', reason: '', stories: [], iterations })
+  const lines = table(['#', 'at', 'story', 'result', 'took', 'tokens', 'cost', 'reason'], rows, paint)
   return [
-    table(['n', 'at', 'story', 'attempt', 'verdict', 'took', 'tokens', 'cost', 'reason'], rows, paint),
-    ...(report.stories.length > 1 ? ['', storyTable(report, paint), ''] : []),
+    ...lines.split('\n').map((line) => clipPainted(line, columns)),
     totalLine(report),
     ...notesOf(report),
-    ...earlierLines(earlier, paint),
-  ].join('\n')
+  ]
 }
-
-function storyTable(report: RunReport, paint: Paint): string {
-  const rows = report.stories.map((story) => [
-    story.story_id,
-    String(countAttempts(story.attempts)),
-    timeWord(story),
-    tokenWord(story),
-    costWord(story),
-    story.not_kept.iterations === 0
-      ? '-'
-      : [tokenWords(story.not_kept), costWord(story.not_kept)].filter((word) => word !== '-').join(', '),
-  ])
-  return table(['story', 'attempts', 'took', 'tokens', 'cost', 'not kept'], rows, paint)
-}
-
 function totalLine({ totals }: RunReport): string {
   const figures = [
     plural(totals.iterations, 'iteration'),

@@ -1,8 +1,10 @@
 // Where loops stand, on one screen: story, attempt, time, tokens, cost, what it waits for, what to type next.
+import { keepsWork } from '../../core/report.ts'
 import type { StatusReport } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { branchName, storyName } from './describe.ts'
 import { changeState, inColourOf, mark, statusName, statusWord } from '../vocabulary.ts'
+import { factLines } from './facts.ts'
 import { goneLines } from './summary.ts'
 import { table } from './table.ts'
 import { clockTime, duration, excerpt, oneLine, plural, tokenWord, usd } from './text.ts'
@@ -11,6 +13,8 @@ import type { SpentTokens } from './text.ts'
 export interface StatusView {
   readonly paint: Paint
   readonly nowMs: number
+  /** Absent: lines are not wrapped. */
+  readonly columns?: number
 }
 
 export function statusText(reports: readonly StatusReport[], view: StatusView): string {
@@ -19,13 +23,13 @@ export function statusText(reports: readonly StatusReport[], view: StatusView): 
   return second === undefined ? oneStatus(only, view) : allStatuses(reports, view)
 }
 
-function oneStatus(report: StatusReport, { paint, nowMs }: StatusView): string {
+function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView): string {
   const { done, total } = planOf(report)
   const facts: (readonly [string, string])[] = [
     ...(report.problem === undefined ? [] : [['problem', oneLine(report.problem)] as const]),
     ['stories', `${String(done)}/${String(total)} done${ranWords(report)}`],
     ...nowFacts(report, nowMs),
-    ['iterations', `${String(report.current_iteration)}/${String(report.max_iterations)}`],
+    ['attempts', `${String(report.current_iteration)}, at most ${String(report.max_iterations)}`],
     ['tokens', tokenWord(spentBy(report)) + costPart(report)],
     ['work', workWords(report)],
     ...(report.finish_refused === undefined
@@ -34,22 +38,26 @@ function oneStatus(report: StatusReport, { paint, nowMs }: StatusView): string {
     ...lastFacts(report),
     ...deathFacts(report, nowMs),
   ]
+  const page = { paint, width: 11, columns }
   return [
     `${paint.bold(oneLine(report.change_id))}  ${headWord(report, paint)}`,
-    ...facts.map(([name, value]) => `  ${paint.dim(name.padEnd(11))} ${value}`),
+    ...factLines(facts, page),
     ...(report.notes ?? []).map((line) => `  ${paint.yellow('note:')} ${oneLine(line)}`),
     ...goneLines(report.gone ?? []).map((line) => `  ${line}`),
-    ...nextCommand(report).map((next) => `  ${paint.dim('next'.padEnd(11))} ${paint.bold(next)}`),
+    ...factLines(
+      nextCommand(report).map((next) => ['next', next, 'command']),
+      page,
+    ),
   ].join('\n')
 }
 
 /** The boxes where the work is now: after a cleanup those of this checkout, else those that the run knows. */
-function planOf({ stories, where }: StatusReport): { open: number; done: number; total: number } {
+export function planOf({ stories, where }: StatusReport): { open: number; done: number; total: number } {
   const count = (wanted: string): number => stories.filter(({ status }) => status === wanted).length
   return where?.plan ?? { open: count('open'), done: count('done'), total: stories.length }
 }
 
-function headWord(report: StatusReport, paint: Paint): string {
+export function headWord(report: StatusReport, paint: Paint): string {
   const [word, meaning] = changeState(report.status, planOf(report))
   const ran =
     word === statusName(report.status) ? '' : paint.dim(`  (last run: ${statusName(report.status)})`)
@@ -64,7 +72,7 @@ function ranWords(report: StatusReport): string {
 }
 
 /** Where it is, and where the user stands. */
-function workWords(report: StatusReport): string {
+export function workWords(report: StatusReport): string {
   const original = branchName(report.original_branch)
   const { branch, checked_out: here, home, worktree, cleaned_at: cleaned, uncommitted } = report.where ?? {}
   if (branch === undefined) return `from ${original}, in ${oneLine(report.worktree_name)}`
@@ -109,7 +117,7 @@ function nowFacts(report: StatusReport, nowMs: number): readonly (readonly [stri
     facts.push(['story', storyName(current.story_id, story?.title ?? '')])
     facts.push([
       'attempt',
-      `${String(current.attempt)}, by ${oneLine(current.agent)}, for ${since(current.started, nowMs)}`,
+      `#${String(current.n)}, try ${String(current.attempt)}, by ${oneLine(current.agent)}, for ${since(current.started, nowMs)}`,
     ])
     facts.push(['last sign', `${since(current.last_activity, nowMs)} ago`])
   }
@@ -139,18 +147,16 @@ function lastFacts(report: StatusReport): readonly (readonly [string, string])[]
     facts.push(['last reason', excerpt(last.reason, 100)])
   const why = report.stop_reason ?? ''
   if (report.status !== 'done' && why !== '') facts.push(['stopped by', stoppers[why] ?? oneLine(why)])
-  if (last?.attempt_ref !== undefined && !report.alive && !keptVerdicts.has(last.verdict))
+  if (last?.attempt_ref !== undefined && !report.alive && !keepsWork[last.verdict])
     facts.push([
       'put aside',
-      `what attempt ${String(last.n)} had done: ralph diff ${String(last.n)}; bring it back: ralph restore ${String(last.n)}`,
+      `what #${String(last.n)} had done: ralph diff ${String(last.n)}; bring it back: ralph restore ${String(last.n)}`,
     ])
   return facts
 }
 
-const keptVerdicts: ReadonlySet<string> = new Set(['complete', 'partial', 'progress', 'kept'])
-
 /** The words of the state file in those of a person. */
-const stoppers: Readonly<Record<string, string>> = {
+export const stoppers: Readonly<Record<string, string>> = {
   retries: 'a story that used up its retries',
   iterations: 'max iterations',
   stall: 'iterations that kept nothing',
@@ -197,7 +203,7 @@ function allStatuses(reports: readonly StatusReport[], { paint }: StatusView): s
 }
 
 /** None where nothing is left to do. */
-function nextCommand(report: StatusReport): readonly string[] {
+export function nextCommand(report: StatusReport): readonly string[] {
   const change = oneLine(report.change_id)
   const finish = `ralph finish ${change} --cleanup`
   if (report.alive && report.waiting_for === 'human') return ['answer the question on its terminal']
@@ -260,6 +266,6 @@ function openNext(report: StatusReport): readonly string[] {
   ]
 }
 
-function since(stamp: string, nowMs: number): string {
+export function since(stamp: string, nowMs: number): string {
   return duration(Math.max(0, Math.floor((nowMs - Date.parse(stamp)) / 1000) * 1000))
 }

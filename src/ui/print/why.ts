@@ -1,16 +1,110 @@
-// The decisions of a run, each with the rule that made it and what the rule looked at.
-import type { Decisions } from '../app.ts'
+// Why a run is where it is: first in plain words (what, since when, what is safe and where, what to type); with --trace every decision and its rule.
+import { keepsWork } from '../../core/report.ts'
+import type { IterationRecord } from '../../core/event.ts'
+import type { Decisions, StatusReport } from '../app.ts'
 import type { Paint } from '../io.ts'
+import { verdictName } from '../vocabulary.ts'
+import { storyName } from './describe.ts'
 import { earlierLines } from './earlier.ts'
-import { clip, clockTime, oneLine } from './text.ts'
+import { factLines } from './facts.ts'
+import type { Fact } from './facts.ts'
+import { headWord, nextCommand, planOf, since, stoppers, workWords } from './status.ts'
+import type { StatusView } from './status.ts'
+import { clip, clockTime, excerpt, oneLine, plural } from './text.ts'
 
-export function whyText(
+/** The state file of a run has no word for its death. */
+export function whyText(report: StatusReport, { paint, nowMs, columns }: StatusView): string {
+  const ended = report.died_at ?? report.iterations.at(-1)?.ended ?? report.updated_at
+  const when =
+    report.alive || ended === undefined
+      ? ''
+      : paint.dim(`  since ${clockTime(ended).slice(0, 5)}, ${since(ended, nowMs)} ago`)
+  const change = oneLine(report.change_id)
+  const facts: Fact[] = [
+    ...causeRows(report),
+    ['safe', safeWords(report)],
+    ...lookRows(report),
+    ...nextCommand(report).map((command) => ['next', command, 'command'] as const),
+    ...(mayUseWords(report)
+      ? [['', `ralph resume ${change} --feedback "…" tells the agent more`, 'command'] as const]
+      : []),
+  ]
+  return [
+    `${paint.bold(change)}  ${headWord(report, paint)}${when}`,
+    ...factLines(facts, { paint, width: 8, columns }),
+    paint.dim(`each decision with its rule: ralph why ${change} --trace`),
+  ].join('\n')
+}
+
+/** What happened, in the order in which somebody would tell it. */
+function causeRows(report: StatusReport): readonly (readonly [string, string])[] {
+  const { iterations, stories } = report
+  const last = iterations.at(-1)
+  const nameOf = ({ story_id: id }: Pick<IterationRecord, 'story_id'>): string =>
+    storyName(id, stories.find((story) => story.id === id)?.title ?? '')
+  if (report.alive && report.current !== undefined)
+    return [['what', `it works on story ${nameOf(report.current)}, attempt #${String(report.current.n)}`]]
+  if (report.problem !== undefined) return [['what', oneLine(report.problem)]]
+  if (report.died_at !== undefined) return [['what', 'ralph was killed in the middle of the work']]
+  if (report.status === 'done') return [['what', 'every story that it was asked for is complete']]
+  if (last === undefined) return [['what', `stopped by ${stopped(report)}`]]
+  const failures = failuresInARow(iterations)
+  if (failures.length === 0 || report.stop_reason === 'signal')
+    return [['what', `stopped by ${stopped(report)}`]]
+  const times = failures.length === 1 ? 'once' : `${String(failures.length)} times`
+  const tries = failures.map(({ n }) => `#${String(n)}`).join(', ')
+  const how = last.reason === '' ? verdictName(last.verdict) : excerpt(last.reason, 400)
+  return [
+    [
+      'what',
+      `story ${nameOf(last)} failed ${times}${failures.length === 1 ? '' : ' in a row'} (${tries}); ${report.stop_reason === 'retries' ? 'no retry is left' : `stopped by ${stopped(report)}`}`,
+    ],
+    ['because', how],
+  ]
+}
+
+function stopped({ stop_reason: why = '' }: StatusReport): string {
+  return stoppers[why] ?? (oneLine(why) || 'it has not begun yet')
+}
+
+/** The attempts at the last story that came to nothing. */
+function failuresInARow(iterations: readonly IterationRecord[]): readonly IterationRecord[] {
+  const last = iterations.at(-1)
+  const at = iterations.findLastIndex(
+    (iteration) => iteration.story_id !== last?.story_id || keepsWork[iteration.verdict],
+  )
+  return iterations.slice(at + 1).filter(({ verdict }) => verdict !== 'limit' && verdict !== 'interrupted')
+}
+
+function safeWords(report: StatusReport): string {
+  const { done, total } = planOf(report)
+  const saved = total === 0 ? '' : `${String(done)} of ${plural(total, 'story', 'stories')} done; `
+  return `${saved}the work is ${workWords(report)}`
+}
+
+function lookRows(report: StatusReport): readonly Fact[] {
+  const last = report.iterations.findLast(({ verdict }) => !keepsWork[verdict])
+  if (report.alive || report.status === 'done' || last === undefined) return []
+  const n = String(last.n)
+  const change = oneLine(report.change_id)
+  const kept = last.attempt_ref === undefined ? [] : [`ralph diff ${n} ${change} (what #${n} had changed)`]
+  const gate =
+    last.verdict === 'gate_failed' ? [`ralph logs ${change} --gate (all that the gate printed)`] : []
+  const said = `ralph logs ${change} --iteration ${n} (what the agent said)`
+  return [...kept, ...gate, said].map((command, at) => [at === 0 ? 'look' : '', command, 'command'] as const)
+}
+
+function mayUseWords({ alive, stop_reason: why, died_at: died }: StatusReport): boolean {
+  return !alive && died === undefined && (why === 'retries' || why === 'stall' || why === 'iterations')
+}
+
+export function traceText(
   { change_id: change, decisions, earlier_runs: earlier }: Decisions,
   paint: Paint,
 ): string {
   if (decisions.length === 0) return `no decision of a loop on ${oneLine(change)} is on record`
   const lines = decisions.map(({ time, n, decision, rule, inputs }) => {
-    const where = n === undefined ? '' : ` iteration ${String(n)}`
+    const where = n === undefined ? '' : ` #${String(n)}`
     const facts = Object.entries(inputs).map(
       ([name, value]) => `${name}=${clip(oneLine(factText(value)), 100)}`,
     )
@@ -20,7 +114,7 @@ export function whyText(
       ...(facts.length === 0 ? [] : [paint.dim(`  from: ${facts.join(', ')}`)]),
     ].join('\n')
   })
-  return [...lines, ...earlierLines(earlier, paint)].join('\n')
+  return [paint.bold(oneLine(change)), ...lines, ...earlierLines(earlier, paint)].join('\n')
 }
 
 function factText(value: unknown): string {
