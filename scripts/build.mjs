@@ -29,7 +29,7 @@ const { program, packs } = await writePacks(options)
 const define = {
   RALPH_VERSION: JSON.stringify(version),
   RALPH_PROGRAM: JSON.stringify(program),
-  RALPH_PACKS: JSON.stringify(packs),
+  RALPH_PACKS: JSON.stringify(packs.join(' ')),
 }
 await build({ ...options, entryPoints: { main: 'src/main.ts' }, format: 'cjs', define })
 await writeFile(new URL(`${fresh.href}/package.json`), '{ "type": "commonjs" }\n')

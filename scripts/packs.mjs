@@ -7,7 +7,7 @@ import { basename, join } from 'node:path'
 /** What is read together: what is imported on demand and fits, with all that it needs. What fits nowhere is in `loop`. */
 const packs = {
   look: /^src\/(program|compose|compose\/(reports|whereabouts|damage)|ui\/(?!cli\/loop-run|print\/report-).*)\.ts$/,
-  plan: /^src\/(compose\/(changes|plan)|adapters\/openspec\/show|config\/load)\.ts$/,
+  plan: /^src\/(compose\/(changes|plan|config-trust|run-settings)|adapters\/openspec\/show|config\/load)\.ts$|^node_modules\/(yaml|picomatch)\//,
   prices: /^node_modules\/@pydantic\/genai-prices\//,
 }
 
@@ -39,11 +39,11 @@ export async function writePacks(options) {
       minifySyntax: true,
       minifyWhitespace: true,
     })
-    const named = onDemand(code).replaceAll(
+    const named = code.replaceAll(
       /require\("\.\/([\w.-]+\.js)"\)/g,
       (_, file) => `require("${chunks.get(file).id}")`,
     )
-    const body = `${JSON.stringify(chunk.id)}:function(exports,require,module){${named}}`
+    const body = `${JSON.stringify(chunk.id)}:function(exports,require,module){${onDemand(named)}}`
     texts.set(chunk.pack, [...(texts.get(chunk.pack) ?? []), body])
   }
   // One letter outside of ASCII, and V8 holds all of a script in two bytes for each; esbuild leaves them in regular expressions.
@@ -83,18 +83,22 @@ const always = new Set(
   ['buffer', 'events', 'fs', 'path', 'process', 'timers', 'url', 'util'].map((name) => `node:${name}`),
 )
 
-/** Node's own modules are loaded where they are used first: `child_process` alone takes a tenth of a start, to look at a file. */
+/**
+ * Every other module, Node's own and the program's, is loaded where it is used first: `child_process` alone takes a tenth of a start,
+ * and most commands never meet a schema. Nothing is loaded for its effects; no module of ours has any.
+ */
 function onDemand(code) {
-  let text = code
-  const declared = /\b(\w+)=(?:require|\(0,\w+\.__require\))\("(node:[\w/]+)"\)(?=[,;])/g
-  for (const [all, name, module] of code.matchAll(declared)) {
+  const plain = code.replaceAll(/\(0,\w+\.__require\)\(/g, 'require(')
+  let text = plain.replaceAll(/(?<=^|[;{}]|"use strict";)require\("\w+:\w+"\);/gm, '')
+  const declared = /\b(\w+)=require\("([\w:/]+)"\)(?=[,;])/g
+  for (const [all, name, module] of plain.matchAll(declared)) {
     if (always.has(module)) continue
-    const used = text
-      .replace(all, `${name}=void 0`)
-      .replaceAll(new RegExp(`\\b${name}\\.`, 'g'), `(require("${module}")).`)
-    // Only where each mention is one of the declared name and a member of it.
-    if (used.match(new RegExp(`\\b${name}\\b`, 'g')).length === 1) text = used
-    else console.warn(`${module} is loaded at once: ${name} is used as a whole`)
+    const mentions = (pattern) => text.match(new RegExp(`\\b${name}${pattern}`, 'g'))?.length ?? 0
+    // Only where each mention but the first is that of a member.
+    if (mentions('\\b') !== mentions('\\.') + 1) continue
+    text = text
+      .replaceAll(new RegExp(`\\b${name}\\.`, 'g'), `(${name}??=require("${module}")).`)
+      .replace(all, name)
   }
   return text
 }

@@ -19,7 +19,7 @@ const shapeOf = (schema: z.ZodType): object => {
 const shapes = 'src/core/shapes.json'
 const files = {
   'schema/loop-state.schema.json': forOthers('ralph loop state, format version 1', stateFileSchema),
-  'schema/config.schema.json': forOthers('ralph.yaml', configFileSchema),
+  'schema/config.schema.json': forOthers('ralph.yaml', configFileSchema()),
   'schema/event.schema.json': forOthers('ralph event, version 1', publicEventSchema),
   [shapes]: {
     ...Object.fromEntries(

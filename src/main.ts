@@ -8,7 +8,8 @@ import type * as Program from './program.ts'
 declare const RALPH_VERSION: string
 /** How the names of the packs begin: their content is in it, so that what V8 has compiled of others is not taken for them. */
 declare const RALPH_PROGRAM: string
-declare const RALPH_PACKS: readonly string[]
+/** Their names, apart by blanks. */
+declare const RALPH_PACKS: string
 
 const argv = process.argv.slice(2)
 const packs = new Map<string, Record<string, Part>>()
@@ -29,7 +30,7 @@ if (argv.length === 1 && /^(?:--version|-[vV]|version)$/.test(argv[0] ?? '')) {
  * when a command first needs something in it.
  */
 function holdPacks(): ReadonlyMap<string, number> {
-  return new Map(RALPH_PACKS.map((pack) => [pack, openSync(packFile(pack), 'r')]))
+  return new Map(RALPH_PACKS.split(' ').map((pack) => [pack, openSync(packFile(pack), 'r')]))
 }
 
 function packFile(pack: string): string {

@@ -3,6 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import * as z from 'zod'
+import { once } from '../core/once.ts'
 import { readRecord, writeDurably } from '../adapters/files/whole.ts'
 import { settingChanges } from '../config/changes.ts'
 import type { KeptValues } from '../config/changes.ts'
@@ -13,17 +14,19 @@ import { RalphError } from '../core/error.ts'
 export type Level = 'project' | 'user'
 
 /** A settings file as it was; of `agent_env` only hashes, for its values may be secret. */
-export const keptFileSchema = z.object({
-  path: z.string(),
-  sha: z.string(),
-  salt: z.string(),
-  values: z.record(z.string(), z.unknown()),
-})
-export type KeptFile = z.infer<typeof keptFileSchema>
+export const keptFileSchema = once(() =>
+  z.object({
+    path: z.string(),
+    sha: z.string(),
+    salt: z.string(),
+    values: z.record(z.string(), z.unknown()),
+  }),
+)
+export type KeptFile = z.infer<ReturnType<typeof keptFileSchema>>
 
-const changeSchema = z.object({ change: z.string(), n: z.number() })
+const changeSchema = once(() => z.object({ change: z.string(), n: z.number() }))
 /** The iteration during which a file came to be as it is. */
-export type FileChange = z.infer<typeof changeSchema>
+export type FileChange = z.infer<ReturnType<typeof changeSchema>>
 
 export function keptFile({ path, sha, values }: SettingsFile, salt: string = randomUUID()): KeptFile {
   return { path, sha, salt, values: keptValues(Object.fromEntries(values), salt) }
@@ -55,7 +58,7 @@ export async function distrust(common: string, level: Level, sha: string, by: Fi
 
 /** Undefined where it is the user's own. */
 export async function changedBy(common: string, level: Level, sha: string): Promise<FileChange | undefined> {
-  return await readRecord(recordOf(common, level, sha), changeSchema)
+  return await readRecord(recordOf(common, level, sha), changeSchema())
 }
 
 /** The user starts with these, or has said --accept-config: from now on they are the user's. */
@@ -69,7 +72,7 @@ export async function agree(common: string, files: LoadedConfig['files']): Promi
 
 /** What the user started with last. */
 async function lastAgreed(common: string, level: Level): Promise<KeptFile | undefined> {
-  return await readRecord(agreedOf(common, level), keptFileSchema)
+  return await readRecord(agreedOf(common, level), keptFileSchema())
 }
 
 /** Before anything is touched. */

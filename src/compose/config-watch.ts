@@ -2,6 +2,7 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as z from 'zod'
+import { once } from '../core/once.ts'
 import { readRecord, writeDurably } from '../adapters/files/whole.ts'
 import { readSettingsFile } from '../config/files.ts'
 import type { SettingsFile } from '../config/files.ts'
@@ -22,14 +23,16 @@ import { readKept, settingsFile } from './run-settings.ts'
 import { pathsOf } from './site.ts'
 import type { Site } from './site.ts'
 
-const seenSchema = z.object({
-  project: keptFileSchema,
-  user: keptFileSchema,
-  gates: z.record(z.string(), z.string()),
-  /** What the attempt did to the project's file, until it is saved or reverted. */
-  said: z.string(),
-})
-type Seen = z.infer<typeof seenSchema>
+const seenSchema = once(() =>
+  z.object({
+    project: keptFileSchema(),
+    user: keptFileSchema(),
+    gates: z.record(z.string(), z.string()),
+    /** What the attempt did to the project's file, until it is saved or reverted. */
+    said: z.string(),
+  }),
+)
+type Seen = z.infer<ReturnType<typeof seenSchema>>
 
 export interface ConfigWatch {
   readonly change: string
@@ -140,5 +143,5 @@ export function watchConfig(site: Site, checkpoints: Checkpoints, watch: ConfigW
 
 /** There is none of a run that was killed before its first attempt. */
 async function readSeen(file: string): Promise<Seen | undefined> {
-  return readRecord(file, seenSchema)
+  return readRecord(file, seenSchema())
 }

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import * as z from 'zod'
+import { once } from '../core/once.ts'
 import { readJson } from '../core/json.ts'
 import { readIfThere, writeDurably } from '../adapters/files/whole.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
@@ -22,17 +23,19 @@ import {
 } from './config-trust.ts'
 import type { KnownRun } from './site.ts'
 
-const keptSchema = z.object({
-  entries: z.record(
-    z.string(),
-    z.object({ value: z.unknown().optional(), origin: z.string(), where: z.string() }),
-  ),
-  /** Hashes: the values may be secret, and are on no disk. */
-  agent_env: z.record(z.string(), z.string()),
-  salt: z.string(),
-  files: z.object({ project: keptFileSchema.optional(), user: keptFileSchema }),
-})
-export type KeptSettings = z.infer<typeof keptSchema>
+const keptSchema = once(() =>
+  z.object({
+    entries: z.record(
+      z.string(),
+      z.object({ value: z.unknown().optional(), origin: z.string(), where: z.string() }),
+    ),
+    /** Hashes: the values may be secret, and are on no disk. */
+    agent_env: z.record(z.string(), z.string()),
+    salt: z.string(),
+    files: z.object({ project: keptFileSchema().optional(), user: keptFileSchema() }),
+  }),
+)
+export type KeptSettings = z.infer<ReturnType<typeof keptSchema>>
 
 export interface RunSettings {
   readonly config: Config
@@ -142,7 +145,7 @@ export async function keptByRuns(
 /** Undefined where there is none that can be read. */
 export async function readKept(file: string): Promise<KeptSettings | undefined> {
   const text = (await readIfThere(file))?.toString('utf8') ?? ''
-  return keptSchema.safeParse(readJson(text)).data
+  return keptSchema().safeParse(readJson(text)).data
 }
 
 function entryOf(key: OptionKey, kept: KeptSettings['entries'][string] | undefined): SettingEntry {

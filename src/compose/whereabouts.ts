@@ -29,7 +29,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
     notesOf(site, run),
     liveWords(site, run),
     !isLeft || readRef(git, `refs/heads/${branch}`).then((hash) => hash !== ''),
-    isLeft && isMerged(git, checkpoint, originalBranch),
+    isLeft && hasMoved(git, run).then((has) => has && isMerged(git, checkpoint, originalBranch)),
     isHere || checkpoint === undefined ? planHere(site, run) : undefined,
   ])
   const told = [...live, ...(uncommitted === false ? [] : notes)]
@@ -77,6 +77,14 @@ async function hasUncommitted(git: Git): Promise<boolean | undefined> {
   const asked = ['status', '--porcelain', '--ignore-submodules=dirty']
   const { out, code } = await git.run(asked, { accept: [128] })
   return code === 0 ? out !== '' : undefined
+}
+
+/** Where the branch that the run began on still is where it was, nothing of the run can be in it: no need to ask git. */
+async function hasMoved(git: Git, { state }: KnownRun): Promise<boolean> {
+  const { origin, adopted } = state.git
+  // What the user put on the run's branch may have been anywhere before.
+  if (origin?.kind !== 'branch' || origin.commit === state.checkpoint || adopted.length > 0) return true
+  return (await readRef(git, origin.ref)) !== origin.commit
 }
 
 async function isMerged(git: Git, branch: string, original: string): Promise<boolean> {

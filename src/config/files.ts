@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parse } from 'yaml'
 import { RalphError } from '../core/error.ts'
 import { nearest } from '../core/nearest.ts'
 import { optionKeys } from './options.ts'
@@ -27,7 +26,7 @@ const mostBytes = 1_000_000
 
 /** The settings file of a folder; none there is no problem, two are. */
 export async function readSettingsFile(folder: string): Promise<SettingsFile> {
-  const hash = createHash('sha256')
+  const hashed: (string | Buffer)[] = []
   const found: { path: string; text: string }[] = []
   let problem: RalphError | undefined
   for (const name of fileNames) {
@@ -35,18 +34,20 @@ export async function readSettingsFile(folder: string): Promise<SettingsFile> {
     try {
       const bytes = await readIfThere(path)
       if (bytes === undefined) continue
-      hash.update(`${name}\0${bytes.length}\0`).update(bytes)
+      hashed.push(`${name}\0${bytes.length}\0`, bytes)
       found.push({ path, text: bytes.toString('utf8') })
     } catch (error) {
       if (!(error instanceof RalphError)) throw error
       problem ??= error
-      hash.update(`${name}\0${error.message}\0`)
+      hashed.push(`${name}\0${error.message}\0`)
       found.push({ path, text: '' })
     }
   }
   const [file, second] = found
   if (file === undefined)
     return { path: join(folder, fileNames[0] ?? ''), sha: '', values: new Map<OptionKey, unknown>() }
+  const hash = createHash('sha256')
+  for (const part of hashed) hash.update(part)
   const read = { path: file.path, sha: hash.digest('hex') }
   const useless = (why: RalphError): SettingsFile => ({ ...read, values: new Map(), problem: why })
   if (problem !== undefined) return useless(problem)
@@ -59,7 +60,7 @@ export async function readSettingsFile(folder: string): Promise<SettingsFile> {
     )
   }
   try {
-    return { ...read, values: settings(document(file), file.path) }
+    return { ...read, values: settings(await document(file), file.path) }
   } catch (error) {
     if (error instanceof RalphError) return useless(error)
     throw error
@@ -87,7 +88,7 @@ async function readIfThere(path: string): Promise<Buffer | undefined> {
   }
 }
 
-function document({ path, text }: { path: string; text: string }): Record<string, unknown> {
+async function document({ path, text }: { path: string; text: string }): Promise<Record<string, unknown>> {
   // Far above any settings; a YAML of megabytes keeps its parser busy for hours.
   if (text.length > maxChars)
     throw configError(
@@ -97,7 +98,9 @@ function document({ path, text }: { path: string; text: string }): Record<string
   let parsed: unknown
   try {
     // JSON is YAML 1.2, but its own parser says better what is wrong with it.
-    parsed = path.endsWith('.json') ? JSON.parse(text) : parse(text, { logLevel: 'error' })
+    parsed = path.endsWith('.json')
+      ? JSON.parse(text)
+      : (await import('yaml')).parse(text, { logLevel: 'error' })
   } catch (error) {
     const [reason = ''] = String(error instanceof Error ? error.message : error).split('\n')
     throw configError(

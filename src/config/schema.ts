@@ -1,5 +1,6 @@
 // What a value of each setting must look like: as a zod schema, and as the sentence that helps whoever got it wrong.
 import * as z from 'zod'
+import { once } from '../core/once.ts'
 import { optionKeys, specOf } from './options.ts'
 import { agentNames } from './option.ts'
 import type { OptionKind, OptionSpec } from './option.ts'
@@ -9,39 +10,45 @@ const longestTimerMs = 2 ** 31 - 1
 const mostMinutes = Math.floor(longestTimerMs / 60_000)
 const mostSeconds = Math.floor(longestTimerMs / 1000)
 
-const line = z.string().trim().min(1)
+const line = once(() => z.string().trim().min(1))
 
-const kinds: Record<OptionKind, { readonly schema: z.ZodType; readonly wants: string }> = {
-  count: { schema: z.number().int().nonnegative(), wants: 'a whole number, 0 or more, such as 3' },
-  positive: { schema: z.number().int().positive(), wants: 'a whole number, 1 or more, such as 10' },
+const kinds: Record<OptionKind, { readonly schema: () => z.ZodType; readonly wants: string }> = {
+  count: { schema: () => z.number().int().nonnegative(), wants: 'a whole number, 0 or more, such as 3' },
+  positive: { schema: () => z.number().int().positive(), wants: 'a whole number, 1 or more, such as 10' },
   minutes: {
-    schema: z.number().positive().max(mostMinutes),
+    schema: () => z.number().positive().max(mostMinutes),
     wants: `minutes as a number above 0 and at most ${String(mostMinutes)}, such as 45 or 0.5`,
   },
   minutes_or_off: {
-    schema: z.number().nonnegative().max(mostMinutes),
+    schema: () => z.number().nonnegative().max(mostMinutes),
     wants: `minutes as a number from 0 to ${String(mostMinutes)}, such as 10 or 0.5`,
   },
   seconds: {
-    schema: z.number().positive().max(mostSeconds),
+    schema: () => z.number().positive().max(mostSeconds),
     wants: `seconds as a number above 0 and at most ${String(mostSeconds)}, such as 60`,
   },
-  usd: { schema: z.number().positive(), wants: 'dollars as a number above 0, such as 5 or 2.50' },
-  text: { schema: line, wants: 'a text that is not empty' },
-  url: { schema: z.url({ protocol: /^https?$/ }), wants: 'an address that begins with http:// or https://' },
-  choice: { schema: z.string(), wants: 'one of its words' },
-  texts: { schema: z.array(line), wants: 'a text, or a list of texts, none of them empty' },
+  usd: { schema: () => z.number().positive(), wants: 'dollars as a number above 0, such as 5 or 2.50' },
+  text: { schema: () => line(), wants: 'a text that is not empty' },
+  url: {
+    schema: () => z.url({ protocol: /^https?$/ }),
+    wants: 'an address that begins with http:// or https://',
+  },
+  choice: { schema: () => z.string(), wants: 'one of its words' },
+  texts: { schema: () => z.array(line()), wants: 'a text, or a list of texts, none of them empty' },
   pairs: {
-    schema: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string()),
+    schema: () => z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string()),
     wants: 'KEY=VALUE, where KEY is the name of a variable',
   },
-  agents: { schema: z.array(z.enum(agentNames)).min(1), wants: 'one agent or more, separated by commas' },
-  folder: { schema: z.union([z.literal(true), line]), wants: 'a folder' },
-  switch: { schema: z.boolean(), wants: 'true or false' },
+  agents: {
+    schema: () => z.array(z.enum(agentNames)).min(1),
+    wants: 'one agent or more, separated by commas',
+  },
+  folder: { schema: () => z.union([z.literal(true), line()]), wants: 'a folder' },
+  switch: { schema: () => z.boolean(), wants: 'true or false' },
 }
 
 export function schemaOf(spec: OptionSpec): z.ZodType {
-  return spec.kind === 'choice' && spec.choices ? z.enum([...spec.choices]) : kinds[spec.kind].schema
+  return spec.kind === 'choice' && spec.choices ? z.enum([...spec.choices]) : kinds[spec.kind].schema()
 }
 
 /** Goes after "wants". */
@@ -51,18 +58,20 @@ export function wantsOf(spec: OptionSpec): string {
 }
 
 /** The whole file; ships as schema/config.schema.json, so that editors can complete and check `ralph.yaml`. */
-export const configFileSchema = z.strictObject(
-  Object.fromEntries(
-    optionKeys.map((key) => {
-      const spec = specOf(key)
-      return [key, fileSchema(spec).optional().describe(spec.help)]
-    }),
+export const configFileSchema = once(() =>
+  z.strictObject(
+    Object.fromEntries(
+      optionKeys.map((key) => {
+        const spec = specOf(key)
+        return [key, fileSchema(spec).optional().describe(spec.help)]
+      }),
+    ),
   ),
 )
 
 /** In a file a list of one may be written without brackets. */
 function fileSchema(spec: OptionSpec): z.ZodType {
-  if (spec.kind === 'texts') return z.union([line, schemaOf(spec)])
-  if (spec.kind === 'agents') return z.union([z.enum(agentNames), line, schemaOf(spec)])
+  if (spec.kind === 'texts') return z.union([line(), schemaOf(spec)])
+  if (spec.kind === 'agents') return z.union([z.enum(agentNames), line(), schemaOf(spec)])
   return schemaOf(spec)
 }

@@ -34,7 +34,7 @@ describe('docs', () => {
   })
 
   it('the schema of the file can be shipped as JSON Schema and knows every setting', () => {
-    const schema = z.toJSONSchema(configFileSchema)
+    const schema = z.toJSONSchema(configFileSchema())
     expect(Object.keys(schema.properties ?? {})).toEqual([...optionKeys])
     expect(schema.additionalProperties).toBe(false)
   })

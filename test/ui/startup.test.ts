@@ -17,7 +17,7 @@ beforeAll(async () => {
     platform: 'node',
     metafile: true,
     write: false,
-    define: { RALPH_VERSION: '"0"', RALPH_PROGRAM: '"x"', RALPH_PACKS: '[]' },
+    define: { RALPH_VERSION: '"0"', RALPH_PROGRAM: '"x"', RALPH_PACKS: '"x"' },
     logLevel: 'silent',
   })
   outputs = bundle.metafile.outputs

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import * as z from 'zod'
+import { once } from '../../core/once.ts'
 import { lstatIfThere } from '../files/whole.ts'
 import { changeDirOf } from './changes.ts'
 import { isAtLeast, type OpenSpecCli } from './cli.ts'
@@ -64,9 +65,11 @@ async function markOf(root: string, change: string): Promise<string> {
   return hash.digest('hex')
 }
 
-const countSchema = z.looseObject({
-  progress: z.looseObject({ total: z.number() }).optional().catch(undefined),
-})
+const countSchema = once(() =>
+  z.looseObject({
+    progress: z.looseObject({ total: z.number() }).optional().catch(undefined),
+  }),
+)
 
 async function countTasks(
   ask: Ask,
@@ -78,7 +81,7 @@ async function countTasks(
     return {
       note: `openspec gave no instructions for ${change} (${answer.message}): the built-in rules are used`,
     }
-  const said = countSchema.safeParse(answer.json).data
+  const said = countSchema().safeParse(answer.json).data
   if (said === undefined)
     return { note: `openspec ${version} answered in an unknown shape: the built-in rules are used` }
   // Below 1.13.1 its counts are known to be lower than ours.
@@ -86,27 +89,29 @@ async function countTasks(
   return { note: '', ...(total !== undefined && { total }) }
 }
 
-const validateSchema = z.looseObject({
-  items: z.array(
-    z.looseObject({
-      valid: z.boolean(),
-      issues: z
-        .array(
-          z.looseObject({
-            level: z.string(),
-            path: z.string().optional(),
-            line: z.number().optional(),
-            message: z.string(),
-          }),
-        )
-        .catch([]),
-    }),
-  ),
-})
+const validateSchema = once(() =>
+  z.looseObject({
+    items: z.array(
+      z.looseObject({
+        valid: z.boolean(),
+        issues: z
+          .array(
+            z.looseObject({
+              level: z.string(),
+              path: z.string().optional(),
+              line: z.number().optional(),
+              message: z.string(),
+            }),
+          )
+          .catch([]),
+      }),
+    ),
+  }),
+)
 
 async function validateChange(ask: Ask, change: string): Promise<Validation | undefined> {
   const answer = await ask('validate', change, '--type', 'change')
-  const item = validateSchema.safeParse(answer.json).data?.items[0]
+  const item = validateSchema().safeParse(answer.json).data?.items[0]
   if (item === undefined) return undefined
   const rank = ['ERROR', 'WARNING', 'INFO']
   const sorted = [...item.issues].sort((a, b) => rank.indexOf(a.level) - rank.indexOf(b.level))

@@ -2,6 +2,7 @@
 import { realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as z from 'zod'
+import { once } from '../../core/once.ts'
 import { readJson } from '../../core/json.ts'
 import { exec } from '../process/exec.ts'
 import { isProgram, onPath } from '../process/on-path.ts'
@@ -43,7 +44,7 @@ export async function findCli(
     const { stdout, stderr, exitCode, timedOut, spawnError } = await exec(path, args, limits)
     const json = readJson(stdout.toString('utf8'))
     if (exitCode === 0 && json !== undefined) return { ok: true, json }
-    const said = statusSchema.safeParse(json).data?.status[0]
+    const said = statusSchema().safeParse(json).data?.status[0]
     const died = timedOut
       ? `no answer within ${timeoutMs / 1000} s`
       : (spawnError?.message ?? lastLine(stderr))
@@ -62,9 +63,11 @@ const quietEnv = {
   NO_COLOR: '1',
 }
 
-const statusSchema = z.looseObject({
-  status: z.array(z.looseObject({ message: z.string(), fix: z.string().optional() })).min(1),
-})
+const statusSchema = once(() =>
+  z.looseObject({
+    status: z.array(z.looseObject({ message: z.string(), fix: z.string().optional() })).min(1),
+  }),
+)
 
 export function isAtLeast(version: string, wanted: readonly [number, number, number]): boolean {
   const parts = version.split('.').map(Number)

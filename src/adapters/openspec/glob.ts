@@ -2,13 +2,13 @@
 import type { Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import picomatch from 'picomatch'
 import { isMissing } from '../files/whole.ts'
 
 /** Relative paths, sorted; dot files and dot folders never match, as in OpenSpec. */
 export async function findFiles(folder: string, pattern: string): Promise<readonly string[]> {
   if (!/[*?[{]/.test(pattern)) return (await isFile(join(folder, pattern))) ? [pattern] : []
   // As fast-glob asks it, which is what OpenSpec uses.
+  const { default: picomatch } = await import('picomatch')
   const isWanted = picomatch(pattern, { posix: true })
   const found: string[] = []
   for await (const path of walk(folder, '', 0)) if (isWanted(path)) found.push(path)

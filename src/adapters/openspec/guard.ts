@@ -2,29 +2,32 @@
 import { mkdir, open, readdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import * as z from 'zod'
+import { once } from '../../core/once.ts'
 import { RalphError } from '../../core/error.ts'
 import { isMissing, lstatIfThere, readIfThere, readRecord, syncFolder } from '../files/whole.ts'
 import { writeWhole } from './files.ts'
 import type { TrackedFile } from './tracked.ts'
 import { readTree, treeEntrySchema, type TreeEntry } from './tree.ts'
 
-const guardedTreeSchema = z.object({ base: z.string(), entries: z.array(treeEntrySchema) })
-const guardedSchema = z.object({
-  version: z.literal(1),
-  /** Whose guard it is: one taken in another work tree says nothing about this one. */
-  changeDir: z.string(),
-  /** Links on the way to the change folder. */
-  links: z.array(z.object({ path: z.string(), target: z.string() })),
-  /** The change folder, and whatever its links lead to outside of it. */
-  trees: z.array(guardedTreeSchema),
-  /** The specs in force: only `openspec archive` changes them, so they go back only with a move into archive/. */
-  specs: guardedTreeSchema.optional(),
-  archived: z.array(z.string()),
-  /** The files with the boxes; `real` is where their bytes lie, links resolved. */
-  tracked: z.array(z.object({ file: z.string(), path: z.string(), real: z.string() })),
-})
-export type GuardedTree = z.infer<typeof guardedTreeSchema>
-export type Guarded = z.infer<typeof guardedSchema>
+const guardedTreeSchema = once(() => z.object({ base: z.string(), entries: z.array(treeEntrySchema()) }))
+const guardedSchema = once(() =>
+  z.object({
+    version: z.literal(1),
+    /** Whose guard it is: one taken in another work tree says nothing about this one. */
+    changeDir: z.string(),
+    /** Links on the way to the change folder. */
+    links: z.array(z.object({ path: z.string(), target: z.string() })),
+    /** The change folder, and whatever its links lead to outside of it. */
+    trees: z.array(guardedTreeSchema()),
+    /** The specs in force: only `openspec archive` changes them, so they go back only with a move into archive/. */
+    specs: guardedTreeSchema().optional(),
+    archived: z.array(z.string()),
+    /** The files with the boxes; `real` is where their bytes lie, links resolved. */
+    tracked: z.array(z.object({ file: z.string(), path: z.string(), real: z.string() })),
+  }),
+)
+export type GuardedTree = z.infer<ReturnType<typeof guardedTreeSchema>>
+export type Guarded = z.infer<ReturnType<typeof guardedSchema>>
 export type FileEntry = Extract<TreeEntry, { kind: 'file' }>
 
 export interface GuardPlaces {
@@ -94,7 +97,7 @@ async function linksTo(steps: readonly string[]): Promise<Guarded['links']> {
 
 /** Undefined before the first guard of this change in this place. */
 export async function readGuard({ guardDir, changeDir }: GuardPlaces): Promise<Guarded | undefined> {
-  const guarded = await readRecord(manifestOf(guardDir), guardedSchema)
+  const guarded = await readRecord(manifestOf(guardDir), guardedSchema())
   return guarded?.changeDir === changeDir ? guarded : undefined
 }
 

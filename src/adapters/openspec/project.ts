@@ -1,7 +1,7 @@
 // What OpenSpec's own files say about a project and a change: context, guidance, and which files hold the tasks.
 import { join } from 'node:path'
-import { parse } from 'yaml'
 import * as z from 'zod'
+import { once } from '../../core/once.ts'
 import { isMissing, readIfThere } from '../files/whole.ts'
 
 export interface ProjectFacts {
@@ -18,20 +18,26 @@ export interface ProjectFacts {
   readonly notes: readonly string[]
 }
 
-const configSchema = z.looseObject({
-  schema: z.string().optional().catch(undefined),
-  context: z.string().optional().catch(undefined),
-  store: z.string().optional().catch(undefined),
-  operations: z
-    .looseObject({ apply: z.looseObject({ guidance: z.array(z.string()).catch([]) }).optional() })
-    .optional()
-    .catch(undefined),
-})
+const configSchema = once(() =>
+  z.looseObject({
+    schema: z.string().optional().catch(undefined),
+    context: z.string().optional().catch(undefined),
+    store: z.string().optional().catch(undefined),
+    operations: z
+      .looseObject({ apply: z.looseObject({ guidance: z.array(z.string()).catch([]) }).optional() })
+      .optional()
+      .catch(undefined),
+  }),
+)
 
-const schemaSchema = z.looseObject({
-  artifacts: z.array(z.looseObject({ id: z.string(), generates: z.string() })),
-  apply: z.looseObject({ tracks: z.string().nullable().optional() }).optional(),
-})
+const schemaSchema = once(() =>
+  z.looseObject({
+    artifacts: z.array(z.looseObject({ id: z.string(), generates: z.string() })),
+    apply: z.looseObject({ tracks: z.string().nullable().optional() }).optional(),
+  }),
+)
+
+const metadataSchema = once(() => z.looseObject({ schema: z.string() }))
 
 const defaultSchema = 'spec-driven'
 const maxBytes = 128 * 1024
@@ -57,7 +63,7 @@ export async function taskPattern(root: string, changeDir: string, env: NodeJS.P
   const fallback = 'tasks.md'
   const notes: string[] = []
   const metadataPath = join(changeDir, '.openspec.yaml')
-  const metadata = await readYaml(metadataPath, z.looseObject({ schema: z.string() }), notes)
+  const metadata = await readYaml(metadataPath, metadataSchema, notes)
   if (metadata === undefined && (await readIfThere(metadataPath)) !== undefined) return fallback
   const name = (metadata?.schema ?? (await readProject(root)).schemaName).replace(/\.ya?ml$/, '')
   // The only schema that ships with OpenSpec tracks tasks.md; a name that is no folder name resolves to nothing.
@@ -79,7 +85,7 @@ export async function taskPattern(root: string, changeDir: string, env: NodeJS.P
 
 async function readYaml<T extends z.ZodType>(
   path: string,
-  schema: T,
+  schema: () => T,
   notes: string[],
 ): Promise<z.infer<T> | undefined> {
   const bytes = await readIfThere(path)
@@ -90,7 +96,8 @@ async function readYaml<T extends z.ZodType>(
     return undefined
   }
   try {
-    const parsed = schema.safeParse(parse(bytes.toString('utf8'), { logLevel: 'error' }))
+    const { parse } = await import('yaml')
+    const parsed = schema().safeParse(parse(bytes.toString('utf8'), { logLevel: 'error' }))
     if (parsed.success) return parsed.data
     notes.push(`${path} has an unexpected shape; the built-in rules are used`)
   } catch (error) {

@@ -3,15 +3,18 @@ import { createHash } from 'node:crypto'
 import { lstat, readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
+import { once } from '../../core/once.ts'
 import { isTemporary } from './files.ts'
 
-export const treeEntrySchema = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('folder'), path: z.string(), mode: z.number() }),
-  z.object({ kind: z.literal('file'), path: z.string(), mode: z.number(), hash: z.string() }),
-  z.object({ kind: z.literal('link'), path: z.string(), target: z.string() }),
-])
+export const treeEntrySchema = once(() =>
+  z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('folder'), path: z.string(), mode: z.number() }),
+    z.object({ kind: z.literal('file'), path: z.string(), mode: z.number(), hash: z.string() }),
+    z.object({ kind: z.literal('link'), path: z.string(), target: z.string() }),
+  ]),
+)
 /** `path` is relative to the tree's base; '' is the base itself. */
-export type TreeEntry = z.infer<typeof treeEntrySchema>
+export type TreeEntry = z.infer<ReturnType<typeof treeEntrySchema>>
 
 export function hashOf(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
