@@ -7,7 +7,7 @@ import { basename, join } from 'node:path'
 /** What is read together: what is imported on demand and fits, with all that it needs. What fits nowhere is in `loop`. */
 const packs = {
   look: /^src\/(program|compose|compose\/(reports|whereabouts|damage)|ui\/(?!cli\/loop-run|print\/report-).*)\.ts$/,
-  plan: /^src\/(compose\/(changes|plan|config-trust|run-settings)|adapters\/openspec\/show|config\/load)\.ts$|^node_modules\/(yaml|picomatch)\//,
+  plan: /^src\/(compose\/(changes|plan|config-trust|run-settings)|adapters\/openspec\/show|config\/(load|yaml)|adapters\/openspec\/yaml)\.ts$|^node_modules\/picomatch\//,
   prices: /^node_modules\/@pydantic\/genai-prices\//,
 }
 

@@ -100,7 +100,7 @@ async function document({ path, text }: { path: string; text: string }): Promise
     // JSON is YAML 1.2, but its own parser says better what is wrong with it.
     parsed = path.endsWith('.json')
       ? JSON.parse(text)
-      : (await import('yaml')).parse(text, { logLevel: 'error' })
+      : (await import('./yaml.ts')).parse(text, { logLevel: 'error' })
   } catch (error) {
     const [reason = ''] = String(error instanceof Error ? error.message : error).split('\n')
     throw configError(

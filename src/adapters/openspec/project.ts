@@ -96,7 +96,7 @@ async function readYaml<T extends z.ZodType>(
     return undefined
   }
   try {
-    const { parse } = await import('yaml')
+    const { parse } = await import('./yaml.ts')
     const parsed = schema().safeParse(parse(bytes.toString('utf8'), { logLevel: 'error' }))
     if (parsed.success) return parsed.data
     notes.push(`${path} has an unexpected shape; the built-in rules are used`)
