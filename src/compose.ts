@@ -102,6 +102,7 @@ export function createApp(io: Io): App {
       finish: (request) => at(control, (part, here) => part.finishOrAccept(here, request)),
       clean: (request) => at(control, (part, here) => part.cleanRun(here, request)),
       restore: (request) => at(attempts, (part, here) => part.restoreTo(here, request)),
+      makeDemo: async () => (await import('./compose/demo.ts')).makeDemo(io.env),
       recordDeaths: (changes) => at(deaths, (part, here) => part.recordDeaths(here, changes)),
     },
   }

@@ -83,8 +83,17 @@ export interface Control {
     readonly n: number
     readonly to: string | undefined
   }): Promise<Said>
+  /** A repository to try ralph in, in a new folder of its own. */
+  makeDemo(): Promise<Demo>
   /** Writes down, in ralph's own data, that these loops have died; absent: every one that has. True where one was written down. */
   recordDeaths(changes?: readonly string[]): Promise<boolean>
+}
+
+export interface Demo {
+  /** Everything of it is in here. */
+  readonly folder: string
+  readonly repo: string
+  readonly change: string
 }
 
 export interface LoopRequest {

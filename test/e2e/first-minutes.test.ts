@@ -1,7 +1,9 @@
 // The first five minutes of a new user: what is counted, what is checked before a start, what is said, and the demo.
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { StateFile } from '../../src/core/state-file.ts'
 import { goodAgent, ralph, scratch, tasksOf } from './harness.ts'
 import type { Scratch } from './harness.ts'
 import { onTerminal } from './on-terminal.ts'
@@ -288,5 +290,53 @@ describe('outside of a repository', () => {
     expect((await shell.exited).exitCode).toBe(2)
     expect(shell.raw()).toMatch(/Usage: ralph[^]*is not in a git repository/)
     expect(existsSync(join(at.root, '.git'))).toBe(false)
+  })
+})
+
+describe('ralph demo', () => {
+  /** Node, git and sh, and nothing else of this machine. */
+  function bare(at: Scratch): NodeJS.ProcessEnv {
+    const bin = join(at.root, 'bare')
+    mkdirSync(bin)
+    for (const name of ['git', 'sh', 'node']) symlinkSync(onPath(name), join(bin, name))
+    return { PATH: bin, TMPDIR: at.root, XDG_CONFIG_HOME: at.root }
+  }
+  const onPath = (name: string): string => execFileSync('which', [name], { encoding: 'utf8' }).trim()
+
+  test('F1: a whole loop with an undo and a retry, outside of any repository, with Node and git alone; it says where and what next', async () => {
+    const at = scratch()
+    mkdirSync(join(at.root, 'ralph'))
+    writeFileSync(join(at.root, 'ralph', 'ralph.yaml'), 'verify: ["false"]\nmax_retries: 0\n')
+    const env = { ...bare(at), npm_command: 'exec', RALPH_WORKTREE: '1', RALPH_MAX_RETRIES: '0' }
+    const end = await ralph(at, ['demo'], { cwd: at.root, env })
+    expect([end.code, end.stderr]).toEqual([0, ''])
+    const repo = /A throw-away repository: (\S+)/.exec(end.stdout)?.[1] ?? ''
+    const git = (...args: string[]): string =>
+      execFileSync('git', args, { cwd: repo, env: at.env, encoding: 'utf8' }).trimEnd()
+    expect(git('branch', '--show-current')).toBe('main')
+    expect(git('status', '--porcelain')).toBe(' M openspec/changes/add-greeting/tasks.md\n?? ralph-demo/')
+    const state = JSON.parse(readFileSync(join(repo, '.claude', 'loop-state.json'), 'utf8')) as StateFile
+    expect(state.iterations.map((iteration) => iteration.verdict)).toEqual([
+      'complete',
+      'failed',
+      'complete',
+      'complete',
+    ])
+    expect(end.stdout).toContain('npx ralphtool doctor')
+    expect(end.stdout).toContain(`rm -rf ${dirname(repo)}`)
+  })
+
+  test('F1: --agent takes a real one; --remove leaves nothing; one that there is not is refused and leaves nothing', async () => {
+    const at = scratch()
+    installClaude(at)
+    const env = { TMPDIR: join(at.root, 'tmp') }
+    mkdirSync(env.TMPDIR)
+    const end = await ralph(at, ['demo', '--agent', 'claude', '--remove'], { cwd: at.root, env })
+    expect(end.code).toBe(0)
+    expect(spawned(at)).toEqual(['1', '2', '3'])
+    expect(end.stdout).toMatch(/is deleted\.\n$/)
+    const wrong = await ralph(at, ['demo', '--agent', 'clod'], { cwd: at.root, env })
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('claude')])
+    expect(readdirSync(env.TMPDIR).filter((name) => name.startsWith('ralph-demo'))).toEqual([])
   })
 })

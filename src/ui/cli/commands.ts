@@ -388,6 +388,21 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
   [
     'Set up:',
     [
+      row({
+        name: 'demo',
+        what: 'see a whole loop in a throw-away repository; needs no key and no network',
+        example: 'ralph demo',
+        takes: (command) =>
+          command
+            .addOption(
+              new Option('--agent <name>', 'a real agent instead of the scripted one').default('demo'),
+            )
+            .option('--remove', 'delete the folder at the end'),
+        run: async (context, { options: { agent, remove = false } }) => {
+          const { showDemo } = await import('./demo.ts')
+          await showDemo(context, { agent, remove })
+        },
+      }),
       report({
         name: 'config',
         what: 'every setting, its value and its origin',

@@ -12,4 +12,6 @@ export interface Context {
   readonly readerGone: AbortSignal
   /** The code to exit with when the command is through; 0 unless it says so. */
   readonly exitWith: (code: number) => void
+  /** Another command, as if it were typed; answers with its exit code. */
+  readonly run: (words: readonly string[], env: NodeJS.ProcessEnv) => Promise<number>
 }

@@ -30,6 +30,7 @@ export async function run(
     exitWith: (code) => {
       exitCode = code
     },
+    run: (next, env) => run(next, { io: { ...given, env }, version, loadApp }),
   }
   const program = buildProgram(context, version, argv[0])
   try {
