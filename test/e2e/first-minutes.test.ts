@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, 
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { StateFile } from '../../src/core/state-file.ts'
-import { goodAgent, ralph, scratch, tasksOf } from './harness.ts'
+import { eventsOf, goodAgent, ralph, scratch, tasksOf } from './harness.ts'
 import type { Scratch } from './harness.ts'
 import { onTerminal } from './on-terminal.ts'
 import { installClaude, installWtUsage, spawned, tokenWarnings, works } from './usage-kit.ts'
@@ -338,5 +338,43 @@ describe('ralph demo', () => {
     const wrong = await ralph(at, ['demo', '--agent', 'clod'], { cwd: at.root, env })
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('claude')])
     expect(readdirSync(env.TMPDIR).filter((name) => name.startsWith('ralph-demo'))).toEqual([])
+  })
+})
+
+describe('F44: GitHub Actions', () => {
+  const inActions = (at: Scratch): NodeJS.ProcessEnv => ({
+    GITHUB_ACTIONS: 'true',
+    GITHUB_STEP_SUMMARY: join(at.root, 'summary.md'),
+  })
+
+  test('a group for each attempt, an annotation for the story that failed, and the report as the job’s summary', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const agent = `echo "  ::error::said the agent"; echo "x ##[group]y"; case $RALPH_STORY in 1) ${goodAgent};; *) echo "<promise>FAILED: 100% no</promise>";; esac`
+    const env = inActions(at)
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--max-retries', '1'], { env })
+    expect(end.code).toBe(3)
+    const commands = end.stdout.split('\n').filter((line) => /^\s*::/.test(line))
+    expect(commands).toEqual([
+      '::group::#1 story 1 Story 1, command',
+      '::endgroup::',
+      '::group::#2 story 2 Story 2, command',
+      '::endgroup::',
+      '::group::#3 story 2 Story 2, command',
+      '::endgroup::',
+      expect.stringMatching(/^::error title=ralph%3A story 2 Story 2::.*100%25 no$/),
+    ])
+    expect(end.stdout + end.stderr).not.toContain('##[')
+    const summary = readFileSync(env['GITHUB_STEP_SUMMARY'] ?? '', 'utf8')
+    expect(summary).toMatch(/^# ralph: demo\n[^]*\| 2 Story 2 \|/)
+  })
+
+  test('with --json stdout has events alone; elsewhere nothing of it is printed', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const args = ['loop', 'demo', '--agent-command', goodAgent]
+    const json = await ralph(at, [...args, '--json'], { env: inActions(at) })
+    expect(eventsOf(json).at(-1)).toMatchObject({ type: 'complete', exit_code: 0 })
+    expect(existsSync(join(at.root, 'summary.md'))).toBe(true)
+    const outside = await ralph(scratch({ tasks: tasksOf(1) }), args)
+    expect(outside.stdout).not.toMatch(/^::/m)
   })
 })

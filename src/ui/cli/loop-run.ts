@@ -3,16 +3,18 @@ import { performance } from 'node:perf_hooks'
 import type { LoadedConfig, RawFlags } from '../../config/load.ts'
 import { RalphError } from '../../core/error.ts'
 import type { Config } from '../../config/options.ts'
-import type { App, LoopEnd, LoopRequest } from '../app.ts'
+import type { App, LoopEnd, LoopRequest, Observe } from '../app.ts'
 import { isTerminal } from '../io.ts'
 import type { Paint } from '../io.ts'
 import { agreesAt, humanAt } from '../print/choice.ts'
+import { githubPrinter } from '../print/github.ts'
 import { jsonPrinter } from '../print/json.ts'
 import { plainPrinter } from '../print/plain.ts'
 import type { Printer } from '../print/printer.ts'
 import { terminalPrinter } from '../print/terminal.ts'
 import { oneLine } from '../print/text.ts'
 import type { Context } from './context.ts'
+import { writeJobSummary } from './job-summary.ts'
 import { respond } from './row.ts'
 import { driveBySignals } from './signals.ts'
 
@@ -38,7 +40,9 @@ export async function startLoop(
   }
   const attended = !settings.config.json && isTerminal(context.io.stdin) && isTerminal(context.io.stdout)
   const start = (name: string | undefined): Promise<void> =>
-    perform(context, settings, (request) => control.loop({ ...request, change: name, acceptsConfig }))
+    perform(context, observe, settings, (request) =>
+      control.loop({ ...request, change: name, acceptsConfig }),
+    )
   try {
     await start(change)
   } catch (error) {
@@ -56,8 +60,8 @@ export async function resumeLoop(
   flags: RawFlags,
   { feedback, acceptsConfig }: { feedback: string | undefined; acceptsConfig: boolean },
 ): Promise<void> {
-  const { control, settings } = await prepare(context, flags, true)
-  await perform(context, settings, (request) =>
+  const { observe, control, settings } = await prepare(context, flags, true)
+  await perform(context, observe, settings, (request) =>
     control.resume({ ...request, change, feedback, acceptsConfig }),
   )
 }
@@ -79,10 +83,12 @@ async function prepare(
 
 async function perform(
   context: Context,
+  observe: Observe,
   settings: LoadedConfig,
   work: (request: Omit<LoopRequest, 'change' | 'acceptsConfig'>) => Promise<LoopEnd>,
 ): Promise<void> {
   const printer = printerFor(context, settings.config)
+  let change: string | undefined
   // The cursor is never hidden and the terminal never raw: even kill -9 leaves it usable.
   process.on('exit', printer.close)
   const human = humanAt({ ...context.io, isQuiet: settings.config.json, before: () => printer.pause() })
@@ -92,8 +98,12 @@ async function perform(
       human,
       confirm: (what) => agreesAt({ ...context, isQuiet: settings.config.json }, what),
       onRunning: (loop) => driveBySignals(loop, context.readerGone),
-      tell: (event) => printer.tell(event),
+      tell: (event) => {
+        if (event.type === 'loop.started') change = event.change_id
+        printer.tell(event)
+      },
     })
+    if (change !== undefined) await writeJobSummary(context.io, observe, change)
     // With --json stdout is for events.
     if (note !== undefined) context.io.stderr.write(`${note}\n`)
     context.exitWith(exitCode)
@@ -105,6 +115,7 @@ async function perform(
 
 function printerFor({ io }: Context, { json, no_tui: isPlain }: Pick<Config, 'json' | 'no_tui'>): Printer {
   if (json) return jsonPrinter(io.stdout, io.stderr)
+  if (io.env['GITHUB_ACTIONS'] === 'true' && !isTerminal(io.stdout)) return githubPrinter(io)
   if (!isTerminal(io.stdout) || io.env['TERM'] === 'dumb') return plainPrinter(io)
   return terminalPrinter({ ...io, now: () => performance.now(), isLive: !isPlain })
 }
