@@ -35,7 +35,7 @@ export function githubPrinter(io: Pick<Io, 'stdout' | 'stderr' | 'env'>): Printe
       if (failed !== undefined)
         command('error', clip(oneLine(failed.message), 2000), `ralph: ${nameOf(titles, failed.story_id)}`)
     },
-    pause: plain.pause,
+    pause: () => plain.pause(),
     close: () => {
       plain.close()
       endGroup()
