@@ -2,6 +2,7 @@
 // The program's door: answers --version and --help by itself, and opens the rest only for a command.
 import { closeSync, existsSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type * as V8 from 'node:v8'
 import { Script } from 'node:vm'
 import type * as Program from './program.ts'
 
@@ -12,6 +13,7 @@ declare const RALPH_PROGRAM: string
 declare const RALPH_PACKS: string
 
 const argv = process.argv.slice(2)
+const isLoop = /^(?:loop|run|resume)$/.test(argv[0] ?? '')
 const packs = new Map<string, Record<string, Part>>()
 let held: ReadonlyMap<string, number> | undefined
 const opened = new Map<string, { exports: object }>()
@@ -22,7 +24,17 @@ if (argv.length === 1 && /^(?:--version|-[vV]|version)$/.test(argv[0] ?? '')) {
 } else if (help !== undefined) {
   process.stdout.write(help)
 } else {
+  if (isLoop) spareMemory()
   void (open('look:program') as typeof Program).start(argv, RALPH_VERSION)
+}
+
+/**
+ * A loop waits for others for hours; V8's habits of a busy server would cost it memory and win it nothing. What is young stays in 1 MB
+ * instead of growing to 16, and garbage does not pile up: 85 MB became 72 in 20 stories on Node 20, in the same time.
+ */
+function spareMemory(): void {
+  const { setFlagsFromString } = open('node:v8') as typeof V8
+  for (const flag of ['--semi-space-growth-factor=1', '--optimize-for-size']) setFlagsFromString(flag)
 }
 
 /**
@@ -71,7 +83,7 @@ function openPack(pack: string, held = -1): Record<string, Part> {
     ...(cachedData !== undefined && { cachedData }),
   })
   closeSync(held)
-  if (script.cachedDataRejected !== false && /^(?:loop|run|resume)$/.test(argv[0] ?? ''))
+  if (script.cachedDataRejected !== false && isLoop)
     process.once('exit', () => keep(script.createCachedData(), kept))
   return script.runInThisContext() as Record<string, Part>
 }

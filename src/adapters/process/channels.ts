@@ -127,14 +127,15 @@ function pipe(path: string): Outlet {
     name: `${path} (deleted)`,
     closeFar: () => closeSync(far),
     listen(onChunk) {
+      const room = roomOf(pipeBytes)
       // `net.connect` hands its `onread` to this same constructor; the types have it only there.
       const options: SocketConstructorOpts & ConnectOpts = {
         fd: near,
         readable: true,
         writable: false,
-        onread: into(pipeBytes, () => onChunk),
+        onread: into(room, () => onChunk),
       }
-      return new Socket(options).resume()
+      return new Socket(options).once('close', () => spare.push(room)).resume()
     },
     discard: () => closeSync(near),
   }
@@ -148,7 +149,9 @@ async function socketPair(path: string): Promise<Outlet> {
     server.listen(path)
     await once(server, 'listening')
     const accepted = once(server, 'connection')
-    const near = connect({ path, onread: into(socketBytes, () => hear) }).pause()
+    const room = roomOf(socketBytes)
+    const near = connect({ path, onread: into(room, () => hear) }).pause()
+    near.once('close', () => spare.push(room))
     const [far] = (await accepted) as [Socket]
     near.on('error', () => near.destroy())
     return {
@@ -174,8 +177,7 @@ function inodeOf(path: string): string {
 }
 
 /** The same memory again and again: a fresh buffer for each 64 KiB costs more than all the rest of a flood. */
-function into(size: number, hearer: () => OnChunk): NonNullable<ConnectOpts['onread']> {
-  const buffer = Buffer.allocUnsafeSlow(size)
+function into(buffer: Buffer, hearer: () => OnChunk): NonNullable<ConnectOpts['onread']> {
   return {
     buffer,
     callback(bytes) {
@@ -183,6 +185,14 @@ function into(size: number, hearer: () => OnChunk): NonNullable<ConnectOpts['onr
       return true
     },
   }
+}
+
+/** Of streams that are closed: each story needs some, and would leave them to be collected. */
+const spare: Buffer[] = []
+
+function roomOf(size: number): Buffer {
+  const at = spare.findIndex(({ length }) => length === size)
+  return spare.splice(at, at === -1 ? 0 : 1)[0] ?? Buffer.allocUnsafeSlow(size)
 }
 
 /** What they hold, by Linux's defaults. */
