@@ -180,6 +180,8 @@ export interface AgentTask {
   readonly prompt: string
   /** Which agent of the chain. */
   readonly agent: string
+  /** Absent: the agent's own. */
+  readonly model?: string
   readonly cwd: string
   /** RALPH_CHANGE, RALPH_STORY, RALPH_ATTEMPT, RALPH_ITERATION, RALPH_RUN_ID, and what `Checkpoints.watch` gave. */
   readonly env: Readonly<Record<string, string>>

@@ -1,7 +1,6 @@
 // An agent that is looked at while it works: most report only at their end, when it is too late to keep a budget.
 import type { MeasuringUsage } from '../adapters/usage/measure.ts'
 import type { Settings } from '../core/event.ts'
-import { modelOf } from '../core/limits.ts'
 import { tokensUsed } from '../core/usage.ts'
 import type { Agent, AgentSignal, Clock } from '../ports.ts'
 
@@ -12,7 +11,7 @@ export function watchBudget(
   agent: Agent,
   usage: Pick<MeasuringUsage, 'soFar'>,
   clock: Clock,
-  settings: Pick<Settings, 'max_tokens' | 'max_cost_usd' | 'model' | 'agents'>,
+  settings: Pick<Settings, 'max_tokens' | 'max_cost_usd'>,
 ): Agent {
   if (settings.max_tokens === undefined && settings.max_cost_usd === undefined) return agent
   return {
@@ -27,7 +26,7 @@ export function watchBudget(
         let told = 0
         while (!over.signal.aborted) {
           await clock.until(clock.now() + lookEveryMs, over.signal)
-          const figures = await usage.soFar(task.agent, sessionId, modelOf(settings, task.agent))
+          const figures = await usage.soFar(task.agent, sessionId, task.model)
           if (figures === undefined || tokensUsed(figures) === told || over.signal.aborted) continue
           told = tokensUsed(figures)
           tell({ type: 'usage', ...figures, source: 'sessions' })

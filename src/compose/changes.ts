@@ -86,8 +86,21 @@ export async function promptFor(
   config: Config,
 ): Promise<string> {
   const { openChange } = await import('./plan.ts')
-  const opened = await openChange(site, change, config)
-  const run = await knownRun(site, opened.name)
+  const { readKept, settingsFile } = await import('./run-settings.ts')
+  const found = await openChange(site, change, config)
+  const run = await knownRun(site, found.name)
+  // A run that can go on does so with the words of its start.
+  const isOpen = run.state.phase !== 'idle' && run.state.status !== 'done'
+  const kept = isOpen ? await readKept(settingsFile(run)) : undefined
+  const words = kept === undefined ? config.prompt_append : kept.entries['prompt_append']?.value
+  const { prompt_append: now, ...rest } = config
+  const opened =
+    words === now
+      ? found
+      : await openChange(site, found.name, {
+          ...rest,
+          ...(typeof words === 'string' && { prompt_append: words }),
+        })
   const { plan } = opened
   const { feedback: told, failure: earlier } = run.state
   if (opened.doneCriteria === 'manual') {

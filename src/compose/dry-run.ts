@@ -2,6 +2,7 @@
 import { refuseReadOnly } from '../adapters/git/preflight.ts'
 import { RalphError } from '../core/error.ts'
 import type { Settings } from '../core/event.ts'
+import { allGates } from '../core/limits.ts'
 import { initialState } from '../core/state.ts'
 import { planRead } from '../engine/record.ts'
 import type { DryRun, Observe } from '../ui/app.ts'
@@ -12,7 +13,7 @@ import { damagedRun } from './damage.ts'
 import { modeOf, refuseLeftover } from './mode.ts'
 import { refuseRunning } from './open-run.ts'
 import { checked, openChange, refuseInvalid, refuseUnknownStories } from './plan.ts'
-import { loopSettings } from './settings.ts'
+import { loopSettings, strangeStories } from './settings.ts'
 import { knownRun } from './site.ts'
 import type { Site } from './site.ts'
 
@@ -41,12 +42,15 @@ export async function dryRun(
   } catch (error) {
     note(error)
   }
+  const ids = change.plan.stories.map(({ id }) => id)
   const settle = (needsAgent: boolean): Promise<Settings> =>
     loopSettings(config, site.env, {
       doneCriteria: change.doneCriteria,
       title: change.title,
       isTerminal: site.isTerminal && !config.json,
       needsAgent,
+      change: change.name,
+      stories: ids,
     })
   let agents: readonly string[] | undefined
   const settings = await settle(hasWork(change)).catch((error: unknown) => {
@@ -59,7 +63,7 @@ export async function dryRun(
   const checkpoints = checkpointsFor(site, {
     change: change.name,
     strategy: settings.checkpoint,
-    gates: settings.gates,
+    gates: allGates(settings),
     stream: {
       state: initialState(change.name),
       tell: () => Promise.reject(new TypeError('a dry run writes nothing')),
@@ -77,7 +81,13 @@ export async function dryRun(
   const attempts = settings.max_retries + 1
   const stories = []
   for (const story of open) {
-    stories.push({ ...story, prompt: await change.spec.prompt({ storyId: story.id, attempt: 1, attempts }) })
+    const own = settings.story_settings?.[story.id]
+    stories.push({
+      ...story,
+      ...(own !== undefined && { own_gates: own.gates }),
+      ...(own?.model !== undefined && { model: own.model }),
+      prompt: await change.spec.prompt({ storyId: story.id, attempt: 1, attempts }),
+    })
   }
   const [refused] = refusals
   const unplanned =
@@ -101,7 +111,13 @@ export async function dryRun(
     max_retries: settings.max_retries,
     max_iterations:
       settings.max_iterations ?? (settings.done_criteria === 'manual' ? 10 : open.length * attempts),
-    warnings: [...change.warnings, ...unplanned, ...(await checked(change)), ...preflight.warnings],
+    warnings: [
+      ...change.warnings,
+      ...strangeStories(config.stories, change.name, ids),
+      ...unplanned,
+      ...(await checked(change)),
+      ...preflight.warnings,
+    ],
     stories,
   }
 }

@@ -11,6 +11,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Settings } from '../core/event.ts'
+import { allGates } from '../core/limits.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
 import { archiveRun, begunAnew } from './archive.ts'
@@ -36,8 +37,9 @@ import { enterTree, repairRun } from './recovery.ts'
 import { streamOf } from './run-engine.ts'
 import { keepSettings, resumedSettings, startedSettings } from './run-settings.ts'
 import { runSession } from './session.ts'
-import { loopSettings } from './settings.ts'
+import { loopSettings, strangeStories } from './settings.ts'
 import { endUnknown } from './damage.ts'
+import { desktopFor } from './desktop.ts'
 import { knownRun } from './site.ts'
 import type { Site } from './site.ts'
 import { finishHeld } from './control.ts'
@@ -134,12 +136,14 @@ async function runHeld(
       isTerminal: home.isTerminal && !config.json,
       // A finished list spawns no agent, so none need be there.
       needsAgent: hasWork(change),
+      change: change.name,
+      stories: change.plan.stories.map(({ id }) => id),
     })
     refuseUnknownStories(change, settings.stories)
     const checkpoints = checkpointsFor(site, {
       change: change.name,
       strategy: settings.checkpoint,
-      gates: settings.gates,
+      gates: allGates(settings),
       stream,
       ...(site !== home && { home: home.git, brought }),
     })
@@ -180,7 +184,6 @@ async function runHeld(
     })
     const agents = createAgents({
       ...(config.agent_command !== undefined && { command: config.agent_command }),
-      ...(config.model !== undefined && { model: config.model }),
       passThrough: config.agent_args,
       ...(config.agent?.[0] !== undefined && { flagsFor: config.agent[0] }),
       agentEnv: config.agent_env,
@@ -188,6 +191,7 @@ async function runHeld(
       env: site.env,
       graceMs: 3_000,
     })
+    const desktop = desktopFor({ ...site, isTerminal: home.isTerminal }, name, config)
     const exitCode = await runSession({
       site,
       change: change.name,
@@ -204,7 +208,7 @@ async function runHeld(
         }),
         usage,
         clock: site.clock,
-        human: request.human,
+        human: desktop.human(request.human),
         wrapUp: wrapUpOf(site, change, config, home, checkBeside(change, stream)),
         mode,
         transcript: (n) => join(run.paths.transcripts, `${n}.log`),
@@ -230,6 +234,11 @@ async function runHeld(
         ...named,
         ...warnings,
         ...change.warnings,
+        ...strangeStories(
+          config.stories,
+          change.name,
+          change.plan.stories.map(({ id }) => id),
+        ),
         ...preflight.warnings,
         mode === 'resume' ? '' : unarchived(change, config),
         ...(config.agent ?? [])
@@ -241,7 +250,7 @@ async function runHeld(
       tell: request.tell,
       onRunning: request.onRunning,
       reserve,
-      atEnd: notifications(config, site),
+      atEnd: notifications(config, site, desktop),
     })
     await entered.settled()
     return { exitCode }

@@ -1,17 +1,23 @@
-// Tells the world that a loop has ended: a command of the user's and a webhook; a failing one is only a warning.
+// Tells the world that a loop has ended: the desktop, a command of the user's and a webhook; a failing one is only a warning.
 import { tellShell } from '../adapters/process/shell.ts'
 import type { Config } from '../config/options.ts'
 import type { LoopEvent } from '../core/event.ts'
+import type { Desktop } from './desktop.ts'
 import type { Site } from './site.ts'
 
 const limitMs = 10_000
 
-export function notifications(config: Config, site: Site): (event: LoopEvent) => Promise<readonly string[]> {
+export function notifications(
+  config: Config,
+  site: Site,
+  desktop: Desktop,
+): (event: LoopEvent) => Promise<readonly string[]> {
   return async (event) => {
     if (event.type !== 'complete') return []
     const body = JSON.stringify(event)
     const { notify_command: command, webhook } = config
     const told = await Promise.all([
+      desktop.atEnd(event),
       command === undefined ? '' : tellCommand(command, body, site),
       webhook === undefined ? '' : tellWebhook(webhook, body),
     ])

@@ -60,7 +60,7 @@ export async function changeFolder(
 export async function openChange(
   site: Site,
   wanted: string | undefined,
-  config: Pick<Config, 'done' | 'task' | 'command_timeout'>,
+  config: Pick<Config, 'done' | 'task' | 'command_timeout' | 'prompt_append'>,
 ): Promise<OpenedChange> {
   const { name, root, folder } = await changeFolder(site, wanted)
   const found = await doneCriteria(folder, await taskPattern(root, folder, site.env), site.git.worktree)
@@ -72,7 +72,14 @@ export async function openChange(
     })
   }
   const title = await readTitle(root, name)
-  const wish = { name, root, doneCriteria: criteria, task: config.task ?? title }
+  const { prompt_append: append } = config
+  const wish = {
+    name,
+    root,
+    doneCriteria: criteria,
+    task: config.task ?? title,
+    ...(append !== undefined && { append }),
+  }
   const spec = specFor(site, wish)
   // A plan that cannot be read is said first.
   const plan = await spec.read()
@@ -161,6 +168,8 @@ export interface SpecWish {
   readonly root: string
   readonly doneCriteria: 'tasks' | 'manual'
   readonly task: string
+  /** Added to every prompt. */
+  readonly append?: string
   /** For a repair. */
   readonly absence?: () => Absence | undefined
 }
@@ -174,6 +183,7 @@ export function specFor(site: Site, wish: SpecWish): SpecSource {
     guardDir: paths.guard,
     learningsPath: paths.learnings,
     env: site.env,
+    ...(wish.append !== undefined && { append: wish.append }),
     ...(wish.absence !== undefined && { absence: wish.absence }),
   }
   const source =

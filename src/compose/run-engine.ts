@@ -9,6 +9,7 @@ import { nothingToResume } from '../adapters/git/store.ts'
 import { shellGates } from '../adapters/process/gates.ts'
 import { measureUsage } from '../adapters/usage/measure.ts'
 import { beginning, cursorAfter } from '../core/cursor.ts'
+import { allGates } from '../core/limits.ts'
 import type { Absence } from '../core/ownership.ts'
 import { initialState } from '../core/state.ts'
 import type { StartedState } from '../core/state.ts'
@@ -93,7 +94,7 @@ async function enginePorts(site: Site, { change, paths, state }: KnownRun, strea
   const checkpoints = checkpointsFor(site, {
     change,
     strategy: settings.checkpoint,
-    gates: settings.gates,
+    gates: allGates(settings),
     stream,
     ...(state.home !== undefined && {
       home: (await openSite(state.home, site.env)).git,

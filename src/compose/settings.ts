@@ -1,6 +1,7 @@
 // From what the user set to what the loop needs: defaults that depend on others are worked out here.
 import { installedAgents } from '../adapters/agents/installed.ts'
 import { canPrice } from '../adapters/usage/prices.ts'
+import type { StoryWishes } from '../config/option.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Settings } from '../core/event.ts'
@@ -10,6 +11,9 @@ export interface Resolved {
   readonly title: string
   readonly isTerminal: boolean
   readonly needsAgent: boolean
+  readonly change: string
+  /** Ids of its stories. */
+  readonly stories: readonly string[]
 }
 
 export async function loopSettings(
@@ -19,8 +23,11 @@ export async function loopSettings(
 ): Promise<Settings> {
   const agents = resolved.needsAgent ? chooseAgents(config, env) : [...(config.agent ?? ['command'])]
   // A model is named for the first of the chain; the next would not know it.
-  const model = config.agent === undefined || config.agent[0] === agents[0] ? config.model : undefined
-  await refuseUnpriced(config, agents, model)
+  const isFirst = config.agent === undefined || config.agent[0] === agents[0]
+  const model = isFirst ? config.model : undefined
+  const own = storySettings(config.stories, resolved, isFirst)
+  for (const each of [model, ...Object.values(own ?? {}).flatMap((story) => story.model ?? [])])
+    await refuseUnpriced(config, agents, each)
   return {
     max_retries: config.max_retries,
     ...(config.max_iterations !== undefined && { max_iterations: config.max_iterations }),
@@ -31,6 +38,7 @@ export async function loopSettings(
     idle_timeout_min: config.idle_timeout,
     limit_wait_min: config.limit_wait,
     gates: [...config.verify],
+    ...(own !== undefined && { story_settings: own }),
     stories: [...config.story],
     agents,
     ...(model !== undefined && { model }),
@@ -39,6 +47,45 @@ export async function loopSettings(
     ...(config.max_tokens !== undefined && { max_tokens: config.max_tokens }),
     ...(config.max_cost !== undefined && { max_cost_usd: config.max_cost }),
   }
+}
+
+/** What the file says of `2` holds for that story of every change, what it says of `add-login/2` for that one alone, and wins. */
+function storySettings(
+  wishes: StoryWishes,
+  { change, stories }: Pick<Resolved, 'change' | 'stories'>,
+  isFirst: boolean,
+): Settings['story_settings'] {
+  const unknown = Object.keys(wishes).find(
+    (key) => key.startsWith(`${change}/`) && !stories.includes(key.slice(change.length + 1)),
+  )
+  if (unknown !== undefined) {
+    throw new RalphError('config', `The settings name the story ${unknown}, and there is no such story.`, {
+      hint: `Nothing was touched. The stories of ${change}: ${stories.join(', ')}. Change it below \`stories:\` in ralph.yaml.`,
+      exitCode: 2,
+    })
+  }
+  const found = stories.flatMap((id) => {
+    const [all, one] = [wishes[id], wishes[`${change}/${id}`]]
+    if (all === undefined && one === undefined) return []
+    const model = isFirst ? (one?.model ?? all?.model) : undefined
+    const gates = [...(one?.verify ?? all?.verify ?? [])]
+    return [[id, { gates, ...(model !== undefined && { model }) }] as const]
+  })
+  return found.length === 0 ? undefined : Object.fromEntries(found)
+}
+
+/** A gate for a story that is not there holds nothing up: perhaps it was meant for another id. */
+export function strangeStories(
+  wishes: StoryWishes,
+  change: string,
+  stories: readonly string[],
+): readonly string[] {
+  const strange = Object.keys(wishes).filter((key) => !key.includes('/') && !stories.includes(key))
+  return strange.length === 0
+    ? []
+    : [
+        `the settings for story ${strange.join(', ')} are not used: the stories of ${change} are ${stories.join(', ') || 'none'}`,
+      ]
 }
 
 /** Of the named ones those that can run, in their order; else the first that is installed. */

@@ -9,13 +9,13 @@ export type KeptValues = Readonly<Partial<Record<OptionKey, unknown>>>
 export function settingChanges(before: KeptValues, now: KeptValues): readonly string[] {
   return optionKeys
     .filter((key) => JSON.stringify(before[key]) !== JSON.stringify(now[key]))
-    .map((key) => `${key}: ${shownValue(before[key])} -> ${shownValue(now[key])}`)
+    .map((key) => `${key}: ${shownValue(key, before[key])} -> ${shownValue(key, now[key])}`)
 }
 
-function shownValue(value: unknown): string {
+function shownValue(key: OptionKey, value: unknown): string {
   if (value === undefined) return 'not set'
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return Object.keys(value).join(', ')
+  // Of `agent_env` the names only.
+  if (key === 'agent_env' && typeof value === 'object' && value !== null) return Object.keys(value).join(', ')
   const text = Array.isArray(value) && value.length === 1 ? JSON.stringify(value[0]) : JSON.stringify(value)
   return text.length > 160 ? `${text.slice(0, 159)}…` : text
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { nearest } from '../core/nearest.ts'
 import { readSettingsFile } from './files.ts'
 import type { SettingsFile } from './files.ts'
-import { flagOf, optionKeys, specOf, variableOf } from './options.ts'
+import { flagOf, isFileOnly, optionKeys, specOf, variableOf } from './options.ts'
 import type { Config, OptionKey } from './options.ts'
 import { parseSetting } from './parse.ts'
 
@@ -80,7 +80,7 @@ function settle(
   }
   const variable = variableOf(key)
   if (flags[key] !== undefined) take('flag', flagOf(key), flags[key])
-  if (env[variable] !== undefined && env[variable] !== '' && !isLoopsOwn(variable, env)) {
+  if (env[variable] && !isFileOnly(key) && !isLoopsOwn(variable, env)) {
     take('variable', variable, env[variable])
   }
   return found[0] ?? fromFiles(key, { ...(project && { project }), user })
@@ -111,11 +111,14 @@ function isLoopsOwn(variable: string, env: NodeJS.ProcessEnv): boolean {
 /** A budget in a misspelt variable does not hold. Only near misses, and no refusal: other programs may use the prefix. */
 function misspeltVariables(env: NodeJS.ProcessEnv): readonly string[] {
   const prefix = 'RALPH_'
-  const known = [...optionKeys.map(variableOf), ...otherVariables]
+  const known = [...optionKeys.filter((key) => !isFileOnly(key)).map(variableOf), ...otherVariables]
   // What all have in common makes nothing alike.
   const ends = known.map((name) => name.slice(prefix.length))
   return Object.keys(env).flatMap((name) => {
     if (!name.startsWith(prefix) || known.includes(name)) return []
+    const fileOnly = optionKeys.find((key) => isFileOnly(key) && variableOf(key) === name)
+    if (fileOnly !== undefined)
+      return [`the variable ${name} is not used: ${fileOnly} is set in ralph.yaml only`]
     const near = nearest(name.slice(prefix.length), ends)
     if (near === undefined) return []
     return [`the variable ${name} means nothing to ralph; did you mean ${prefix}${near}?`]

@@ -4,6 +4,11 @@
 export const agentNames = ['claude', 'codex', 'opencode', 'gemini', 'command', 'acp', 'demo'] as const
 type AgentChoice = (typeof agentNames)[number]
 
+/** By story id (`2`), or by change and story id (`add-login/2`). */
+export type StoryWishes = Readonly<
+  Record<string, { readonly verify?: readonly string[]; readonly model?: string }>
+>
+
 /** What a kind of setting holds once it is read. */
 export interface KindValues {
   count: number
@@ -21,6 +26,7 @@ export interface KindValues {
   /** `true`: ralph picks the folder. */
   folder: string | true
   switch: boolean
+  stories: StoryWishes
 }
 export type OptionKind = keyof KindValues
 
@@ -37,6 +43,6 @@ export interface OptionSpec {
   /** Where the default is worked out later: how to say it. */
   readonly defaultText?: string
   readonly help: string
-  /** The one setting that is given after `--` and has no flag. */
-  readonly flagless?: true
+  /** Given after `--`, or in a file only. */
+  readonly flagless?: 'rest' | 'file'
 }

@@ -87,7 +87,7 @@ const options = {
     kind: 'texts',
     value: 'ARG',
     default: [],
-    flagless: true,
+    flagless: 'rest',
     help: 'further arguments for the agent, in a chain the first (on the command line: after --)',
   },
   agent_env: {
@@ -109,6 +109,20 @@ const options = {
     value: 'CMD',
     default: [],
     help: 'gate: a command that must pass before a story counts (repeatable)',
+  },
+  stories: {
+    group: 'Work',
+    kind: 'stories',
+    default: {},
+    flagless: 'file',
+    help: 'for single stories: further gates (verify) and another model',
+  },
+  prompt_append: {
+    group: 'Agent',
+    kind: 'text',
+    value: 'TEXT',
+    defaultText: 'none',
+    help: 'your words, added to every prompt',
   },
   checkpoint: {
     group: 'Work',
@@ -175,6 +189,12 @@ const options = {
     default: false,
     help: 'run `openspec archive` at the end, when no box is open',
   },
+  notify: {
+    group: 'Output',
+    kind: 'switch',
+    defaultText: 'on a terminal, after 30 s',
+    help: 'bell and desktop notification at the end, and when you are needed',
+  },
   notify_command: {
     group: 'Output',
     kind: 'text',
@@ -228,6 +248,11 @@ export type Config = {
   >
 }
 
+/** Where it can be given at all: neither as a flag nor as a variable. */
+export function isFileOnly(key: OptionKey): boolean {
+  return specOf(key).flagless === 'file'
+}
+
 // The table is const: it has no other keys
 export const optionKeys = Object.keys(options) as readonly OptionKey[]
 
@@ -236,7 +261,9 @@ export function specOf(key: OptionKey): OptionSpec {
 }
 
 export function flagOf(key: OptionKey): string {
-  return specOf(key).flagless ? '--' : `--${key.replaceAll('_', '-')}`
+  const { flagless } = specOf(key)
+  if (flagless === 'file') return key
+  return flagless === 'rest' ? '--' : `--${key.replaceAll('_', '-')}`
 }
 
 export function variableOf(key: OptionKey): string {

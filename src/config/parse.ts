@@ -49,6 +49,7 @@ function normalize(kind: OptionKind, raw: unknown): unknown {
   if (kind === 'agents' && typeof raw === 'string') return raw.split(',').map((name) => name.trim())
   if (kind === 'texts') return texts(raw)
   if (kind === 'pairs') return pairs(raw)
+  if (kind === 'stories') return stories(raw)
   return raw
 }
 
@@ -77,6 +78,17 @@ function pairs(raw: unknown): unknown {
     found.push([entry.slice(0, equals), entry.slice(equals + 1)])
   }
   return Object.fromEntries(found)
+}
+
+/** A gate alone need not be a list, here as elsewhere. */
+function stories(raw: unknown): unknown {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return raw
+  return Object.fromEntries(
+    Object.entries(raw).map(([id, wish]: [string, unknown]) => {
+      if (typeof wish !== 'object' || wish === null || !('verify' in wish)) return [id, wish]
+      return [id, { ...wish, verify: texts(wish.verify) }]
+    }),
+  )
 }
 
 /** `PORT: 8080` in a file means the text 8080. */

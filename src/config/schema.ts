@@ -45,6 +45,14 @@ const kinds: Record<OptionKind, { readonly schema: () => z.ZodType; readonly wan
   },
   folder: { schema: () => z.union([z.literal(true), line()]), wants: 'a folder' },
   switch: { schema: () => z.boolean(), wants: 'true or false' },
+  stories: {
+    schema: () =>
+      z.record(
+        z.string().trim().min(1),
+        z.strictObject({ verify: z.array(line()).optional(), model: line().optional() }),
+      ),
+    wants: 'stories by their id, each with verify, model or both, such as {"2": {"verify": ["npm run e2e"]}}',
+  },
 }
 
 export function schemaOf(spec: OptionSpec): z.ZodType {
@@ -71,6 +79,11 @@ export const configFileSchema = once(() =>
 
 /** In a file a list of one may be written without brackets. */
 function fileSchema(spec: OptionSpec): z.ZodType {
+  if (spec.kind === 'stories')
+    return z.record(
+      z.string(),
+      z.strictObject({ verify: z.union([line(), z.array(line())]).optional(), model: line().optional() }),
+    )
   if (spec.kind === 'texts') return z.union([line(), schemaOf(spec)])
   if (spec.kind === 'agents') return z.union([z.enum(agentNames), line(), schemaOf(spec)])
   return schemaOf(spec)

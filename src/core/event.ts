@@ -95,6 +95,10 @@ const settingsSchema = z.object({
   idle_timeout_min: z.number().nonnegative(),
   limit_wait_min: z.number().nonnegative(),
   gates: z.array(z.string()),
+  /** By story id: further gates, and the model of the first agent. */
+  story_settings: z
+    .record(z.string(), z.object({ gates: z.array(z.string()), model: z.string().optional() }))
+    .optional(),
   /** Only these stories; empty means all. */
   stories: z.array(z.string()),
   /** Preferred first. */

@@ -49,10 +49,29 @@ function backoffMs(ending: AgentEnding, waits: number): number {
   return Math.min(most, first * 2 ** Math.min(waits, 16))
 }
 
-/** `--model` is meant for the first agent of a chain; the others do not know its names. */
+/** `--model` is meant for the first agent of a chain; the others do not know its names. A story may have its own. */
 export function modelOf(
-  settings: Pick<Settings, 'agents' | 'model'> | undefined,
+  settings: Pick<Settings, 'agents' | 'model' | 'story_settings'> | undefined,
   agent: string,
+  storyId?: string,
 ): string | undefined {
-  return settings?.agents[0] === agent ? settings.model : undefined
+  if (settings?.agents[0] !== agent) return undefined
+  const own = storyId === undefined ? undefined : settings.story_settings?.[storyId]
+  return own?.model ?? settings.model
+}
+
+/** What has to pass before this story counts: the gates of all, then its own. */
+export function gatesOf(
+  { gates, story_settings: stories }: Pick<Settings, 'gates' | 'story_settings'>,
+  storyId: string,
+): readonly string[] {
+  return [...new Set([...gates, ...(stories?.[storyId]?.gates ?? [])])]
+}
+
+/** Of whatever story. */
+export function allGates({
+  gates,
+  story_settings: stories = {},
+}: Pick<Settings, 'gates' | 'story_settings'>): readonly string[] {
+  return [...new Set([...gates, ...Object.values(stories).flatMap((each) => each.gates)])]
 }

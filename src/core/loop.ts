@@ -1,7 +1,7 @@
 // The loop as a pure function: reduce(state, event) gives the next state and the commands that are now due.
 import type { EventBody, LoopEvent } from './event.ts'
 import { completeEvent, reportsOf } from './outcome.ts'
-import { firstBack, pickAgent } from './limits.ts'
+import { firstBack, gatesOf, modelOf, pickAgent } from './limits.ts'
 import { evolve } from './evolve.ts'
 import type { IterationState, LoopState, StartedState } from './state.ts'
 import { selectedStories } from './state.ts'
@@ -29,6 +29,8 @@ export type Command =
       readonly attempt: number
       readonly attempts: number
       readonly agent: string
+      /** Undefined: the agent's own. */
+      readonly model: string | undefined
       readonly previousFailure?: string
       readonly feedback?: string
     }
@@ -169,6 +171,7 @@ function iterationCommand(state: IterationState): Command {
         attempt: state.current.attempt,
         attempts: state.current.attempts,
         agent: state.current.agent,
+        model: modelOf(state.settings, state.current.agent, storyId),
         ...(state.failure?.storyId === storyId && { previousFailure: state.failure.reason }),
         ...(state.feedback !== undefined && { feedback: state.feedback }),
       }
@@ -178,14 +181,14 @@ function iterationCommand(state: IterationState): Command {
         n,
         storyId,
         mayBeSaved: mayBeSaved(state),
-        isGated: state.settings.gates.length > 0,
+        isGated: gatesOf(state.settings, storyId).length > 0,
       }
     case 'gating':
       return {
         do: 'check_gates',
         n,
         storyId,
-        commands: state.settings.gates,
+        commands: gatesOf(state.settings, storyId),
         tree: state.current.tree ?? '',
         isLast: state.current.rounds + 1 >= maxRounds,
       }

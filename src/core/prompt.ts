@@ -16,6 +16,8 @@ export interface PromptInput extends Omit<DocumentsInput, 'storyText'> {
   readonly verification: readonly string[]
   readonly learningsPath: string
   readonly learnings: string
+  /** The user's own, from the settings. */
+  readonly append?: string
   readonly previousFailure?: string
   readonly feedback?: string
 }
@@ -86,7 +88,7 @@ function assemble(
   lastLine: string,
 ): string {
   const head = [firstLine, rules(input), report(protocol), ...project(input)]
-  const tail = [work, ...learnings(input), ...feedback(input), ...failure(input), lastLine]
+  const tail = [work, ...learnings(input), ...append(input), ...feedback(input), ...failure(input), lastLine]
   const used = byteLength([...head, ...tail].join('\n\n'))
   const documents = documentsSection(
     { ...input, storyText },
@@ -138,6 +140,12 @@ function learnings(input: PromptInput): string[] {
   if (input.learnings.trim() === '') return []
   const text = tailOf(input.learnings.trim(), 16_000, input.learningsPath)
   return [`## Learnings of earlier iterations (${inline(input.learningsPath, 300)})\n\n${fenced(text)}`]
+}
+
+function append({ append: text = '' }: PromptInput): string[] {
+  if (text.trim() === '') return []
+  const words = headOf(text.trim(), 8_000, 'the settings of ralph, prompt_append')
+  return [`## Instructions of the user, for every story (to be honoured)\n\n${fenced(words)}`]
 }
 
 function feedback(input: PromptInput): string[] {

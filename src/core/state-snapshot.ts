@@ -8,7 +8,7 @@ export function toStateFile(state: LoopState): StateFile {
   const { settings } = state
   const cost = totalCostUsd(state)
   const agent = state.current?.agent ?? settings?.agents[0] ?? ''
-  const model = modelOf(settings, agent)
+  const model = modelOf(settings, agent, state.current?.storyId)
   return {
     schema_version: 1,
     change_id: state.changeId,

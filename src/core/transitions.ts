@@ -1,7 +1,7 @@
 // The transitions behind evolve.ts: what an attempt, an ended iteration, a choice or a crash do to the state.
 import type { LoopEvent, Verdict } from './event.ts'
 import { outcome, reportsOf } from './outcome.ts'
-import { askAgainMs } from './limits.ts'
+import { askAgainMs, gatesOf } from './limits.ts'
 import { decide, interruptedOutcome, isBlameless, isManual, usesRetry } from './policy.ts'
 import type { LastIteration } from './policy.ts'
 import type { Current, Doing, IterationState, KeptTurn, Outcome, StartedState, Turn } from './state.ts'
@@ -109,7 +109,7 @@ export function kept(state: Turn<'keeping'>, event: Of<'attempt.kept'>): Started
   // What took the work away took the plan, too.
   const refused = event.refused ?? ''
   const judged = judge(current.ended, refused || event.spec_lost)
-  const gates = state.settings.gates.length
+  const gates = gatesOf(state.settings, current.storyId).length
   const withKept: KeptTurn = {
     ...current,
     kept: {

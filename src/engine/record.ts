@@ -16,7 +16,7 @@ export async function recordIteration(context: Context): Promise<void> {
     current.agent,
     current.ended?.usage ?? current.usage,
     current.ended?.session_id ?? current.sessionId,
-    current.ended?.model ?? modelOf(context.state().settings, current.agent),
+    current.ended?.model ?? modelOf(context.state().settings, current.agent, current.storyId),
     {
       started: current.started,
       hurry: context.state().stop !== undefined,

@@ -10,7 +10,7 @@ export async function runAgent(
   context: Context,
 ): Promise<void> {
   const { ports, tell } = context
-  const { n, storyId, attempt, attempts, agent } = command
+  const { n, storyId, attempt, attempts, agent, model } = command
   const state = context.state()
   const { settings } = state
   const prompt = await ports.spec.prompt({
@@ -28,6 +28,7 @@ export async function runAgent(
       n,
       prompt,
       agent,
+      ...(model !== undefined && { model }),
       cwd: state.worktree,
       env: {
         RALPH_CHANGE: state.changeId,

@@ -175,7 +175,12 @@ export interface DryRun {
   readonly max_iterations: number
   readonly warnings: readonly string[]
   /** Stories that would run, in order, each with its first prompt. */
-  readonly stories: readonly (StorySummary & { readonly prompt: string })[]
+  readonly stories: readonly (StorySummary & {
+    readonly prompt: string
+    /** Further gates, and a model, of this story alone. */
+    readonly own_gates?: readonly string[]
+    readonly model?: string
+  })[]
 }
 
 interface Whereabouts {

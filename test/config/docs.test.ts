@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { agentKinds } from '../../src/adapters/agents/table.ts'
 import { agentNames } from '../../src/config/option.ts'
-import { flagOf, optionKeys, specOf, variableOf } from '../../src/config/options.ts'
+import { flagOf, isFileOnly, optionKeys, specOf, variableOf } from '../../src/config/options.ts'
 import type { OptionKey } from '../../src/config/options.ts'
 import { configFileSchema } from '../../src/config/schema.ts'
 import { publicEventTypes } from '../../src/core/event.ts'
@@ -14,8 +14,10 @@ const page = (name: string) => readFile(new URL(`../../docs/${name}`, import.met
 function row(key: OptionKey): string {
   const spec = specOf(key)
   const flag = [flagOf(key), spec.choices && spec.kind === 'choice' ? spec.choices.join('\\|') : spec.value]
+  const variable = isFileOnly(key) ? '(file only)' : variableOf(key)
+  if (isFileOnly(key)) flag.splice(0, 2, '(file only)')
   const usual = spec.defaultText ?? (typeof spec.default === 'object' ? 'none' : String(spec.default))
-  return `| \`${flag.filter(Boolean).join(' ')}\` | \`${key}\` | \`${variableOf(key)}\` | ${usual.replace('false', 'off')} | ${spec.help} |`
+  return `| \`${flag.filter(Boolean).join(' ')}\` | \`${key}\` | \`${variable}\` | ${usual.replace('false', 'off')} | ${spec.help} |`
 }
 
 describe('docs', () => {

@@ -113,6 +113,9 @@ describe('files', () => {
         'worktree: true',
         'no_tui: true',
         'webhook: https://example.org/hook',
+        'stories: { 2: { verify: npm run e2e }, demo/3: { verify: [a, b], model: opus } }',
+        'prompt_append: "one\\ntwo"',
+        'notify: off',
       ].join('\n'),
     )
     expect((await load()).config).toMatchObject({
@@ -125,6 +128,9 @@ describe('files', () => {
       worktree: true,
       no_tui: true,
       webhook: 'https://example.org/hook',
+      stories: { '2': { verify: ['npm run e2e'] }, 'demo/3': { verify: ['a', 'b'], model: 'opus' } },
+      prompt_append: 'one\ntwo',
+      notify: false,
     })
   })
 
@@ -157,6 +163,9 @@ describe('files', () => {
     ['max_retries: !!js/function "() => 1"', 'wants a whole number'],
     ['verify: ["ok", ""]', 'none of them empty'],
     ['story: 1.10', 'not 1.1'],
+    ['stories: ["2"]', 'wants stories by their id'],
+    ['stories: { "2": { gate: x } }', 'wants stories by their id'],
+    ['stories: { "2": { verify: "" } }', 'wants stories by their id'],
   ])('%j is refused', async (text, message) => {
     await projectFile(text)
     expect((await refusal()).message).toContain(message)
@@ -214,6 +223,12 @@ describe('values', () => {
       'the variable RALPH_AGNET means nothing to ralph; did you mean RALPH_AGENT?',
     ])
     expect(config.max_retries).toBe(3)
+  })
+
+  it('what only a file can say is no variable', async () => {
+    const { config, warnings } = await load({}, { RALPH_STORIES: '{}' })
+    expect(config.stories).toEqual({})
+    expect(warnings).toEqual(['the variable RALPH_STORIES is not used: stories is set in ralph.yaml only'])
   })
 
   it('lists in a variable stand one per line', async () => {

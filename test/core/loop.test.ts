@@ -324,6 +324,31 @@ describe('rules of the loop', () => {
     },
   )
 
+  test('F45: a story has its own gates after those of all, and its own model; the others have not', () => {
+    const story_settings = { '2': { gates: ['e2e', 'npm test'], model: 'opus' } }
+    const own = {
+      ...settings,
+      gates: ['npm test'],
+      agents: ['claude', 'codex'],
+      model: 'haiku',
+      story_settings,
+    }
+    const limit: Deed = { ...good, ending: 'limit', promise: 'none' }
+    const run = play({ settings: own, tasks: [1, 1], deeds: [good, limit, good] })
+    const asked = run.commands.flatMap((command) =>
+      command.do === 'run_agent' ? [[command.storyId, command.agent, command.model]] : [],
+    )
+    expect(asked).toEqual([
+      ['1', 'claude', 'haiku'],
+      ['2', 'claude', 'opus'],
+      ['2', 'codex', undefined],
+    ])
+    const gates = run.commands.flatMap((command) => (command.do === 'check_gates' ? [command.commands] : []))
+    expect(gates).toEqual([['npm test'], ['npm test', 'e2e']])
+    const alone = play({ settings: { ...own, gates: [] }, tasks: [1, 1], deeds: [good, good] })
+    expect(alone.commands.filter((command) => command.do === 'check_gates')).toHaveLength(1)
+  })
+
   test('F45: a pause that is asked for while an agent works begins before the next iteration; without one, or after a stop, there is none', () => {
     const pause: Deed = { ...good, pause: true }
     const run = play({ settings, tasks: [1, 1], deeds: [pause, good] })

@@ -25,6 +25,7 @@ const good = {
   worktree: true,
   max_cost: 2,
   story: ['1'],
+  stories: { '2': { verify: ['x'], model: 'm' } },
   json: false,
 }
 const yaml = Buffer.from(

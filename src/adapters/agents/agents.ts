@@ -20,10 +20,9 @@ import { startTurn } from './turn.ts'
 export interface AgentsOptions {
   /** What `--agent-command` says. */
   readonly command?: string
-  readonly model?: string
   /** What stands after `--`. */
   readonly passThrough: readonly string[]
-  /** Whom the model and these arguments are meant for: the first of a chain; all, if absent. */
+  /** Whom these arguments are meant for: the first of a chain; all, if absent. */
   readonly flagsFor?: string
   /** `--agent-env`. */
   readonly agentEnv: Readonly<Record<string, string>>
@@ -70,7 +69,7 @@ async function runTurn(running: Running): Promise<AgentEnded> {
   const run: AgentRun = {
     prompt: task.prompt,
     cwd: task.cwd,
-    model: isMeant ? options.model : undefined,
+    model: task.model,
     command: options.command,
     passThrough: isMeant ? options.passThrough : [],
     isRoot: process.getuid?.() === 0,

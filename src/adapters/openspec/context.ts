@@ -16,6 +16,8 @@ export interface ContextDeps {
   readonly change: string
   readonly learningsPath: string
   readonly env: NodeJS.ProcessEnv
+  /** `prompt_append` */
+  readonly append?: string
 }
 
 export async function promptContext(
@@ -41,6 +43,7 @@ export async function promptContext(
     verification: await commands(worktree, root),
     learningsPath: deps.learningsPath,
     learnings: await readLearnings(deps.learningsPath),
+    ...(deps.append !== undefined && { append: deps.append }),
   }
 }
 

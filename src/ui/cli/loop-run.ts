@@ -13,6 +13,7 @@ import { plainPrinter } from '../print/plain.ts'
 import type { Printer } from '../print/printer.ts'
 import { terminalPrinter } from '../print/terminal.ts'
 import { oneLine } from '../print/text.ts'
+import { attention } from '../print/title.ts'
 import type { Context } from './context.ts'
 import { writeJobSummary } from './job-summary.ts'
 import { respond } from './row.ts'
@@ -91,7 +92,14 @@ async function perform(
   let change: string | undefined
   // The cursor is never hidden and the terminal never raw: even kill -9 leaves it usable.
   process.on('exit', printer.close)
-  const human = humanAt({ ...context.io, isQuiet: settings.config.json, before: () => printer.pause() })
+  const human = humanAt({
+    ...context.io,
+    isQuiet: settings.config.json,
+    before: () => printer.pause(),
+    ring: () => {
+      if (settings.config.notify !== false) context.io.stdout.write(attention('ralph needs you'))
+    },
+  })
   try {
     const { exitCode, note } = await work({
       settings,
@@ -113,9 +121,17 @@ async function perform(
   }
 }
 
-function printerFor({ io }: Context, { json, no_tui: isPlain }: Pick<Config, 'json' | 'no_tui'>): Printer {
+function printerFor(
+  { io }: Context,
+  { json, no_tui: isPlain, notify }: Pick<Config, 'json' | 'no_tui' | 'notify'>,
+): Printer {
   if (json) return jsonPrinter(io.stdout, io.stderr)
   if (io.env['GITHUB_ACTIONS'] === 'true' && !isTerminal(io.stdout)) return githubPrinter(io)
   if (!isTerminal(io.stdout) || io.env['TERM'] === 'dumb') return plainPrinter(io)
-  return terminalPrinter({ ...io, now: () => performance.now(), isLive: !isPlain })
+  return terminalPrinter({
+    ...io,
+    now: () => performance.now(),
+    isLive: !isPlain,
+    isSilent: notify === false,
+  })
 }

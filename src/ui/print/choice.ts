@@ -12,6 +12,8 @@ export interface HumanOptions extends Pick<Io, 'stdin' | 'stdout' | 'env'> {
   readonly isQuiet: boolean
   /** Takes the live line off the screen before a question. */
   readonly before: () => void
+  /** Rings before a question in the middle of a loop; at its end the printer has done so. */
+  readonly ring?: () => void
 }
 
 /** On a terminal: asks. In a pipe nobody answers: the work stays where it is, and a manual loop is not called done. */
@@ -38,6 +40,7 @@ export function humanAt(options: HumanOptions): Human {
     },
     async isDone(task, stop) {
       options.before()
+      options.ring?.()
       const lines = [
         '',
         paint.bold(`The agent says that this is done: ${oneLine(task)}`),

@@ -15,6 +15,8 @@ export interface TerminalOptions extends Pick<Io, 'stdout' | 'stderr' | 'env'> {
   readonly frameMs?: number
   /** `--no-tui`: lines and the title, but no live line. */
   readonly isLive?: boolean
+  /** `notify: false`: no bell. */
+  readonly isSilent?: boolean
 }
 
 export function terminalPrinter({
@@ -24,6 +26,7 @@ export function terminalPrinter({
   now,
   frameMs = 100,
   isLive = true,
+  isSilent = false,
 }: TerminalOptions): Printer {
   const lines = createLines({ stdout, stderr, env })
   const paint = paintFor(stdout, env)
@@ -88,7 +91,7 @@ export function terminalPrinter({
           stderr.write(`${line.text}\n`)
         } else pending += `${line.text}\n`
       }
-      if (event.type === 'choice.needed' || event.type === 'complete') {
+      if (!isSilent && (event.type === 'choice.needed' || event.type === 'complete')) {
         pending += attention(`ralph ${event.change_id}: ${event.status}`)
       }
       stdout.write(pending + draw())

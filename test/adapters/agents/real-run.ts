@@ -30,7 +30,9 @@ export async function runReal(
   const env = Object.fromEntries(
     Object.entries({ ...pointed.env, ...extra.env }).filter(([, value]) => value !== ''),
   )
+  const model = extra.model ?? pointed.model
   const task: Partial<AgentTask> = {
+    ...(model !== undefined && { model }),
     ...(extra.prompt !== undefined && { prompt: extra.prompt }),
     ...(extra.idleTimeoutMs !== undefined && { idleTimeoutMs: extra.idleTimeoutMs }),
     ...(extra.timeoutMs !== undefined && { timeoutMs: extra.timeoutMs }),
@@ -40,7 +42,6 @@ export async function runReal(
   })
   const worked = await kit.work(extra.acpCommand === undefined ? name : 'acp', {
     options: {
-      model: extra.model ?? pointed.model,
       passThrough: extra.passThrough ?? pointed.passThrough,
       graceMs: 3000,
       env: { ...env, PATH: `${realAgent(name).bin}:${process.env['PATH'] ?? ''}` },
