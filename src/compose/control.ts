@@ -1,4 +1,5 @@
 // done, finish, clean: each is carried out or refused with the reason; none is ever lost.
+import { existsSync } from 'node:fs'
 import { cleanAttempts, listAttempts, listEarlier } from '../adapters/git/attempts.ts'
 import { shown } from '../adapters/git/git.ts'
 import { wayOut } from '../adapters/git/lost-record.ts'
@@ -110,18 +111,22 @@ export async function finishHeld(
   }
   // A run that is not done is gone on with in its tree.
   const ownTree = run.state.home !== undefined && kept === 'cleanup' && run.state.status === 'done'
+  const onward = run.state.status === 'done' ? await nextSteps(site, run, choice) : []
   return {
     message: report.message,
+    ...(onward.length > 0 && { next: onward.join('; ') }),
     // Not removed by ralph: ignored files in it are in no commit.
     ...(ownTree && {
-      next:
+      next: [
+        ...onward,
         report.stays === undefined
           ? `git worktree remove ${run.state.worktree}`
           : `git -C ${run.state.worktree} status: save what is yours there, then git worktree remove ${run.state.worktree}`,
+      ].join('; '),
     }),
     ...(run.state.status !== 'done' && {
       next:
-        choice === 'cleanup' && run.state.settings?.checkpoint === 'branch'
+        kept === 'cleanup' && run.state.settings?.checkpoint === 'branch'
           ? `ralph loop ${run.change} runs what is left as a new run; ralph resume ${run.change} continues this one`
           : `ralph resume ${run.change}`,
     }),
@@ -135,6 +140,26 @@ export async function finishHeld(
       ...(run.state.gone.length > 0 && { gone: run.state.gone }),
     },
   }
+}
+
+/** What people do with commits: they go to the others, and the change into OpenSpec's archive. */
+async function nextSteps(
+  { git }: Site,
+  { change, state }: OpenRun['run'],
+  choice: FinishChoice,
+): Promise<readonly string[]> {
+  if (choice === 'cleanup' || state.branch === state.originalBranch) return []
+  const remotes = (await git.line(['remote'])).split('\n').filter((name) => name !== '')
+  const remote = remotes.includes('origin') ? 'origin' : remotes[0]
+  const push = choice === 'squash' ? 'git push' : `git push -u ${remote ?? ''} ralph/${change}`
+  const { changeDirOf } = await import('../adapters/openspec/changes.ts')
+  const isThere = state.root !== undefined && existsSync(changeDirOf(state.root, change))
+  return [
+    ...(remote === undefined ? [] : [push]),
+    ...(choice === 'squash' && isThere && state.settings?.done_criteria === 'tasks'
+      ? [`openspec archive ${change}`]
+      : []),
+  ]
 }
 
 /** From the proposal's title and the stories whose work was kept. */

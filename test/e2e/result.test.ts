@@ -101,6 +101,16 @@ describe('finish --squash', () => {
   })
 })
 
+test('F36: after a finish the next steps are there to copy: push, and the archive of OpenSpec', async () => {
+  const at = await looped(1)
+  const next = async (...args: string[]): Promise<string> =>
+    /^next: (.*)$/m.exec((await ralph(at, ['finish', 'demo', ...args])).stdout)?.[1] ?? ''
+  expect(await next('--keep')).toBe('')
+  at.git('remote', 'add', 'upstream', '/nowhere')
+  expect(await next('--keep', '--rename')).toBe('git push -u upstream ralph/demo')
+  expect(await next('--squash')).toBe('git push; openspec archive demo')
+})
+
 describe('finish --keep --rename', () => {
   test('F37: the branch can be pushed as it is', async () => {
     const at = await looped()

@@ -182,7 +182,10 @@ describe('on a terminal', () => {
   test('a manual loop asks whether it is done', async () => {
     const at = scratch({ tasks: '' })
     const screen = terminal(at, loop(goodAgent, '--on-complete keep'))
+    await screen.until((raw) => raw.includes('Start it?'))
+    screen.type('y\r')
     await screen.until((raw) => raw.includes('done? yes, no or later?'))
+    expect(screen.raw()).toContain('\u001B]9;ralph needs you\u0007\u0007')
     screen.type('y\r')
     expect((await screen.exited).exitCode).toBe(0)
     expect(at.state()).toMatchObject({ status: 'done', done_criteria: 'manual' })
