@@ -37,9 +37,10 @@ for (const task of story.tasks) {
   writeFileSync(note, text)
   console.log('Wrote ' + note + ': ' + task)
 }
+const givesUp = index === 1 && attempt === '1'
+if (givesUp) console.log('I stop here once, so that you see a retry.')
 await delay(200)
-if (index === 1 && attempt === '1') {
-  console.log('I stop here once, so that you see a retry.')
+if (givesUp) {
   console.log('<promise>FAILED: the demo agent gives up once, on purpose; the next attempt succeeds</promise>')
 } else {
   console.log('<promise>COMPLETE</promise>')

@@ -1,0 +1,176 @@
+// README and the how-to pages: what they show is what the program prints, what they tell to type works, and what they link to is shipped.
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import * as z from 'zod'
+import { program, ralph, scratch, tasksOf } from './harness.ts'
+import type { Scratch } from './harness.ts'
+import { install, installClaude, spawned } from './usage-kit.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const read = (name: string): string => readFileSync(join(root, name), 'utf8')
+const howTos = readdirSync(join(root, 'docs/how-to')).map((name) => `docs/how-to/${name}`)
+
+/** The blocks of a language, in their order. */
+function blocks(page: string, language: string): readonly string[] {
+  return [...page.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(
+    ([, text = '']) => text,
+  )
+}
+
+/** `ralph` as a user has it. */
+function withRalph(at: Scratch): void {
+  install(at, 'ralph', `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`)
+}
+
+describe('samples', () => {
+  /** What differs from run to run, and how it is lined up. */
+  const steady = (text: string): string =>
+    text
+      .replaceAll(/\b\d\d:\d\d:\d\d\b/g, 'TIME')
+      .replaceAll(/\b(?:\d+h \d\dm|\d+m \d\ds|\d+(?:\.\d+)? m?s)(?!\w)/g, 'LONG')
+      .replaceAll(/\b[0-9a-f]{7}\b/g, 'COMMIT')
+      .replaceAll(/\d{8}T\d{9}Z/g, 'STAMP')
+      .replaceAll(/\S*ralph-demo-\S+/g, 'FOLDER')
+      // Which of the agent's words come together is a matter of microseconds.
+      .replaceAll(/^.*(?:<promise>|Demo agent|Wrote ralph-demo|I stop here).*\n/gm, '')
+      .replaceAll(/[ \t]+/g, ' ')
+
+  test('the run in the README is what `ralph demo` prints; RALPH_SAMPLES=write (npm run samples) writes it again', async () => {
+    const at = scratch()
+    const end = await ralph(at, ['demo', '--remove'], { cwd: at.root })
+    expect(end.code).toBe(0)
+    const [, run = ''] = /^(\$ ralph loop .*?)\n\n(?:Your turn| +cd )/ms.exec(end.stdout) ?? []
+    expect(run).toContain('A second language')
+    const page = read('README.md')
+    const [shown = ''] = blocks(page, 'text')
+    if (process.env['RALPH_SAMPLES'] === 'write')
+      writeFileSync(
+        join(root, 'README.md'),
+        page.replace(`\`\`\`text\n${shown}`, () => `\`\`\`text\n${run}\n`),
+      )
+    else expect(steady(shown.trim())).toBe(steady(run.trim()))
+  })
+
+  test('the plan in the README is one that runs', async () => {
+    const [plan = ''] = blocks(read('README.md'), 'markdown')
+    expect(plan.trim().split('\n')).toHaveLength(5)
+    const at = scratch({ tasks: plan })
+    expect((await ralph(at, ['loop', 'demo', '--agent', 'demo'])).code).toBe(0)
+    expect(at.state().stories.map((story) => [story.title, story.status])).toEqual([
+      ['Greet by name', 'done'],
+      ['Tell people', 'done'],
+    ])
+  })
+
+  test('the agent script of the how-to works as it is printed', async () => {
+    const [script = ''] = blocks(read('docs/how-to/your-own-agent.md'), 'sh')
+    const at = scratch({ tasks: tasksOf(2) })
+    at.write('my-agent.sh', script)
+    chmodSync(join(at.repo, 'my-agent.sh'), 0o755)
+    expect((await ralph(at, ['loop', 'demo', '--agent-command', './my-agent.sh'])).code).toBe(0)
+    expect(at.read('story-2.txt')).toBe('done by my agent\n')
+  })
+
+  test('F44: the workflow of the how-to: its steps run, and what it publishes is the branch and the report', async () => {
+    const [text = ''] = blocks(read('docs/how-to/ci.md'), 'yaml')
+    const step = z.looseObject({
+      run: z.string().optional(),
+      env: z.record(z.string(), z.string()).optional(),
+    })
+    const workflow = z.looseObject({ jobs: z.object({ loop: z.looseObject({ steps: z.array(step) }) }) })
+    const { steps } = workflow.parse(parse(text)).jobs.loop
+    const runs = steps.flatMap(({ run = '' }) => (/^ralph |git push/.test(run) ? [run] : []))
+    expect(runs).toHaveLength(3)
+    const at = scratch({ tasks: tasksOf(1) })
+    withRalph(at)
+    installClaude(at)
+    install(at, 'npm', '#!/bin/sh\nexit 0\n')
+    install(
+      at,
+      'gh',
+      `#!/bin/sh\nfor last in "$@"; do :; done\ncat "$last" > '${at.root}/body'\necho "$*" > '${at.root}/gh'\n`,
+    )
+    at.git('init', '-q', '--bare', join(at.root, 'origin'))
+    at.git('remote', 'add', 'origin', join(at.root, 'origin'))
+    const env = {
+      ...at.env,
+      CHANGE: 'demo',
+      ANTHROPIC_API_KEY: 'k',
+      GITHUB_REF_NAME: 'main',
+      GITHUB_ACTIONS: 'true',
+      GITHUB_STEP_SUMMARY: join(at.root, 'summary'),
+    }
+    for (const run of runs) execFileSync('bash', ['-e', '-c', run], { cwd: at.repo, env, stdio: 'pipe' })
+    expect(spawned(at)).toEqual(['1'])
+    expect(at.git('ls-remote', 'origin')).toContain('refs/heads/ralph/demo')
+    expect(readFileSync(join(at.root, 'gh'), 'utf8')).toContain('--base main --head ralph/demo --title demo')
+    expect(readFileSync(join(at.root, 'body'), 'utf8')).toContain('# ralph: demo')
+    expect(readFileSync(join(at.root, 'summary'), 'utf8')).toContain('# ralph: demo')
+  })
+
+  test('every command and every flag that README and how-tos name is one of the program’s', () => {
+    const lines = ['README.md', ...howTos].flatMap((name) => {
+      const page = read(name)
+      const inline = [...page.matchAll(/`(ralph [^`]+)`/g)].map(([, text = '']) => text)
+      const typed = ['sh', 'yaml'].flatMap((language) =>
+        blocks(page, language).flatMap((text) => text.replaceAll('\\\n', ' ').split('\n')),
+      )
+      return [...inline, ...typed]
+        .flatMap((line) => [...line.matchAll(/\bralph ([a-z]+\b(?! \d)[^#|>]*)/g)])
+        .map(([, words = '']) => `${name}: ${words.trim()}`)
+    })
+    expect(lines.length).toBeGreaterThan(60)
+    const wrong = lines.filter((line) => {
+      const [command = '', ...words] = line
+        .replace(/^[^:]+: /, '')
+        .replaceAll(/"[^"]*"|'[^']*'/g, 'X')
+        .split(/[\s`;,]+/)
+      const help = join(root, 'dist/help', `${command}.txt`)
+      if (!existsSync(help)) return true
+      const flags = words.filter((word) => /^--?[a-z]/.test(word)).map((word) => word.replace(/[).…]+$/, ''))
+      return flags.some(
+        (flag) => !new RegExp(`(^|[ ,])${flag}(?![\\w-])`, 'm').test(readFileSync(help, 'utf8')),
+      )
+    })
+    expect(wrong).toEqual([])
+  })
+})
+
+describe('the package', () => {
+  const packed = (): readonly string[] => {
+    const answer = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+      cwd: root,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    const [{ files } = { files: [] }] = z
+      .array(z.object({ files: z.array(z.object({ path: z.string() })) }))
+      .parse(JSON.parse(answer))
+    return files.map(({ path }) => path)
+  }
+
+  test('has the pages for users and the changes, not those for contributors; each link between them leads to one that is shipped', () => {
+    const files = packed()
+    expect(files).toEqual(expect.arrayContaining(['README.md', 'CHANGELOG.md', 'docs/README.md', ...howTos]))
+    expect(
+      files.filter((path) => /CONTEXT|AGENTS|tour|decisions|pins|torture|hazards|^(?:src|test)\//.test(path)),
+    ).toEqual([])
+    const pages = files.filter((path) => /^(?:README\.md|docs\/)/.test(path))
+    const links = pages.flatMap((page) =>
+      [
+        ...read(page)
+          .replaceAll(/`[^`\n]*`/g, '')
+          .matchAll(/\]\((?!https?:|#)([^)#]+)/g),
+      ].map(([, target = '']) => ({
+        page,
+        target: relative(root, resolve(root, dirname(page), target)),
+      })),
+    )
+    expect(links.length).toBeGreaterThan(20)
+    expect(links.filter(({ target }) => !files.includes(target))).toEqual([])
+    expect(read('README.md').split('\n').length).toBeLessThanOrEqual(200)
+  })
+})
