@@ -1,8 +1,8 @@
 // Looks at what ralph itself would obey later, around each attempt: the config files and what the gates run. It changes none of them.
-import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as z from 'zod'
 import { once } from '../core/once.ts'
+import { mkdir } from '../adapters/files/now.ts'
 import { readRecord, writeDurably } from '../adapters/files/whole.ts'
 import { readSettingsFile } from '../config/files.ts'
 import type { SettingsFile } from '../config/files.ts'

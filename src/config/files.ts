@@ -1,6 +1,6 @@
 // Reads ralph.yaml or ralph.json: data only, nothing in it is ever executed while reading.
 import { createHash } from 'node:crypto'
-import { readFile, stat } from 'node:fs/promises'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { RalphError } from '../core/error.ts'
 import { nearest } from '../core/nearest.ts'
@@ -32,7 +32,7 @@ export async function readSettingsFile(folder: string): Promise<SettingsFile> {
   for (const name of fileNames) {
     const path = join(folder, name)
     try {
-      const bytes = await readIfThere(path)
+      const bytes = readIfThere(path)
       if (bytes === undefined) continue
       hashed.push(`${name}\0${bytes.length}\0`, bytes)
       found.push({ path, text: bytes.toString('utf8') })
@@ -67,11 +67,11 @@ export async function readSettingsFile(folder: string): Promise<SettingsFile> {
   }
 }
 
-async function readIfThere(path: string): Promise<Buffer | undefined> {
+function readIfThere(path: string): Buffer | undefined {
   try {
-    const stats = await stat(path)
+    const stats = statSync(path)
     // A pipe in its place would be waited for, for ever.
-    if (stats.isFile() && stats.size <= mostBytes) return await readFile(path)
+    if (stats.isFile() && stats.size <= mostBytes) return readFileSync(path)
     throw configError(
       `cannot read ${path} (it is ${stats.isFile() ? 'larger than a megabyte' : 'no file'})`,
       'move it away, or write settings into a file of that name',

@@ -1,13 +1,23 @@
 // The journal: one JSON line per event, written before the next command runs, on the disk before anything that a power cut must not forget.
-import { closeSync, constants, openSync, readFileSync, type BigIntStats } from 'node:fs'
-import { link, mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises'
-import type { FileHandle } from 'node:fs/promises'
+import {
+  closeSync,
+  constants,
+  fdatasync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+  type BigIntStats,
+} from 'node:fs'
 import { dirname } from 'node:path'
+import { promisify } from 'node:util'
 import { isTalk } from '../../core/cursor.ts'
 import { readJson } from '../../core/json.ts'
 import type { LoopEvent } from '../../core/event.ts'
 import { isSurelyEvent } from '../../core/shape.ts'
 import type { Journal } from '../../ports.ts'
+import { link, mkdir, readFile, rename, stat, writeFile } from './now.ts'
 import { ifThere } from './whole.ts'
 
 export interface JournalOptions {
@@ -75,7 +85,7 @@ export function fileJournal(
       } catch (error) {
         onChanged(`the journal ${path} cannot be looked after any more: ${(error as Error).message}`)
       }
-      await own.close()
+      own.close()
     },
   }
 }
@@ -85,41 +95,49 @@ interface OwnFile {
   append(events: readonly LoopEvent[]): Promise<void>
   /** Says what became of a file that is not as it was left; empty where it is. */
   mend(): Promise<string>
-  close(): Promise<void>
+  close(): void
 }
 
 async function openOwn(path: string): Promise<OwnFile> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  let file: FileHandle | undefined = await open(path, 'a', 0o600)
+  let file: number | undefined = openSync(path, 'a', 0o600)
   const base = await closedTail(path, file)
   const written: Buffer[] = []
   let length = base.length
-  let mark = markOf(await file.stat({ bigint: true }))
-  const opened = async (): Promise<FileHandle> => (file ??= await open(path, 'a', 0o600))
+  let mark = markOf(fstatSync(file, { bigint: true }))
+  const opened = (): number => (file ??= openSync(path, 'a', 0o600))
+  const close = (): void => {
+    if (file !== undefined) closeSync(file)
+    file = undefined
+  }
   /** Not where somebody wrote to it since the last look: the next one tells. */
-  const remark = async (handle: FileHandle): Promise<void> => {
-    const now = await handle.stat({ bigint: true })
+  const remark = (handle: number): void => {
+    const now = fstatSync(handle, { bigint: true })
     if (now.size === BigInt(length)) mark = markOf(now)
   }
   return {
     async append(events) {
-      const handle = await opened()
-      const { size } = await handle.stat()
+      const handle = opened()
+      const { size } = fstatSync(handle)
       const lines = Buffer.from(linesOf(events))
       try {
-        await handle.appendFile(lines)
-        if (!events.every(mayWait)) await handle.datasync()
+        writeFileSync(handle, lines)
+        if (!events.every(mayWait)) await datasync(handle)
       } catch (error) {
         // Half a line would spoil the one after it.
-        await handle.truncate(size).catch(() => undefined)
-        await remark(handle).catch(() => undefined)
         file = undefined
-        await handle.close().catch(() => undefined)
+        try {
+          ftruncateSync(handle, size)
+          remark(handle)
+          closeSync(handle)
+        } catch {
+          // What broke the append is told.
+        }
         throw error
       }
       length += lines.length
       written.push(lines)
-      await remark(handle)
+      remark(handle)
     },
     async mend() {
       let now: BigIntStats | undefined
@@ -136,8 +154,7 @@ async function openOwn(path: string): Promise<OwnFile> {
       const whole = Buffer.concat([base, ...written])
       if (now?.isFile() === true && whole.equals(await readFile(path))) {
         // Touched, or copied by a backup.
-        await file?.close()
-        file = undefined
+        close()
         mark = markOf(now)
         return ''
       }
@@ -145,14 +162,11 @@ async function openOwn(path: string): Promise<OwnFile> {
       await writeFile(draft, whole, { mode: 0o600, flush: true })
       const aside = now === undefined ? '' : await keptBeside(path)
       await rename(draft, path)
-      await file?.close()
-      file = undefined
-      mark = markOf(await (await opened()).stat({ bigint: true }))
+      close()
+      mark = markOf(fstatSync(opened(), { bigint: true }))
       return `it is written anew${aside === '' ? '' : `, and what was found there is kept as ${aside}`}`
     },
-    async close() {
-      await file?.close()
-    },
+    close,
   }
 }
 
@@ -181,6 +195,8 @@ const taggingAlong: ReadonlySet<string> = new Set([
 /** Nothing is changed before their first step is recorded. */
 const hasStep: ReadonlySet<string> = new Set(['adopt', 'save'])
 
+const datasync = promisify(fdatasync)
+
 function linesOf(events: readonly LoopEvent[]): string {
   return events.map((event) => `${JSON.stringify(event)}\n`).join('')
 }
@@ -203,16 +219,16 @@ async function keptBeside(path: string): Promise<string> {
 }
 
 /** A crash may have torn the last line: it was never confirmed to anybody, and would be taken for damage once another follows. */
-async function closedTail(path: string, file: FileHandle): Promise<Buffer> {
-  const { size } = await file.stat()
+async function closedTail(path: string, file: number): Promise<Buffer> {
+  const { size } = fstatSync(file)
   const bytes = size === 0 ? Buffer.alloc(0) : await readFile(path)
   const end = bytes.lastIndexOf(0x0a) + 1
   if (end === bytes.length) return bytes
   if (readJson(bytes.subarray(end).toString('utf8')) === undefined) {
-    await file.truncate(end)
+    ftruncateSync(file, end)
     return bytes.subarray(0, end)
   }
-  await file.appendFile('\n')
+  writeFileSync(file, '\n')
   return Buffer.concat([bytes, Buffer.from('\n')])
 }
 

@@ -1,10 +1,10 @@
 // Writes `.claude/loop-state.json` whole and atomically.
-import { constants, existsSync, realpathSync, statSync } from 'node:fs'
-import { chmod, lstat, mkdir, open, readFile, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
+import { closeSync, constants, existsSync, openSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { ownFields } from '../../core/state-file.ts'
 import type { StateFile } from '../../core/state-file.ts'
+import { chmod, lstat, mkdir, readFile, readdir, realpath, rename, rm, stat } from './now.ts'
 import { parseState } from './state-reader.ts'
 import { isLeftover, writeDurably, writeNow } from './whole.ts'
 
@@ -49,14 +49,14 @@ export async function openStateFile(
       if (taken.note !== '') tell(`${folder} leads to ${now} now, and ${taken.note}`)
     }
     real = now
-    const held = await open(now, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+    const held = openSync(now, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
     try {
       // In this very folder, whatever comes in its place meanwhile.
-      const place = existsSync('/proc/self/fd') ? `/proc/self/fd/${held.fd}` : now
+      const place = existsSync('/proc/self/fd') ? `/proc/self/fd/${held}` : now
       const how = { rights: { mode: 0o644 }, isCache: true, makesNoFolder: true } as const
       await writeDurably(join(place, basename(path)), body(state), how)
     } finally {
-      await held.close()
+      closeSync(held)
     }
   }
   return {

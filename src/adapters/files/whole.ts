@@ -1,8 +1,18 @@
 // Files that are whole or not there: writes that are durable by one rename, reads that tell "missing" from "unreadable".
-import { chmodSync, closeSync, fsyncSync, openSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import type { BigIntStats, Stats } from 'node:fs'
-import { lstat, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
-import type { FileHandle } from 'node:fs/promises'
+import { lstat, mkdir, readFile, rename, rm, stat, sync } from './now.ts'
 
 /** Who may do what with a file, and whose it is. */
 interface FileRights {
@@ -35,13 +45,13 @@ export async function writeDurably(
   const rights = asked.rights === undefined ? before : { ...before, ...asked.rights }
   const temporary = Buffer.from(asked.by ?? Buffer.concat([place, Buffer.from(`.${process.pid}.tmp`)]))
   try {
-    const handle = await open(temporary, 'w', rights === undefined ? 0o666 : rights.mode & 0o700)
+    const handle = openSync(temporary, 'w', rights === undefined ? 0o666 : rights.mode & 0o700)
     try {
-      await handle.writeFile(content)
-      if (rights !== undefined) await giveRights(handle, rights)
-      await handle.sync()
+      writeFileSync(handle, content)
+      if (rights !== undefined) giveRights(handle, rights)
+      await sync(handle)
     } finally {
-      await handle.close()
+      closeSync(handle)
     }
     await rename(temporary, place)
   } catch (error) {
@@ -73,11 +83,11 @@ export function isLeftover(name: string, of: string): boolean {
 
 /** A name is durable only when its folder is: after a power cut there is the old content or the new. */
 export async function syncFolder(path: string | Buffer): Promise<void> {
-  const handle = await open(path, 'r')
+  const handle = openSync(path, 'r')
   try {
-    await handle.sync()
+    await sync(handle)
   } finally {
-    await handle.close()
+    closeSync(handle)
   }
 }
 
@@ -96,14 +106,15 @@ async function syncFile(file: string | Buffer): Promise<void> {
 }
 
 /** The owner only where that is ours to say. */
-async function giveRights(handle: FileHandle, { mode, uid, gid }: FileRights): Promise<void> {
-  const { uid: ownUid, gid: ownGid } = await handle.stat()
-  const isOthers = (uid ?? ownUid) !== ownUid || (gid ?? ownGid) !== ownGid
-  if (isOthers)
-    await handle.chown(uid ?? ownUid, gid ?? ownGid).catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
-    })
-  await handle.chmod(mode)
+function giveRights(handle: number, { mode, uid, gid }: FileRights): void {
+  const { uid: ownUid, gid: ownGid } = fstatSync(handle)
+  try {
+    if ((uid ?? ownUid) !== ownUid || (gid ?? ownGid) !== ownGid)
+      fchownSync(handle, uid ?? ownUid, gid ?? ownGid)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
+  }
+  fchmodSync(handle, mode)
 }
 
 function rightsOf(place: Buffer): FileRights | undefined {

@@ -1,6 +1,6 @@
 // The first change to the repository: from where the user stands to `ralph/<change>`, files untouched.
-import { mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import { mkdir, rename } from '../files/now.ts'
 import { readIfThere, syncFiles } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import type { Origin } from '../../core/git-memory.ts'

@@ -1,6 +1,6 @@
 // What a power cut left of objects that nobody had synced: git could not read them, nor would it write them again, for they are there.
+import { mkdir, rename } from '../files/now.ts'
 import { readFileSync, statSync } from 'node:fs'
-import { mkdir, rename } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { inflateSync } from 'node:zlib'
 import type { Git } from './git.ts'

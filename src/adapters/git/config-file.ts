@@ -1,6 +1,6 @@
 // The entries of a git configuration file, read and rewritten by git itself: nobody else knows its syntax to the letter.
 import { join } from 'node:path'
-import { readFile, rm } from 'node:fs/promises'
+import { readFile, rm } from '../files/now.ts'
 import { writeDurably } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import { settleGitSettings, type GitSetting } from '../../core/ownership.ts'

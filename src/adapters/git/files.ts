@@ -1,6 +1,6 @@
 // Files of the work tree by git's byte-exact names.
-import { lstat, readdir } from 'node:fs/promises'
 import { lstatSync, type Dirent, type Stats } from 'node:fs'
+import { lstat, readdir } from '../files/now.ts'
 
 /** A path as git gave it (latin1: one char per byte) made absolute for the file system. */
 export function onDisk(worktree: string, path: string): Buffer {

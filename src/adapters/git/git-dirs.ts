@@ -1,4 +1,5 @@
 // Copies of the git directories of submodules: they lie where an agent may delete them with everything that the user has not pushed.
+import { mkdir, rename } from '../files/now.ts'
 import { createHash } from 'node:crypto'
 import {
   constants,
@@ -17,7 +18,6 @@ import {
   utimesSync,
   type Dirent,
 } from 'node:fs'
-import { mkdir, rename } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { shown } from './git.ts'
 import { timeName, type Store } from './store.ts'

@@ -1,10 +1,10 @@
 // The files of the git directory that git obeys, found, read and written by their bytes: settings, hooks, info/; those of submodules too.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
-import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { basename, join, relative, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import * as z from 'zod'
+import { mkdir, rename, rm, symlink, writeFile } from '../files/now.ts'
 import { writeDurably } from '../files/whole.ts'
 import { onDisk } from './files.ts'
 import type { Git } from './git.ts'

@@ -1,6 +1,6 @@
 // Settings, hooks and info/ of the git directory: remembered before an attempt, and put back after it, before git obeys them.
-import { mkdir, readdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { mkdir, readdir, rm } from '../files/now.ts'
 import { readIfThere, syncFolder, writeDurably } from '../files/whole.ts'
 import { settleGitSettings, type GitSetting, type SettingChange } from '../../core/ownership.ts'
 import { shellWord } from '../process/shell-word.ts'

@@ -1,9 +1,9 @@
 // Copies of git's index: taken as bytes, installed under git's own lock, so that no command sees half of one.
-import { constants as fsConstants } from 'node:fs'
-import { copyFile, open, rename, rm, stat, utimes } from 'node:fs/promises'
+import { closeSync, constants as fsConstants, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { RalphError } from '../../core/error.ts'
+import { copyFile, rename, rm, stat, utimes } from '../files/now.ts'
 import { syncFiles } from '../files/whole.ts'
 import type { Git } from './git.ts'
 import { lockedFile } from './stale-locks.ts'
@@ -85,7 +85,7 @@ async function keepTime(from: string, to: string): Promise<void> {
 export async function takeLock(git: Git, lock: string): Promise<void> {
   for (const waitMs of [50, 100, 200, 400, 800, 1500, 3000, 0]) {
     try {
-      await (await open(lock, 'wx')).close()
+      closeSync(openSync(lock, 'wx'))
       return
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

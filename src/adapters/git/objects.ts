@@ -1,10 +1,10 @@
 // Loose objects, read and written in git's own format: what is asked for in every story would cost a process each time.
 // Whatever is not loose, or cannot be read, is answered with undefined: then git is asked.
 import { createHash, randomBytes } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
-import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { closeSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deflateSync, inflateSync } from 'node:zlib'
+import { mkdir, rename, rm, sync } from '../files/now.ts'
 import { syncFolder } from '../files/whole.ts'
 import type { Author } from './author.ts'
 import { ownEmail, type Git } from './git.ts'
@@ -113,12 +113,12 @@ export async function writeObject(git: Git, kind: 'commit', body: Buffer): Promi
   const temporary = join(place, `tmp_obj_${randomBytes(6).toString('hex')}`)
   try {
     await mkdir(place, { recursive: true })
-    const handle = await open(temporary, 'wx', 0o444)
+    const handle = openSync(temporary, 'wx', 0o444)
     try {
-      await handle.writeFile(deflateSync(whole))
-      await handle.sync()
+      writeFileSync(handle, deflateSync(whole))
+      await sync(handle)
     } finally {
-      await handle.close()
+      closeSync(handle)
     }
     await rename(temporary, join(place, hash.slice(2)))
     await syncFolder(place)

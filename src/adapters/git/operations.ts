@@ -1,7 +1,7 @@
 // Half-done git operations: merges, rebases, picks and bisects that stand between two commands.
-import { readdir, rm } from 'node:fs/promises'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { readdir, rm } from '../files/now.ts'
 import { readIfThere } from '../files/whole.ts'
 
 /** Names of what is in progress, for a person. */

@@ -1,7 +1,8 @@
 // Refs as one picture: read at once, compared, and put back without losing what an agent pointed them at.
-import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
+import { mkdir, rename, rm, sync } from '../files/now.ts'
 import { syncFiles } from '../files/whole.ts'
 import { bytesOf, isPlainText, textOf } from './bytes.ts'
 import { findRef, headText, listRefs, usualKinds } from './ref-files.ts'
@@ -113,16 +114,16 @@ async function writeOwn(git: Git, command: string): Promise<boolean> {
 /** As git writes them: nobody else can meanwhile, and it is whole or not there. */
 async function writeLocked(place: string, bytes: Uint8Array): Promise<void> {
   const lock = `${place}.lock`
-  const file = await open(lock, 'wx')
+  const file = openSync(lock, 'wx')
   try {
-    await file.writeFile(bytes)
-    await file.sync()
+    writeFileSync(file, bytes)
+    await sync(file)
     await rename(lock, place)
   } catch (error) {
     await rm(lock)
     throw error
   } finally {
-    await file.close()
+    closeSync(file)
   }
 }
 

@@ -1,7 +1,7 @@
 // Finds the repository that a folder belongs to, and hides ralph's own files from it.
 import { existsSync, lstatSync, readFileSync, realpathSync, statSync, type Stats } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { mkdir, writeFile } from '../files/now.ts'
 import { readIfThere } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import { exec, type ExecResult } from '../process/exec.ts'

@@ -1,9 +1,9 @@
 // Puts an attempt's work together with what a switch of HEAD or a sweep by git has taken out of the work tree.
-import { mkdir } from 'node:fs/promises'
 import type { GoneFile } from '../../core/event.ts'
 import type { GitMemory } from '../../core/git-memory.ts'
 import { ownerOfStash, type Ledger } from '../../core/ownership.ts'
 import { isSweptBy, judgeTree, moverOf, type HeadMove } from '../../core/ownership-tree.ts'
+import { mkdir } from '../files/now.ts'
 import { quoted } from '../process/shell-word.ts'
 import { applyTrees, tryMerge } from './apply.ts'
 import { putBackBytes } from './exact-bytes.ts'

@@ -1,8 +1,8 @@
 // The state to come back to, in full: tree, HEAD, index, refs, stashes, ignored paths and empty folders.
 // Long because its parts are looked up in one place: one that is missing here is one that a revert forgets.
-import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
+import { readdir, rm } from '../files/now.ts'
 import { fileMark, readRecord, writeDurably } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import { globalSettings } from './conversions.ts'

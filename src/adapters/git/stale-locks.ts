@@ -1,10 +1,10 @@
 // Lock files of git's that a killed git left behind. Whose they are says core/ownership.ts; only the agent's and ralph's own are moved away.
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
-import { mkdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { again, RalphError } from '../../core/error.ts'
 import { ownerOfLock, type Claim } from '../../core/ownership.ts'
+import { mkdir, rename, rm } from '../files/now.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { holdersOf } from '../process/strays.ts'
 import { processTable, readProc } from '../process/table.ts'

@@ -1,6 +1,6 @@
 // The stash list: entries by hash and exact name, changed line by line under git's own lock, so that nobody else's entry goes.
-import { rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { rename, rm, stat, writeFile } from '../files/now.ts'
 import { readIfThere, syncFiles, writeDurably } from '../files/whole.ts'
 import { dropperOfStashes, mayHaveDroppedOthers, ownerOfStash, type Ledger } from '../../core/ownership.ts'
 import { ownEmail, shown, type Git } from './git.ts'

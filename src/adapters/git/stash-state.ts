@@ -1,5 +1,5 @@
 // The whole state of the work tree as a stash has it: files, index and new files apart, and all of them in one tree.
-import { copyFile } from 'node:fs/promises'
+import { copyFile } from '../files/now.ts'
 import { join } from 'node:path'
 import { copyDurably, copyIndex, realIndex } from './index-file.ts'
 import type { Store } from './store.ts'

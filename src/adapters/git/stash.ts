@@ -1,5 +1,5 @@
 // Checkpoints as stash entries: the loop stays on the user's branch and commits nothing.
-import { mkdir } from 'node:fs/promises'
+import { mkdir } from '../files/now.ts'
 import { join } from 'node:path'
 import { refuseLockFiles } from './stale-locks.ts'
 import { RalphError } from '../../core/error.ts'

@@ -1,7 +1,7 @@
 // Lets the git of an agent or a gate tell what it does, and nobody else's: hooks and a trace that only its environment names.
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { existsSync, readdirSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { mkdir, readdir, rm, writeFile } from '../files/now.ts'
 import { quoted } from '../process/shell-word.ts'
 import { shown, type Git } from './git.ts'
 import { allSettings, atHome } from './settings.ts'

@@ -1,7 +1,7 @@
 // Finds the files of a folder that a pattern of an OpenSpec schema names: `tasks.md`, `**/tasks.md`, `{api,web}/*.md`.
 import type { Dirent } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readdir, stat } from '../files/now.ts'
 import { isMissing } from '../files/whole.ts'
 
 /** Relative paths, sorted; dot files and dot folders never match, as in OpenSpec. */

@@ -1,9 +1,10 @@
 // The durable copy of the plan's bytes, taken before each spawn: what the agent did to them can be compared and undone, git or not.
-import { mkdir, open, readdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
+import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import * as z from 'zod'
 import { once } from '../../core/once.ts'
 import { RalphError } from '../../core/error.ts'
+import { mkdir, readdir, readFile, readlink, realpath, rm, stat, sync } from '../files/now.ts'
 import { isMissing, lstatIfThere, readIfThere, readRecord, syncFolder } from '../files/whole.ts'
 import { writeWhole } from './files.ts'
 import type { TrackedFile } from './tracked.ts'
@@ -152,12 +153,12 @@ async function copyTree(base: string, guardDir: string): Promise<GuardedTree> {
 async function keepBlob(guardDir: string, hash: string, bytes: Buffer): Promise<void> {
   const path = join(blobsOf(guardDir), hash)
   if ((await readIfThere(path))?.equals(bytes) === true) return
-  const handle = await open(path, 'w', 0o600)
+  const handle = openSync(path, 'w', 0o600)
   try {
-    await handle.writeFile(bytes)
-    await handle.sync()
+    writeFileSync(handle, bytes)
+    await sync(handle)
   } finally {
-    await handle.close()
+    closeSync(handle)
   }
 }
 

@@ -1,10 +1,10 @@
 // After an attempt or a gate: compares the change with its guarded bytes, lets stand what may be done to it, and undoes the rest.
-import { chmod } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { joinLines, setBox, splitLines } from '../../core/box.ts'
 import { judgeTasks, type TasksJudgement } from '../../core/tasks-judge.ts'
 import { parseTasks } from '../../core/tasks.ts'
 import type { WatchedPlan, SpecJudgement } from '../../ports.ts'
+import { chmod } from '../files/now.ts'
 import { lstatIfThere, readRegular } from '../files/whole.ts'
 import { writeWhole } from './files.ts'
 import {

@@ -1,7 +1,8 @@
 // What agents leave for those who come after them: one file in ralph's private folder, which no revert touches.
-import { mkdir, open, writeFile } from 'node:fs/promises'
+import { closeSync, openSync, readSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { tailOf } from '../../core/prompt-text.ts'
+import { mkdir, writeFile } from '../files/now.ts'
 import { lstatIfThere } from '../files/whole.ts'
 
 const header = '# Learnings\n\nWritten by agents, read by the next ones. Short lines; newest last.\n'
@@ -30,11 +31,11 @@ async function readTail(path: string): Promise<Buffer> {
   if (stats?.isFile() !== true) return Buffer.alloc(0)
   // More than is shown, so that the cut is seen and said.
   const length = Math.min(stats.size, 2 * shownBytes)
-  const handle = await open(path, 'r')
+  const handle = openSync(path, 'r')
   try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, stats.size - length)
-    return buffer.subarray(0, bytesRead)
+    const buffer = Buffer.alloc(length)
+    return buffer.subarray(0, readSync(handle, buffer, 0, length, stats.size - length))
   } finally {
-    await handle.close()
+    closeSync(handle)
   }
 }

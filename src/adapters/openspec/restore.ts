@@ -1,20 +1,9 @@
 // Brings guarded bytes back; what stood in their place is set aside in ralph's private folder, never thrown away.
-import {
-  chmod,
-  cp,
-  lstat,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  readlink,
-  rename,
-  rm,
-  symlink,
-} from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { lstatSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { ownerOfPath, type Absence } from '../../core/ownership.ts'
+import { chmod, lstat, mkdir, readdir, readFile, readlink, rename, symlink } from '../files/now.ts'
 import { lstatIfThere } from '../files/whole.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { isTemporary, writeWhole } from './files.ts'

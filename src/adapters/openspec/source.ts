@@ -1,5 +1,4 @@
 // The plan of an OpenSpec change as the engine sees it: read, prompted, guarded, judged, put back and ticked.
-import { realpath } from 'node:fs/promises'
 import { isDoneMark, setBoxes } from '../../core/box.ts'
 import { RalphError } from '../../core/error.ts'
 import type { Absence } from '../../core/ownership.ts'
@@ -10,6 +9,7 @@ import { parseTasks, type ReadPlan } from '../../core/tasks.ts'
 import type { PromptRequest, SpecSource } from '../../ports.ts'
 import { changeDirOf } from './changes.ts'
 import { promptContext, type ContextDeps } from './context.ts'
+import { realpath } from '../files/now.ts'
 import { lstatIfThere } from '../files/whole.ts'
 import { writeWhole } from './files.ts'
 import { findGuarded, readBlob, readGuard, takeGuard, type GuardPlaces } from './guard.ts'

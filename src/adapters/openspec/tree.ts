@@ -1,6 +1,6 @@
 // A folder as data: every file by hash, every link by target, every folder by mode; nothing is followed, nothing left out.
+import { lstat, readdir, readFile, readlink } from '../files/now.ts'
 import { createHash } from 'node:crypto'
-import { lstat, readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { once } from '../../core/once.ts'

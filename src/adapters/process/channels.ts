@@ -33,6 +33,8 @@ export interface Channels {
 export interface Output {
   /** Whether nobody can write any more, and everything is read. */
   readonly isOver: boolean
+  /** Resolves then. */
+  readonly over: Promise<unknown>
   close(): void
 }
 
@@ -59,14 +61,11 @@ async function ownChannels({ runId, input, stdout }: ChannelsOptions): Promise<C
   }
   try {
     dir = makeTemp(runId, process.env)
-    const [file, out, err] = [join(dir, 'in'), join(dir, 'out'), join(dir, 'err')]
-    const pipes = stdout === 'pipe' ? [out, err] : [err]
-    const made = await launch('mkfifo', ['-m', '600', ...pipes], {
-      cwd: dir,
-      timeoutMs: 9000,
-    })
-    if (made.exitCode !== 0) return undefined
-    for (const path of [out, err]) outlets.push(pipes.includes(path) ? pipe(path) : await socketPair(path))
+    const [file, out] = [join(dir, 'in'), join(dir, 'out')]
+    const wanted = stdout === 'pipe' ? 2 : 1
+    if (stdout === 'socket') outlets.push(await socketPair(out))
+    if (pipes.length < wanted) pipes.push(...(await makePipes(dir)))
+    outlets.push(...pipes.splice(0, wanted))
     if (input !== undefined && input !== '') {
       writeFileSync(file, input, { mode: 0o600 })
       prompt = openSync(file, 'r')
@@ -116,6 +115,16 @@ interface Outlet {
   closeFar(): void
   listen(onChunk: OnChunk): Socket
   discard(): void
+}
+
+/** Pipes with nobody at them: only `mkfifo` can make one, so one call of it makes some for later. */
+const pipes: Outlet[] = []
+
+async function makePipes(dir: string): Promise<Outlet[]> {
+  const paths = Array.from({ length: 16 }, (_, at) => join(dir, `pipe-${at}`))
+  const made = await launch('mkfifo', ['-m', '600', ...paths], { cwd: dir, timeoutMs: 9000 })
+  if (made.exitCode !== 0) throw new Error(made.stderr)
+  return paths.map(pipe)
 }
 
 function pipe(path: string): Outlet {
@@ -204,8 +213,16 @@ function outputOf(streams: readonly Readable[]): Output {
     get isOver() {
       return streams.every((stream) => stream.readableEnded || stream.destroyed)
     },
+    over: Promise.all(streams.map(endOf)),
     close: () => streams.forEach((stream) => stream.destroy()),
   }
+}
+
+function endOf(stream: Readable): Promise<void> {
+  return new Promise((resolve) => {
+    stream.once('end', resolve)
+    stream.once('close', resolve)
+  })
 }
 
 function ignore(): void {}

@@ -5,7 +5,7 @@ import { openChannels, type ChannelsOptions, type Output } from './channels.ts'
 import { watchIdle } from './idle.ts'
 import { findAlive, reap, stopLadder, sweepLadder, type Quarry } from './reap.ts'
 import { holdersOf } from './strays.ts'
-import type { Marker } from './table.ts'
+import { birthOf, type Birth, type Marker } from './table.ts'
 
 export interface GroupOptions {
   readonly file: string
@@ -49,6 +49,7 @@ export interface GroupEnd {
 
 export interface Group {
   readonly pid: number
+  readonly birth: Birth
   readonly cause: EndCause | undefined
   write(text: string): void
   closeInput(): void
@@ -82,7 +83,8 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
   channels.handOver()
   const pid = child.pid ?? 0
   const known = new Map<number, string>()
-  const quarry: Quarry = { marker: options.marker, group: pid, known }
+  const birth = birthOf(pid)
+  const quarry: Quarry = { marker: options.marker, group: pid, known, since: birth }
   let cause: EndCause | undefined
   let climbing: Promise<number[]> | undefined
   let climbed = (): void => undefined
@@ -155,6 +157,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
 
   return {
     pid,
+    birth,
     get cause() {
       return cause
     },
@@ -198,6 +201,6 @@ async function drained(what: Draining): Promise<void> {
   while (!what.output.isOver) {
     const now = performance.now()
     if (now - began >= what.longestMs || now - Math.max(began, what.lastOutput()) >= what.quietMs) return
-    await delay(5)
+    await Promise.race([what.output.over, delay(5)])
   }
 }

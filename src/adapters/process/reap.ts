@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { faultCode } from './fault.ts'
 import { removeTemps } from './temp.ts'
-import { processTable, withMarker, type Marker, type ProcessEntry } from './table.ts'
+import { processTable, withMarker, type Birth, type Marker, type ProcessEntry } from './table.ts'
 
 export interface Quarry {
   /** Agents put their shell tools into groups and sessions of their own; only the environment still tells whose they are. */
@@ -11,6 +11,8 @@ export interface Quarry {
   readonly group?: number
   /** Start times by pid of all that a look has found: a child may clear its environment and outlive its parents. */
   readonly known?: Map<number, string>
+  /** Of the leader: nobody who is older is of the run. */
+  readonly since?: Birth
 }
 
 /** A signal for all that is left, and how long to wait for its effect. Without one: only waits. */
@@ -22,8 +24,8 @@ export interface Rung {
 }
 
 /** What is alive of the run now: group, marker, what was known before, and the children of those, whose environment may have been cleared. */
-export function findAlive({ marker, group, known }: Quarry): ProcessEntry[] {
-  const table = processTable().filter((entry) => entry.pid !== process.pid)
+export function findAlive({ marker, group, known, since }: Quarry): ProcessEntry[] {
+  const table = processTable(since).filter((entry) => entry.pid !== process.pid)
   const found = new Set(withMarker(table, marker))
   for (const entry of table)
     if (entry.group === group || known?.get(entry.pid) === entry.started) found.add(entry)

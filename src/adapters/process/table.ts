@@ -15,9 +15,20 @@ export interface ProcessEntry {
 /** Variables that every process of a run inherits; they find what left its process group. */
 export type Marker = Readonly<Record<string, string>>
 
-/** Everything alive; a zombie is dead. */
-export function processTable(): ProcessEntry[] {
-  return process.platform === 'linux' ? linuxTable() : psTable(runPs(['-axo', `${psColumns},command=`]))
+/** Everything alive; a zombie is dead. Where a birth is named, those that are older may be left out. */
+export function processTable(since?: Birth): ProcessEntry[] {
+  return process.platform === 'linux' ? linuxTable(since) : psTable(runPs(['-axo', `${psColumns},command=`]))
+}
+
+/** When a process began, counted in processes: whatever it has started since then has a higher number, until the numbers begin anew. */
+export interface Birth {
+  readonly pid: number
+  readonly forks: number
+}
+
+/** Right after its start. */
+export function birthOf(pid: number): Birth {
+  return { pid, forks: process.platform === 'linux' ? forksSoFar() : 0 }
 }
 
 /** Those of the table whose environment carries every variable of the marker. A process of another user cannot be read and is left out. */
@@ -72,11 +83,35 @@ function hasAll(have: readonly string[], wanted: readonly string[]): boolean {
 
 // --- Linux ------------------------------------------------------------------------------------------------------
 
-function linuxTable(): ProcessEntry[] {
+function linuxTable(since: Birth | undefined): ProcessEntry[] {
+  const first = since === undefined ? 0 : firstSince(since)
   return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map((name) => linuxEntry(Number(name)))
+    .map(Number)
+    .filter((pid) => pid >= first)
+    .map((pid) => linuxEntry(pid))
     .filter((entry) => entry !== undefined)
+}
+
+/** The lowest number that a younger process can have; 0 where they may have begun anew. */
+function firstSince({ pid, forks }: Birth): number {
+  const most = Number(readProcFile('/proc/sys/kernel/pid_max'))
+  // Twice, and some more: a start that failed uses up a number, too.
+  const last = pid + 2 * (forksSoFar() - forks) + 1000
+  return forks > 0 && last < most ? pid : 0
+}
+
+/** Threads, too; 0 where that is not told. */
+function forksSoFar(): number {
+  return Number(/^processes (\d+)$/m.exec(readProcFile('/proc/stat'))?.[1] ?? 0)
+}
+
+function readProcFile(file: string): string {
+  try {
+    return readFileSync(file, 'latin1')
+  } catch (error) {
+    if (isHidden(error)) return ''
+    throw error
+  }
 }
 
 function linuxEntry(pid: number): ProcessEntry | undefined {
