@@ -45,7 +45,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 1.5, belowPeer: true },
     by: stories,
     missing:
-      'of one such gap, traced on the disk, six git processes and mkfifo take a sixth, some forty syncs (four of the journal, the others what makes a checkpoint outlive a power cut) a tenth; the rest is the work of Node and a hundred short waits for files. It would take one file where snapshot, index copies, guard and state file are four, and one git process that stays for status, index and refs.',
+      'of one such gap, four git processes (six where ralph ticks the boxes: status, update-index and write-tree when the attempt is kept, the last two again after the tick, status before the next agent) take the most, then some thirty syncs, which make a checkpoint outlive a power cut, and the start of the agent from a process of 90 MB; files are read without a wait. It would take an index and trees that ralph writes itself, as it writes commits and its refs.',
   },
   {
     name: 'story',

@@ -43,7 +43,7 @@ test.each(['branch', 'stash'])(
       events.filter(({ event, argv }) => event === 'start' && argv?.includes(command) === true)
     expect(runs('write-tree').some(({ sid }) => flushed.has(sid))).toBe(true)
     const done = readFileSync(record, 'utf8').split('\n')
-    const commits = at.git('log', '--author=ralph', '--format=%H', '--glob=refs/ralph').split('\n')
+    const commits = at.git('log', '--committer=ralph', '--format=%H', '--glob=refs/ralph').split('\n')
     expect(commits.length).toBeGreaterThan(2)
     for (const hash of commits) {
       const folder = join(at.repo, '.git', 'objects', hash.slice(0, 2))
@@ -53,11 +53,19 @@ test.each(['branch', 'stash'])(
       expect(done.slice(named)).toContain(`synced ${folder}`)
     }
     // A ref that is there already is not written: of the three checkpoints and two attempts each was.
-    expect(runs('update-ref').filter(({ sid }) => flushed.has(sid)).length).toBeGreaterThanOrEqual(3)
+    const byGit = runs('update-ref').filter(({ sid }) => flushed.has(sid))
+    const refs = done.flatMap((line, at) => (/^renamed \S+\.lock \S+\/\.git\/refs\//.test(line) ? [at] : []))
+    const checkpoints = refs.filter((at) => done[at]?.endsWith('/refs/ralph/demo/checkpoint') === true)
+    expect(byGit.length + checkpoints.length).toBeGreaterThanOrEqual(3)
+    for (const at of refs) {
+      const [, lock = ''] = done[at]?.split(' ') ?? []
+      // Since its lock was taken, which the rename before it took away.
+      const before = done.slice(0, at)
+      expect(before.slice(before.lastIndexOf(done[at] ?? '') + 1)).toContain(`synced ${lock}`)
+    }
     for (const n of [1, 2]) {
       const ref = join(at.repo, `.git/refs/ralph/demo/attempts/${n}`)
-      const named = done.indexOf(`renamed ${ref}.lock ${ref}`)
-      expect(done.slice(0, named)).toContain(`synced ${ref}.lock`)
+      expect(done).toContain(`renamed ${ref}.lock ${ref}`)
     }
   },
 )
@@ -65,21 +73,25 @@ test.each(['branch', 'stash'])(
 /** Writes down what the program itself syncs and renames. */
 function recorder(record: string): string {
   return `
-const { appendFileSync } = require('node:fs')
-const promises = require('node:fs/promises')
-const { open, rename } = promises
-const done = (line) => appendFileSync(${JSON.stringify(record)}, line + '\\n')
-promises.open = async (path, ...more) => {
-  const handle = await open(path, ...more)
-  const sync = handle.sync.bind(handle)
-  handle.sync = async () => {
-    await sync()
-    done('synced ' + path)
-  }
-  return handle
+const fs = require('node:fs')
+const { openSync, writeSync, fsync, renameSync } = fs
+const record = openSync(${JSON.stringify(record)}, 'a')
+const done = (line) => writeSync(record, line + '\\n')
+const paths = new Map()
+fs.openSync = (path, ...more) => {
+  const file = openSync(path, ...more)
+  paths.set(file, path)
+  return file
 }
-promises.rename = async (from, to) => {
-  await rename(from, to)
+fs.fsync = (file, then) => {
+  const path = paths.get(file)
+  fsync(file, (error) => {
+    if (!error) done('synced ' + path)
+    then(error)
+  })
+}
+fs.renameSync = (from, to) => {
+  renameSync(from, to)
   done('renamed ' + from + ' ' + to)
 }
 require('node:module').syncBuiltinESMExports()

@@ -144,7 +144,8 @@ async function runTurn(running: Running): Promise<AgentEnded> {
       message: `The agent left ${end.leftBehind} of its processes running; ralph ended them.`,
     })
   }
-  for (const message of strayWarnings(end, task.cwd, pidStarted, group.birth)) tell({ type: 'warning', message })
+  for (const message of strayWarnings(end, task.cwd, pidStarted, group.birth))
+    tell({ type: 'warning', message })
   return turn.end(end, stderr.text())
 }
 

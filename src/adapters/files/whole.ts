@@ -176,6 +176,11 @@ export function fileMark(path: string): string {
   return stats === undefined ? '' : markOf(stats)
 }
 
+/** Empty while another change could still get the same time. */
+export function restingMark(stats: BigIntStats): string {
+  return Number(stats.ctimeMs) > Date.now() - 2500 ? '' : markOf(stats)
+}
+
 export function markOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return `${ino} ${size} ${mtimeNs} ${ctimeNs}`
 }

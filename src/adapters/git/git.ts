@@ -195,7 +195,8 @@ function gitError(
   result: ExecResult,
   { timeoutMs, gitDir }: { timeoutMs: number; gitDir: string },
 ): RalphError {
-  const command = `git ${args.slice(0, 3).join(' ')}`
+  const own = args[0] === '-c' ? args.slice(2) : args
+  const command = `git ${own.slice(0, 3).join(' ')}`
   const lines = result.stderr.trim().split('\n')
   // Its advice after the line that names the file is longer than the rest.
   const named = lines.filter((line) => /\.lock': File exists/.test(line))

@@ -1,11 +1,11 @@
 // The files of the git directory that git obeys, found, read and written by their bytes: settings, hooks, info/; those of submodules too.
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { basename, join, relative, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import * as z from 'zod'
 import { mkdir, rename, rm, symlink, writeFile } from '../files/now.ts'
-import { writeDurably } from '../files/whole.ts'
+import { restingMark, writeDurably } from '../files/whole.ts'
 import { onDisk } from './files.ts'
 import type { Git } from './git.ts'
 import { namesOfFolders, openToRead, statsOf } from './open.ts'
@@ -98,6 +98,21 @@ export function isSettingsFile(name: string): boolean {
 }
 
 export function guardedAt(place: Buffer, name: string): GuardedFile {
+  const stats = lstatSync(place, { bigint: true, throwIfNoEntry: false })
+  const mark = stats?.isFile() === true ? restingMark(stats) : ''
+  const key = place.toString('latin1')
+  const known = seen.get(key)
+  if (mark !== '' && known?.mark === mark) return known.file
+  const file = guardedNow(place, name)
+  if (mark !== '' && file.sha !== '') seen.set(key, { mark, file })
+  else seen.delete(key)
+  return file
+}
+
+/** What was read of files that rest: hooks seldom change, and are looked at three times for each attempt. */
+const seen = new Map<string, { readonly mark: string; readonly file: GuardedFile }>()
+
+function guardedNow(place: Buffer, name: string): GuardedFile {
   const { mode = 0, uid = 0, gid = 0 } = statsOf(place) ?? {}
   const link = linkAt(place)
   // A hook may be a link into the work tree, where its content is the work's own.

@@ -1,5 +1,5 @@
 // Copies of git's index: taken as bytes, installed under git's own lock, so that no command sees half of one.
-import { closeSync, constants as fsConstants, openSync } from 'node:fs'
+import { closeSync, constants as fsConstants, openSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { RalphError } from '../../core/error.ts'
@@ -30,6 +30,13 @@ export async function copyDurably(from: string, to: string): Promise<boolean> {
   const isThere = await copyIndex(from, to)
   if (isThere) await syncFiles([to])
   return isThere
+}
+
+/** Byte by byte, and of one time: then it is on the disk, too, for a copy is synced before it counts. */
+export function isSameIndex(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((file) => statSync(file, { throwIfNoEntry: false }))
+  if (a === undefined || b === undefined || a.size !== b.size) return false
+  return Math.floor(a.mtimeMs) === Math.floor(b.mtimeMs) && readFileSync(one).equals(readFileSync(other))
 }
 
 /** Makes `from` the repository's index; without `from` there is none afterwards. */

@@ -15,6 +15,7 @@ import { named, shown, type Git } from './git.ts'
 import { mendGitDirs } from './git-dirs.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { copyIndex } from './index-file.ts'
+import { rememberLook } from './just-kept.ts'
 import { leftOut } from './left-out.ts'
 import { mendRepository } from './mend.ts'
 import { privateAgain } from './modes.ts'
@@ -77,7 +78,7 @@ export async function keepAttempt(
     deleted: all.deleted.filter(({ from }) => !gone.has(from)),
   }
   const halfDone = operationsInProgress(git.gitDir)
-  const { tree: seen, nested, special, ignored, opened, paths } = await attemptTree(store, snapshot)
+  const { tree: seen, nested, special, ignored, opened, paths, deleted } = await attemptTree(store, snapshot)
   const stripped = await keepBytes(store, snapshot, seen, paths)
   const { tree, left } = await withHidden(store, snapshot, seen, ignored)
   putBackOpened(opened)
@@ -217,6 +218,15 @@ export async function keepAttempt(
         (hash) => `a stash entry was dropped beside the loop; if that was not you: git stash store ${hash}`,
       ),
   ]
+  const isPlainWork = united === seen && nested.length + special.length + snapshot.gitlinks.length === 0
+  if (mayBeSaved && isPlainWork)
+    rememberLook(store, {
+      base: snapshot.commit,
+      n,
+      tree: seen,
+      index: attemptIndex(store),
+      paths: [...paths, ...deleted],
+    })
   return {
     ref,
     commit,
@@ -244,6 +254,7 @@ export async function attemptTree(
   opened: readonly Opened[]
   /** Files that are not what the index had. */
   paths: readonly string[]
+  deleted: readonly string[]
 }> {
   const index = attemptIndex(store)
   const { openAttempt = 0 } = store.memory()
@@ -255,7 +266,13 @@ export async function attemptTree(
   const opened = openFiles(store.git, scan, isExempt)
   const written = await writeTree(store.git, index, scan, isExempt)
   if (written.nested.length + written.special.length === 0) seenBefore.set(index, mark())
-  return { ...written, ignored: scan.ignored, opened, paths: [...scan.changed, ...scan.untracked] }
+  return {
+    ...written,
+    ignored: scan.ignored,
+    opened,
+    paths: [...scan.changed, ...scan.untracked],
+    deleted: scan.deleted,
+  }
 }
 
 /** Of an attempt, too, all bytes are kept, also those that a filter of the user's leaves out of git. */
@@ -296,7 +313,7 @@ export async function withHidden(
   return { tree: await treeOfIndex(store.git, index), left }
 }
 
-function attemptIndex(store: Store): string {
+export function attemptIndex(store: Store): string {
   return join(store.folder, 'attempt-index')
 }
 

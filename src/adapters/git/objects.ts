@@ -1,7 +1,7 @@
 // Loose objects, read and written in git's own format: what is asked for in every story would cost a process each time.
 // Whatever is not loose, or cannot be read, is answered with undefined: then git is asked.
 import { createHash, randomBytes } from 'node:crypto'
-import { closeSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deflateSync, inflateSync } from 'node:zlib'
 import { mkdir, rename, rm, sync } from '../files/now.ts'
@@ -42,6 +42,15 @@ export function treeChangesNow(git: Git, from: string, to: string): TreeChange[]
   const changes: TreeChange[] = []
   if (!collectChanges(git, before, after, '', changes)) return undefined
   return changes.sort((one, other) => (one.path < other.path ? -1 : 1))
+}
+
+/** Whether a file of that path is in the tree; false also where a tree on the way is not loose. */
+export function holdsFile(git: Git, tree: string, path: string): boolean {
+  const [name, ...rest] = path.split('/')
+  const entry = readTree(git, tree)?.find((each) => each.name === name)
+  if (entry === undefined) return false
+  if (rest.length === 0) return entry.mode.startsWith('100')
+  return entry.mode === folder && holdsFile(git, entry.hash, rest.join('/'))
 }
 
 /** The folders of a tree, the outer before the inner. */
@@ -139,10 +148,17 @@ export function isShared(git: Git): boolean {
 const folder = '40000'
 const gitlink = '160000'
 
+export function isLoose(git: Git, hash: string): boolean {
+  return existsSync(looseFile(git, hash))
+}
+
+function looseFile(git: Git, hash: string): string {
+  return join(git.gitCommonDir, 'objects', hash.slice(0, 2), hash.slice(2))
+}
+
 export function readLoose(git: Git, hash: string): { kind: string; body: Buffer } | undefined {
   try {
-    const file = join(git.gitCommonDir, 'objects', hash.slice(0, 2), hash.slice(2))
-    const whole = inflateSync(readFileSync(file))
+    const whole = inflateSync(readFileSync(looseFile(git, hash)))
     const end = whole.indexOf(0)
     return { kind: whole.toString('latin1', 0, whole.indexOf(' ')), body: whole.subarray(end + 1) }
   } catch {
@@ -226,7 +242,7 @@ function rememberFolders(tree: string, folders: readonly TreeFolder[]): void {
   foldersHeld += folders.length
 }
 
-function timeZone(nowMs: number): string {
+export function timeZone(nowMs: number): string {
   const minutes = -new Date(nowMs).getTimezoneOffset()
   const digits = (value: number): string => `${Math.floor(value)}`.padStart(2, '0')
   return `${minutes < 0 ? '-' : '+'}${digits(Math.abs(minutes) / 60)}${digits(Math.abs(minutes) % 60)}`

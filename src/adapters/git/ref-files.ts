@@ -6,11 +6,10 @@ import {
   readdirSync,
   readlinkSync,
   statSync,
-  type BigIntStats,
   type Dirent,
 } from 'node:fs'
 import { join } from 'node:path'
-import { fileMark, isMissing, markOf } from '../files/whole.ts'
+import { fileMark, isMissing, restingMark } from '../files/whole.ts'
 import { bytesOf, textOf } from './bytes.ts'
 import type { Git } from './git.ts'
 import { picture, type RefMap } from './ref-picture.ts'
@@ -120,11 +119,6 @@ function looseFile(file: Buffer, name: string, before: LooseFile | undefined): L
   const stats = lstatSync(file, { bigint: true, throwIfNoEntry: false })
   const mark = stats?.isFile() === true ? restingMark(stats) : ''
   return mark !== '' && before?.mark === mark ? before : { name, hash: readLoose(file), mark }
-}
-
-/** Empty while another change could still get the same time. */
-function restingMark(stats: BigIntStats): string {
-  return Number(stats.ctimeMs) > Date.now() - 2500 ? '' : markOf(stats)
 }
 
 const folders = new Map<

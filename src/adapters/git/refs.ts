@@ -1,13 +1,13 @@
 // Refs as one picture: read at once, compared, and put back without losing what an agent pointed them at.
-import { closeSync, openSync, writeFileSync } from 'node:fs'
+import { appendFileSync, closeSync, existsSync, lstatSync, openSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { mkdir, rename, rm, sync } from '../files/now.ts'
-import { syncFiles } from '../files/whole.ts'
+import { ifThereNow, syncFiles } from '../files/whole.ts'
 import { bytesOf, isPlainText, textOf } from './bytes.ts'
-import { findRef, headText, listRefs, usualKinds } from './ref-files.ts'
-import type { Git } from './git.ts'
-import { isShared } from './objects.ts'
+import { findRef, headRef, headText, isRefName, listRefs, usualKinds } from './ref-files.ts'
+import { ownEmail, type Git } from './git.ts'
+import { isLoose, isShared, timeZone } from './objects.ts'
 import { mayDiffer, type RefMap } from './ref-picture.ts'
 
 export interface Head {
@@ -81,7 +81,7 @@ export async function moveRefs(git: Git, reason: string, commands: readonly stri
   const input = `start\n${commands.join('\n')}\nprepare\ncommit\n`
   // One that is written once, under a name of its own, has no use for a log.
   const isLogged = !commands.every((command) => / refs\/ralph\/.+\/(attempts|moved)\//.test(command))
-  if (!isLogged && commands.length === 1 && (await writeOwn(git, commands[0] ?? ''))) return
+  if (await writeNow(git, isLogged ? reason : '', commands)) return
   const options = ['-m', `ralph: ${reason}`, ...(isLogged ? ['--create-reflog'] : []), '--stdin']
   await git.run(['update-ref', ...options], { input: bytesOf(input) })
 }
@@ -97,18 +97,69 @@ export async function setHead(git: Git, head: Head, reason: string): Promise<voi
   await syncFiles([join(git.gitDir, 'HEAD')])
 }
 
-/** One of ralph's own, which is nobody else's to write. False: git shall do it, or say why not. */
-async function writeOwn(git: Git, command: string): Promise<boolean> {
-  const [, name, hash] = /^update (refs\/ralph\/[\w./-]+) ([0-9a-f]+)$/.exec(command) ?? []
-  if (name === undefined || findRef(git, name) !== '' || isShared(git)) return false
-  const file = join(git.gitCommonDir, name)
+/**
+ * Plain refs of ralph's, as git writes them: locked, on the disk, logged, renamed. False: nothing was done, and git shall do it, or say why
+ * not. A process takes ten times as long. Without a reason there is no log.
+ */
+async function writeNow(git: Git, reason: string, commands: readonly string[]): Promise<boolean> {
+  const updates = commands.map((command) => ownUpdate(git, command))
+  if (!updates.every((update) => update !== undefined) || isShared(git)) return false
+  // The log of HEAD tells what becomes of its branch, too.
+  const headLog = join(git.gitDir, 'logs', 'HEAD')
+  const isHeads = reason !== '' && updates.some(({ name }) => name === headRef(git))
+  if (isHeads && !existsSync(headLog)) return false
+  const held: string[] = []
   try {
-    await mkdir(dirname(file), { recursive: true })
-    await writeLocked(file, Buffer.from(`${hash}\n`))
-    return true
+    for (const { file, hash } of updates) {
+      await mkdir(dirname(file), { recursive: true })
+      writeFileSync(`${file}.lock`, `${hash}\n`, { flag: 'wx' })
+      held.push(`${file}.lock`)
+    }
+    await syncFiles(held)
+    for (const update of reason === '' ? [] : updates) {
+      const line = logLine(update, reason)
+      const log = join(git.gitCommonDir, 'logs', update.name)
+      await mkdir(dirname(log), { recursive: true })
+      appendFileSync(log, line)
+      if (update.name === headRef(git)) appendFileSync(headLog, line)
+    }
   } catch {
+    for (const lock of held) await rm(lock, { force: true })
     return false
   }
+  for (const { file } of updates) await rename(`${file}.lock`, file)
+  return true
+}
+
+interface OwnUpdate {
+  readonly name: string
+  readonly hash: string
+  /** Empty for one that is new. */
+  readonly old: string
+  readonly file: string
+}
+
+/** To a commit that ralph has just made; undefined for others: git makes sure that they are there. */
+function ownUpdate(git: Git, command: string): OwnUpdate | undefined {
+  const [, name = '', hash = ''] =
+    /^update (refs\/(?:heads\/ralph\/[\w./-]+|ralph\/[\w./-]+\/(?:checkpoint|attempts\/\d+))) ([0-9a-f]+)$/.exec(
+      command,
+    ) ?? []
+  const old = isRefName(name) ? findRef(git, name) : undefined
+  const file = join(git.gitCommonDir, name)
+  if (name === '' || old === undefined || lstatIsFolder(file) || !isLoose(git, hash)) return undefined
+  return { name, hash, old, file }
+}
+
+/** What is left of a branch `a/b` when a branch `a` is to be made: git clears it away. */
+function lstatIsFolder(file: string): boolean {
+  return ifThereNow(() => lstatSync(file, { throwIfNoEntry: false }))?.isDirectory() === true
+}
+
+function logLine({ hash, old }: OwnUpdate, reason: string): string {
+  const nowMs = Date.now()
+  const by = `ralph <${ownEmail}> ${Math.floor(nowMs / 1000)} ${timeZone(nowMs)}`
+  return `${old || '0'.repeat(hash.length)} ${hash} ${by}\tralph: ${reason}\n`
 }
 
 /** As git writes them: nobody else can meanwhile, and it is whole or not there. */

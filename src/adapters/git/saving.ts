@@ -3,16 +3,19 @@ import type { Judged } from '../../core/loop.ts'
 import { lossOf, moverOf } from '../../core/ownership-tree.ts'
 import type { TreeState } from '../../ports.ts'
 import { named } from './git.ts'
-import { attemptTree } from './keep.ts'
+import { treeJustKept } from './just-kept.ts'
+import { attemptIndex, attemptTree } from './keep.ts'
 import { readLedger } from './ledger.ts'
 import { mendRepository } from './mend.ts'
+import { holdsFile } from './objects.ts'
 import { putBackOpened } from './open.ts'
 import { readRefs, type Refs } from './refs.ts'
 import { othersStashes, placeOf, takenBy } from './reunite.ts'
+import { exempt, type Scan } from './scan.ts'
 import type { Store } from './store.ts'
 import { requireSnapshot, type Snapshot } from './snapshot.ts'
 import { readStashLog } from './stash-list.ts'
-import { changedPaths, isAncestor } from './tree.ts'
+import { changedPaths, isAncestor, writeTree } from './tree.ts'
 
 export async function lookAt(store: Store, since: string): Promise<TreeState> {
   const snapshot = await requireSnapshot(store)
@@ -31,6 +34,8 @@ export async function treeToSave(
   snapshot: Snapshot,
   judged: Judged | undefined,
 ): Promise<{ tree: string; refs: Refs; refused?: TreeState }> {
+  const known = await treeAsKept(store, snapshot, judged)
+  if (known !== undefined) return known
   await mend(store, snapshot)
   const [{ tree }, refs] = [await attemptTree(store, snapshot), await readRefs(store.git)]
   if (judged === undefined || tree === judged.tree) return { tree, refs }
@@ -46,6 +51,42 @@ export async function treeToSave(
   if (stirred.every((path) => path === ticked)) return { tree, refs }
   const lost = await lossIn(store, snapshot, judged.tree, tree, refs)
   return { tree, refs, refused: { tree, stirred: stirred.map(named), lost } }
+}
+
+/**
+ * Without gates nobody but ralph had to write since the attempt was kept, and its processes are gone: what was kept is saved, with the
+ * boxes that ralph has ticked. What a person writes in this moment is found before the next agent, as any edit between two attempts.
+ */
+async function treeAsKept(
+  store: Store,
+  snapshot: Snapshot,
+  judged: Judged | undefined,
+): Promise<{ tree: string; refs: Refs } | undefined> {
+  const { git } = store
+  const { attempt: n = 0, keptHead = '' } = store.memory()
+  const index = attemptIndex(store)
+  const ticked = Buffer.from(judged?.mayDiffer ?? '').toString('latin1')
+  const tree = treeJustKept(store, { base: snapshot.commit, n, index, but: ticked })
+  if (tree === undefined || judged === undefined || judged.isBinding || judged.tree !== tree) return undefined
+  const refs = await readRefs(git)
+  const isMoved =
+    refs.head.ref !== snapshot.head.ref || ![snapshot.head.commit, keptHead].includes(refs.head.commit)
+  if (isMoved || refs.all['refs/stash'] !== snapshot.refs['refs/stash']) return undefined
+  if (ticked === '') return { tree, refs }
+  const isExempt = exempt(store.protectedPaths, snapshot.ignored)
+  if (isExempt(ticked) || !holdsFile(git, tree, ticked)) return undefined
+  const scan = { ...nothing, changed: [ticked] }
+  return { tree: (await writeTree(git, index, scan, isExempt, false)).tree, refs }
+}
+
+const nothing: Scan = {
+  changed: [],
+  deleted: [],
+  untracked: [],
+  ignored: [],
+  staged: [],
+  unmerged: [],
+  isBlind: false,
 }
 
 /** The gates have run since, with what the attempt wrote. */

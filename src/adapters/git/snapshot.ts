@@ -12,7 +12,7 @@ import type { Git } from './git.ts'
 import { forgetOthers, rememberGuarded } from './guarded.ts'
 import { findObeyed, guardedFileSchema } from './guarded-files.ts'
 import { mirrorGitDirs } from './git-dirs.ts'
-import { copyDurably, realIndex } from './index-file.ts'
+import { copyDurably, isSameIndex, realIndex } from './index-file.ts'
 import { wayOut } from './lost-record.ts'
 import { readFolderModes, readModes } from './modes.ts'
 import { learnFolders, treeFoldersNow, type TreeFolder } from './objects.ts'
@@ -206,8 +206,12 @@ async function writeSnapshot(store: Store, snapshot: Snapshot, earlier: Snapshot
   const git_dirs = await mirrorGitDirs(store, snapshot, earlier)
   const file = recordOf(store)
   const refs = await writeBase(store.folder, snapshot.refs)
-  await writeDurably(file, JSON.stringify({ ...snapshot, ...refs, git_dirs }))
-  records.set(file, { mark: fileMark(file), snapshot: { ...snapshot, git_dirs } })
+  const text = JSON.stringify({ ...snapshot, ...refs, git_dirs })
+  const known = records.get(file)
+  // After a checkpoint of ralph's own the next look mostly finds just what was written with it.
+  const isWritten = known?.text === text && known.mark === fileMark(file)
+  if (!isWritten) await writeDurably(file, text)
+  records.set(file, { mark: fileMark(file), snapshot: { ...snapshot, git_dirs }, text })
 }
 
 /** What only the snapshot before had use for. */
@@ -295,7 +299,8 @@ export async function loadSnapshot(store: Pick<Store, 'folder'>): Promise<Snapsh
   return snapshot
 }
 
-const records = new Map<string, { readonly mark: string; readonly snapshot: Snapshot }>()
+/** `text`: as this process has written it. */
+const records = new Map<string, { mark: string; snapshot: Snapshot; text?: string }>()
 
 function recordOf({ folder }: Pick<Store, 'folder'>): string {
   return join(folder, 'snapshot.json')
@@ -334,7 +339,8 @@ export async function snapshotIndex(
   from = realIndex(store.git),
 ): Promise<string> {
   const name = `index-${commit}`
-  await copyDurably(from, join(store.folder, name))
+  const copy = join(store.folder, name)
+  if (!isSameIndex(from, copy)) await copyDurably(from, copy)
   return name
 }
 

@@ -6,6 +6,7 @@ import { tellAside } from './aside.ts'
 import type { Author } from './author.ts'
 import { putBrokenAside } from './broken.ts'
 import { tellObeyed } from './guarded.ts'
+import { forgetLook } from './just-kept.ts'
 import { keepAttempt } from './keep.ts'
 import { tellSwept } from './keep-submodules.ts'
 import { isPackDue, packLoose } from './pack.ts'
@@ -67,7 +68,10 @@ export function checkpointsBy(strategy: Strategy, deps: CheckpointDeps): Checkpo
       passLoose(store.git)
       return ensured
     },
-    watch: (by, n) => watch(store, by, n),
+    watch: (by, n) => {
+      forgetLook(store)
+      return watch(store, by, n)
+    },
     keep: (n, mayBeSaved = false) => keep(store, n, mayBeSaved),
     look: (since) => lookAt(store, since),
     save: (storyId, message, judged, about) => save(strategy, store, storyId, message, judged, about),

@@ -40,7 +40,7 @@ export async function syncLoose(git: Git): Promise<void> {
   const objects = join(git.gitCommonDir, 'objects')
   const nowMs = Date.now()
   const { untilMs, files } = synced.get(objects) ?? { untilMs: nowMs - 600_000, files: new Set() }
-  const found = looseSince(git, untilMs - tickMs, Number.POSITIVE_INFINITY).map(({ file }) => file)
+  const found = looseSince(git, untilMs - tickMs, Number.POSITIVE_INFINITY, files).map(({ file }) => file)
   await syncAll(
     git,
     found.filter((file) => !files.has(file)),
@@ -51,8 +51,9 @@ export async function syncLoose(git: Git): Promise<void> {
 /** Right before an agent is started: what is there now ralph has written, or made sure of. */
 export function passLoose(git: Git): void {
   const untilMs = Date.now()
-  const found = looseSince(git, untilMs - tickMs, Number.POSITIVE_INFINITY)
-  synced.set(join(git.gitCommonDir, 'objects'), { untilMs, files: new Set(found.map(({ file }) => file)) })
+  const objects = join(git.gitCommonDir, 'objects')
+  const found = looseSince(git, untilMs - tickMs, Number.POSITIVE_INFINITY, synced.get(objects)?.files)
+  synced.set(objects, { untilMs, files: new Set(found.map(({ file }) => file)) })
 }
 
 /** Until when, and the last of them. What was there ten minutes before the first look is on the disk by then. */
@@ -63,8 +64,13 @@ const tickMs = 2000
 
 const many = 256
 
-/** Loose objects that were written since then, up to this size. */
-export function looseSince(git: Git, sinceMs: number, upTo: number): LooseObject[] {
+/** Loose objects that were written since then, up to this size. Those that are known already are not looked at again. */
+export function looseSince(
+  git: Git,
+  sinceMs: number,
+  upTo: number,
+  known?: ReadonlySet<string>,
+): LooseObject[] {
   const objects = join(git.gitCommonDir, 'objects')
   const folders = readdirSync(objects).filter((name) => /^[0-9a-f]{2}$/.test(name))
   const found: LooseObject[] = []
@@ -76,8 +82,10 @@ export function looseSince(git: Git, sinceMs: number, upTo: number): LooseObject
       const hash = folder + name
       if (!/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(hash)) continue
       const file = join(place, name)
-      const seen = statSync(file, { throwIfNoEntry: false })
-      if (seen !== undefined && seen.mtimeMs >= sinceMs && seen.size <= upTo) found.push({ hash, file })
+      const isKnown = known?.has(file) === true
+      const seen = isKnown ? undefined : statSync(file, { throwIfNoEntry: false })
+      if (isKnown) found.push({ hash, file })
+      else if (seen !== undefined && seen.mtimeMs >= sinceMs && seen.size <= upTo) found.push({ hash, file })
     }
   }
   return found

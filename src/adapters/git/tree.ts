@@ -17,12 +17,16 @@ export interface WrittenTree {
   readonly special: readonly string[]
 }
 
-/** Brings `index` (a private one) up to the work tree, as `add -A` would, by the one scan that is there already. */
+/**
+ * Brings `index` (a private one) up to the work tree, as `add -A` would, by the one scan that is there already. `mayBeOthers`: objects that
+ * are there already may have been written by others, who sync nothing.
+ */
 export async function writeTree(
   git: Git,
   index: string,
   scan: Scan,
   isExempt: (path: string) => boolean,
+  mayBeOthers = true,
 ): Promise<WrittenTree> {
   const isOurs = (path: string): boolean => !isExempt(path)
   // A pipe or a device in the place of a file: git can only hold that the file is gone.
@@ -39,12 +43,12 @@ export async function writeTree(
     ...added,
     ...inside.flat(),
   ]
-  await syncLoose(git)
+  if (mayBeOthers) await syncLoose(git)
   try {
     // Apart from the others: a path beyond what is now a symbolic link can only be removed by force.
     if (deleted.length > 0) await updateIndex(git, index, ['--force-remove'], deleted)
     if (present.length > 0) await updateIndex(git, index, ['--add', '--remove', '--replace'], present)
-    return { tree: await treeOfIndex(git, index), nested, special: special.filter(isOurs) }
+    return { tree: await treeOfIndex(git, index, present.length), nested, special: special.filter(isOurs) }
   } catch (error) {
     if (!(error instanceof RalphError) || error.code !== 'git_failed') throw error
     throw new RalphError('checkpoint_failed', `the work tree could not be saved: ${error.message}`, {
@@ -61,13 +65,20 @@ async function updateIndex(
   how: readonly string[],
   paths: readonly string[],
 ): Promise<void> {
-  const update = (...settings: string[]): Promise<unknown> =>
+  const update = (settings: readonly string[]): Promise<unknown> =>
     git.run([...settings, 'update-index', ...how, '-z', '--stdin'], { index, input: joined(paths) })
-  await update().catch(async (error: unknown) => {
+  await update(syncing(paths.length)).catch(async (error: unknown) => {
     // Files beyond `core.bigFileThreshold`: git 2.39 cannot sync them together with others.
     if (!(error instanceof Error) || !/unable to rename temporary file/.test(error.message)) throw error
-    await update('-c', 'core.fsyncMethod=fsync')
+    await update(oneByOne)
   })
+}
+
+const oneByOne = ['-c', 'core.fsyncMethod=fsync']
+
+/** Git gathers many in a folder of its own and syncs them together; for a few that takes longer than one by one. */
+function syncing(files: number): readonly string[] {
+  return files <= 4 ? oneByOne : []
 }
 
 export async function commitTree(
@@ -90,11 +101,15 @@ export async function treeOf(git: Git, hash: string): Promise<string> {
   return treeOfNow(git, hash) ?? (await git.line(['rev-parse', '--verify', `${hash}^{tree}`]))
 }
 
-/** The tree that this index holds. */
-export async function treeOfIndex(git: Git, index: string): Promise<string> {
+/** The tree that this index holds; `files`: how many of them are new in it. */
+export async function treeOfIndex(
+  git: Git,
+  index: string,
+  files = Number.POSITIVE_INFINITY,
+): Promise<string> {
   const known = treesOfIndexes.get(indexMark(index))
   if (known !== undefined) return known
-  const tree = await git.line(['write-tree'], { index })
+  const tree = await git.line([...syncing(files), 'write-tree'], { index })
   // Asked again: git has written into the index that it holds this tree.
   const mark = indexMark(index)
   if (treesOfIndexes.size > 100) treesOfIndexes.clear()

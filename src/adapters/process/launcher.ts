@@ -83,7 +83,8 @@ function openShell(env: NodeJS.ProcessEnv): Shell | undefined {
   if (!Object.keys(own).every(isName)) return undefined
   const files = openFiles(env)
   if (files === undefined) return undefined
-  const [input, out, err] = files
+  const [input] = files
+  const [out, err] = [reader(files[1]), reader(files[2])]
   // A group of its own: see `exec`.
   const child = spawn('/bin/sh', [], {
     cwd: '/',
@@ -93,10 +94,12 @@ function openShell(env: NodeJS.ProcessEnv): Shell | undefined {
   })
   let ended: ((result: ExecResult | undefined) => void) | undefined
   const report = (result: Pick<ExecResult, 'exitCode' | 'signal'>): void => {
-    const [stdout, stderr] = [emptied(out), emptied(err).toString('utf8')]
+    const [stdout, stderr] = [out.rest(), err.rest().toString('utf8')]
     ended?.({ stdout, stderr, timedOut: false, ...result })
   }
   let said = ''
+  /** Bytes in the file of the input. */
+  let given = 0
   child.stdout?.on('data', (chunk: Buffer) => {
     said += chunk.toString('latin1')
     if (!said.endsWith('\n')) return
@@ -104,7 +107,7 @@ function openShell(env: NodeJS.ProcessEnv): Shell | undefined {
     said = ''
     // Not found, or no program at all, or too many words: it never ran.
     if (code === 126 || code === 127) {
-      emptied(err)
+      err.rest()
       ended?.(undefined)
     } else report(endOf(code))
   })
@@ -143,8 +146,9 @@ function openShell(env: NodeJS.ProcessEnv): Shell | undefined {
         }
         hold(child, true)
         if (text !== undefined) {
-          ftruncateSync(input)
           const bytes = Buffer.from(text)
+          if (bytes.length < given) ftruncateSync(input)
+          given = bytes.length
           for (let at = 0; at < bytes.length;) at += writeSync(input, bytes, at, bytes.length - at, at)
         }
         child.stdin?.write(line)
@@ -175,15 +179,25 @@ function openFiles(env: NodeJS.ProcessEnv): [number, number, number] | undefined
   }
 }
 
-function emptied(file: number): Buffer {
-  const bytes = Buffer.alloc(fstatSync(file).size)
-  for (let at = 0; at < bytes.length;) {
-    const read = readSync(file, bytes, at, bytes.length - at, at)
-    if (read === 0) break
-    at += read
+/** What was written since the last time. Emptied now and then only: on a disk that takes as long as a short command. */
+function reader(file: number): { rest(): Buffer } {
+  let done = 0
+  return {
+    rest() {
+      const bytes = Buffer.alloc(fstatSync(file).size - done)
+      for (let at = 0; at < bytes.length;) {
+        const read = readSync(file, bytes, at, bytes.length - at, done + at)
+        if (read === 0) break
+        at += read
+      }
+      done += bytes.length
+      if (done > 1024 * 1024) {
+        ftruncateSync(file)
+        done = 0
+      }
+      return bytes
+    },
   }
-  if (bytes.length > 0) ftruncateSync(file)
-  return bytes
 }
 
 /** A shell that waits for work keeps nobody from ending. */

@@ -91,6 +91,26 @@ describe.each<Strategy>(['branch', 'stash'])('O14: between the gates and the che
     expect(w.git('show', `${saved.commit}:more.txt`)).toBe('more\n')
   })
 
+  it('without gates what was kept is saved; what a person writes in that moment stays, and is found before the next attempt', async () => {
+    const { checkpoints, tree } = await attempted(strategy)
+    w.write('mine.txt', 'mine\n')
+    const saved = await checkpoints.save('1', 'checkpoint: 1', { tree, isBinding: false, mayDiffer: '' })
+    expect(w.git('rev-parse', `${saved.commit}^{tree}`).trim()).toBe(tree)
+    await checkpoints.ensure('2')
+    await w.note({ ...iteration, n: 2, story_id: '2' })
+    rmSync(join(w.dir, 'mine.txt'))
+    await checkpoints.keep(2)
+    await checkpoints.restore()
+    expect([w.read('mine.txt'), w.read('work.txt')]).toEqual(['mine\n', 'work\n'])
+  })
+
+  it('without gates what ralph has put back since the attempt was kept is in the checkpoint', async () => {
+    const { checkpoints, tree } = await attempted(strategy)
+    w.write('work.txt', 'put back\n')
+    const saved = await checkpoints.save('1', 'checkpoint: 1', { tree, isBinding: false, mayDiffer: '' })
+    expect(w.git('show', `${saved.commit}:work.txt`)).toBe('put back\n')
+  })
+
   it('what was undone is told as that', async () => {
     const { checkpoints, tree } = await attempted(strategy)
     w.git('clean', '-fdq')

@@ -1,0 +1,59 @@
+// What an attempt left, as `keep` has just seen it: where nothing has touched that since, a checkpoint need not look at the whole tree again.
+import { lstatSync } from 'node:fs'
+import { ifThereNow, markOf } from '../files/whole.ts'
+import { onDisk } from './files.ts'
+import type { Git } from './git.ts'
+import type { Store } from './store.ts'
+import { indexMark } from './tree.ts'
+
+interface Look {
+  readonly base: string
+  readonly n: number
+  readonly tree: string
+  /** Of the index that holds the tree. */
+  readonly index: string
+  /** How each file stood that the attempt had changed. */
+  readonly marks: ReadonlyMap<string, string>
+}
+
+const looks = new Map<string, Look>()
+
+/** At the end of `keep`. `paths`: all that differ from the checkpoint. */
+export function rememberLook(
+  store: Store,
+  {
+    paths,
+    index,
+    ...look
+  }: { base: string; n: number; tree: string; index: string; paths: readonly string[] },
+): void {
+  const marks = new Map(paths.map((path) => [path, markAt(store.git, path)]))
+  looks.set(store.folder, { ...look, index: indexMark(index), marks })
+}
+
+/** Before a gate or anybody else may write. */
+export function forgetLook(store: Store): void {
+  looks.delete(store.folder)
+}
+
+/** The tree that was kept, if every file of the attempt but this one is as it was kept. Asked once. */
+export function treeJustKept(
+  store: Store,
+  { base, n, index, but }: { base: string; n: number; index: string; but: string },
+): string | undefined {
+  const look = looks.get(store.folder)
+  looks.delete(store.folder)
+  if (look?.base !== base || look.n !== n || look.index === '' || look.index !== indexMark(index))
+    return undefined
+  for (const [path, mark] of look.marks)
+    if (path !== but && markAt(store.git, path) !== mark) return undefined
+  return look.tree
+}
+
+/** Empty where there is nothing. */
+function markAt(git: Git, path: string): string {
+  const stats = ifThereNow(() =>
+    lstatSync(onDisk(git.worktree, path), { bigint: true, throwIfNoEntry: false }),
+  )
+  return stats === undefined ? '' : `${markOf(stats)} ${stats.mode}`
+}
