@@ -155,6 +155,8 @@ export interface Checkpoints {
    * With `mayBeSaved`: what a switch of HEAD or a sweep by git has taken out of the work tree is merged into it again.
    */
   keep(n: number, mayBeSaved?: boolean): Promise<KeptAttempt>
+  /** Read-only: paths, as a person reads them, that a kept attempt has changed since its checkpoint. */
+  changed(n: number): Promise<readonly string[]>
   /** Read-only for the work tree: how it stands now, after `keep`, against the tree that was judged last. */
   look(since: string): Promise<TreeState>
   /**
@@ -198,7 +200,7 @@ export type AgentSignal =
   | { readonly type: 'message'; readonly text: string }
   | { readonly type: 'tool'; readonly name: string; readonly input: string }
   /** Cumulative for this run of the agent; `source` when it is not the agent's own word. */
-  | ({ readonly type: 'usage'; readonly source?: 'sessions' } & UsageFigures)
+  | ({ readonly type: 'usage'; readonly source?: 'sessions' | 'stream' } & UsageFigures)
   | { readonly type: 'warning'; readonly message: string }
 
 export interface Agent {

@@ -3,6 +3,8 @@ import { loginOf } from '../adapters/agents/installed.ts'
 import { verificationCommands } from '../adapters/openspec/verification.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../core/event.ts'
+import { totalCostUsd, totalTokens } from '../core/state.ts'
+import type { LoopState } from '../core/state.ts'
 import { storyStatus } from '../core/story.ts'
 import type { OpenedChange } from './plan.ts'
 
@@ -53,10 +55,6 @@ export async function gateToOffer(worktree: string): Promise<string> {
   return found.find((command) => /\btest\b|^pytest/.test(command)) ?? found[0] ?? ''
 }
 
-export function offerWords(offer: string): string {
-  return `no gates: the agent's word counts (found ${offer}: add --verify "${offer}")`
-}
-
 /** A loop without a plan is one that few expect: what is asked, how often, how to end it. */
 export function manualWords(
   change: string,
@@ -64,4 +62,14 @@ export function manualWords(
 ): string {
   const times = most === 1 ? 'once' : `up to ${most} times`
   return `${change} has no tasks.md, so the agent is asked ${times} to do "${task}", until you say that it is done. Stop it with Ctrl-C or ralph stop ${change}.`
+}
+
+/** Before this loop of it. */
+export function spentBy(state: LoopState): { tokens: number; cost_usd?: number; duration_ms: number } {
+  const cost = totalCostUsd(state)
+  return {
+    tokens: totalTokens(state),
+    ...(cost !== undefined && { cost_usd: cost }),
+    duration_ms: state.iterations.reduce((sum, iteration) => sum + iteration.duration_ms, 0),
+  }
 }

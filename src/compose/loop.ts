@@ -15,7 +15,7 @@ import { allGates } from '../core/limits.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
 import { archiveRun, begunAnew } from './archive.ts'
-import { billingOf, doubleLogin, gateToOffer, hasWork, manualWords, offerWords } from './beforehand.ts'
+import { billingOf, doubleLogin, gateToOffer, hasWork, manualWords, spentBy } from './beforehand.ts'
 import { watchBudget } from './budget-watch.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { agree, refuseUnagreed } from './config-trust.ts'
@@ -226,6 +226,8 @@ async function runHeld(
         ...(feedback !== undefined && { feedback }),
         ...(mode !== 'resume' && !hasWork(change) && { nothing_to_do: true as const }),
         billing: billingOf(settings.agents, site.env, config),
+        ...(mode !== 'resume' && (await gateFound(site, settings))),
+        ...(mode === 'resume' && { spent: spentBy(stream.state) }),
       },
       warnings: [
         recovered,
@@ -245,7 +247,6 @@ async function runHeld(
           .filter((agent) => !settings.agents.includes(agent))
           .map((agent) => `${agent} is not on PATH: the chain goes on without it`),
         ...settings.agents.map((agent) => doubleLogin(agent, site.env, config)),
-        mode === 'resume' ? '' : await gateWords(site, settings),
       ],
       tell: request.tell,
       onRunning: request.onRunning,
@@ -275,10 +276,10 @@ async function alreadyDone(site: Site, held: OpenRun, config: Config, recovered:
   return { exitCode: 0, note: `${change} is done already${more === '' ? '.' : `; ${more}`}` }
 }
 
-async function gateWords(site: Site, { gates, agents }: Settings): Promise<string> {
-  if (gates.length > 0 || agents.every((agent) => agent === 'demo')) return ''
-  const offer = await gateToOffer(site.git.worktree)
-  return offer === '' ? '' : offerWords(offer)
+/** The demo's word is all that it has. */
+async function gateFound(site: Site, { gates, agents }: Settings): Promise<{ gate_found?: string }> {
+  if (gates.length > 0 || agents.every((agent) => agent === 'demo')) return {}
+  return { gate_found: await gateToOffer(site.git.worktree) }
 }
 
 /** B4: whoever has just made a change and types `ralph loop` expects no agent that is asked ten times for its title. */

@@ -212,6 +212,12 @@ const publicBodies = [
     nothing_to_do: z.literal(true).optional(),
     /** Who pays for the agents' calls, by agent: a login, an API key, unknown. */
     billing: z.record(z.string(), z.string()).optional(),
+    /** Without gates: a command of the project's own that could be one; empty where none was found. */
+    gate_found: z.string().optional(),
+    /** With resumed: what the run had used before. */
+    spent: z
+      .object({ tokens: z.number().int(), cost_usd: z.number().optional(), duration_ms: z.number() })
+      .optional(),
   }),
   z.object({
     type: z.literal('story.started'),
@@ -238,8 +244,11 @@ const publicBodies = [
     type: z.literal('agent.usage'),
     n: z.number().int(),
     ...usageSchema.shape,
-    /** Read from its session files by ralph, because a budget is set; absent: the agent's own word. */
-    source: z.literal('sessions').optional(),
+    /**
+     * `sessions`: read from its session files by ralph, because a budget is set. `stream`: summed up on the way, and less than it will be.
+     * Absent: the agent's own word.
+     */
+    source: z.enum(['sessions', 'stream']).optional(),
   }),
   z.object({ type: z.literal('gate.started'), n: z.number().int(), command: z.string() }),
   z.object({
@@ -266,7 +275,14 @@ const publicBodies = [
     /** Whether it differs from the checkpoint before it. */
     changed: z.boolean(),
   }),
-  z.object({ type: z.literal('checkpoint.reverted'), n: z.number().int(), commit: z.string() }),
+  z.object({
+    type: z.literal('checkpoint.reverted'),
+    n: z.number().int(),
+    commit: z.string(),
+    /** What was undone, the user's own edits meanwhile too; the first ones where there are many. */
+    files: z.array(z.string()).optional(),
+    files_total: z.number().int().nonnegative().optional(),
+  }),
   z.object({ type: z.literal('iteration.ended'), iteration: iterationSchema }),
   z.object({
     type: z.literal('waiting'),
@@ -292,6 +308,9 @@ const publicBodies = [
     original_branch: z.string(),
     branch: z.string(),
     status: z.enum(loopStatuses),
+    reason: z.string().optional(),
+    stop_reason: z.string().optional(),
+    totals: totalsSchema.optional(),
   }),
   z.object({
     type: z.literal('complete'),

@@ -77,7 +77,7 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
       return patchCurrent(state, event.n, { sessionId: event.session_id, lastActivity: event.time })
     case 'agent.usage': {
       // Only the budget looks at it: the record is made from what stands there at the end.
-      if (event.source === 'sessions') return state
+      if (event.source !== undefined) return patchCurrent(state, event.n, { lastActivity: event.time })
       const { input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, cost_usd } = event
       const usage = {
         input_tokens,

@@ -7,6 +7,14 @@ import { selectedStories, totalCostUsd, totalTokens } from './state.ts'
 /** As a shell says it: 128 and the signal's number. */
 export const signalExits = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
 
+/** Whose doing a stop is, in the words of the person who reads it. */
+export function stoppedBy(signal: keyof typeof signalExits): string {
+  if (signal === 'SIGINT') return 'stopped by you (Ctrl-C)'
+  return signal === 'SIGHUP'
+    ? 'stopped: the terminal was closed (SIGHUP)'
+    : 'stopped by ralph stop, or by SIGTERM'
+}
+
 const exits: Record<StopReason, readonly [status: Outcome['status'], exitCode: number]> = {
   done: ['done', 0],
   retries: ['stuck', 3],
@@ -85,18 +93,32 @@ export function reportsOf(state: StartedState): readonly EventBody[] {
   }
 }
 
-export function completeEvent(state: StartedState): EventBody {
-  const stories = selectedStories(state)
-  const cost = totalCostUsd(state)
-  const end = state.outcome ?? outcome('error', 'the loop ended without an outcome', '')
+type Complete = Extract<EventBody, { type: 'complete' }>
+
+export function completeEvent(state: StartedState): Complete {
+  const end = endOf(state)
   return {
     type: 'complete',
     status: end.status,
-    reason: end.reason,
-    stop_reason: end.stopReason,
     exit_code: end.exitCode,
     choice: state.choice ?? 'later',
     ...(state.gone.length > 0 && { gone: [...state.gone] }),
+    ...resultOf(state),
+  }
+}
+
+function endOf(state: StartedState): Outcome {
+  return state.outcome ?? outcome('error', 'the loop ended without an outcome', '')
+}
+
+/** What a person asks first: why, and what came of it. */
+export function resultOf(state: StartedState): Pick<Complete, 'reason' | 'stop_reason' | 'totals'> {
+  const stories = selectedStories(state)
+  const cost = totalCostUsd(state)
+  const end = endOf(state)
+  return {
+    reason: end.reason,
+    stop_reason: end.stopReason,
     totals: {
       iterations: state.iterations.length,
       stories_done: stories.filter((story) => story.status === 'done').length,

@@ -1,7 +1,7 @@
 // What comes next when the loop is between two iterations: the rules and the precedence of contract 3.
 import type { AgentEnding, IterationRecord, Verdict } from './event.ts'
 import { firstBack, pickAgent, untilOf } from './limits.ts'
-import { outcome, signalExits } from './outcome.ts'
+import { outcome, signalExits, stoppedBy } from './outcome.ts'
 import type { StartedState, Outcome } from './state.ts'
 import { selectedStories, totalCostUsd } from './state.ts'
 import { overshoots } from './usage.ts'
@@ -58,7 +58,7 @@ export function decide(state: StartedState, last?: LastIteration): Decision {
       outcome(
         'stall',
         `No progress: ${count} iterations in a row kept nothing.`,
-        `To go on all the same: ${resume}`,
+        `To continue all the same: ${resume}`,
       ),
     )
   }
@@ -67,7 +67,7 @@ export function decide(state: StartedState, last?: LastIteration): Decision {
       outcome(
         'iterations',
         `The limit of ${state.maxIterations} ${state.maxIterations === 1 ? 'iteration' : 'iterations'} is reached.`,
-        `To go on: ${resume} --max-iterations ${state.maxIterations * 2}`,
+        `To continue: ${resume} --max-iterations ${state.maxIterations * 2}`,
       ),
     )
   }
@@ -145,7 +145,7 @@ function moreBudget(state: StartedState): string {
     ...(settings.max_tokens === undefined && !isUnpriced ? [] : ['--max-tokens N']),
     ...(settings.max_cost_usd === undefined || isUnpriced ? [] : ['--max-cost USD']),
   ]
-  return `Everything is kept. To go on with more: ralph resume ${changeId} ${flags.join(' ')}`
+  return `Everything is kept. To continue with more: ralph resume ${changeId} ${flags.join(' ')}`
 }
 
 function fatalOutcome(state: StartedState, last: LastIteration): Outcome {
@@ -168,10 +168,10 @@ function fatalOutcome(state: StartedState, last: LastIteration): Outcome {
 
 export function interruptedOutcome(state: StartedState): Outcome {
   const by = state.stop ?? 'SIGTERM'
-  const hint = `To go on: ralph resume ${state.changeId}`
+  const hint = `To continue: ralph resume ${state.changeId}`
   return by === 'killed'
     ? outcome('killed', 'The loop was killed.', hint)
-    : outcome('signal', `Stopped by ${by}.`, hint, { exitCode: signalExits[by] })
+    : outcome('signal', `${stoppedBy(by)}.`, hint, { exitCode: signalExits[by] })
 }
 
 export function isManual(state: StartedState): boolean {

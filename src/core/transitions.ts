@@ -1,12 +1,14 @@
 // The transitions behind evolve.ts: what an attempt, an ended iteration, a choice or a crash do to the state.
 import type { LoopEvent, Verdict } from './event.ts'
-import { outcome, reportsOf } from './outcome.ts'
+import { outcome, reportsOf, stoppedBy } from './outcome.ts'
 import { askAgainMs, gatesOf } from './limits.ts'
 import { decide, interruptedOutcome, isBlameless, isManual, usesRetry } from './policy.ts'
 import type { LastIteration } from './policy.ts'
+import { keepsWork } from './report.ts'
 import type { Current, Doing, IterationState, KeptTurn, Outcome, StartedState, Turn } from './state.ts'
 import { unrecorded } from './unrecorded.ts'
 import { judge } from './verdict.ts'
+import type { Judgement } from './verdict.ts'
 
 type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
 
@@ -68,9 +70,17 @@ export function reported(state: StartedState): StartedState {
 function offerChoice(state: StartedState): StartedState {
   const wish = state.settings.on_complete
   if (wish !== 'ask') return enter(state, { phase: 'finishing', choice: wish })
-  // A TERM or HUP comes from a program or a closing terminal: nobody is there to answer.
-  const nobody = state.stop !== undefined && state.stop !== 'SIGINT'
-  return enter(state, nobody ? { phase: 'finishing', choice: 'later' } : { phase: 'choosing' })
+  // Who has stopped it wants the shell back, not a question; and a TERM or HUP comes where nobody is to answer.
+  if (state.stop !== undefined) return enter(state, { phase: 'finishing', choice: 'later' })
+  if (hasKept(state)) return enter(state, { phase: 'choosing' })
+  // Nothing to decide about: the user is back where they were; with a work tree or stashes they never left.
+  const isAway = state.branch !== state.originalBranch && state.home === undefined
+  return enter(state, { phase: 'finishing', choice: isAway ? 'cleanup' : 'later' })
+}
+
+/** Whether any work of this run is on its branch. */
+function hasKept({ iterations, outcome: end }: StartedState): boolean {
+  return end?.status === 'done' || iterations.some(({ verdict }) => keepsWork[verdict])
 }
 
 export function verified(
@@ -108,7 +118,7 @@ export function kept(state: Turn<'keeping'>, event: Of<'attempt.kept'>): Started
   const { current } = state
   // What took the work away took the plan, too.
   const refused = event.refused ?? ''
-  const judged = judge(current.ended, refused || event.spec_lost)
+  const judged = inWordsOf(state.stop, judge(current.ended, refused || event.spec_lost))
   const gates = gatesOf(state.settings, current.storyId).length
   const withKept: KeptTurn = {
     ...current,
@@ -139,6 +149,12 @@ export function kept(state: Turn<'keeping'>, event: Of<'attempt.kept'>): Started
   return enter(state, { phase: 'reverting', current: withKept })
 }
 
+/** A stop is known by who asked for it. */
+function inWordsOf(stop: StartedState['stop'], judged: Judgement): Judgement {
+  if (judged.verdict !== 'interrupted' || stop === undefined || stop === 'killed') return judged
+  return { ...judged, reason: stoppedBy(stop) }
+}
+
 /** Whether its ending allows for a checkpoint at all. */
 export function mayBeSaved(state: Turn<'keeping'>): boolean {
   const { verdict } = judge(state.current.ended, '')
@@ -157,7 +173,9 @@ export function failAttempt(state: StartedState, current: KeptTurn, reason: stri
 }
 
 export function interruptedAttempt(state: StartedState, current: KeptTurn): StartedState {
-  const reason = 'stopped before its gates had passed'
+  const { stop } = state
+  const by = stop === undefined || stop === 'killed' ? 'stopped' : stoppedBy(stop)
+  const reason = `${by}, before its gates had passed`
   return enter(state, {
     phase: 'reverting',
     current: { ...current, verdict: 'interrupted', reason, tellsNext: false },

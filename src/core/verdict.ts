@@ -42,20 +42,31 @@ const unconditional: Partial<Record<AgentEnding, Verdict>> = {
 const phrases: Record<AgentEnding, string> = {
   finished: 'the agent did not say whether it was done (it must end with <promise>COMPLETE</promise>)',
   crash: 'the agent crashed',
-  timeout: 'the agent was ended: iteration timeout',
-  idle: 'the agent was ended: no output and no child activity',
-  stopped: 'the agent was ended: stop requested',
-  budget: 'the agent was ended: budget used up',
+  timeout: 'the agent took longer than --iteration-timeout',
+  idle: 'the agent went silent: no output and no activity',
+  stopped: 'stopped',
+  budget: 'the budget was used up while the agent worked',
   no_turn: 'the agent never asked its model',
   question: 'the agent asked a question and stopped',
   refused_permission: 'the agent was refused a permission and stopped',
-  limit: "the provider's usage limit was hit",
-  overloaded: "the provider's service is overloaded",
-  offline: 'the provider could not be reached',
+  limit: 'usage limit reached',
+  overloaded: 'the service is overloaded',
+  offline: 'no connection to the service',
   auth: "the agent's login is missing or expired",
   missing: 'the agent is not installed',
   model: 'the agent does not know this model',
 }
+
+/** Their last words are what the agent said, not what went wrong. */
+const talking: ReadonlySet<AgentEnding> = new Set([
+  'finished',
+  'timeout',
+  'idle',
+  'question',
+  'refused_permission',
+])
+/** Whose cause is ralph's own: what the agent happened to say then explains nothing. */
+const wordless: ReadonlySet<AgentEnding> = new Set(['stopped', 'budget'])
 
 function describe(ended: AgentEnded): string {
   const exit =
@@ -64,10 +75,12 @@ function describe(ended: AgentEnded): string {
       : ended.exit_code !== undefined && ended.exit_code !== 0
         ? ` (exit code ${ended.exit_code})`
         : ''
-  const words = ended.last_words.trim()
   const phrase =
     ended.unpaid === true
       ? "the agent's account has no credit, or its bill is not paid"
       : phrases[ended.ending]
-  return `${phrase}${exit}${words === '' ? '' : ended.ending === 'finished' ? `; it said: ${words}` : `: ${words}`}`
+  if (wordless.has(ended.ending)) return phrase
+  const words = ended.last_words.trim()
+  if (words === '') return `${phrase}${exit}`
+  return talking.has(ended.ending) ? `${phrase}${exit}; it said: ${words}` : `${phrase}${exit}: ${words}`
 }

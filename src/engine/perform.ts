@@ -1,6 +1,7 @@
 // One command, one effect: what each command asks of the ports and which events come of it.
 import type { Command } from '../core/loop.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
+import { resultOf } from '../core/outcome.ts'
 import type { WatchedPlan, TreeState } from '../ports.ts'
 import { aboutStory } from './about.ts'
 import type { Context } from './context.ts'
@@ -63,10 +64,17 @@ export async function perform(command: Command, context: Context): Promise<void>
     }
     case 'revert': {
       if (command.isStirred) await ports.checkpoints.keep(command.n)
+      const files = await ports.checkpoints.changed(command.n)
       const bringBack = await ports.spec.added()
       const { commit } = await ports.checkpoints.restore()
       await ports.spec.putBack()
-      await tell({ type: 'checkpoint.reverted', n: command.n, commit })
+      await tell({
+        type: 'checkpoint.reverted',
+        n: command.n,
+        commit,
+        files: files.slice(0, mostFiles),
+        files_total: files.length,
+      })
       for (const message of await bringBack()) await tell({ type: 'warning', code: 'plan_added', message })
       return
     }
@@ -208,6 +216,9 @@ async function settleBoxes(command: Of<'settle_boxes'>, context: Context): Promi
   })
 }
 
+/** Of a run that may have undone a whole generated tree. */
+const mostFiles = 20
+
 async function askChoice(context: Context): Promise<void> {
   const { ports, tell } = context
   const state = context.state()
@@ -216,6 +227,7 @@ async function askChoice(context: Context): Promise<void> {
     original_branch: state.originalBranch,
     branch: state.branch,
     status: state.outcome?.status ?? 'stopped',
+    ...resultOf(state),
   })
   const summary = state.outcome?.reason ?? ''
   const choice = await ports.human.choose(

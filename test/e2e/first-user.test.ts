@@ -215,7 +215,7 @@ describe('finish', () => {
     const at = scratch({ tasks: tasksOf(1).replaceAll('[ ]', '[x]') })
     const { stdout } = await ralph(at, ['loop', 'demo'])
     expect(stdout).not.toContain('ralph/demo')
-    expect(stdout).toContain('done: 1 of 1 stories complete')
+    expect(stdout).toContain('✓ done   1 of 1 story, 2 tasks')
     expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain('next')
     at.write('openspec/changes/demo/tasks.md', tasksOf(1))
     await loop(at, goodAgent, '--on-complete', 'cleanup')
@@ -291,7 +291,7 @@ describe('what status and the others say', () => {
   test('F28: the banner of --worktree names the folder; list says that the loop has got further than this checkout', async () => {
     const at = scratch({ tasks: tasksOf(2) })
     const stuck = await loop(at, half, '--worktree')
-    expect(stuck.stdout).toContain(`, in ${at.root}/repo-ralph-demo, without what is uncommitted here`)
+    expect(stuck.stdout).toContain(`in ${at.root}/repo-ralph-demo, without what is uncommitted here`)
     expect((await ralph(at, ['list'])).stdout).toContain(
       'its loop has 1/2 stories on ralph/demo: ralph status demo',
     )
@@ -403,6 +403,7 @@ describe('words', () => {
     expect((await ralph(at, ['status'])).stdout).not.toContain('git restore')
     const gated = scratch({ tasks: tasksOf(1) })
     const { stdout } = await loop(gated, goodAgent, '--verify', 'false')
-    expect(stdout).toContain('false failed (exit 1) (')
+    expect(stdout).toContain('✕ false (exit 1) ')
+    expect(stdout).toContain('\n  false failed (exit 1)\n')
   })
 })

@@ -85,7 +85,7 @@ describe('links that appear in place of the state file', () => {
     [
       'the file',
       'rm -f .claude/loop-state.json; ln -s ../../outside/loop-state.json .claude/loop-state.json',
-      /attempt 1/,
+      /Story 1 +#1/,
     ],
     [
       'its folder, and no link but a file',

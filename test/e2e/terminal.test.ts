@@ -129,26 +129,45 @@ describe('on a terminal', () => {
     const at = scratch({ tasks: tasksOf(1) })
     const screen = terminal(at, loop(goodAgent))
     await screen.until((raw) => raw.includes('cleanup, keep or later?'))
-    expect(screen.raw()).toMatch(/back to main/)
+    expect(screen.raw()).toMatch(/all changes on main, uncommitted/)
     expect(screen.raw()).toMatch(/stay on ralph\/demo/)
     screen.type('c\r')
     expect((await screen.exited).exitCode).toBe(0)
     expect(at.git('branch', '--show-current')).toBe('main')
   })
 
-  test('R5: Ctrl-C once ends the agent, records it, asks, and exits 130', async () => {
+  test('R5, F28: Ctrl-C once ends the agent, records it, asks nothing, and exits 130', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const screen = terminal(at, `${loop(hanging)}; echo "code $?"; stty -a`)
     await screen.until((raw) => raw.includes('working'))
     screen.type('\u0003')
-    await screen.until((raw) => raw.includes('cleanup, keep or later?'))
-    screen.type('k\r')
     await screen.exited
     expect(screen.raw()).toContain('code 130')
+    expect(screen.raw()).not.toContain('cleanup, keep or later?')
+    expect(screen.raw().match(/stopped by you \(Ctrl-C\)/g)).toHaveLength(1)
+    expect(screen.raw()).toMatch(/continue +ralph resume demo/)
+    expect(screen.raw()).toMatch(/or +ralph finish demo --cleanup +back to main/)
     expect(screen.raw()).toMatch(/ icanon/)
     expect(screen.raw()).toMatch(/ echo /)
     expect(at.state()).toMatchObject({ status: 'stopped' })
     expect(at.state().iterations).toHaveLength(1)
+  })
+
+  test('F8: nothing was kept: no question, and the user is back on their branch with their files', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('mine.txt', 'mine\n')
+    const giveUp = 'echo try > try.txt; echo "<promise>FAILED: no luck</promise>"'
+    const screen = terminal(at, loop(giveUp, '--max-retries 0'))
+    expect((await screen.exited).exitCode).toBe(3)
+    expect(screen.raw()).not.toContain('cleanup, keep or later?')
+    expect(screen.raw()).toContain('Nothing was kept: you are back on main, with your files as they were.')
+    expect(screen.raw().match(/no luck/g)).toHaveLength(2)
+    expect(at.git('branch', '--show-current')).toBe('main')
+    expect(at.git('status', '--porcelain')).toBe('?? mine.txt')
+    expect((await ralph(at, ['diff', '1'])).stdout).toContain('try.txt')
+    const resumed = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect(resumed.code).toBe(0)
+    expect(at.read('mine.txt')).toBe('mine\n')
   })
 
   test('R5: Ctrl-C twice forces; the terminal is sane and the next command puts the run in order', async () => {
@@ -158,7 +177,7 @@ describe('on a terminal', () => {
     const screen = terminal(at, `${loop(stubborn)}; echo "code $?"; stty -a; ${status}`)
     await screen.until((raw) => raw.includes('working'))
     screen.type('\u0003')
-    await screen.until((raw) => raw.includes('stopping (SIGINT)'))
+    await screen.until((raw) => raw.includes('Stopping… press Ctrl-C again'))
     screen.type('\u0003')
     await screen.exited
     expect(screen.raw()).toContain('code 130')
@@ -195,7 +214,7 @@ describe('on a terminal', () => {
     const at = scratch({ tasks: tasksOf(1) })
     const screen = terminal(at, loop(goodAgent, '--no-tui --on-complete keep'))
     expect((await screen.exited).exitCode).toBe(0)
-    expect(screen.raw()).toContain('checkpoint: 1')
+    expect(screen.raw()).toMatch(/✓ saved [0-9a-f]{7}/)
     expect(screen.raw()).toContain('Ralph: demo [1/4]')
     expect(screen.raw()).not.toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/)
   })

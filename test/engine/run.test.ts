@@ -91,6 +91,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
           isElsewhere: false,
           gone: [],
         }),
+      changed: () => Promise.resolve([]),
       look: (since) => Promise.resolve({ tree: since, stirred: [], lost: '' }),
       save: () => Promise.resolve({ commit: 'c1', changed: true }),
       isAsLeft: () => Promise.resolve(true),

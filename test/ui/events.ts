@@ -80,7 +80,16 @@ export const complete = {
 
 const bodies: readonly EventBody[] = [
   started,
-  { type: 'plan.read', stories: [], human_tasks: [], tasks_done: 0, tasks_total: 5 },
+  {
+    type: 'plan.read',
+    stories: [
+      { id: '1', title: '1 Model', status: 'open', tasks_done: 0, tasks_total: 2 },
+      { id: '2', title: 'Page', status: 'open', tasks_done: 0, tasks_total: 3 },
+    ],
+    human_tasks: [],
+    tasks_done: 0,
+    tasks_total: 5,
+  },
   { type: 'story.started', story_id: '1', title: 'Model\u001B[2J\u0007', index: 1, total: 2, completed: 0 },
   {
     type: 'iteration.started',
@@ -94,7 +103,7 @@ const bodies: readonly EventBody[] = [
     log_file: '1.log',
   },
   { type: 'agent.message', n: 1, text: '\n\u001B[31mI will start.\u001B[0m\r\nSecond line\n\nThird line' },
-  { type: 'agent.tool', n: 1, name: 'Edit', input: 'src/a.ts' },
+  { type: 'agent.tool', n: 1, name: 'Edit', input: '/repo/src/a.ts' },
   {
     type: 'agent.usage',
     n: 1,
@@ -112,8 +121,9 @@ const bodies: readonly EventBody[] = [
     exit_code: 1,
     duration_ms: 3200,
     output_tail: 'ok 1\nnot ok 2 - login\n',
+    output_lines: 36,
   },
-  { type: 'checkpoint.reverted', n: 1, commit: hash },
+  { type: 'checkpoint.reverted', n: 1, commit: hash, files: ['mynote.md', 'src/a.ts'], files_total: 2 },
   {
     type: 'iteration.ended',
     iteration: iteration({

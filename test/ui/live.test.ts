@@ -27,6 +27,32 @@ describe('live line', () => {
     )
   })
 
+  it('F18: shows tokens and cost of the run while an agent works, without a denominator that moves (B15)', () => {
+    const usage = { input_tokens: 900, output_tokens: 100, cache_read_tokens: 0, cache_creation_tokens: 0 }
+    const shown = [
+      ...script.slice(0, 4),
+      event({ type: 'agent.usage', n: 1, ...usage, source: 'stream' as const }),
+      event({ type: 'agent.usage', n: 1, ...usage, cost_usd: 0.5 }),
+    ].reduce((live, each) => applyLive(live, each, 0), idleLive)
+    expect(liveText(shown, { frame: 0, nowMs: 61_000, columns: 100 })).toBe(
+      '⠋ 1/2 Model · #1 · 1m 01s · 1.0k tokens · $0.50 · claude',
+    )
+  })
+
+  it('F22: a wait counts down, and an overloaded service is not called a limit', () => {
+    const wait = { type: 'waiting', until: '2026-02-09T17:02:22+01:00', agent: 'claude' } as const
+    const until_ms = Date.parse(wait.until)
+    const at = (why: 'limit' | 'overloaded', nowMs: number): string =>
+      liveText(applyLive(idleLive, event({ ...wait, for: why, until_ms }), 1000), {
+        frame: 0,
+        nowMs,
+        columns: 100,
+      })
+    expect(at('limit', 1000)).toBe('‖ 2h 59m left · 0 tokens · usage limit reached, until 17:02')
+    expect(at('limit', 1000 + 3_600_000)).toContain('1h 59m left')
+    expect(at('overloaded', 1000)).not.toContain('limit')
+  })
+
   it('is empty between iterations and at the end', () => {
     let live = idleLive
     const busy = script.map((each) => {

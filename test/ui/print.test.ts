@@ -4,14 +4,23 @@ import { publicEventSchema, publicEventTypes } from '../../src/core/event.ts'
 import type { LoopEvent } from '../../src/core/event.ts'
 import { jsonPrinter } from '../../src/ui/print/json.ts'
 import { plainPrinter } from '../../src/ui/print/plain.ts'
+import { widthOf } from '../../src/ui/print/text.ts'
 import { terminalPrinter } from '../../src/ui/print/terminal.ts'
 import { complete, event, iteration, script, started } from './events.ts'
 import { Sink } from './fake-app.ts'
 
-function plain(events: readonly LoopEvent[], env: NodeJS.ProcessEnv = {}): { out: string; err: string } {
+function plain(
+  events: readonly LoopEvent[],
+  env: NodeJS.ProcessEnv = {},
+  columns?: number,
+): { out: string; err: string } {
   const stdout = new Sink()
   const stderr = new Sink()
-  const printer = plainPrinter({ stdout, stderr, env })
+  const screen = columns === undefined ? { ...env } : { ...env, NO_COLOR: '1' }
+  if (columns !== undefined) {
+    for (const sink of [stdout, stderr]) Object.assign(sink, { isTTY: true, columns })
+  }
+  const printer = plainPrinter({ stdout, stderr, env: screen })
   for (const each of events) printer.tell(each)
   printer.close()
   return { out: stdout.text, err: stderr.text }
@@ -23,50 +32,156 @@ describe('plain lines', () => {
     expect(out + err).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F]/)
   })
 
-  it('read like a log: story, attempt, gate, verdict with reason, checkpoint, tokens, duration', () => {
+  it('F11-F17: show the whole, then what happens: cause before effect, a line per gate, no protocol, paths of the tree', () => {
     const { out, err } = plain(script)
     expect(out.trimEnd().split('\n')).toEqual([
-      '14:03:22 loop add-login on branch ralph/add-login (from main), agent claude, 1 gate',
-      '14:03:22 story 1/2: 1 Model',
-      '14:03:22   attempt 1/4 (iteration 1/8, claude)',
-      '14:03:22     I will start. (+2 lines)',
-      '14:03:22     Edit src/a.ts',
-      '14:03:22   gate: npm test',
-      '14:03:22   gate failed with exit 1: npm test (3.2 s): not ok 2 - login',
-      '14:03:22   restored 1a2b3c4 (what was undone: ralph diff 1)',
-      '14:03:22   gate failed: npm test (+1 line) (1m 01s, 12.3k tokens, $0.25)',
-      '14:03:22   waiting for claude (limit) until 15:00:00; ralph stop works meanwhile',
-      '14:03:22   saved 1a2b3c4 checkpoint: 1',
-      '14:03:22   done (1m 01s, ~12.3k tokens)',
-      '14:03:22 the loop is over (done); now: where its work goes',
-      'done: every story is complete',
-      '  2/2 stories, 5/5 tasks (2 iterations, 2m 02s, 24.7k tokens, $0.50)',
-      '  the work is on branch ralph/add-login; this loop has changed nothing on main',
-      '  next: ralph finish add-login --cleanup  bring it to main, uncommitted',
+      'add-login   main → ralph/add-login   claude   gate: npm test',
+      'While it runs, edits in this folder are undone with a failed attempt (--worktree avoids it).',
+      '▸ 1 Model   ○ 2 Page   2 stories, 5 tasks',
+      '',
+      '▸ 1/2 Model   #1   14:03:22',
+      '    I will start.',
+      '    Second line',
+      '    Third line',
+      '    Edit src/a.ts',
+      '  ✕ npm test (exit 1)   3.2 s',
+      '      login',
+      '      35 more lines: ralph logs --gate 1',
+      '  ↺ undone, 2 files: mynote.md, src/a.ts (kept as #1: ralph diff 1)   1m 01s   12.3k tokens   $0.25',
+      '  ‖ usage limit reached: claude is asked again at 15:00:00; Ctrl-C stops',
+      '  ✓ saved 1a2b3c4   1m 01s   ~12.3k tokens',
+      '',
+      '✓ done   2 of 2 stories, 5 tasks, 2 attempts   2m 02s   24.7k tokens   $0.50',
+      '  The work is on ralph/add-login. main is not changed.',
+      '    look        git diff main...ralph/add-login',
+      '    take it     ralph finish add-login --cleanup     uncommitted on main',
+      '    or          ralph finish add-login --squash      one commit on main',
+      '    share       git push -u origin ralph/add-login   then a pull request',
     ])
     expect(err).toBe('warning: wt-usage failed, using an estimate\n')
+  })
+
+  it.each([40, 50, 80, 120])('F13: at %d columns nothing is cut in the middle of a word', (columns) => {
+    const { out } = plain(script, {}, columns)
+    const lines = out.split('\n')
+    expect(Math.max(...lines.map(widthOf))).toBeLessThan(Math.max(columns, 54))
+    const words = (text: string): readonly string[] => text.split(/\s+/).filter((word) => word !== '')
+    // No time on a screen, and nothing else is left out.
+    expect(words(out)).toEqual(words(plain(script).out).filter((word) => word !== '14:03:22'))
+    expect(out).toMatch(/\n {2}↺ undone, 2 files:/)
+  })
+
+  it('ASCII where the locale is not UTF-8', () => {
+    const { out } = plain(script, { LANG: 'C' })
+    expect(out).toMatch(/^[\n -~]*$/)
+    expect(out).toContain('  x npm test (exit 1)')
+    expect(out).toContain('  < undone, 2 files')
+  })
+
+  it('F16: what an agent says to ralph alone is not shown', () => {
+    const said = (text: string): string => plain([event({ type: 'agent.message', n: 1, text })]).out
+    expect(said('All done.\n\n<promise>COMPLETE</promise>\n')).toBe('    All done.\n')
+    expect(said('**<promise>COMPLETE</promise>**')).toBe('')
+    expect(said('I give up. <promise>FAILED: no\nluck</promise>')).toBe('    I give up.\n')
+    expect(said('It ends with <promise>COMPLETE</promise> when it is done')).toContain('<promise>')
+  })
+
+  it('a long message is shown in part', () => {
+    const text = Array.from({ length: 20 }, (_, index) => `line ${String(index)}`).join('\n')
+    const { out } = plain([event({ type: 'agent.message', n: 1, text })])
+    expect(out.split('\n')).toHaveLength(8)
+    expect(out).toContain('    … 14 more lines\n')
+  })
+
+  it('F25: of a gate whose format is not known, the last ten lines', () => {
+    const output_tail = Array.from({ length: 30 }, (_, index) => `line ${String(index)}`).join('\n')
+    const gate = { type: 'gate.ended', n: 2, command: 'make', outcome: 'failed', exit_code: 2 } as const
+    const { out } = plain([event({ ...gate, duration_ms: 10, output_tail, output_lines: 300 })])
+    const lines = out.trimEnd().split('\n')
+    expect(lines[0]).toBe('  ✕ make (exit 2)   10 ms')
+    expect(lines.slice(1, 3)).toEqual(['      line 20', '      line 21'])
+    expect(lines.at(-1)).toBe('      290 more lines: ralph logs --gate 2')
+  })
+
+  it.each([
+    ['failed', 'no luck', '  ✕ failed: no luck'],
+    ['limit', 'the service is overloaded: 529', '  ‖ the service is overloaded: 529'],
+    ['fatal', 'the agent is not installed', '  ! the agent is not installed'],
+    ['none', '', '  ✕ did not report'],
+  ] as const)('F14: %s (%s) says why before what was undone', (verdict, reason, line) => {
+    const { out } = plain([
+      event({ type: 'checkpoint.reverted', n: 1, commit: 'c', files: [], files_total: 0 }),
+      event({ type: 'iteration.ended', iteration: iteration({ verdict, reason }) }),
+    ])
+    expect(out.split('\n').slice(0, 2)).toEqual([
+      line,
+      '  ↺ nothing had changed (kept as #1: ralph diff 1)   1m 01s   12.3k tokens',
+    ])
+  })
+
+  it('F15, F31: a retry has its number, and says what the agent gets to know', () => {
+    const begun = script.find(({ type }) => type === 'iteration.started')
+    const second = { ...begun, n: 2, attempt: 2 } as LoopEvent
+    const after = (verdict: 'failed' | 'gate_failed' | 'limit'): string =>
+      plain([event({ type: 'iteration.ended', iteration: iteration({ verdict }) }), second]).out
+    expect(after('gate_failed')).toContain('  retry 1 of 3, the agent gets this output   #2   14:03:22\n')
+    expect(after('failed')).toContain('retry 1 of 3, the agent gets this reason   #2')
+    expect(after('limit')).toContain('  again   #2')
+  })
+
+  it('F8, F25: on a screen the end is said once; nothing kept: the user is told where they are', () => {
+    const message = 'Story 1 failed 2 times; last: npm test failed (exit 1): login'
+    const totals = { ...complete.totals, stories_done: 0 }
+    const lost = { iterations: 2, tokens: 10, duration_ms: 1 }
+    const { out, err } = plain(
+      [
+        ...script.slice(0, 11),
+        event({ type: 'error', code: 'retries', message, hint: 'see ralph attempts' }),
+        event({ type: 'checkpoint.saved', message: 'initial state', commit: 'c', changed: true }),
+        event({ type: 'loop.finished', choice: 'cleanup', ok: true, message: 'everything is on main' }),
+        event({
+          ...complete,
+          status: 'stuck',
+          exit_code: 3,
+          reason: message,
+          stop_reason: 'retries',
+          choice: 'cleanup',
+          totals: { ...totals, not_kept: lost },
+        }),
+      ],
+      {},
+      80,
+    )
+    expect(err).toBe('')
+    expect(out.match(/failed 2 times/g)).toHaveLength(1)
+    expect(out).toContain('✕ stuck: story 1 "1 Model" failed 2 times\n  npm test failed (exit 1): login\n')
+    expect(out).toContain('  Nothing was kept: you are back on main, with your files as they were.\n')
+    expect(out).toContain('see         ralph logs --gate 1 ')
+    expect(out).not.toContain('finish')
   })
 
   it('the next command after exit 6 fits what was in the way', () => {
     const next = (stop_reason: 'limit' | 'auth' | 'missing' | 'model'): string =>
       plain([event(started), event({ ...complete, status: 'stopped', exit_code: 6, stop_reason })]).out
-    expect(next('limit')).toContain('ralph resume add-login  once the limit is over')
-    expect(next('auth')).toContain('ralph resume add-login  once its login or its bill is settled')
+    expect(next('limit')).toContain('continue    ralph resume add-login   once the limit is over')
+    expect(next('auth')).toContain('ralph resume add-login   after you have logged in or paid')
     expect(next('missing')).toContain(
-      'ralph resume add-login  once the agent is installed; or with --agent NAME',
+      'ralph resume add-login   once the agent is installed; or with --agent NAME',
     )
-    expect(next('model')).toContain('ralph resume add-login --model NAME  with a model that the agent knows')
+    expect(next('model')).toContain('ralph resume add-login --model NAME   with a model that the agent knows')
   })
 
   it('a stop during a wait or a gate does not speak of an agent', () => {
-    const { out } = plain([event({ type: 'stop.requested', signal: 'SIGTERM' })])
-    expect(out).toContain('stopping (SIGTERM): whatever runs is being ended; once more forces')
+    const stopping = (signal: 'SIGINT' | 'SIGTERM'): string =>
+      plain([event({ type: 'stop.requested', signal })]).out
+    expect(stopping('SIGINT')).toBe('  Stopping… press Ctrl-C again to kill it\n')
+    expect(stopping('SIGTERM')).toBe('  Stopping… (SIGTERM)\n')
   })
 
   it('R12: the banner says who pays where that is known, and nothing where it is not', () => {
     const banner = (bill: string): string => plain([event({ ...started, billing: { claude: bill } })]).out
-    expect(banner('subscription login')).toContain('agent claude (subscription login), 1 gate')
-    expect(banner('unknown')).toContain('agent claude, 1 gate')
+    expect(banner('subscription login')).toContain('   claude (subscription)   gate: npm test')
+    expect(banner('unknown')).toContain('   claude   gate: npm test')
   })
 
   it('U5: a loop that halts names the reason, where the work is and the command to go on with', () => {
@@ -91,9 +206,9 @@ describe('plain lines', () => {
       }),
     ])
     expect(err).toBe('error: story 1 failed 4 times (see ralph attempts)\n')
-    expect(out).toContain('stuck: story 1 used up its retries\n')
-    expect(out).toContain('next: ralph diff 4')
-    expect(out).toContain('next: ralph resume add-login')
+    expect(out).toContain('✕ stuck: story 1 used up its retries\n')
+    expect(out).toContain('see         ralph diff 4')
+    expect(out).toContain('try again   ralph resume add-login --feedback')
     expect(out).not.toContain('finish')
   })
 
@@ -119,7 +234,7 @@ describe('plain lines', () => {
         totals: { ...complete.totals, ...totals },
       }),
     ])
-    expect(out).toContain(`next: ralph resume add-login ${flags}  go on with a larger budget\n`)
+    expect(out).toContain(`continue    ralph resume add-login ${flags}   with a larger budget\n`)
   })
 
   it('the end uses the words of the finished checkpoint where there are some', () => {
@@ -134,7 +249,7 @@ describe('plain lines', () => {
       }),
       event({ ...complete, choice: 'cleanup' }),
     ])
-    expect(out).toContain('  back on main with 3 files changed\n  next: git status')
+    expect(out).toContain('  Back on main with 3 files changed.\n    look        git status')
   })
 
   it('G13: a cleanup that could not be done is not called done', () => {
@@ -145,15 +260,16 @@ describe('plain lines', () => {
       event({ ...complete, choice: 'cleanup' }),
     ])
     expect(out).toContain(
-      'the work is on branch ralph/add-login; this loop has changed nothing on main\n  next: ralph finish add-login --cleanup',
+      '  The work is on ralph/add-login.\n    look        git diff main...ralph/add-login\n    take it     ralph finish add-login --cleanup',
     )
-    expect(out).not.toContain('uncommitted\n  next: git status')
+    expect(out).not.toContain('git status')
   })
 
   it('R13: an estimate of nothing is not shown as a figure', () => {
     const ended = iteration({ tokens_used: 0, tokens_estimated: true })
-    expect(plain([event({ type: 'iteration.ended', iteration: ended })]).out).toBe(
-      '14:03:22   done (1m 01s, tokens unknown)\n',
+    const saved = event({ type: 'checkpoint.saved', n: 1, message: 'm', commit: 'c', changed: true })
+    expect(plain([saved, event({ type: 'iteration.ended', iteration: ended })]).out).toBe(
+      '  ✓ saved c   1m 01s   tokens unknown\n',
     )
   })
 

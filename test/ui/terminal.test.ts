@@ -112,16 +112,14 @@ describe('on a terminal', { timeout: 30_000 }, () => {
     )
     const live = seen.filter(spinning)
     expect(live).toHaveLength(1)
-    expect(live[0]).toMatch(/^. 1\/2 1 Model · attempt 1\/4 · \d+ s · 9\.3k tokens · Edit src\/a\.ts$/)
+    expect(live[0]).toMatch(/^. 1\/2 Model · #1 · \d+ s · 9\.3k tokens · Edit src\/a\.ts$/)
     await toQuestion(screen)
     expect(screen.lines().filter(spinning)).toEqual([])
     answer('later\n')
     await screen.exited
     expect(screen.lines().filter(spinning)).toEqual([])
     expect(screen.lines()).toContain('chose later')
-    expect(screen.lines()).toContain(
-      '14:03:22   gate failed: npm test (+1 line) (1m 01s, 12.3k tokens, $0.25)',
-    )
+    expect(screen.lines()).toContain('  ↺ undone, 2 files: mynote.md, src/a.ts (kept as #1: ralph diff 1)')
   })
 
   it('R11: made narrower, the live line still is one line and leaves nothing behind', async () => {
@@ -131,7 +129,7 @@ describe('on a terminal', { timeout: 30_000 }, () => {
     await screen.until((lines) => lines.some((line) => spinning(line) && line.length < 40))
     screen.step()
     // The live line stands below what is saved for a moment; what a narrower screen left of it would stay.
-    const isLive = (line: string): boolean => line.includes('· attempt') || line.includes('9.3k tokens')
+    const isLive = (line: string): boolean => line.includes('· #1 ·') || line.includes('9.3k tokens')
     await screen.until((lines) => lines.some((line) => line.includes('saved 1a2b3c4')) && !lines.some(isLive))
   })
 
@@ -157,8 +155,8 @@ describe('on a terminal', { timeout: 30_000 }, () => {
     const screen = open()
     await toQuestion(screen)
     const text = screen.lines().join('\n')
-    expect(text).toContain('cleanup: back to main')
-    expect(text).toContain('keep: stay on ralph/add-login')
+    expect(text).toContain('cleanup   all changes on main, uncommitted; the branch ralph/add-login')
+    expect(text).toContain('keep      stay on ralph/add-login with its commits; main is not changed')
     answer('delete everything\n')
     await screen.until((lines) => lines.some((line) => line.includes('please type c, k or l')))
     answer('cleanup\n')

@@ -1,4 +1,5 @@
 // Claude Code: `claude -p`, stream-json.
+import { noUsage, tokensUsed } from '../../core/usage.ts'
 import type { UsageFigures } from '../../core/usage.ts'
 import { endingOfError, endingOfStatus, isUnpaid } from './failure.ts'
 import { at, countAt, listAt, parseJson, shortInput, textAt } from './json.ts'
@@ -38,12 +39,13 @@ export const claude: AgentKind = {
   },
   listen: () => {
     const said = textTail(saidLimit)
+    const spent = spending()
     return {
       hear(line, nowMs) {
         // A start that a border of chunks cut is seen only here.
         if (!canMatter(line, 0)) return []
         const event = parseJson(line)
-        const facts = parseClaude(event, nowMs)
+        const facts = [...parseClaude(event, nowMs), ...spent.of(event)]
         let isOver = false
         for (const fact of facts) {
           if (fact.type === 'text') said.add(fact.text)
@@ -175,6 +177,45 @@ function usageOf(event: unknown): UsageFigures | undefined {
     ...(typeof cost === 'number' && cost >= 0 && { cost_usd: cost }),
   }
 }
+
+/** Each message of the model tells what it was asked with, again with each of its parts; what it answers is counted at the end only. */
+function spending(): { of(event: unknown): readonly AgentFact[] } {
+  const messages = new Map<string, UsageFigures>()
+  let sum = noUsage
+  let told = 0
+  return {
+    of(event) {
+      const id = textAt(event, 'message', 'id')
+      if (id === '' || at(event, 'message', 'usage') === undefined) return []
+      const before = messages.get(id) ?? noUsage
+      const figures = messageUsage(event)
+      messages.set(id, figures)
+      sum = {
+        input_tokens: sum.input_tokens - before.input_tokens + figures.input_tokens,
+        output_tokens: sum.output_tokens - before.output_tokens + figures.output_tokens,
+        cache_read_tokens: sum.cache_read_tokens - before.cache_read_tokens + figures.cache_read_tokens,
+        cache_creation_tokens:
+          sum.cache_creation_tokens - before.cache_creation_tokens + figures.cache_creation_tokens,
+      }
+      // A live figure need not be told each time: every event is written down.
+      if (tokensUsed(sum) < told + tellingStep) return []
+      told = tokensUsed(sum)
+      return [{ type: 'usage', figures: sum, isRough: true }]
+    },
+  }
+}
+
+function messageUsage(event: unknown): UsageFigures {
+  const count = (field: string): number => countAt(event, 'message', 'usage', field)
+  return {
+    input_tokens: count('input_tokens'),
+    output_tokens: count('output_tokens'),
+    cache_read_tokens: count('cache_read_input_tokens'),
+    cache_creation_tokens: count('cache_creation_input_tokens'),
+  }
+}
+
+const tellingStep = 500
 
 function partsAt(event: unknown, field: string): readonly unknown[] | undefined {
   const found = at(event, field)

@@ -9,8 +9,13 @@ export type AgentFact =
   /** The assistant's own words, never a tool's, a sub-agent's or the prompt's. A partial one goes on in the next. */
   | { readonly type: 'text'; readonly text: string; readonly isPartial?: true }
   | { readonly type: 'tool'; readonly name: string; readonly input: string }
-  /** Of the whole run so far, or of one step, to be added up. */
-  | { readonly type: 'usage'; readonly figures: UsageFigures; readonly isStep?: true }
+  /** Of the whole run so far, or of one step, to be added up. `isRough`: to be shown while it works, and no more. */
+  | {
+      readonly type: 'usage'
+      readonly figures: UsageFigures
+      readonly isStep?: true
+      readonly isRough?: true
+    }
   /** Known before the failure that it belongs to. */
   | { readonly type: 'resets'; readonly atMs: number }
   /** The agent tries again by itself; why. */

@@ -84,7 +84,9 @@ export function startTurn(
         sessionId = fact.id
         tell({ type: 'session', sessionId })
       }
-      if (fact.type === 'usage') {
+      if (fact.type === 'usage' && fact.isRough === true) {
+        tell({ type: 'usage', ...fact.figures, source: 'stream' })
+      } else if (fact.type === 'usage') {
         usage = fact.isStep === true ? added(usage, fact.figures) : fact.figures
         tell({ type: 'usage', ...usage })
       }

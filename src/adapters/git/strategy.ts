@@ -5,6 +5,7 @@ import type { Checkpoints, KeptAttempt, SavedCheckpoint } from '../../ports.ts'
 import { tellAside } from './aside.ts'
 import type { Author } from './author.ts'
 import { putBrokenAside } from './broken.ts'
+import { named } from './git.ts'
 import { tellObeyed } from './guarded.ts'
 import { forgetLook } from './just-kept.ts'
 import { keepAttempt } from './keep.ts'
@@ -21,7 +22,7 @@ import { mendStashes } from './stash-list.ts'
 import { openStore, savedBefore, type CheckpointDeps, type Store } from './store.ts'
 import { isSameInside, outwaitInside } from './submodules.ts'
 import { passLoose, syncPaths } from './sync.ts'
-import { changedPaths, commitTree } from './tree.ts'
+import { changedPaths, commitTree, treeOf } from './tree.ts'
 import { watch } from './watch.ts'
 
 type First<M extends keyof Checkpoints> = (
@@ -73,6 +74,8 @@ export function checkpointsBy(strategy: Strategy, deps: CheckpointDeps): Checkpo
       return watch(store, by, n)
     },
     keep: (n, mayBeSaved = false) => keep(store, n, mayBeSaved),
+    // For a line on the screen: what hinders it hinders the revert, which says so.
+    changed: (n) => changedBy(store, n).catch(() => []),
     look: (since) => lookAt(store, since),
     save: (storyId, message, judged, about) => save(strategy, store, storyId, message, judged, about),
     isAsLeft: () => isAsLeft(store),
@@ -86,6 +89,12 @@ export async function keep(store: Store, n: number, mayBeSaved: boolean): Promis
   const snapshot = await requireSnapshot(store)
   const operation = { op: 'keep', n, commit: snapshot.commit, now_ms: store.clock.now() } as const
   return await store.operate(operation, () => keepAttempt(store, n, snapshot, mayBeSaved))
+}
+
+async function changedBy(store: Store, n: number): Promise<readonly string[]> {
+  const { tree } = await requireSnapshot(store)
+  const kept = await treeOf(store.git, `${store.refs}/attempts/${n}`)
+  return (await changedPaths(store.git, tree, kept)).map(named)
 }
 
 async function save(

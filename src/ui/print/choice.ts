@@ -5,6 +5,8 @@ import { isTerminal, paintFor } from '../io.ts'
 import type { Context } from '../cli/context.ts'
 import { ask } from './ask.ts'
 import { branchName } from './describe.ts'
+import { entryLines } from './layout.ts'
+import type { Sheet } from './layout.ts'
 import { oneLine } from './text.ts'
 
 export interface HumanOptions extends Pick<Io, 'stdin' | 'stdout' | 'env'> {
@@ -23,13 +25,14 @@ export function humanAt(options: HumanOptions): Human {
   }
   const paint = paintFor(options.stdout, options.env)
   return {
-    async choose({ originalBranch, branch, summary, worktree }, stop) {
+    async choose({ originalBranch, branch, worktree }, stop) {
       options.before()
       const lines = [
         '',
-        paint.bold(oneLine(summary) || 'The loop is over. Where should its work go?'),
-        ...choiceLines(originalBranch, branch, worktree),
-        '  l  later: touch nothing now; `ralph finish` does it any time',
+        paint.bold('What should happen to the work?'),
+        ...choices(originalBranch, branch, worktree).flatMap((choice) =>
+          answerLines(choice, { paint, columns: options.stdout.columns ?? 80 }),
+        ),
       ]
       const prompt = 'cleanup, keep or later? [keep] '
       // Enter must not move anything.
@@ -45,8 +48,8 @@ export function humanAt(options: HumanOptions): Human {
         '',
         paint.bold(`The agent says that this is done: ${oneLine(task)}`),
         '  y  yes, it is done',
-        '  n  no, go on with another iteration',
-        '  l  later: stop here; `ralph done` or `ralph resume --feedback "…"` goes on',
+        '  n  no, continue with another attempt',
+        '  l  later: stop here; then `ralph done`, or `ralph resume --feedback "…"`',
       ]
       const prompt = 'done? yes, no or later? [later] '
       const interpret = meaning({ y: 'done', n: 'go_on', l: 'later' } as const, 'later')
@@ -76,21 +79,35 @@ export async function agreesAt(
   return (await ask(io, question, readerGone)) ?? false
 }
 
-function choiceLines(originalBranch: string, branch: string, worktree?: string): readonly string[] {
+type Choice = readonly [answer: string, what: string]
+
+function choices(originalBranch: string, branch: string, worktree?: string): readonly Choice[] {
   const original = branchName(originalBranch)
   const work = oneLine(branch)
+  const later: Choice = ['later', 'change nothing now, and decide with `ralph finish`']
   if (originalBranch === branch) {
     return [
-      `  c  cleanup: drop ralph's own stash entries; the work stays in your tree on ${original}`,
-      '  k  keep: leave everything as it is',
+      ['cleanup', `the work stays in your tree on ${original}; ralph's own stash entries are deleted`],
+      ['keep', 'leave everything as it is'],
+      later,
     ]
   }
   return [
-    `  c  cleanup: back to ${original}, the work there as uncommitted changes; ${work} goes (its tip is archived)`,
-    worktree === undefined
-      ? `  k  keep: stay on ${work} with all its commits; ${original} stays as it is`
-      : `  k  keep: leave it on ${work} in ${oneLine(worktree)}; your checkout stays as it is`,
+    ['cleanup', `all changes on ${original}, uncommitted; the branch ${work} is deleted (a backup is kept)`],
+    [
+      'keep',
+      worktree === undefined
+        ? `stay on ${work} with its commits; ${original} is not changed`
+        : `leave it on ${work} in ${oneLine(worktree)}; your checkout is not changed`,
+    ],
+    later,
   ]
+}
+
+function answerLines([answer, what]: Choice, sheet: Sheet): readonly string[] {
+  const head = `  ${answer.slice(0, 1)}  ${answer.padEnd(8)}  `
+  const [first = '', ...rest] = entryLines({ indent: head.length, text: what }, sheet)
+  return [`${head}${first.trimStart()}`, ...rest]
 }
 
 const words: Readonly<Record<string, string>> = {

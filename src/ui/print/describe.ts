@@ -1,98 +1,257 @@
-// One event as one line for a person; pure, and the same for a pipe and for the lines above a terminal's live line.
+// Events as lines for a person; the same for a pipe and for what scrolls above a terminal's live line.
+import { findFailure, lastLines } from '../../core/gate-failure.ts'
+import { keepsWork } from '../../core/report.ts'
 import type { IterationRecord, LoopEvent } from '../../core/event.ts'
-import type { Paint } from '../io.ts'
-import { verdictWord } from '../vocabulary.ts'
-import { clip, clockTime, duration, excerpt, oneLine, plural, shortHash, tokenWords, usd } from './text.ts'
+import { inColourOf, mark, verdictMeaning, verdictName, waitWords } from '../vocabulary.ts'
+import type { Board } from './board.ts'
+import { figures } from './board.ts'
+import { entryLines, widthFor } from './layout.ts'
+import type { Sheet } from './layout.ts'
+import { clean, clip, clockTime, duration, oneLine, plural, shortHash } from './text.ts'
 
-export interface Line {
-  readonly text: string
-  readonly to: 'stdout' | 'stderr'
+type Of<Type extends LoopEvent['type']> = Extract<LoopEvent, { type: Type }>
+
+export const textIndent = 4
+
+/** The first lines: what runs where, by whom, and who has the last word. */
+export function headerLines(event: Of<'loop.started'>, sheet: Sheet): readonly string[] {
+  const { paint } = sheet
+  const name = oneLine(event.change_id)
+  const { gates } = event.settings
+  if (event.nothing_to_do) return [`${paint.bold(name)}   no story is open`]
+  const agents = event.settings.agents.map(
+    (agent) => `${agent === 'command' ? 'your own agent' : agent}${billWord(event.billing?.[agent])}`,
+  )
+  const parts = [
+    name,
+    ...(event.resumed ? ['resumed'] : []),
+    placeOf(event),
+    agents.join(', then '),
+    ...(gates.length === 0
+      ? []
+      : [`${gates.length === 1 ? 'gate' : 'gates'}: ${gates.map(oneLine).join(', ')}`]),
+  ]
+  const [first = '', ...rest] = entryLines({ text: parts.join('   ') }, { ...sheet, paint })
+  const note = (text: string): readonly string[] => entryLines({ text, style: paint.dim }, sheet)
+  return [
+    first.replace(name, paint.bold(name)),
+    ...rest.map((line) => `  ${line}`),
+    ...(event.gate_found === undefined ? [] : note(gatelessWords(event.gate_found))),
+    ...(event.home === undefined
+      ? note('While it runs, edits in this folder are undone with a failed attempt (--worktree avoids it).')
+      : note(`It works in ${oneLine(event.worktree)}, without what is uncommitted here.`)),
+    ...(event.feedback === undefined
+      ? []
+      : note(`The next prompt has your words: ${oneLine(event.feedback)}`)),
+  ]
 }
 
-const textWidth = 160
-
-/** Nothing for events that only machines need: running token counts, the journal's private facts, the end (see summary.ts). */
-export function describe(event: LoopEvent, paint: Paint): Line | undefined {
-  const warning = alarm(event, paint)
-  if (warning !== undefined) return { text: warning, to: 'stderr' }
-  // The table pairs each type with its own saying
-  const say = sayings[event.type] as Saying<LoopEvent> | undefined
-  const text = say?.(event, paint) ?? ''
-  return text === '' ? undefined : { text: `${paint.dim(clockTime(event.time))} ${text}`, to: 'stdout' }
+function placeOf(event: Of<'loop.started'>): string {
+  return event.branch === event.original_branch
+    ? `on ${oneLine(event.branch)}`
+    : `${branchName(event.original_branch)} → ${oneLine(event.branch)}`
 }
 
-function alarm(event: LoopEvent, paint: Paint): string | undefined {
-  if (event.type === 'warning') return `${paint.yellow('warning:')} ${oneLine(event.message)}`
-  if (event.type !== 'error') return undefined
-  const hint = event.hint === '' ? '' : ` ${paint.dim(`(${oneLine(event.hint)})`)}`
-  return `${paint.red('error:')} ${clip(oneLine(event.message), 2000)}${hint}`
+/** "subscription", "API key": what it is called in full is a matter for doctor. */
+function billWord(bill: string | undefined): string {
+  if (bill === undefined || bill === 'unknown') return ''
+  return ` (${oneLine(bill)
+    .replace(/ \(.*$/, '')
+    .replace(/ login$/, '')})`
 }
 
-type Sayings = { readonly [Type in LoopEvent['type']]?: Saying<Extract<LoopEvent, { type: Type }>> }
-type Saying<Event> = (event: Event, paint: Paint) => string
-
-const sayings: Sayings = {
-  'loop.started': (event, paint) => {
-    const place =
-      event.branch === event.original_branch
-        ? `on your branch ${event.branch}`
-        : `on branch ${event.branch} (from ${branchName(event.original_branch)})${event.home === undefined ? '' : `, in ${event.worktree}, without what is uncommitted here`}`
-    const gates = event.settings.gates.length > 0 ? `, ${plural(event.settings.gates.length, 'gate')}` : ''
-    const what = paint.bold(`${event.resumed ? 'resumed' : 'loop'} ${oneLine(event.change_id)}`)
-    const agents = event.settings.agents.map((agent) => {
-      const bill = event.billing?.[agent]
-      return bill === undefined || bill === 'unknown' ? agent : `${agent} (${oneLine(bill)})`
-    })
-    if (event.nothing_to_do) return `${what}: no story is open`
-    return `${what} ${oneLine(place)}, agent ${agents.join(', then ')}${gates}`
-  },
-  'repair.ended': (event) => `put in order after a loop that died: ${oneLine(event.detail)}`,
-  'story.started': (event, paint) =>
-    paint.bold(
-      `story ${String(event.index)}/${String(event.total)}: ${storyName(event.story_id, event.title)}`,
-    ),
-  'iteration.started': (event, paint) => {
-    const which = `(iteration ${String(event.n)}/${String(event.max_iterations)}, ${event.agent})`
-    return `  attempt ${String(event.attempt)}/${String(event.attempts)} ${paint.dim(which)}`
-  },
-  'agent.message': (event) => {
-    const said = excerpt(event.text, textWidth)
-    return said === '' ? '' : `    ${said}`
-  },
-  'agent.tool': (event, paint) =>
-    paint.dim(`    ${clip(`${oneLine(event.name)} ${oneLine(event.input)}`.trimEnd(), textWidth)}`),
-  'gate.started': (event) => `  gate: ${clip(oneLine(event.command), textWidth)}`,
-  'gate.ended': (event, paint) => {
-    const took = paint.dim(`(${duration(event.duration_ms)})`)
-    return `  gate ${gateOutcome(event, paint)}: ${clip(oneLine(event.command), textWidth)} ${took}${gateTail(event)}`
-  },
-  'checkpoint.saved': (event, paint) => {
-    const same = event.changed ? '' : paint.dim(' (nothing changed)')
-    return `  saved ${paint.cyan(shortHash(event.commit))} ${oneLine(event.message)}${same}`
-  },
-  // What is undone may be the user's own: edits made beside an agent cannot be told from its own.
-  'checkpoint.reverted': (event, paint) =>
-    `  restored ${paint.cyan(shortHash(event.commit))} ${paint.dim(`(what was undone: ralph diff ${String(event.n)})`)}`,
-  'iteration.ended': (event, paint) => `  ${iterationLine(event.iteration, paint)}`,
-  waiting: (event, paint) =>
-    paint.yellow(
-      event.for === 'pause'
-        ? `  paused; continue with ralph resume ${event.change_id}, or ralph stop`
-        : `  waiting for ${event.agent} (${event.for}) until ${clockTime(event.until)}; ralph stop works meanwhile`,
-    ),
-  'pause.requested': (_, paint) => paint.yellow('  pausing after this iteration'),
-  'pause.lifted': () => '  continuing',
-  'stop.requested': (event, paint) =>
-    paint.yellow(`  stopping (${event.signal}): whatever runs is being ended; once more forces`),
-  'choice.needed': (event) => `the loop is over (${event.status}); now: where its work goes`,
+function gatelessWords(found: string): string {
+  const offer = found === '' ? '' : ` (found ${oneLine(found)}: add --verify "${oneLine(found)}")`
+  return `no gates: the agent's word counts${offer}`
 }
 
-function iterationLine(iteration: IterationRecord, paint: Paint): string {
-  const used = { ...iteration, tokens: iteration.tokens_used }
-  const figures = [duration(iteration.duration_ms), tokenWords(used)]
-  if (iteration.cost_usd !== undefined) figures.push(usd(iteration.cost_usd))
-  const reason = iteration.reason === '' ? '' : `: ${excerpt(iteration.reason, 400)}`
-  return `${verdictWord(iteration.verdict, paint)}${reason} ${paint.dim(`(${figures.join(', ')})`)}`
+/** What an agent says, without what it says to ralph alone. */
+export function messageLines(text: string, worktree: string, sheet: Sheet): readonly string[] {
+  const lines = withoutPromise(clean(text))
+    .split('\n')
+    .map((line) => inTree(oneLine(line), worktree))
+    .filter((line) => line !== '')
+  const more = lines.length - mostTalk
+  const shown = lines.slice(0, more > 1 ? mostTalk : lines.length)
+  return [
+    ...shown.flatMap((line) => entryLines({ indent: textIndent, text: clip(line, 1000) }, sheet)),
+    ...(more > 1
+      ? entryLines(
+          { indent: textIndent, text: `… ${String(more)} more lines`, style: sheet.paint.dim },
+          sheet,
+        )
+      : []),
+  ]
+}
+
+const mostTalk = 6
+
+function withoutPromise(text: string): string {
+  return text
+    .replaceAll(/^[ \t>*`_-]*<promise>[\s\S]*?<\/promise>[ \t*`_.]*$/gm, '')
+    .replace(/\s*<promise>\s*(?:COMPLETE|FAILED:[\s\S]*?)\s*<\/promise>[ \t*`_.]*\s*$/, '')
+}
+
+/** Paths as the user would type them. */
+export function inTree(text: string, worktree: string): string {
+  return worktree === '' ? text : text.replaceAll(`${worktree}/`, '')
+}
+
+export function toolLines(event: Of<'agent.tool'>, worktree: string, sheet: Sheet): readonly string[] {
+  const text = `${oneLine(event.name)} ${inTree(oneLine(event.input), worktree)}`.trimEnd()
+  return [`${' '.repeat(textIndent)}${sheet.paint.dim(clip(text, (widthFor(sheet) ?? 204) - textIndent))}`]
+}
+
+/** One line, and for a failure what it is about: the failing test where that is known, else the last lines. */
+export function gateLines(event: Of<'gate.ended'>, sheet: Sheet): readonly string[] {
+  const { paint } = sheet
+  const hasPassed = event.outcome === 'passed'
+  const how =
+    event.outcome === 'could_not_run'
+      ? ' could not be run'
+      : event.outcome === 'stopped'
+        ? ' was stopped'
+        : ''
+  const exit = hasPassed || event.exit_code === undefined ? '' : ` (exit ${String(event.exit_code)})`
+  const meaning = hasPassed ? 'done' : event.outcome === 'stopped' ? 'waiting' : 'failed'
+  const head = entryLines(
+    {
+      indent: 2,
+      sign: mark(meaning, paint),
+      text: `${oneLine(event.command)}${how}${exit}`,
+      right: duration(event.duration_ms),
+    },
+    sheet,
+  )
+  return hasPassed || event.outcome === 'stopped' ? head : [...head, ...failureLines(event, sheet)]
+}
+
+function failureLines(event: Of<'gate.ended'>, sheet: Sheet): readonly string[] {
+  const { paint } = sheet
+  const found = event.failure ?? findFailure(event.output_tail)
+  const total =
+    event.output_lines ?? event.output_tail.split('\n').filter((line) => line.trim() !== '').length
+  const dimmed = (text: string, indent: number): readonly string[] =>
+    entryLines({ indent, text: clip(oneLine(text), 400), style: paint.dim }, sheet)
+  const tail = found === undefined ? lastLines(event.output_tail, mostOutput) : []
+  const place = found?.where === undefined || found.what.includes(found.where) ? [] : [`at ${found.where}`]
+  const lines =
+    found === undefined
+      ? tail.flatMap((line) => dimmed(line, 6))
+      : [
+          ...entryLines({ indent: 6, text: oneLine(found.what) }, sheet),
+          ...[...found.message, ...place].flatMap((line) => dimmed(line, 8)),
+        ]
+  const more = total - (found === undefined ? tail.length : 1 + found.message.length)
+  const all = `ralph logs --gate ${String(event.n)}`
+  return [...lines, ...(more > 0 ? dimmed(`${plural(more, 'more line')}: ${all}`, 6) : [])]
+}
+
+const mostOutput = 10
+
+/** What an iteration came to: first why, then what was done about it. */
+export interface Turnout {
+  readonly saved?: Of<'checkpoint.saved'>
+  readonly reverted?: Of<'checkpoint.reverted'>
+}
+
+export function turnoutLines(
+  iteration: IterationRecord | undefined,
+  { saved, reverted }: Turnout,
+  sheet: Sheet,
+): readonly string[] {
+  const spent = iteration === undefined ? '' : figures({ ...iteration, tokens: iteration.tokens_used })
+  const effect = saved === undefined ? reverted && undoneEntry(reverted) : savedEntry(saved, iteration)
+  const right = effect === undefined ? spent : ''
+  const cause =
+    iteration === undefined || keepsWork[iteration.verdict] ? [] : causeLines(iteration, right, sheet)
+  if (effect === undefined) return cause
+  const [meaning, text] = effect
+  return [...cause, ...entryLines({ indent: 2, sign: mark(meaning, sheet.paint), text, right: spent }, sheet)]
+}
+
+function savedEntry(
+  { commit, changed }: Of<'checkpoint.saved'>,
+  iteration: IterationRecord | undefined,
+): readonly ['done', string] {
+  const same = changed ? '' : ', nothing had changed'
+  const rest = iteration === undefined || iteration.reason === '' ? '' : `; ${oneLine(iteration.reason)}`
+  return ['done', `saved ${shortHash(commit)}${same}${clip(rest, 200)}`]
+}
+
+/** By name: some may be the user's own, which cannot be told from the agent's. */
+function undoneEntry(event: Of<'checkpoint.reverted'>): readonly ['undone', string] {
+  const { files = [], files_total: total = files.length, n } = event
+  const kept = `(kept as #${String(n)}: ralph diff ${String(n)})`
+  if (event.files !== undefined && total === 0) return ['undone', `nothing had changed ${kept}`]
+  if (total === 0) return ['undone', `undone ${kept}`]
+  const named = files.slice(0, mostNamed).map(oneLine).join(', ')
+  const rest = total > mostNamed ? `, and ${String(total - mostNamed)} more` : ''
+  return ['undone', `undone, ${plural(total, 'file')}: ${named}${rest} ${kept}`]
+}
+
+const mostNamed = 5
+
+function causeLines(iteration: IterationRecord, right: string, sheet: Sheet): readonly string[] {
+  const { verdict, reason } = iteration
+  // A failed gate has said it itself; of a stop the last lines speak.
+  if (verdict === 'gate_failed' || verdict === 'interrupted') return []
+  const [first = '', ...more] = clean(reason)
+    .split('\n')
+    .map(oneLine)
+    .filter((line) => line !== '')
+  const meaning = verdictMeaning(verdict)
+  const said = verdict === 'failed' ? `failed: ${first}` : first || verdictName(verdict)
+  return [
+    ...entryLines({ indent: 2, sign: mark(meaning, sheet.paint), text: clip(said, 600), right }, sheet),
+    ...more
+      .slice(0, mostReason)
+      .flatMap((line) =>
+        entryLines({ indent: textIndent, text: clip(line, 400), style: sheet.paint.dim }, sheet),
+      ),
+  ]
+}
+
+const mostReason = 5
+
+/** How the story is tried again; what the next prompt is told of the last attempt. */
+export function retryText({ attempt, attempts }: Of<'iteration.started'>, { started, last }: Board): string {
+  if (started?.settings.done_criteria === 'manual') return 'again'
+  if (attempt === 1 || last === undefined || !retells.has(last.verdict)) return 'again'
+  const told =
+    last.verdict === 'gate_failed'
+      ? ', the agent gets this output'
+      : last.verdict === 'failed'
+        ? ', the agent gets this reason'
+        : ''
+  return `retry ${String(attempt - 1)} of ${String(attempts - 1)}${told}`
+}
+
+const retells: ReadonlySet<string> = new Set([
+  'failed',
+  'gate_failed',
+  'partial',
+  'none',
+  'timeout',
+  'idle',
+  'crash',
+])
+
+export function waitingLines(event: Of<'waiting'>, sheet: Sheet): readonly string[] {
+  return entryLines({ indent: 2, sign: mark('waiting', sheet.paint), text: waitingWords(event) }, sheet)
+}
+
+function waitingWords(event: Of<'waiting'>): string {
+  if (event.for === 'pause')
+    return `${waitWords.pause}: continue with ralph resume ${oneLine(event.change_id)}; Ctrl-C stops`
+  const left = event.until_ms - Date.parse(event.time)
+  const long = left > 0 ? ` (${duration(left)})` : ''
+  return `${waitWords[event.for]}: ${oneLine(event.agent)} is asked again at ${clockTime(event.until)}${long}; Ctrl-C stops`
+}
+
+export function stopLine({ signal }: Of<'stop.requested'>, sheet: Sheet): string {
+  const text = signal === 'SIGINT' ? 'Stopping… press Ctrl-C again to kill it' : `Stopping… (${signal})`
+  return `  ${inColourOf('waiting', text, sheet.paint)}`
 }
 
 /** A title often begins with the number that is its id. */
@@ -101,21 +260,13 @@ export function storyName(id: string, title: string): string {
   return plain.startsWith(id) ? plain : `${id} ${plain}`.trimEnd()
 }
 
+/** Beside "1/3" its number would be said twice. */
+export function storyTitle(id: string, title: string): string {
+  const name = storyName(id, title)
+  return name.startsWith(id) ? name.slice(id.length).replace(/^[.:)]?\s+/, '') || name : name
+}
+
 /** A detached start is named by its commit. */
 export function branchName(branch: string): string {
   return /^[0-9a-f]{40}([0-9a-f]{24})?$/.test(branch) ? `commit ${shortHash(branch)}` : oneLine(branch)
-}
-
-type GateEnded = Extract<LoopEvent, { type: 'gate.ended' }>
-
-function gateOutcome(event: GateEnded, paint: Paint): string {
-  if (event.outcome === 'passed') return paint.green('passed')
-  const exit = event.exit_code === undefined ? '' : ` with exit ${String(event.exit_code)}`
-  return paint.red(event.outcome === 'could_not_run' ? 'could not run' : `${event.outcome}${exit}`)
-}
-
-/** The last line is where a test runner says what was wrong. */
-function gateTail(event: GateEnded): string {
-  const last = event.output_tail.trimEnd().split('\n').at(-1) ?? ''
-  return event.outcome === 'passed' || last.trim() === '' ? '' : `: ${clip(oneLine(last), textWidth)}`
 }

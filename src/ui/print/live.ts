@@ -1,7 +1,8 @@
 // The live line, pure: what is known from events, and how it looks in so many columns.
 import type { LoopEvent } from '../../core/event.ts'
-import { storyName } from './describe.ts'
-import { clip, duration, oneLine, tokens } from './text.ts'
+import { symbolOf, waitWords } from '../vocabulary.ts'
+import { inTree, storyTitle } from './describe.ts'
+import { clip, duration, oneLine, tokens, usd } from './text.ts'
 
 export interface Live {
   readonly busy: boolean
@@ -10,9 +11,14 @@ export interface Live {
   readonly sinceMs: number
   /** Last tool, gate or wait. */
   readonly doing: string
+  /** When a wait is over. */
+  readonly untilMs: number | undefined
   /** Of ended iterations, and of the open one. */
   readonly tokensBefore: number
   readonly tokensNow: number
+  readonly costBefore: number
+  readonly costNow: number
+  readonly worktree: string
 }
 
 export const idleLive: Live = {
@@ -21,8 +27,12 @@ export const idleLive: Live = {
   attempt: '',
   sinceMs: 0,
   doing: '',
+  untilMs: undefined,
   tokensBefore: 0,
   tokensNow: 0,
+  costBefore: 0,
+  costNow: 0,
+  worktree: '',
 }
 
 export function applyLive(live: Live, event: LoopEvent, nowMs: number): Live {
@@ -35,50 +45,85 @@ type Change<Event> = (event: Event, nowMs: number, live: Live) => Partial<Live>
 type Changes = { readonly [Type in LoopEvent['type']]?: Change<Extract<LoopEvent, { type: Type }>> }
 
 const changes: Changes = {
+  'loop.started': (event) => ({
+    worktree: event.worktree,
+    tokensBefore: event.spent?.tokens ?? 0,
+    costBefore: event.spent?.cost_usd ?? 0,
+  }),
   'story.started': (event) => ({
-    story: `${String(event.index)}/${String(event.total)} ${storyName(event.story_id, event.title)}`,
+    story: `${String(event.index)}/${String(event.total)} ${storyTitle(event.story_id, event.title)}`,
   }),
   'iteration.started': (event, nowMs) => ({
     busy: true,
-    attempt: `attempt ${String(event.attempt)}/${String(event.attempts)}`,
+    attempt: `#${String(event.n)}`,
     sinceMs: nowMs,
     doing: event.agent,
+    untilMs: undefined,
     tokensNow: 0,
+    costNow: 0,
   }),
-  'agent.tool': (event) => ({ doing: `${oneLine(event.name)} ${oneLine(event.input)}`.trimEnd() }),
-  'agent.usage': (event) => ({ tokensNow: event.input_tokens + event.output_tokens }),
-  'gate.started': (event) => ({ doing: `gate: ${oneLine(event.command)}` }),
+  'agent.tool': (event, _nowMs, { worktree }) => ({
+    doing: `${oneLine(event.name)} ${inTree(oneLine(event.input), worktree)}`.trimEnd(),
+  }),
+  'agent.usage': (event) => ({
+    tokensNow: event.input_tokens + event.output_tokens,
+    costNow: event.cost_usd ?? 0,
+  }),
+  'gate.started': (event, nowMs) => ({ doing: `gate: ${oneLine(event.command)}`, sinceMs: nowMs }),
   waiting: (event, nowMs) => ({
     busy: true,
     sinceMs: nowMs,
+    // The printer's clock is not the wall's; what is left is the same on both.
+    untilMs: event.for === 'pause' ? undefined : nowMs + Math.max(0, event.until_ms - Date.parse(event.time)),
     doing:
       event.for === 'pause'
         ? `paused; continue with ralph resume ${event.change_id}`
-        : `waiting (${event.for}) until ${event.until.slice(11, 16)}`,
+        : `${waitWords[event.for]}, until ${event.until.slice(11, 16)}`,
   }),
+  'stop.requested': () => ({ doing: 'stopping' }),
   'iteration.ended': (event, _nowMs, live) => ({
     busy: false,
     doing: '',
     tokensBefore: live.tokensBefore + event.iteration.tokens_used,
     tokensNow: 0,
+    costBefore: live.costBefore + (event.iteration.cost_usd ?? 0),
+    costNow: 0,
   }),
   'choice.needed': () => ({ busy: false }),
   complete: () => ({ busy: false }),
 }
 
 const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
+const asciiFrames = ['|', '/', '-', '\\']
 
 /** Never as wide as the terminal: a full last column wraps on some. The story and what it does share what is left. */
-export function liveText(live: Live, view: { frame: number; nowMs: number; columns: number }): string {
+export function liveText(
+  live: Live,
+  view: { frame: number; nowMs: number; columns: number; isAscii?: boolean },
+): string {
   if (!live.busy) return ''
-  const width = view.columns - 1
-  const spinner = frames[view.frame % frames.length] ?? ''
-  const elapsedMs = Math.floor((view.nowMs - live.sinceMs) / 1000) * 1000
-  const elapsed = elapsedMs < 1000 ? '0 s' : duration(elapsedMs)
-  const fixed = [live.attempt, elapsed, `${tokens(live.tokensBefore + live.tokensNow)} tokens`]
+  // Three cells in ASCII where there is one else.
+  const width = view.columns - (view.isAscii === true ? 5 : 1)
+  const turning = view.isAscii === true ? asciiFrames : frames
+  const spinner =
+    live.untilMs === undefined ? (turning[view.frame % turning.length] ?? '') : symbolOf('waiting')
+  const cost = live.costBefore + live.costNow
+  const fixed = [
+    live.attempt,
+    live.untilMs === undefined
+      ? seconds(view.nowMs - live.sinceMs)
+      : `${seconds(live.untilMs - view.nowMs)} left`,
+    `${tokens(live.tokensBefore + live.tokensNow)} tokens`,
+    cost > 0 ? usd(cost) : '',
+  ]
     .filter((part) => part !== '')
     .join(' · ')
   const room = Math.max(0, width - fixed.length - 8)
   const parts = [clip(live.story, Math.ceil(room / 2)), fixed, clip(live.doing, Math.floor(room / 2))]
   return clip(`${spinner} ${parts.filter((part) => part !== '').join(' · ')}`, width)
+}
+
+function seconds(ms: number): string {
+  const whole = Math.max(0, Math.floor(ms / 1000) * 1000)
+  return whole < 1000 ? '0 s' : duration(whole)
 }

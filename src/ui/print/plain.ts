@@ -1,15 +1,35 @@
-// Lines for a pipe or a log: one per event, no escape bytes unless colours were forced.
+// Lines of a loop as it goes: for a pipe or a log, and for what scrolls on a terminal.
 import { isTalk } from '../../core/cursor.ts'
 import type { LoopEvent } from '../../core/event.ts'
 import { lastingWarnings } from '../../core/outcome.ts'
-import type { Io } from '../io.ts'
-import { paintFor } from '../io.ts'
-import { describe } from './describe.ts'
-import type { Line } from './describe.ts'
+import type { Io, Output } from '../io.ts'
+import { isTerminal, paintFor } from '../io.ts'
+import { isUtf8, legible, mark } from '../vocabulary.ts'
+import { applyBoard, emptyBoard, storyRow } from './board.ts'
+import {
+  gateLines,
+  headerLines,
+  messageLines,
+  retryText,
+  stopLine,
+  storyTitle,
+  toolLines,
+  turnoutLines,
+  waitingLines,
+} from './describe.ts'
+import type { Turnout } from './describe.ts'
 import { gathered } from './gathered.ts'
+import { entryLines } from './layout.ts'
+import type { Sheet } from './layout.ts'
 import type { Printer } from './printer.ts'
-import { summary } from './summary.ts'
-import type { Ending, Started } from './summary.ts'
+import { placeLines, resultLines } from './summary.ts'
+import type { Ending } from './summary.ts'
+import { clip, clockTime, oneLine } from './text.ts'
+
+interface Line {
+  readonly text: string
+  readonly to: 'stdout' | 'stderr'
+}
 
 export function plainPrinter(io: Pick<Io, 'stdout' | 'stderr' | 'env'>): Printer {
   const lines = createLines(io)
@@ -27,43 +47,139 @@ export function plainPrinter(io: Pick<Io, 'stdout' | 'stderr' | 'env'>): Printer
   }
 }
 
-/** Remembers what the summary needs; the terminal's printer uses it as well. */
+type Story = Extract<LoopEvent, { type: 'story.started' }>
+
+/** Remembers what later lines need; the terminal's printer uses it as well. */
 export function createLines(
   io: Pick<Io, 'stdout' | 'stderr' | 'env'>,
 ): (event: LoopEvent) => readonly Line[] {
-  const paint = { stdout: paintFor(io.stdout, io.env), stderr: paintFor(io.stderr, io.env) }
-  let started: Started | undefined
-  let finished: Ending['finished']
-  let lastFailed: number | undefined
-  let begun = false
-  const lasting = new Set<string>()
-  return (event) => {
-    if (event.type === 'loop.started') started = event
-    if (event.type === 'checkpoint.saved' || (event.type === 'loop.started' && event.resumed)) begun = true
-    // A start that failed half-way has changed something, unless it was undone.
-    if (event.type === 'git.began' && event.op === 'start') begun = true
-    if (event.type === 'git.step' && event.op === 'start' && event.step === 'undone') begun = false
-    if (event.type === 'warning' && lastingWarnings.has(event.code)) lasting.add(event.message)
-    if (event.type === 'loop.finished') finished = { ok: event.ok, message: event.message }
-    if (event.type === 'iteration.ended') {
-      const { verdict, n, attempt_ref: ref } = event.iteration
-      lastFailed = verdict === 'complete' || verdict === 'kept' || ref === undefined ? undefined : n
-    }
-    if (event.type === 'complete') {
-      const ending = {
-        complete: event,
-        begun,
-        lasting: [...lasting],
-        ...(started && { started }),
-        ...(finished && { finished }),
-        ...(lastFailed !== undefined && { lastFailed }),
+  const toScreen = isTerminal(io.stdout)
+  const isAscii = !isUtf8(io.env)
+  const paints = { stdout: paintFor(io.stdout, io.env), stderr: paintFor(io.stderr, io.env) }
+  let board = emptyBoard
+  /** Told with its first attempt. */
+  let story: Story | undefined
+  /** Told after its cause. */
+  let turnout: Turnout = {}
+  let isResultTold = false
+  let ending: Omit<Ending, 'complete' | 'board'> = { begun: false, lasting: [] }
+
+  const stdoutLines = (event: LoopEvent, sheet: Sheet): readonly string[] => {
+    const worktree = board.started?.worktree ?? ''
+    // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the others are for machines, or told with these
+    switch (event.type) {
+      case 'loop.started':
+        return headerLines(event, sheet)
+      case 'repair.ended':
+        return entryLines({ text: `cleaned up after a crash: ${oneLine(event.detail)}` }, sheet)
+      case 'iteration.started': {
+        // Between two terminals of the same run times say nothing; in a log they do.
+        const at = toScreen ? '' : `   ${clockTime(event.time)}`
+        const who = (board.started?.settings.agents.length ?? 1) > 1 ? `${event.agent}   ` : ''
+        const right = `${who}#${String(event.n)}${at}`
+        const opened = story
+        story = undefined
+        if (opened === undefined)
+          return entryLines({ indent: 2, text: retryText(event, board), right }, sheet)
+        const name = `${String(opened.index)}/${String(opened.total)} ${storyTitle(opened.story_id, opened.title)}`
+        const row = storyRow(board, sheet).map(sheet.paint.dim)
+        return [
+          ...(board.attempts === 0 ? [...row, ''] : ['', ...row]),
+          ...entryLines(
+            { sign: mark('working', sheet.paint), text: name, style: sheet.paint.bold, right },
+            sheet,
+          ),
+        ]
       }
-      return summary(ending, paint.stdout).map((text) => ({ text, to: 'stdout' }))
+      case 'agent.message':
+        return messageLines(event.text, worktree, sheet)
+      case 'agent.tool':
+        return toolLines(event, worktree, sheet)
+      case 'gate.ended':
+        return gateLines(event, sheet)
+      case 'iteration.ended': {
+        const lines = turnoutLines(event.iteration, turnout, sheet)
+        turnout = {}
+        return lines
+      }
+      case 'waiting':
+        return waitingLines(event, sheet)
+      case 'pause.requested':
+        return entryLines({ indent: 2, text: 'pausing after this attempt' }, sheet)
+      case 'pause.lifted':
+        return entryLines({ indent: 2, text: 'continuing' }, sheet)
+      case 'stop.requested':
+        return [stopLine(event, sheet)]
+      case 'choice.needed': {
+        const { totals, reason = '', stop_reason: stopReason = '', status } = event
+        if (totals === undefined) return []
+        isResultTold = true
+        return ['', ...resultLines({ status, reason, stop_reason: stopReason, totals }, board, sheet)]
+      }
+      case 'complete': {
+        const open = turnout.saved ?? turnout.reverted
+        const left = open === undefined ? [] : turnoutLines(undefined, turnout, sheet)
+        const result = isResultTold ? [] : ['', ...resultLines(event, board, sheet)]
+        return [...left, ...result, ...placeLines({ ...ending, complete: event, board }, sheet)]
+      }
+      default:
+        return []
     }
-    const line = describe(
-      event,
-      event.type === 'warning' || event.type === 'error' ? paint.stderr : paint.stdout,
-    )
-    return line === undefined ? [] : [line]
   }
+
+  return (event) => {
+    board = applyBoard(board, event)
+    ending = remembered(ending, event)
+    if (event.type === 'story.started') story = event
+    if (event.type === 'checkpoint.saved' && event.n !== undefined) turnout = { saved: event }
+    if (event.type === 'checkpoint.reverted') turnout = { reverted: event }
+    const to = event.type === 'warning' || event.type === 'error' ? 'stderr' : 'stdout'
+    const sheet = { paint: paints[to], columns: columnsOf(io[to]) }
+    const lines = to === 'stderr' ? alarmLines(event, sheet, toScreen) : stdoutLines(event, sheet)
+    return lines.map((text) => ({ text: isAscii ? legible(text, io.env) : text, to }))
+  }
+}
+
+/** Asked each time: a terminal is made wider and narrower. */
+function columnsOf(stream: Output): number | undefined {
+  return isTerminal(stream) ? Math.max(20, stream.columns ?? 80) : undefined
+}
+
+/** Why a loop ended stands in its last lines, on the same screen: it is not said twice there. */
+function alarmLines(event: LoopEvent, sheet: Sheet, isSummarySeen: boolean): readonly string[] {
+  const { paint } = sheet
+  if (event.type === 'warning') {
+    if (event.code === 'human_needed' && isSummarySeen) return []
+    return labelled('warning:', paint.yellow, oneLine(event.message), sheet)
+  }
+  if (event.type !== 'error' || isSummarySeen) return []
+  const hint = event.hint === '' ? '' : ` (${oneLine(event.hint)})`
+  return labelled('error:', paint.red, `${clip(oneLine(event.message), 2000)}${hint}`, sheet)
+}
+
+function labelled(
+  label: string,
+  style: (text: string) => string,
+  text: string,
+  sheet: Sheet,
+): readonly string[] {
+  const [first = '', ...rest] = entryLines({ text: `${label} ${text}` }, sheet)
+  return [first.replace(label, style(label)), ...rest.map((line) => `  ${line}`)]
+}
+
+function remembered(
+  ending: Omit<Ending, 'complete' | 'board'>,
+  event: LoopEvent,
+): Omit<Ending, 'complete' | 'board'> {
+  // A start that failed half-way has changed something, unless it was undone.
+  if (event.type === 'git.began' && event.op === 'start') return { ...ending, begun: true }
+  if (event.type === 'git.step' && event.op === 'start' && event.step === 'undone')
+    return { ...ending, begun: false }
+  if (event.type === 'checkpoint.saved' || (event.type === 'loop.started' && event.resumed))
+    return { ...ending, begun: true }
+  if (event.type === 'warning' && lastingWarnings.has(event.code))
+    return { ...ending, lasting: [...new Set([...ending.lasting, event.message])] }
+  if (event.type === 'error') return { ...ending, hint: event.hint }
+  if (event.type === 'loop.finished') return { ...ending, finished: { ok: event.ok, message: event.message } }
+  return ending
 }

@@ -2,6 +2,7 @@
 import { isTalk } from '../../core/cursor.ts'
 import type { Io } from '../io.ts'
 import { paintFor } from '../io.ts'
+import { isUtf8, legible } from '../vocabulary.ts'
 import { gathered } from './gathered.ts'
 import { applyLive, idleLive, liveText } from './live.ts'
 import { createLines } from './plain.ts'
@@ -30,6 +31,7 @@ export function terminalPrinter({
 }: TerminalOptions): Printer {
   const lines = createLines({ stdout, stderr, env })
   const paint = paintFor(stdout, env)
+  const isAscii = !isUtf8(env)
   let live = idleLive
   let shownWidth = 0
   let frame = 0
@@ -48,7 +50,8 @@ export function terminalPrinter({
   }
   const draw = (): string => {
     if (!isLive) return ''
-    const text = liveText(live, { frame, nowMs: now(), columns: columns() })
+    const shown = liveText(live, { frame, nowMs: now(), columns: columns(), isAscii })
+    const text = isAscii ? legible(shown, env) : shown
     shownWidth = widthOf(text)
     return shownWidth === 0 ? '' : paint.cyan(text)
   }

@@ -1,0 +1,101 @@
+// What a run has come to so far, folded from its events: the stories with their marks, and what was used.
+import type { IterationRecord, LoopEvent, StorySummary } from '../../core/event.ts'
+import { storyMeanings, symbolOf } from '../vocabulary.ts'
+import type { Meaning } from '../vocabulary.ts'
+import { storyName } from './describe.ts'
+import type { Sheet } from './layout.ts'
+import { partsLines } from './layout.ts'
+import { duration, plural, tokenWords, usd } from './text.ts'
+
+type Started = Extract<LoopEvent, { type: 'loop.started' }>
+
+export interface Board {
+  readonly started: Started | undefined
+  /** Those that this run is about. */
+  readonly stories: readonly StorySummary[]
+  readonly tasksTotal: number
+  readonly storyId: string | undefined
+  /** Of this loop; whatever the run had used before is in `spent`. */
+  readonly attempts: number
+  readonly last: IterationRecord | undefined
+  readonly spent: Spent
+}
+
+interface Spent {
+  readonly tokens: number
+  readonly tokens_estimated?: true | undefined
+  readonly cost_usd?: number | undefined
+  readonly duration_ms: number
+}
+
+export const emptyBoard: Board = {
+  started: undefined,
+  stories: [],
+  tasksTotal: 0,
+  storyId: undefined,
+  attempts: 0,
+  last: undefined,
+  spent: { tokens: 0, duration_ms: 0 },
+}
+
+export function applyBoard(board: Board, event: LoopEvent): Board {
+  if (event.type === 'loop.started')
+    return { ...emptyBoard, started: event, spent: event.spent ?? emptyBoard.spent }
+  if (event.type === 'plan.read') {
+    const only = board.started?.settings.stories ?? []
+    const stories =
+      event.only_changed === true
+        ? board.stories.map((story) => event.stories.find(({ id }) => id === story.id) ?? story)
+        : event.stories.filter(({ id }) => only.length === 0 || only.includes(id))
+    return { ...board, stories, tasksTotal: event.tasks_total }
+  }
+  if (event.type === 'story.started') return { ...board, storyId: event.story_id }
+  if (event.type !== 'iteration.ended') return board
+  const { iteration } = event
+  return {
+    ...board,
+    attempts: board.attempts + 1,
+    last: iteration,
+    spent: added(board.spent, iteration),
+  }
+}
+
+function added(spent: Spent, iteration: IterationRecord): Spent {
+  const cost = (spent.cost_usd ?? 0) + (iteration.cost_usd ?? 0)
+  const isGuess = spent.tokens_estimated === true || iteration.tokens_estimated === true
+  return {
+    tokens: spent.tokens + iteration.tokens_used,
+    ...(isGuess && { tokens_estimated: true as const }),
+    ...(spent.cost_usd === undefined && iteration.cost_usd === undefined ? {} : { cost_usd: cost }),
+    duration_ms: spent.duration_ms + iteration.duration_ms,
+  }
+}
+
+/** "1m 48s   41k tokens   $0.12"; what cost nothing is not called free. */
+export function figures(spent: Spent): string {
+  const cost = spent.cost_usd !== undefined && spent.cost_usd > 0 ? [usd(spent.cost_usd)] : []
+  return [duration(spent.duration_ms), tokenWords(spent), ...cost].join('   ')
+}
+
+function meaningOf(story: StorySummary, { storyId, last }: Board): Meaning {
+  if (story.status !== 'open') return storyMeanings[story.status]
+  if (story.id === storyId) return 'working'
+  return last?.story_id === story.id ? 'failed' : 'open'
+}
+
+/** The whole at a glance: by name while there is room for that, else mark by mark. */
+export function storyRow(board: Board, sheet: Sheet): readonly string[] {
+  const { stories } = board
+  if (stories.length === 0) return []
+  const marks = stories.map((story) => symbolOf(meaningOf(story, board)))
+  const done = stories.filter(({ status }) => status === 'done').length
+  const names = stories.map(({ id, title }, index) => `${marks[index] ?? ''} ${storyName(id, title)}`)
+  if (board.attempts === 0) {
+    const counts = `${plural(stories.length, 'story', 'stories')}, ${plural(board.tasksTotal, 'task')}`
+    const whole = partsLines([...names, done > 0 ? `${counts}, ${String(done)} done` : counts], '   ', sheet)
+    if (whole.length <= 3 && stories.length <= 12) return whole
+    return [`${marks.join('')}   ${counts}`]
+  }
+  const count = `${String(done)} of ${plural(stories.length, 'story', 'stories')} done`
+  return partsLines([marks.join(''), count, figures(board.spent)], '   ', sheet)
+}

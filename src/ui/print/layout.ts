@@ -1,0 +1,104 @@
+// Lines for a screen of any width: words wrapped with a hanging indent, figures at the right edge; in a pipe nothing is wrapped.
+import type { Paint } from '../io.ts'
+import { clip, widthOf } from './text.ts'
+
+/** What lines are made for. */
+export interface Sheet {
+  readonly paint: Paint
+  /** Undefined in a pipe. */
+  readonly columns: number | undefined
+}
+
+export interface Entry {
+  readonly indent?: number
+  /** One cell, painted. */
+  readonly sign?: string
+  readonly text: string
+  readonly style?: (text: string) => string
+  /** Short; at the right edge of a screen. */
+  readonly right?: string
+}
+
+/** A line that is longer than this is hard to read, whatever the screen. */
+const widest = 100
+
+/** Never as wide as the terminal: a full last column wraps on some. */
+export function widthFor({ columns }: Sheet): number | undefined {
+  return columns === undefined ? undefined : Math.min(columns, widest) - 1
+}
+
+/** One entry as one line or, where it is too long for the screen, several. */
+export function entryLines(
+  { indent = 0, sign = '', text, style = (each) => each, right = '' }: Entry,
+  sheet: Sheet,
+): readonly string[] {
+  const width = widthFor(sheet)
+  const dim = (figures: string): string => sheet.paint.dim(figures)
+  const margin = ' '.repeat(indent)
+  const first = sign === '' ? margin : `${margin}${sign} `
+  if (width === undefined) return [`${first}${style(text)}${right === '' ? '' : `   ${dim(right)}`}`]
+  const hang = ' '.repeat(indent + (sign === '' ? 0 : 2))
+  const room = Math.max(10, width - hang.length)
+  const parts = wrapWords(text, room)
+  const last = parts.at(-1) ?? ''
+  const gap = room - widthOf(last) - widthOf(right)
+  const fits = right === '' || gap >= 2
+  return [
+    ...parts.map((part, index) => {
+      const line = `${index === 0 ? first : hang}${style(part)}`
+      const isLast = index === parts.length - 1
+      return isLast && right !== '' && fits ? `${line}${' '.repeat(gap)}${dim(right)}` : line
+    }),
+    ...(fits ? [] : [`${hang}${' '.repeat(Math.max(0, room - widthOf(right)))}${dim(clip(right, room))}`]),
+  ]
+}
+
+/** Breaks between words; within one only where it is wider than the screen. */
+export function wrapWords(text: string, room: number): readonly string[] {
+  const lines: string[] = []
+  let line = ''
+  let cells = 0
+  for (const word of text.split(' ')) {
+    const wide = widthOf(word)
+    if (line !== '' && cells + 1 + wide <= room) {
+      line += ` ${word}`
+      cells += 1 + wide
+      continue
+    }
+    if (line !== '') lines.push(line)
+    const pieces = brokenWord(word, wide, room)
+    lines.push(...pieces.slice(0, -1))
+    line = pieces.at(-1) ?? ''
+    cells = widthOf(line)
+  }
+  return [...lines, line]
+}
+
+function brokenWord(word: string, wide: number, room: number): readonly string[] {
+  if (wide <= room) return [word]
+  const pieces: string[] = []
+  let piece = ''
+  for (const char of word) {
+    if (widthOf(piece + char) > room) {
+      pieces.push(piece)
+      piece = ''
+    }
+    piece += char
+  }
+  return [...pieces, piece]
+}
+
+/** Parts side by side, as many as fit into each line. */
+export function partsLines(parts: readonly string[], gap: string, sheet: Sheet): readonly string[] {
+  const width = widthFor(sheet)
+  const lines: string[] = []
+  let line = ''
+  for (const part of parts) {
+    const longer = line === '' ? part : `${line}${gap}${part}`
+    if (width !== undefined && line !== '' && widthOf(longer) > width) {
+      lines.push(line)
+      line = `  ${part}`
+    } else line = longer
+  }
+  return [...lines, line].map((each) => (width === undefined ? each : clip(each, width)))
+}
