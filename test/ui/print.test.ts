@@ -53,7 +53,7 @@ describe('plain lines', () => {
       '',
       '✓ done   2 of 2 stories, 5 tasks, 2 attempts   2m 02s   24.7k tokens   $0.50',
       '  The work is on ralph/add-login. main is not changed.',
-      '    look        git diff main...ralph/add-login',
+      '    look        ralph diff --all                     all that was done',
       '    take it     ralph finish add-login --cleanup     uncommitted on main',
       '    or          ralph finish add-login --squash      one commit on main',
       '    share       git push -u origin ralph/add-login   then a pull request',
@@ -260,7 +260,7 @@ describe('plain lines', () => {
       event({ ...complete, choice: 'cleanup' }),
     ])
     expect(out).toContain(
-      '  The work is on ralph/add-login.\n    look        git diff main...ralph/add-login\n    take it     ralph finish add-login --cleanup',
+      '  The work is on ralph/add-login.\n    look        ralph diff --all                     all that was done\n    take it     ralph finish add-login --cleanup',
     )
     expect(out).not.toContain('git status')
   })

@@ -56,7 +56,7 @@ function placeOf(event: Of<'loop.started'>): string {
 function billWord(bill: string | undefined): string {
   if (bill === undefined || bill === 'unknown') return ''
   return ` (${oneLine(bill)
-    .replace(/ \(.*$/, '')
+    .replace(/(?: \(|,).*$/, '')
     .replace(/ login$/, '')})`
 }
 

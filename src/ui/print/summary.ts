@@ -204,7 +204,7 @@ function stepsOf(ending: Ending): readonly Step[] {
   const original = branchName(started.original_branch)
   const branch = oneLine(started.branch)
   return [
-    ['look', `git diff ${oneLine(started.original_branch)}...${branch}`, ''],
+    ['look', 'ralph diff --all', 'all that was done'],
     ['take it', `ralph finish ${change} --cleanup`, `uncommitted on ${original}`],
     ['or', `ralph finish ${change} --squash`, `one commit on ${original}`],
     ['share', `git push -u origin ${branch}`, 'then a pull request'],
