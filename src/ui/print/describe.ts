@@ -11,7 +11,7 @@ import { clean, clip, clockTime, duration, oneLine, plural, shortHash } from './
 
 type Of<Type extends LoopEvent['type']> = Extract<LoopEvent, { type: Type }>
 
-export const textIndent = 4
+const textIndent = 4
 
 /** The first lines: what runs where, by whom, and who has the last word. */
 export function headerLines(event: Of<'loop.started'>, sheet: Sheet): readonly string[] {

@@ -50,7 +50,7 @@ type Part = Omit<Spending, 'cost_usd' | 'tokens_estimated'> &
   SpentTokens & { readonly cost_usd?: number | undefined }
 
 /** "2 of 5 iterations were not kept: 1.2k tokens (34%), $0.10, 4m 05s"; empty when all were. */
-export function notKeptWords(whole: Pick<Spending, 'iterations' | 'tokens'>, part: Part): string {
+function notKeptWords(whole: Pick<Spending, 'iterations' | 'tokens'>, part: Part): string {
   if (part.iterations === 0) return ''
   const share = whole.tokens > 0 ? ` (${String(Math.round((100 * part.tokens) / whole.tokens))}%)` : ''
   const were = part.iterations === 1 ? 'was' : 'were'
