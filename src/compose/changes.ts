@@ -74,7 +74,7 @@ async function branchElsewhere({ git }: Site, { state }: KnownRun): Promise<stri
   return headRef(git) !== ref && (await readRef(git, ref)) !== '' ? branch : undefined
 }
 
-export async function showOne(site: Site, change: string): Promise<ChangeDetail> {
+export async function showOne(site: Site, change: string | undefined): Promise<ChangeDetail> {
   const { showChange } = await import('../adapters/openspec/show.ts')
   const root = await findRootOf(site)
   return showChange(root, await resolveChange(root, change, site.env), site.env, site.git.worktree)
@@ -84,7 +84,7 @@ export async function promptFor(
   site: Site,
   { change, storyId }: Parameters<Observe['prompt']>[0],
   config: Config,
-): Promise<string> {
+): Promise<{ change_id: string; prompt: string }> {
   const { openChange } = await import('./plan.ts')
   const { readKept, settingsFile } = await import('./run-settings.ts')
   const found = await openChange(site, change, config)
@@ -108,7 +108,8 @@ export async function promptFor(
       ...(earlier !== undefined && { previousFailure: earlier.reason }),
       ...(told !== undefined && { feedback: told }),
     }
-    return opened.spec.prompt({ storyId: 'manual', attempt: 1, attempts: 1, ...said })
+    const prompt = await opened.spec.prompt({ storyId: 'manual', attempt: 1, attempts: 1, ...said })
+    return { change_id: opened.name, prompt }
   }
   const story =
     storyId === undefined
@@ -125,13 +126,14 @@ export async function promptFor(
     )
   }
   const { failure, feedback } = run.state
-  return opened.spec.prompt({
+  const prompt = await opened.spec.prompt({
     storyId: story.id,
     attempt: attemptsUsed(run.state, story.id) + 1,
     attempts: retriesOf(run, config) + 1,
     ...(failure?.storyId === story.id && { previousFailure: failure.reason }),
     ...(feedback !== undefined && { feedback }),
   })
+  return { change_id: opened.name, prompt }
 }
 
 /** A story that used up its retries gets them anew with `ralph resume`; a run that is done has no next iteration. */

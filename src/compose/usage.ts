@@ -1,4 +1,5 @@
 // `ralph usage` and `ralph report`: what the agents used, from their session files and from the run's own history.
+import { shown } from '../adapters/git/git.ts'
 import { usageSince } from '../adapters/usage/usage-since.ts'
 import { runReport } from '../core/report.ts'
 import type { RunReport } from '../core/report.ts'
@@ -34,12 +35,40 @@ function storyOf({ change, state }: KnownRun, id: string): string {
 }
 
 export async function reportOf(site: Site, change: string | undefined): Promise<RunReport> {
-  const { state } = await must(site, change)
+  const run = await must(site, change)
+  const { state } = run
+  const { settings } = state
   return runReport({
     change_id: state.changeId,
     status: state.status,
     reason: state.outcome?.reason ?? '',
     stories: state.stories,
     iterations: state.iterations,
+    ...(settings !== undefined && {
+      about: {
+        agents: settings.agents,
+        model: settings.model ?? '',
+        gates: settings.gates,
+        branch: state.branch ?? '',
+        original_branch: state.originalBranch ?? '',
+      },
+    }),
+    files: await filesByStory(site, run),
   })
+}
+
+/** From one checkpoint to the next; one that git has no more tells nothing. */
+async function filesByStory({ git }: Site, { events, state }: KnownRun): Promise<Map<string, string[]>> {
+  const saved = events.flatMap((event) => (event.type === 'checkpoint.saved' ? [event] : []))
+  const found = new Map<string, string[]>()
+  for (const [at, { n, commit }] of saved.entries()) {
+    const before = saved[at - 1]?.commit
+    const story = state.iterations.find((iteration) => iteration.n === n)?.story_id
+    if (before === undefined || story === undefined) continue
+    const asked = ['diff', '--name-only', '-z', '--no-ext-diff', before, commit]
+    const { out, code } = await git.run(asked, { accept: [128] })
+    const names = code === 0 ? out.split('\0').filter((name) => name !== '') : []
+    found.set(story, [...new Set([...(found.get(story) ?? []), ...names.map(shown)])].toSorted())
+  }
+  return found
 }

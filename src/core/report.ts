@@ -8,6 +8,19 @@ export interface RunHistory {
   readonly reason: string
   readonly stories: readonly StorySummary[]
   readonly iterations: readonly IterationRecord[]
+  readonly about?: RunAbout
+  /** By story: what its checkpoints changed. */
+  readonly files?: ReadonlyMap<string, readonly string[]>
+}
+
+/** How it was run, and where. */
+interface RunAbout {
+  readonly agents: readonly string[]
+  /** Empty: the agent's own. */
+  readonly model: string
+  readonly gates: readonly string[]
+  readonly branch: string
+  readonly original_branch: string
 }
 
 export interface Spending {
@@ -51,6 +64,8 @@ export interface StoryReport extends Spending {
   readonly tasks_total: number
   readonly not_kept: Spending
   readonly attempts: readonly AttemptReport[]
+  /** Changed by what was kept of it. */
+  readonly files?: readonly string[]
 }
 
 export interface RunReport {
@@ -76,6 +91,7 @@ export interface RunReport {
   }
   readonly not_kept: Spending
   readonly stories: readonly StoryReport[]
+  readonly about?: RunAbout
 }
 
 export function runReport(history: RunHistory): RunReport {
@@ -90,6 +106,7 @@ export function runReport(history: RunHistory): RunReport {
     change_id: history.change_id,
     status: history.status,
     reason: history.reason,
+    ...(history.about !== undefined && { about: history.about }),
     started: first?.started ?? '',
     ended: iterations.at(-1)?.ended ?? '',
     wall_ms: attempts.reduce((latest, attempt) => Math.max(latest, attempt.to_ms), 0),
@@ -116,6 +133,7 @@ export function runReport(history: RunHistory): RunReport {
         ...spending(own),
         not_kept: spending(own.filter((attempt) => !attempt.kept)),
         attempts: own,
+        ...(history.files !== undefined && { files: history.files.get(story.id) ?? [] }),
       }
     }),
   }

@@ -31,11 +31,11 @@ export interface Observe {
   /** As `settings`, for `ralph config`: all entries. */
   config(): Promise<Pick<LoadedConfig, 'entries' | 'warnings' | 'files'>>
   list(): Promise<ChangeList>
-  show(change: string): Promise<ChangeDetail>
+  show(change: string | undefined): Promise<ChangeDetail>
   prompt(request: {
     readonly change: string | undefined
     readonly storyId: string | undefined
-  }): Promise<string>
+  }): Promise<{ readonly change_id: string; readonly prompt: string }>
   /** `--dry-run`: preflight, plan and prompts; spawns and changes nothing. */
   plan(request: Pick<LoopRequest, 'change' | 'settings' | 'acceptsConfig'>): Promise<DryRun>
   /** Without a name: every loop of the repository, all work trees, the latest first. */

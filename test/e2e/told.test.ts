@@ -1,6 +1,6 @@
 // The commands that tell and clean up, as a user reads them: each says what is so, of which change, and what to type.
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { goodAgent, ralph, scratch, tasksOf } from './harness.ts'
@@ -208,7 +208,42 @@ describe('what happened', () => {
   })
 })
 
+describe('the report', () => {
+  test('F41: names agent, model, gates, branch and the files of each story, in every format; --output and --open', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await loop(at, 'demo', goodAgent, '--model', 'm-1', '--verify', 'true')
+    for (const format of ['text', 'md', 'html', 'json']) {
+      const { stdout } = await ralph(at, ['report', '--format', format])
+      for (const word of ['command', 'm-1', 'true', 'ralph/demo', 'main', 'story-1.txt'])
+        expect(stdout, format).toContain(word)
+    }
+    const bin = join(at.root, 'bin')
+    mkdirSync(bin)
+    const seen = join(at.root, 'seen')
+    for (const name of ['xdg-open', 'open']) at.script(`bin/${name}`, `#!/bin/sh\necho "$1" > "${seen}"\n`)
+    const env = { PATH: `${bin}:${at.env['PATH'] ?? ''}` }
+    const shown = await ralph(at, ['report', '--output', '../r.html', '--open'], { env })
+    const file = join(at.root, 'r.html')
+    expect(shown).toMatchObject({ code: 0, stdout: `The report of demo is in ${file}\n`, stderr: '' })
+    expect(readFileSync(file, 'utf8')).toBe((await ralph(at, ['report', '--format', 'html'])).stdout)
+    expect(readFileSync(seen, 'utf8')).toBe(`${file}\n`)
+    const failed = at.script('bin/xdg-open', '#!/bin/sh\nexit 3\n')
+    at.script('bin/open', readFileSync(failed, 'utf8'))
+    const unopened = await ralph(at, ['report', '--output', '../r.md', '--open'], { env })
+    expect(unopened.stderr).toContain('could not be opened')
+    expect(readFileSync(join(at.root, 'r.md'), 'utf8')).toContain('# ralph: demo')
+  })
+})
+
 describe('the small ones', () => {
+  test('F30: --feedback is acknowledged', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await loop(at, 'demo', failing)
+    const words = ['--feedback', 'mind the gap']
+    const { stdout } = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent, ...words])
+    expect(stdout).toContain('The next prompt has your words: mind the gap')
+  })
+
   test('F10: -C works from another folder, -v and version tell the version', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const there = await ralph(at, ['-C', at.repo, 'list'], { cwd: at.root })

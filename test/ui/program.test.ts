@@ -66,7 +66,6 @@ describe('wrong words', () => {
     [['loop', '--model'], "option '--model <M>' argument missing", 'ralph loop --help'],
     [['loop', 'a', 'b'], 'too many arguments', 'ralph loop --help'],
     [['list', '--jsn'], "unknown option '--jsn'", 'did you mean --json?'],
-    [['show'], "missing required argument 'change'", 'ralph show --help'],
     [['diff', '0'], 'Type the number of an attempt', 'ralph attempts'],
     [['restore', 'x'], 'Type the number of an attempt', 'ralph restore --help'],
     [['help', 'lop'], "unknown command 'lop'", 'did you mean loop?'],
@@ -376,9 +375,19 @@ describe('loop', () => {
 })
 
 describe('completion', () => {
+  const stories = ['1', '2'].map((id) => ({ id, title: `Story ${id}`, status: 'open' as const, tasks: [] }))
+  const kept = (n: number) => {
+    const shared = { story_id: '1', attempt: 1, verdict: 'failed' as const, reason: '', ref: '', commit: '' }
+    return { n, ...shared }
+  }
   const offered = async (...words: string[]) => {
     const ran = await ralph(['complete', '--', ...words], {
-      answers: { list: () => Promise.resolve(changes) },
+      answers: {
+        list: () => Promise.resolve(changes),
+        attempts: () =>
+          Promise.resolve({ change_id: 'add-login', stories, attempts: [kept(1), kept(12)], earlier: [] }),
+        show: (name = '') => Promise.resolve({ name, title: '', stories, scenarios: [] }),
+      },
     })
     return ran.out
       .split('\n')
@@ -397,6 +406,10 @@ describe('completion', () => {
     expect(await offered('loop', '--model', 'x', '')).toEqual(['add-login', 'add-page'])
     expect(await offered('diff', '3', '')).toEqual(['add-login', 'add-page'])
     expect(await offered('completion', 'z')).toEqual(['zsh'])
+    expect(await offered('diff', '')).toEqual(['1', '12'])
+    expect(await offered('restore', '1')).toEqual(['1', '12'])
+    expect(await offered('logs', 'add-login', '--iteration', '12')).toEqual(['12'])
+    expect(await offered('loop', 'add-login', '--story', '')).toEqual(['1', '2'])
     expect(await offered('nonsense', '')).toEqual([])
   })
 

@@ -1,5 +1,6 @@
 // The texts of the reports, and their JSON as contract 9 has it.
 import { describe, expect, it } from 'vitest'
+import { RalphError } from '../../src/core/error.ts'
 import type { UsageSummary } from '../../src/core/usage-summary.ts'
 import type { Control, Observe, StatusReport } from '../../src/ui/app.ts'
 import { iteration, status } from './events.ts'
@@ -115,8 +116,54 @@ describe('plan', () => {
     expect(JSON.parse((await ralph(['show', 'add-login', '--json'], answers)).out)).toEqual(detail)
   })
 
+  it('F35: show without a name asks at a terminal which change is meant, and is refused in a pipe', async () => {
+    const ambiguous = new RalphError('change_ambiguous', 'There are 2 open changes', {
+      hint: '',
+      exitCode: 2,
+    })
+    const answers: Answers = {
+      show: (change) => (change === undefined ? Promise.reject(ambiguous) : Promise.resolve(detail)),
+      list: () =>
+        Promise.resolve({
+          changes: ['a', 'add-login'].map((name) => ({
+            name,
+            title: name,
+            stories_done: 0,
+            stories_total: 1,
+            stories_open: 1,
+            tasks_done: 0,
+            tasks_total: 1,
+            status: '' as const,
+          })),
+        }),
+    }
+    const env = { NO_COLOR: '1' }
+    const asked = await ralph(['show'], { answers, env, terminal: true, typed: '2\n' })
+    expect(asked.out).toContain('which change?')
+    expect(asked.out).toContain('1. Model 1/3')
+    expect(asked.calls.at(-1)).toEqual({ name: 'show', request: 'add-login' })
+    expect(await ralph(['show'], { answers })).toMatchObject({ code: 2, out: '' })
+  })
+
+  it('F35: finish alone asks at a terminal what the loop asks at its end', async () => {
+    const report = { ...ended, alive: false, where: { branch: 'ralph/add-login' } }
+    const answers: Answers = {
+      status: () => Promise.resolve([report]),
+      finish: () => Promise.resolve({ message: 'so be it', data: {} }),
+    }
+    const env = { NO_COLOR: '1' }
+    const cleaned = await ralph(['finish'], { answers, env, terminal: true, typed: 'cleanup\n' })
+    expect(cleaned.out).toContain('What should happen to the work of add-login?')
+    expect(cleaned.calls.at(-1)).toMatchObject({ request: { change: 'add-login', choice: 'cleanup' } })
+    const later = await ralph(['finish'], { answers, env, terminal: true, typed: 'later\n' })
+    expect(later.out).toContain('Nothing was done.')
+    expect(later.calls.map(({ name }) => name)).toEqual(['status'])
+  })
+
   it('prompt: the exact words, nothing added but a final line feed', async () => {
-    const answers = answering({ prompt: () => Promise.resolve('Do this.\n\n\u0007raw') })
+    const answers = answering({
+      prompt: () => Promise.resolve({ change_id: 'x', prompt: 'Do this.\n\n\u0007raw' }),
+    })
     const ran = await ralph(['prompt', 'x', '--story', '2'], answers)
     expect(ran.out).toBe('Do this.\n\n\u0007raw\n')
     expect(ran.calls).toEqual([{ name: 'prompt', request: { change: 'x', storyId: '2' } }])

@@ -117,30 +117,35 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             )
             .option('--rename', 'with --keep: the titles of the stories become the subjects of the commits')
             .option(...acceptConfig),
-        refuse: (_, { cleanup, squash, keep, rename, message, acceptConfig: acceptsConfig }) => {
+        refuse: (_, { squash, keep, rename, message }) => {
           if (message !== undefined && !squash)
             return wrong('-m is the message of --squash', 'add --squash, or leave -m out')
           if (message?.trim() === '') return wrong('-m needs a text', 'leave it out to have one made')
           if (rename && !keep)
             return wrong('--rename goes with --keep', 'add --keep: ralph finish --keep --rename')
-          return cleanup || squash || keep || acceptsConfig
-            ? undefined
-            : wrong(
-                'finish needs to know what to do: --cleanup, --squash or --keep',
-                '--cleanup: the work as uncommitted changes on your branch; --squash: as one commit there; --keep: stay on its own branch',
-              )
+          return undefined
         },
-        ask: (
-          { control },
+        ask: async (
+          app,
           [change],
           { cleanup, squash, keep, rename, message, acceptConfig: acceptsConfig = false },
-        ): Promise<Said> =>
-          control.finish({
-            change,
-            choice: cleanup ? 'cleanup' : squash ? 'squash' : keep ? (rename ? 'rename' : 'keep') : undefined,
-            message,
-            acceptsConfig,
-          }),
+          context,
+        ): Promise<Said> => {
+          const choice = cleanup
+            ? 'cleanup'
+            : squash
+              ? 'squash'
+              : keep
+                ? rename
+                  ? 'rename'
+                  : 'keep'
+                : undefined
+          if (choice === undefined && !acceptsConfig) {
+            const { askFinish } = await import('./finish.ts')
+            return askFinish(context, app, change)
+          }
+          return app.control.finish({ change, choice, message, acceptsConfig })
+        },
       }),
     ],
   ],
@@ -159,8 +164,11 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         name: 'show',
         what: 'one change: stories, tasks, scenarios',
         example: 'ralph show add-login',
-        takes: (command) => command.argument('<change>'),
-        ask: ({ observe }, [change]) => observe.show(change),
+        takes: optionalChange('left out: the only open one; on a terminal you are asked'),
+        ask: async ({ observe }, [change], _, context) => {
+          const { withPicked } = await import('./pick.ts')
+          return withPicked(context, change, (name) => observe.show(name))
+        },
         text: async (detail, { paint }) => (await import('../print/show.ts')).showText(detail, paint),
       }),
       report({
@@ -168,11 +176,13 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         what: 'the exact prompt of the next iteration; spawns nothing',
         example: 'ralph prompt add-login --story 2',
         takes: (command) =>
-          command.argument('<change>').option('--story <ID>', 'of this story instead of the next one'),
-        ask: async ({ observe }, [change], { story }) => ({
-          change_id: change,
-          prompt: await observe.prompt({ change, storyId: story }),
-        }),
+          command
+            .argument('[change]', 'left out: the only open one; on a terminal you are asked')
+            .option('--story <ID>', 'of this story instead of the next one'),
+        ask: async ({ observe }, [change], { story }, context) => {
+          const { withPicked } = await import('./pick.ts')
+          return withPicked(context, change, (name) => observe.prompt({ change: name, storyId: story }))
+        },
         isVerbatim: () => true,
         text: ({ prompt }) => prompt,
       }),
@@ -285,25 +295,25 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         text: async (summary, { columns = 80 }) =>
           (await import('../print/report-usage.ts')).usageText(summary, columns),
       }),
-      report({
+      row({
         name: 'report',
-        what: 'a run as a document: tokens, cost and time per story and attempt',
-        example: 'ralph report add-login --format html > report.html',
+        what: 'a run as a document: agent, gates, files, tokens, cost and time per story and attempt',
+        example: 'ralph report add-login --output report.html --open',
         takes: (command) =>
           command
             .argument('[change]', leftOut)
             .addOption(
-              new Option('--format <format>', 'how')
-                .choices(['text', 'md', 'html', 'json'] as const)
-                .default('text' as const),
-            ),
-        jsonHelp: 'the same as --format json',
-        ask: ({ observe }, [change]) => observe.report(change),
-        isVerbatim: ({ format }) => format !== 'text',
-        text: async (run, { columns = 100 }, { format }) => {
-          if (format === 'html') return (await import('../print/report-html.ts')).reportHtml(run)
-          if (format === 'md') return (await import('../print/report-md.ts')).reportMarkdown(run)
-          return (await import('../print/report-text.ts')).reportText(run, columns)
+              new Option(
+                '--format <format>',
+                "how (default: text, or what the file's name ends with)",
+              ).choices(['text', 'md', 'html', 'json'] as const),
+            )
+            .option('--output <file>', 'into this file')
+            .option('--open', 'open it, as HTML unless told otherwise')
+            .option('--json', 'the same as --format json'),
+        run: async (context, { args: [change], options: { format, output, open = false, json } }) => {
+          const { showReport } = await import('./report.ts')
+          await showReport(context, change, { format: json ? 'json' : format, output, open })
         },
       }),
       report({

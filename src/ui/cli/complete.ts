@@ -1,7 +1,9 @@
 // Answers the shell's Tab from the program's own declarations, with the names of the changes.
 import type { CommandUnknownOpts, Option } from '@commander-js/extra-typings'
 import { agentNames } from '../../config/option.ts'
+import { storyName } from '../print/describe.ts'
 import { oneLine } from '../print/text.ts'
+import { verdictName } from '../vocabulary.ts'
 import type { Context } from './context.ts'
 
 /** A word to offer and what it is for. */
@@ -12,29 +14,61 @@ export async function answerTab(
   program: CommandUnknownOpts,
   words: readonly string[],
 ): Promise<void> {
-  // Commands and flags need no look at the repository: Tab must be quick.
-  const changes = words.length > 1 && !words.at(-1)?.startsWith('-') ? await changeNames(context) : []
-  const lines = offers(program, words, changes).map(([word, what]) => `${oneLine(word)}\t${oneLine(what)}\n`)
+  const found = await offers(program, words, sourcesOf(context))
+  const lines = found.map(([word, what]) => `${oneLine(word)}\t${oneLine(what)}\n`)
   context.io.stdout.write(lines.join(''))
 }
 
-/** Tab must stay silent: outside a repository, or with a broken plan, there are just no names to offer. */
-async function changeNames(context: Context): Promise<readonly Offer[]> {
+/** What only the repository knows; asked for only where it is to be offered: Tab must be quick. */
+interface Sources {
+  changes(): Promise<readonly Offer[]>
+  attempts(change: string | undefined): Promise<readonly Offer[]>
+  stories(change: string | undefined): Promise<readonly Offer[]>
+}
+
+function sourcesOf(context: Context): Sources {
+  return {
+    changes: () => changeNames(context),
+    attempts: (change) =>
+      quietly(async () => {
+        const { attempts, stories } = await (await context.app()).observe.attempts(change)
+        return attempts.map(({ n, story_id: id, verdict }) => {
+          const title = stories.find((story) => story.id === id)?.title ?? ''
+          return [String(n), `${verdictName(verdict)}: ${storyName(id, title)}`]
+        })
+      }),
+    stories: (change) =>
+      quietly(async () => {
+        const { stories } = await (await context.app()).observe.show(change)
+        return stories.map(({ id, title, status }) => [id, `${status}: ${title}`])
+      }),
+  }
+}
+
+async function quietly(ask: () => Promise<readonly Offer[]>): Promise<readonly Offer[]> {
   try {
-    const { observe } = await context.app()
-    const { changes } = await observe.list()
-    return changes.map(({ name, title }) => [name, title])
+    return await ask()
   } catch {
+    // Tab must stay silent.
     return []
   }
 }
 
+/** Tab must stay silent: outside a repository, or with a broken plan, there are just no names to offer. */
+function changeNames(context: Context): Promise<readonly Offer[]> {
+  return quietly(async () => {
+    const { observe } = await context.app()
+    const { changes } = await observe.list()
+    return changes.map(({ name, title }) => [name, title])
+  })
+}
+
 /** `words`: everything after the program's name up to the cursor; the last one is being typed and may be empty. */
-function offers(
+async function offers(
   program: CommandUnknownOpts,
   words: readonly string[],
-  changes: readonly Offer[],
-): readonly Offer[] {
+  sources: Sources,
+): Promise<readonly Offer[]> {
   const typed = words.at(-1) ?? ''
   const starting = (all: readonly Offer[]): readonly Offer[] => all.filter(([word]) => word.startsWith(typed))
   const commands = program.createHelp().visibleCommands(program)
@@ -46,6 +80,9 @@ function offers(
 
   const before = words.slice(1, -1)
   const waiting = optionOf(command, before.at(-1))
+  const named = words.slice(1, -1).find((word) => isPlain(word) && !/^[-#\d]/.test(word))
+  if (waiting?.long === '--story') return starting(await sources.stories(named))
+  if (waiting?.long === '--iteration') return starting(await sources.attempts(named))
   if (waiting !== undefined && takesValue(waiting)) return starting(valuesOf(waiting))
   // Bash cuts words at `=`: --agent = cl
   if (typed === '=') return valuesOf(optionOf(command, before.at(-1)))
@@ -60,9 +97,15 @@ function offers(
     )
   }
   const argument = command.registeredArguments[operands(command, before)]
-  // A name that a shell would read as more than a word is left to be typed: Tab must never put code on the line.
-  if (argument?.name() === 'change') return starting(changes.filter(([name]) => /^[\w.@+,:-]+$/u.test(name)))
+  if (argument?.name() === 'n') return starting(await sources.attempts(undefined))
+  if (argument?.name() === 'change')
+    return starting((await sources.changes()).filter(([name]) => isPlain(name)))
   return starting((argument?.argChoices ?? []).map((choice) => [choice, '']))
+}
+
+/** A name that a shell would read as more than a word is left to be typed: Tab must never put code on the line. */
+function isPlain(name: string): boolean {
+  return /^[\w.@+,:-]+$/u.test(name)
 }
 
 function visibleOptions(command: CommandUnknownOpts): readonly Option[] {

@@ -16,6 +16,7 @@ import { oneLine } from '../print/text.ts'
 import { attention } from '../print/title.ts'
 import type { Context } from './context.ts'
 import { writeJobSummary } from './job-summary.ts'
+import { withPicked } from './pick.ts'
 import { respond } from './row.ts'
 import { driveBySignals } from './signals.ts'
 
@@ -39,20 +40,12 @@ export async function startLoop(
       exitCode: 2,
     })
   }
-  const attended = !settings.config.json && isTerminal(context.io.stdin) && isTerminal(context.io.stdout)
   const start = (name: string | undefined): Promise<void> =>
     perform(context, observe, settings, (request) =>
       control.loop({ ...request, change: name, acceptsConfig }),
     )
-  try {
-    await start(change)
-  } catch (error) {
-    if (!attended || !(error instanceof RalphError) || error.code !== 'change_ambiguous') throw error
-    const { pickChange } = await import('../print/picker.ts')
-    const picked = await pickChange(context.io, await observe.list(), context.readerGone)
-    if (picked === undefined) throw error
-    await start(picked)
-  }
+  // With --json stdout is for events.
+  await (settings.config.json ? start(change) : withPicked(context, change, start))
 }
 
 export async function resumeLoop(

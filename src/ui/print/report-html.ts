@@ -3,11 +3,14 @@ import type { RunReport } from '../../core/report.ts'
 import { reportStyle } from './report-style.ts'
 import { escapeXml, timelineSvg, tokensSvg } from './report-svg.ts'
 import {
+  aboutOf,
   costWord,
+  filesWord,
   inOrder,
   iterationsTable,
   notesOf,
   storiesTable,
+  storyLabel,
   verdictKind,
   verdictKinds,
 } from './report-words.ts'
@@ -34,11 +37,13 @@ export function reportHtml(report: RunReport): string {
 ${report.reason === '' ? '' : `<p class="reason">${escape(report.reason)}</p>`}
 ${hasRun ? `<p class="when"><time datetime="${escape(report.started)}">${when(report.started)}</time> to <time datetime="${escape(report.ended)}">${when(report.ended)}</time></p>` : ''}
 </header>
+${about(report)}
 ${tiles(report)}
 ${notes(report)}
 ${hasRun ? pictures(report) : '<p>No iteration ran.</p>'}
 <section aria-labelledby="stories"><h2 id="stories">Stories</h2>
 ${table(storiesTable(report))}
+${files(report)}
 </section>
 ${
   hasRun
@@ -51,6 +56,22 @@ ${table(iterationsTable(report))}
 </body>
 </html>
 `
+}
+
+function about(report: RunReport): string {
+  const facts = aboutOf(report).map(([name, words]) => `<dt>${name}</dt><dd>${escape(words)}</dd>`)
+  return facts.length === 0 ? '' : `<dl class="about">${facts.join('')}</dl>`
+}
+
+function files({ stories }: RunReport): string {
+  const lists = stories.flatMap((story) =>
+    story.files === undefined || story.files.length === 0
+      ? []
+      : [
+          `<details><summary>${escape(filesWord(story).split(':')[0] ?? '')}: ${escape(storyLabel(story))}</summary><ul>${story.files.map((file) => `<li><code>${escape(file)}</code></li>`).join('')}</ul></details>`,
+        ],
+  )
+  return lists.join('\n')
 }
 
 function tiles(report: RunReport): string {

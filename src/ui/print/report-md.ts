@@ -1,6 +1,15 @@
 // The report as Markdown, for a pull request or a wiki.
 import type { RunReport } from '../../core/report.ts'
-import { costWord, iterationsTable, notesOf, storiesTable, verdictKinds } from './report-words.ts'
+import {
+  aboutOf,
+  costWord,
+  filesWord,
+  iterationsTable,
+  notesOf,
+  storiesTable,
+  storyLabel,
+  verdictKinds,
+} from './report-words.ts'
 import type { Cell, Table } from './report-words.ts'
 import { duration, excerpt, oneLine, plural, tokenWords } from './text.ts'
 
@@ -13,7 +22,7 @@ export function reportMarkdown(report: RunReport): string {
     costWord(totals),
     `${duration(totals.duration_ms)} of agent time in ${duration(report.wall_ms)}`,
   ].filter((word) => word !== '-')
-  const notes = notesOf(report)
+  const notes = [...aboutOf(report).map(([name, words]) => `${name}: ${inline(words)}`), ...notesOf(report)]
   return [
     `# ralph: ${inline(report.change_id)}`,
     '',
@@ -26,8 +35,16 @@ export function reportMarkdown(report: RunReport): string {
     '',
     ...table(storiesTable(report)),
     '',
-    ...(totals.iterations > 0 ? ['## Iterations', '', ...table(iterationsTable(report)), ''] : []),
+    ...filesSection(report),
+    ...(totals.iterations > 0 ? ['## Attempts', '', ...table(iterationsTable(report)), ''] : []),
   ].join('\n')
+}
+
+function filesSection({ stories }: RunReport): readonly string[] {
+  const lines = stories.flatMap((story) =>
+    filesWord(story) === '' ? [] : [`- ${inline(storyLabel(story))}: ${inline(filesWord(story))}`],
+  )
+  return lines.length === 0 ? [] : ['## Files', '', ...lines, '']
 }
 
 function table({ heads, rows }: Table): readonly string[] {

@@ -19,6 +19,9 @@ h2 { margin: 40px 0 12px; font-size: 18px }
 .status.running, .status.starting { background: var(--limit) }
 .reason { margin: 8px 0 0; font-size: 17px }
 .when { margin: 4px 0 0; color: var(--dim) }
+dl.about { display: grid; grid-template-columns: max-content 1fr; gap: 2px 16px; margin: 12px 0 0 }
+.about dt { color: var(--dim) }
+.about dd { margin: 0; overflow-wrap: anywhere }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 24px 0 0 }
 .tiles div { display: flex; flex-direction: column-reverse; justify-content: flex-end; padding: 12px 16px; border-radius: 10px; background: var(--card) }
 .tiles dd { margin: 0; font-size: 24px; font-weight: 650; font-variant-numeric: tabular-nums }

@@ -2,7 +2,9 @@
 import type { AttemptReport, RunReport, StoryReport } from '../../core/report.ts'
 import { verdictName } from '../vocabulary.ts'
 import {
+  aboutOf,
   costWord,
+  filesWord,
   inOrder,
   notesOf,
   stateWord,
@@ -26,11 +28,13 @@ export function reportText(report: RunReport, columns: number): string {
   const lines = [
     `${oneLine(report.change_id)}: ${report.status}${report.reason === '' ? '' : `, ${oneLine(report.reason)}`}`,
     `${String(report.stories_done)}/${String(report.stories_total)} stories, ${figures.join(', ')}`,
+    ...aboutOf(report).map(([name, words]) => `${name.padEnd(7)} ${oneLine(words)}`),
     ...notesOf(report),
     ...report.stories.flatMap((story) => [
       '',
       storyLine(story, columns),
       ...story.attempts.map((attempt) => attemptLine(attempt, verdictWidth)),
+      ...(filesWord(story) === '' ? [] : [`       ${oneLine(filesWord(story))}`]),
     ]),
   ]
   return `${lines.map((line) => clip(line, columns)).join('\n')}\n`

@@ -133,6 +133,27 @@ export function iterationsTable(report: RunReport): Table {
   }
 }
 
+/** How it was run: names and words, in the order of interest. */
+export function aboutOf({ about }: RunReport): readonly (readonly [name: string, words: string])[] {
+  if (about === undefined) return []
+  const { agents, model, gates, branch, original_branch: original } = about
+  const facts: readonly (readonly [string, string])[] = [
+    ['agent', `${agents.join(', then ')}${model === '' ? '' : ` (${model})`}`],
+    ['gates', gates.join(' · ') || 'none'],
+    ['branch', branch === original ? branch : `${branch}, from ${original}`],
+  ]
+  return facts.filter(([name, words]) => words !== '' && (name !== 'branch' || branch !== ''))
+}
+
+const mostFiles = 8
+
+/** "3 files: a.ts, b.ts, c.ts"; empty where nothing is known or changed. */
+export function filesWord({ files = [] }: StoryReport): string {
+  if (files.length === 0) return ''
+  const rest = files.length - mostFiles
+  return `${plural(files.length, 'file')}: ${files.slice(0, mostFiles).join(', ')}${rest > 0 ? ` and ${String(rest)} more` : ''}`
+}
+
 export function storyLabel(story: StoryReport): string {
   return `${story.story_id} ${story.title}`
 }

@@ -1,0 +1,38 @@
+// `ralph finish` without an answer: the question that the loop asks at its end, again.
+import { RalphError } from '../../core/error.ts'
+import type { App, Said } from '../app.ts'
+import { isTerminal } from '../io.ts'
+import { humanAt } from '../print/choice.ts'
+import type { Context } from './context.ts'
+
+export async function askFinish(
+  { io, readerGone }: Context,
+  { observe, control }: App,
+  change: string | undefined,
+): Promise<Said> {
+  if (!isTerminal(io.stdin) || !isTerminal(io.stdout)) {
+    throw new RalphError('usage', 'finish needs to know what to do: --cleanup, --squash or --keep', {
+      hint: '--cleanup: the work as uncommitted changes on your branch; --squash: as one commit there; --keep: stay on its own branch',
+      exitCode: 2,
+    })
+  }
+  const reports = await observe.status(change)
+  // Of several the latest, as everywhere; the question names its branch.
+  const [report] = reports
+  if (report === undefined)
+    return control.finish({ change, choice: 'keep', message: undefined, acceptsConfig: false })
+  const { change_id: name, original_branch: originalBranch, where } = report
+  const human = humanAt({ ...io, isQuiet: false, before: () => undefined })
+  const choice = await human.choose(
+    {
+      originalBranch,
+      branch: where?.branch || `ralph/${name}`,
+      summary: `What should happen to the work of ${name}?`,
+      ...(where?.home !== undefined && where.worktree !== undefined && { worktree: where.worktree }),
+    },
+    readerGone,
+  )
+  if (choice !== 'later')
+    return control.finish({ change: name, choice, message: undefined, acceptsConfig: false })
+  return { message: 'Nothing was done.', next: `ralph finish ${name}`, data: { change_id: name, choice } }
+}
