@@ -153,7 +153,7 @@ describe('plan', () => {
     }
     const env = { NO_COLOR: '1' }
     const cleaned = await ralph(['finish'], { answers, env, terminal: true, typed: 'cleanup\n' })
-    expect(cleaned.out).toContain('What should happen to the work of add-login?')
+    expect(cleaned.out).toMatch(/What should happen to the work\?[^]*ralph\/add-login/)
     expect(cleaned.calls.at(-1)).toMatchObject({ request: { change: 'add-login', choice: 'cleanup' } })
     const later = await ralph(['finish'], { answers, env, terminal: true, typed: 'later\n' })
     expect(later.out).toContain('Nothing was done.')

@@ -1,6 +1,6 @@
 // Facts for a person: a short name, then its words, wrapped at words below themselves where the terminal is narrow.
 import type { Paint } from '../io.ts'
-import { widthOf } from './text.ts'
+import { wrapWords } from './layout.ts'
 
 /** Commands stay on their line, so that they can be copied. */
 export type Fact = readonly [name: string, words: string, kind?: 'command']
@@ -18,22 +18,13 @@ export function factLines(
   { paint, width, columns = Infinity }: FactPage,
 ): readonly string[] {
   return facts.flatMap(([name, words, kind]) => {
-    const lines = kind === 'command' ? [words] : wrapWords(words, Math.max(20, columns - width - 3))
+    const lines =
+      kind === 'command' || columns === Infinity
+        ? [words]
+        : wrapWords(words, Math.max(20, columns - width - 3))
     return lines.map((line, at) => {
       const shown = kind === 'command' ? paint.bold(line) : line
       return `  ${paint.dim((at === 0 ? name : '').padEnd(width))} ${shown}`
     })
   })
-}
-
-function wrapWords(text: string, width: number): readonly string[] {
-  const lines: string[] = []
-  let line = ''
-  for (const word of text.split(' ')) {
-    if (line !== '' && widthOf(line) + 1 + widthOf(word) > width) {
-      lines.push(line)
-      line = word
-    } else line = line === '' ? word : `${line} ${word}`
-  }
-  return [...lines, line]
 }

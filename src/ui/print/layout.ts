@@ -54,7 +54,7 @@ export function entryLines(
 }
 
 /** Breaks between words; within one only where it is wider than the screen. */
-function wrapWords(text: string, room: number): readonly string[] {
+export function wrapWords(text: string, room: number): readonly string[] {
   const lines: string[] = []
   let line = ''
   let cells = 0
