@@ -20,7 +20,7 @@ async function ranLoop(): Promise<Scratch> {
   installClaude(at, mixed)
   const end = await ralph(at, ['loop', 'demo', '--agent', 'claude', '--max-retries', '1'])
   expect(end.code).toBe(3)
-  expect(end.stdout).toContain(lost)
+  expect(end.stdout).toContain('3 attempts were undone: 360 tokens, $1.50')
   return at
 }
 
