@@ -126,7 +126,7 @@ export async function finishHeld(
     }),
     ...(run.state.status !== 'done' && {
       next:
-        kept === 'cleanup' && run.state.settings?.checkpoint === 'branch'
+        kept === 'cleanup' && run.state.settings?.checkpoint === 'branch' && run.state.home === undefined
           ? `ralph loop ${run.change} runs what is left as a new run; ralph resume ${run.change} continues this one`
           : `ralph resume ${run.change}`,
     }),

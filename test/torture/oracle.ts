@@ -120,7 +120,8 @@ function lostBytes(world: World, observed: Observed, words: string, fault: Tell)
   for (const token of world.ledger.tokens) {
     if (token.owner !== 'user' || token.isRetired || token.isTaken) continue
     const there = token.place === 'loop' ? observed.loop : observed.checkout
-    const paths = there.get(token.id) ?? observed.result.get(token.id)
+    // A cleanup carries what was saved in the loop's own tree to the user's.
+    const paths = there.get(token.id) ?? observed.result.get(token.id) ?? observed.checkout.get(token.id)
     if (paths !== undefined && token.where !== 'index') {
       if (paths.length > 1)
         fault('lie', `${token.id} of the user's is there ${paths.length} times: ${paths.join(', ')}`)
@@ -186,7 +187,7 @@ function isUndoneWithAttempt(world: World, token: Token, words: string): boolean
   const numbers = new Set(
     [
       ...words.matchAll(
-        /(?:what was undone: ralph diff |what it left is kept as refs\/ralph\/demo\/attempts\/|bring it back: ralph restore )(\d+)/g,
+        /(?:kept as #\d+: ralph diff |what it left is kept as refs\/ralph\/demo\/attempts\/|bring it back: ralph restore )(\d+)/g,
       ),
     ].map(([, n]) => n),
   )

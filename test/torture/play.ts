@@ -303,6 +303,8 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
         faults.push({ kind: 'dead end', text: `nothing was advised after: ralph ${next.join(' ')}` })
         break
       }
+      // A run that was cleaned up is over: this is another.
+      if (advised[0] === 'loop') generation += 1
       next = advised[0] === 'loop' ? [...advised, ...flags] : advised
     }
   }

@@ -249,7 +249,8 @@ function afterCleanup(report: StatusReport): readonly string[] {
     ...(uncommitted === false || (cleaned === undefined && report.choice !== 'cleanup')
       ? []
       : [onOriginal(report)]),
-    ...(tree === undefined
+    // With stories left a resume goes on in it.
+    ...(tree === undefined || planOf(report).open > 0
       ? []
       : [`git worktree remove ${oneLine(tree)}: the loop's own folder, not needed any more`]),
   ]
@@ -260,7 +261,14 @@ function openNext(report: StatusReport): readonly string[] {
   const change = oneLine(report.change_id)
   const { open } = planOf(report)
   if (open === 0) return []
-  const isOver = report.where?.cleaned_at !== undefined || (report.where?.is_merged && report.where.is_gone)
+  const {
+    cleaned_at: cleaned,
+    leftover_tree: tree,
+    is_merged: isMerged,
+    is_gone: isGone,
+  } = report.where ?? {}
+  // A new run in a work tree of its own would begin without what the cleanup has left uncommitted; the old tree has it.
+  const isOver = (cleaned !== undefined && tree === undefined) || (isMerged && isGone)
   return [
     `ralph ${isOver ? 'loop' : 'resume'} ${change} runs the ${plural(open, 'open story', 'open stories')}`,
   ]
