@@ -50,6 +50,12 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
     return { ...board, stories, tasksTotal: event.tasks_total }
   }
   if (event.type === 'story.started') return { ...board, storyId: event.story_id }
+  // An iteration's own time is the agent's.
+  if (event.type === 'gate.ended')
+    return {
+      ...board,
+      spent: { ...board.spent, duration_ms: board.spent.duration_ms + event.duration_ms },
+    }
   if (event.type !== 'iteration.ended') return board
   const { iteration } = event
   return {

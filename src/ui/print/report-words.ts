@@ -62,7 +62,11 @@ function notKeptWords(whole: Pick<Spending, 'iterations' | 'tokens'>, part: Part
 function caveats({ totals }: RunReport): readonly string[] {
   return [
     ...(totals.estimated > 0
-      ? [`~ tokens of ${plural(totals.estimated, 'iteration')} are estimated from the size of session files`]
+      ? [
+          totals.tokens > 0
+            ? `~ tokens of ${plural(totals.estimated, 'iteration')} are estimated from the size of session files`
+            : `the tokens of ${plural(totals.estimated, 'iteration')} are not known: the agent did not report them`,
+        ]
       : []),
     ...(totals.unpriced > 0
       ? [`the cost of ${plural(totals.unpriced, 'iteration')} is not known and not in the sum`]

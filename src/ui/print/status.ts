@@ -80,6 +80,8 @@ export function workWords(report: StatusReport): string {
   if (branch === report.original_branch)
     return `in your work tree, on ${original}${uncommitted ? ', uncommitted' : ''}`
   if (cleaned !== undefined) {
+    if (uncommitted === false && !report.iterations.some(({ verdict }) => keepsWork[verdict]))
+      return `nothing was kept; ${original} is as you left it`
     const since = `since the cleanup at ${clockTime(cleaned)}`
     return uncommitted === false
       ? `on ${original} ${since}; nothing of it is uncommitted there now`
