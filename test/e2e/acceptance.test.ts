@@ -176,7 +176,7 @@ echo "<promise>COMPLETE</promise>"`
     expect(end.code).toBe(0)
     // oxlint-disable-next-line no-control-regex -- that is what is looked for
     expect(end.stdout + end.stderr).not.toMatch(/[\u0000-\u0008\u000b-\u001f]/)
-    expect(end.stdout).toContain('checkpoint: 1')
+    expect(end.stdout).toMatch(/✓ saved [0-9a-f]{7}/)
   })
 
   test('W20, R14: a state file that cannot be written is told before anything is touched', async () => {

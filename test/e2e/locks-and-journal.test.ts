@@ -148,7 +148,7 @@ describe('H5, O11: a lock of git’s that is there at the start', () => {
       const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent], { env })
       expect(end.code).toBe(1)
       expect(end.stderr).toContain(gitDir(at, name))
-      expect(end.stdout).toContain('this run has changed nothing in the repository')
+      expect(end.stdout).toContain('This run has changed nothing in the repository')
       const after = seen(at) as { exclude: string }
       expect({ ...after, exclude: '' }).toEqual({ ...before, exclude: '' })
       rmSync(gitDir(at, name))
@@ -167,7 +167,7 @@ describe('H5, O11: a lock of git’s that is there at the start', () => {
     const env = gitThatLocks(at, 'after', 'symbolic-ref', locks)
     const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent], { env })
     expect(end.code).toBe(1)
-    expect(end.stdout).not.toContain('this run has changed nothing in the repository')
+    expect(end.stdout).not.toContain('This run has changed nothing in the repository')
     expect(end.stderr).toContain('The start is half done')
     for (const lock of locks) rmSync(gitDir(at, lock))
     expect((await ralph(at, ['resume', 'demo', '--on-complete', 'cleanup'])).code).toBe(0)

@@ -137,7 +137,7 @@ test('O8: a fresh start that fails speaks for itself alone, and status knows the
   expect((await ralph(at, [...loop, '--max-iterations', '1'])).code).toBe(3)
   const failed = await ralph(at, [...loop, '--fresh'], { env: gitThat(at, 'write-tree', 'kill -KILL $$') })
   expect(failed.code).toBe(1)
-  expect(failed.stdout).toContain('  this run has changed nothing in the repository\n')
+  expect(failed.stdout).toContain('  This run has changed nothing in the repository.\n')
   expect((await ralph(at, ['finish', 'demo', '--cleanup'])).stdout).toContain('everything is on main')
   expect(at.read('story-1.txt')).toBe('work of 1\n')
   expect((await ralph(at, ['status', 'demo'])).stdout).toMatch(

@@ -121,7 +121,7 @@ describe('the other sources', () => {
     const end = await ralph(at, ['loop', 'demo', '--agent', 'claude'])
     expect(end.code).toBe(0)
     expect(tokenWarnings(end)).toEqual([])
-    expect(end.stdout).toContain('240 tokens, $0.03')
+    expect(end.stdout).toContain('240 tokens   $0.03')
     const state = at.state()
     for (const iteration of state.iterations) {
       expect(iteration).toMatchObject({

@@ -53,7 +53,7 @@ describe('O7: cleanup after a halt, resume, cleanup again', () => {
     expect(at.read('work.txt')).toBe('work of 1\n')
     const resumed = await ralph(at, ['resume', 'demo', '--agent-command', appends, ...cleanup])
     expect(isWell(resumed)).toEqual([0, null])
-    expect(resumed.stdout).toContain('the rest is on main, uncommitted')
+    expect(resumed.stdout).toContain('The rest is on main, uncommitted')
     expect(at.read('work.txt')).toBe('work of 1\nwork of 2\nwork of 3\n')
     expect(at.read('openspec/changes/demo/tasks.md')).toBe(tasksOf(3).replaceAll('[ ]', '[x]'))
     expect(at.git('branch', '--show-current')).toBe('main')
@@ -121,7 +121,7 @@ describe('O7: cleanup after a halt, resume, cleanup again', () => {
     await halts['a story that is stuck']?.(at)
     const resumed = await ralph(at, ['resume', 'demo', '--agent-command', appends])
     expect(isWell(resumed)).toEqual([0, null])
-    expect(resumed.stdout).toContain(`the rest is on the commit ${mine}, uncommitted`)
+    expect(resumed.stdout).toContain(`The rest is on the commit ${mine}, uncommitted`)
     expect(at.read('work.txt')).toBe('work of 1\nwork of 2\n')
   })
 
@@ -144,7 +144,7 @@ describe('O7: cleanup after a halt, resume, cleanup again', () => {
     const options = ['--worktree', '--fresh', '--agent-command', appends, ...cleanup]
     const anew = await ralph(at, ['loop', 'demo', ...options])
     expect(isWell(anew)).toEqual([0, null])
-    expect(anew.stdout).toContain('everything is on other, uncommitted')
+    expect(anew.stdout).toContain('Everything is on other, uncommitted')
     expect(at.read('work.txt')).toBe('work of 1\nwork of 2\n')
     expect(at.git('branch', '--show-current')).toBe('other')
   })

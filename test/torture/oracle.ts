@@ -326,7 +326,7 @@ function lies(played: Played, fault: Tell): void {
     const hasEarlier = text.includes('the earlier run is archived')
     if (
       (/[Nn]othing was touched|[Nn]othing was changed/.test(text) ||
-        (!hasEarlier && text.includes('this run has changed nothing in the repository'))) &&
+        (!hasEarlier && text.includes('This run has changed nothing in the repository'))) &&
       (changed?.length ?? 0) > 0 &&
       code !== 0
     )
