@@ -115,8 +115,18 @@ describe('plain lines', () => {
     ])
     expect(out.split('\n').slice(0, 2)).toEqual([
       line,
-      '  ↺ nothing had changed (kept as #1: ralph diff 1)   1m 01s   12.3k tokens',
+      '  ↺ undone (kept as #1: ralph diff 1)   1m 01s   12.3k tokens',
     ])
+  })
+
+  it('F32: where nothing had changed there is nothing to look at', () => {
+    const kept = { type: 'attempt.kept', n: 1, ref: 'r', commit: 'c', commits: [], changed: false } as const
+    const { out } = plain([
+      event({ ...kept, history_rewritten: false, spec_lost: '', ticked: 0, still_open: 1, not_asked: 0 }),
+      event({ type: 'checkpoint.reverted', n: 1, commit: 'c', files: [], files_total: 0 }),
+      event({ type: 'iteration.ended', iteration: iteration({ verdict: 'none', reason: 'silent' }) }),
+    ])
+    expect(out).toBe('  ✕ silent\n  ↺ nothing had changed   1m 01s   12.3k tokens\n')
   })
 
   it('F15, F31: a retry has its number, and says what the agent gets to know', () => {

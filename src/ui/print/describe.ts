@@ -153,15 +153,18 @@ const mostOutput = 10
 export interface Turnout {
   readonly saved?: Of<'checkpoint.saved'>
   readonly reverted?: Of<'checkpoint.reverted'>
+  /** Whether the attempt differs from its checkpoint at all, inside submodules too. */
+  readonly hasChanged?: boolean
 }
 
 export function turnoutLines(
   iteration: IterationRecord | undefined,
-  { saved, reverted }: Turnout,
+  { saved, reverted, hasChanged = true }: Turnout,
   sheet: Sheet,
 ): readonly string[] {
   const spent = iteration === undefined ? '' : figures({ ...iteration, tokens: iteration.tokens_used })
-  const effect = saved === undefined ? reverted && undoneEntry(reverted) : savedEntry(saved, iteration)
+  const effect =
+    saved === undefined ? reverted && undoneEntry(reverted, hasChanged) : savedEntry(saved, iteration)
   const right = effect === undefined ? spent : ''
   const cause =
     iteration === undefined || keepsWork[iteration.verdict] ? [] : causeLines(iteration, right, sheet)
@@ -180,10 +183,10 @@ function savedEntry(
 }
 
 /** By name: some may be the user's own, which cannot be told from the agent's. */
-function undoneEntry(event: Of<'checkpoint.reverted'>): readonly ['undone', string] {
+function undoneEntry(event: Of<'checkpoint.reverted'>, hasChanged: boolean): readonly ['undone', string] {
   const { files = [], files_total: total = files.length, n } = event
   const kept = `(kept as #${String(n)}: ralph diff ${String(n)})`
-  if (event.files !== undefined && total === 0) return ['undone', `nothing had changed ${kept}`]
+  if (total === 0 && !hasChanged) return ['undone', 'nothing had changed']
   if (total === 0) return ['undone', `undone ${kept}`]
   const named = files.slice(0, mostNamed).map(oneLine).join(', ')
   const rest = total > mostNamed ? `, and ${String(total - mostNamed)} more` : ''

@@ -132,7 +132,8 @@ export function createLines(
     ending = remembered(ending, event)
     if (event.type === 'story.started') story = event
     if (event.type === 'checkpoint.saved' && event.n !== undefined) turnout = { saved: event }
-    if (event.type === 'checkpoint.reverted') turnout = { reverted: event }
+    if (event.type === 'attempt.kept') turnout = { hasChanged: event.changed }
+    if (event.type === 'checkpoint.reverted') turnout = { ...turnout, reverted: event }
     const to = event.type === 'warning' || event.type === 'error' ? 'stderr' : 'stdout'
     const sheet = { paint: paints[to], columns: columnsOf(io[to]) }
     const lines = to === 'stderr' ? alarmLines(event, sheet, toScreen) : stdoutLines(event, sheet)
