@@ -120,9 +120,17 @@ describe('plain lines', () => {
   })
 
   it('F32: where nothing had changed there is nothing to look at', () => {
-    const kept = { type: 'attempt.kept', n: 1, ref: 'r', commit: 'c', commits: [], changed: false } as const
+    const kept = { type: 'attempt.kept', n: 1, ref: 'r', commit: 'c', changed: false } as const
     const { out } = plain([
-      event({ ...kept, history_rewritten: false, spec_lost: '', ticked: 0, still_open: 1, not_asked: 0 }),
+      event({
+        ...kept,
+        commits: [],
+        history_rewritten: false,
+        spec_lost: '',
+        ticked: 0,
+        still_open: 1,
+        not_asked: 0,
+      }),
       event({ type: 'checkpoint.reverted', n: 1, commit: 'c', files: [], files_total: 0 }),
       event({ type: 'iteration.ended', iteration: iteration({ verdict: 'none', reason: 'silent' }) }),
     ])
