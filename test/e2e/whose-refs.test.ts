@@ -1,6 +1,6 @@
 // Branches, tags, stashes and HEAD: what the agent did goes back, what the user or another loop did beside it stays.
 import { execFileSync } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { eventsOf, goodAgent, ralph, scratch, tasksOf } from './harness.ts'
@@ -63,6 +63,17 @@ describe("O12, M4: the user's own refs", () => {
       expect(at.git('rev-parse', 'refs/ralph/demo/moved/1/before/heads/old')).toBe(old)
     },
   )
+
+  test('O12, O13: a branch that the user makes, and the agent commits on, goes back to where the user left it', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const user = beside(at, 'git switch -q -c side; git rev-parse HEAD > ../left')
+    const agent = once(`${user}; echo x > x.txt; git add x.txt; git commit -qm x; ${failed}`)
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--json'])
+    expect(end.code).toBe(0)
+    expect(at.git('rev-parse', 'side')).toBe(readFileSync(join(at.root, 'left'), 'utf8').trim())
+    expect(told(end).filter((line) => line.includes('made side'))).toEqual([])
+    expect(told(end)).toContainEqual(expect.stringMatching(/the agent moved side; it is back/))
+  })
 
   test('section 6.4: what another loop does to its own branch is not undone, and not even told', async () => {
     const at = scratch({ tasks: tasksOf(1) })

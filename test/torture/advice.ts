@@ -36,8 +36,9 @@ export function advice(world: World, end: Said, looked: Said, story: string[]): 
       rmSync(path, { force: true })
     }
   }
-  // What stands last is what to go on with.
-  const chosen = told.match(/ralph (resume|loop|finish|stop|done)\b( demo| --[a-z-]+| \d+)*/g)?.at(-1)
+  // What stands last is what to go on with; where status has nothing to add, what the command itself said.
+  const commands = /ralph (resume|loop|finish|stop|done)\b( demo| --[a-z-]+| \d+)*/g
+  const chosen = (told.match(commands) ?? end.text.match(commands))?.at(-1)
   const [, name, ...rest] = chosen?.split(' ') ?? []
   return name === undefined ? undefined : [name, change, ...rest.filter((arg) => arg !== change)]
 }

@@ -32,13 +32,15 @@ export function planRefs(store: Store, snapshot: Snapshot, now: Refs['all'], led
   const { ref } = snapshot.head
   return {
     own: {
-      moved: changes.moved
+      // One that somebody else made meanwhile goes back to where they left it, like one that was there.
+      moved: [...changes.moved, ...changes.created]
         .filter(({ name }) => claimed(name).isOwn)
-        .map((each) => ({ ...each, from: claimed(each.name).found })),
+        .map((each) => ({ ...each, from: claimed(each.name).found }))
+        .filter(({ from }) => from !== ''),
       deleted: changes.deleted
         .filter(({ name }) => claimed(name).isOwn)
         .map(({ name }) => ({ name, from: claimed(name).found })),
-      created: changes.created.filter(({ name }) => claimed(name).isOwn),
+      created: changes.created.filter(({ name }) => claimed(name).isOwn && claimed(name).found === ''),
     },
     others: {
       moved: changes.moved.filter(({ name }) => claimed(name).isOthers),

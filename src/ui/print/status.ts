@@ -263,14 +263,10 @@ function openNext(report: StatusReport): readonly string[] {
   const change = oneLine(report.change_id)
   const { open } = planOf(report)
   if (open === 0) return []
-  const {
-    cleaned_at: cleaned,
-    leftover_tree: tree,
-    is_merged: isMerged,
-    is_gone: isGone,
-  } = report.where ?? {}
+  const { branch, cleaned_at: cleaned, leftover_tree: tree } = report.where ?? {}
   // A new run in a work tree of its own would begin without what the cleanup has left uncommitted; the old tree has it.
-  const isOver = (cleaned !== undefined && tree === undefined) || (isMerged && isGone)
+  const isCleaned = cleaned !== undefined && tree === undefined && branch !== report.original_branch
+  const isOver = isCleaned || (report.where?.is_merged && report.where.is_gone)
   return [
     `ralph ${isOver ? 'loop' : 'resume'} ${change} runs the ${plural(open, 'open story', 'open stories')}`,
   ]
