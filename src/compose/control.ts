@@ -127,7 +127,7 @@ export async function finishHeld(
     ...(run.state.status !== 'done' && {
       next:
         kept === 'cleanup' && run.state.settings?.checkpoint === 'branch' && run.state.home === undefined
-          ? `ralph loop ${run.change} runs what is left as a new run; ralph resume ${run.change} continues this one`
+          ? `ralph resume ${run.change} runs what is left, with the same agent and gates`
           : `ralph resume ${run.change}`,
     }),
     ...(run.state.gone.length > 0 && { gone: run.state.gone }),

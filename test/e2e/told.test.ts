@@ -1,6 +1,6 @@
 // The commands that tell and clean up, as a user reads them: each says what is so, of which change, and what to type.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { goodAgent, ralph, scratch, tasksOf } from './harness.ts'
@@ -82,15 +82,28 @@ describe('what is true of the change', () => {
     const at = scratch({ tasks: tasksOf(2) })
     expect((await loop(at, 'demo', half)).code).toBe(3)
     const { stdout } = await ralph(at, ['finish', 'demo', '--cleanup'])
-    expect(stdout).toContain('next: ralph loop demo runs what is left')
+    expect(stdout).toContain('next: ralph resume demo runs what is left, with the same agent')
     at.git('add', '-A')
     at.git('commit', '-qm', 'half of it')
     const looked = (await ralph(at, ['status', 'demo'])).stdout
-    expect(looked).toContain('next        ralph loop demo runs the 1 open story\n')
+    expect(looked).toContain('next        ralph resume demo runs the 1 open story\n')
     expect(looked.match(/next/g)).toHaveLength(1)
     const again = await loop(at, 'demo', goodAgent)
     expect([again.code, at.state().iterations.map((each) => each.story_id)]).toEqual([0, ['2']])
     expect((await ralph(at, ['attempts', 'demo', '--json'])).stdout).toContain('no luck')
+  })
+
+  test('B12: the resume that is advised after the cleanup of a halted run keeps its agent and gates', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const agent = `[ -e ../well ] && { ${goodAgent}; exit; }; ${half}`
+    expect((await loop(at, 'demo', agent, '--verify', 'touch ../gated')).code).toBe(3)
+    await ralph(at, ['finish', 'demo', '--cleanup'])
+    for (const command of ['status', 'why'])
+      expect((await ralph(at, [command, 'demo'])).stdout).not.toContain('ralph loop')
+    at.write('../well', '')
+    rmSync(join(at.root, 'gated'))
+    expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+    expect(existsSync(join(at.root, 'gated'))).toBe(true)
   })
 
   test('B12: merged by hand and the branch deleted: nothing is left to finish', async () => {

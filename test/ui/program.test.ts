@@ -290,6 +290,28 @@ describe('loop', () => {
     expect(kept.code).toBe(2)
     expect(kept.out).toMatch(/A start would be refused now: There is a run\.\n +Go on\./)
     expect(kept.out).toContain('story 1/1: 1 One\nDo it.\n')
+    const given = ['--verify', 'npm test', '--verify', 'true', '--fresh', '--agent', 'demo']
+    const typed = await ralph(['loop', 'x', ...given, '--dry-run', '--', '-v'], {
+      answers: { plan: () => Promise.resolve(plan) },
+    })
+    const [, repeated = ''] = /next +ralph (loop x .*)/.exec(typed.out) ?? []
+    expect(repeated).toContain(" --verify 'npm test' --verify true")
+    expect(repeated.split(' ').toSorted()).toEqual(
+      [
+        'loop',
+        'x',
+        '--verify',
+        "'npm",
+        "test'",
+        '--verify',
+        'true',
+        '--fresh',
+        '--agent',
+        'demo',
+        '--',
+        '-v',
+      ].toSorted(),
+    )
     const json = await ralph(['loop', 'x', '--dry-run', '--json'], {
       answers: { plan: () => Promise.resolve(plan) },
     })

@@ -1,6 +1,6 @@
 // `ralph demo`: one loop from its start to its end in a throw-away repository, and what to type next.
 import { rm } from 'node:fs/promises'
-import { oneLine } from '../print/text.ts'
+import { oneLine, shellWord } from '../print/text.ts'
 import type { Context } from './context.ts'
 
 export interface DemoOptions {
@@ -45,11 +45,11 @@ export async function showDemo(context: Context, { agent, remove }: DemoOptions)
   const rows: (readonly [string, string])[] = remove
     ? []
     : [
-        [`cd ${quoted(repo)}`, 'look around'],
+        [`cd ${shellWord(repo)}`, 'look around'],
         ['git diff; git status', 'what the loop has made, uncommitted, for you to review'],
         [`${ralph} attempts`, 'every attempt, the failed one too'],
         [`${ralph} diff 2`, 'what the failed attempt had done'],
-        [`rm -rf ${quoted(folder)}`, 'delete all of it; there is nothing anywhere else'],
+        [`rm -rf ${shellWord(folder)}`, 'delete all of it; there is nothing anywhere else'],
       ]
   const own: (readonly [string, string])[] = [
     [`${ralph} doctor`, 'in your own repository: what is there, what is missing'],
@@ -69,9 +69,5 @@ export async function showDemo(context: Context, { agent, remove }: DemoOptions)
 /** As the user can type it: who came by npx has no `ralph` on PATH. */
 function programWords({ npm_command: how }: NodeJS.ProcessEnv): string {
   if (how === 'exec') return 'npx ralphtool'
-  return how === 'run-script' || how === 'run' ? `node ${quoted(process.argv[1] ?? '')}` : 'ralph'
-}
-
-function quoted(path: string): string {
-  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`
+  return how === 'run-script' || how === 'run' ? `node ${shellWord(process.argv[1] ?? '')}` : 'ralph'
 }

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import type { LoadedConfig, RawFlags } from '../../config/load.ts'
 import { RalphError } from '../../core/error.ts'
+import { flagOf, optionKeys } from '../../config/options.ts'
 import type { Config } from '../../config/options.ts'
 import type { App, LoopEnd, LoopRequest, Observe } from '../app.ts'
 import { isTerminal } from '../io.ts'
@@ -12,7 +13,7 @@ import { jsonPrinter } from '../print/json.ts'
 import { plainPrinter } from '../print/plain.ts'
 import type { Printer } from '../print/printer.ts'
 import { terminalPrinter } from '../print/terminal.ts'
-import { oneLine } from '../print/text.ts'
+import { oneLine, shellWord } from '../print/text.ts'
 import { attention } from '../print/title.ts'
 import type { Context } from './context.ts'
 import { writeJobSummary } from './job-summary.ts'
@@ -30,7 +31,10 @@ export async function startLoop(
   if (settings.config.dry_run) {
     const plan = await observe.plan({ change, settings, acceptsConfig })
     const text = async ({ paint }: { paint: Paint }): Promise<string> =>
-      (await import('../print/dry-run.ts')).dryRunText(plan, paint, prompts)
+      (await import('../print/dry-run.ts')).dryRunText(plan, paint, {
+        prompts,
+        typed: typedWords(flags, context.passThrough),
+      })
     if (plan.refused !== undefined) context.exitWith(plan.refused.exit_code)
     return respond(context, settings.config.json, () => plan, text)
   }
@@ -46,6 +50,21 @@ export async function startLoop(
     )
   // With --json stdout is for events.
   await (settings.config.json ? start(change) : withPicked(context, change, start))
+}
+
+/** The options as they were given: what they are called is how the real start gets them, too. */
+function typedWords(flags: RawFlags, passThrough: readonly string[] = []): string {
+  const words = optionKeys.flatMap((key) => {
+    const raw = flags[key]
+    if (raw === undefined || raw === false || key === 'dry_run' || key === 'json') return []
+    const values: readonly unknown[] = Array.isArray(raw) ? raw : [raw]
+    return values.flatMap((value) => [
+      flagOf(key),
+      ...(value === true ? [] : [shellWord(oneLine(String(value)))]),
+    ])
+  })
+  const rest = passThrough.length === 0 ? [] : ['--', ...passThrough.map(shellWord)]
+  return [...words, ...rest].map((word) => ` ${word}`).join('')
 }
 
 export async function resumeLoop(

@@ -4,7 +4,12 @@ import type { Paint } from '../io.ts'
 import { branchName, storyName } from './describe.ts'
 import { clean, oneLine, plural } from './text.ts'
 
-export function dryRunText(plan: DryRun, paint: Paint, withPrompts: boolean): string {
+export function dryRunText(
+  plan: DryRun,
+  paint: Paint,
+  // `typed`: the options of this start, to be repeated with the real one.
+  { prompts: withPrompts, typed }: { readonly prompts: boolean; readonly typed: string },
+): string {
   const change = oneLine(plan.change_id)
   const facts: (readonly [string, string])[] = [
     ['stories', storyWords(plan)],
@@ -23,7 +28,7 @@ export function dryRunText(plan: DryRun, paint: Paint, withPrompts: boolean): st
     ...facts.map(([name, value]) => `  ${paint.dim(name.padEnd(10))} ${value}`),
     ...plan.warnings.map((warning) => `  ${paint.yellow('warning:')} ${oneLine(warning)}`),
     ...(refused === undefined
-      ? [`  ${paint.dim('next'.padEnd(10))} ${paint.bold(`ralph loop ${change}`)}`]
+      ? [`  ${paint.dim('next'.padEnd(10))} ${paint.bold(`ralph loop ${change}${typed}`)}`]
       : [
           `  ${paint.red('A start would be refused now:')} ${oneLine(refused.message)}`,
           ...(refused.hint === '' ? [] : [`  ${' '.repeat(11)}${oneLine(refused.hint)}`]),
@@ -32,7 +37,7 @@ export function dryRunText(plan: DryRun, paint: Paint, withPrompts: boolean): st
       ? prompts(plan, paint)
       : plan.stories.length === 0
         ? []
-        : [`  ${paint.dim('prompts'.padEnd(10))} ralph loop ${change} --dry-run --prompts`]),
+        : [`  ${paint.dim('prompts'.padEnd(10))} ralph loop ${change} --dry-run --prompts${typed}`]),
   ].join('\n')
 }
 

@@ -263,10 +263,12 @@ function openNext(report: StatusReport): readonly string[] {
   const change = oneLine(report.change_id)
   const { open } = planOf(report)
   if (open === 0) return []
-  const { branch, cleaned_at: cleaned, leftover_tree: tree } = report.where ?? {}
+  const { branch, cleaned_at: cleaned, leftover_tree: tree, home } = report.where ?? {}
   // A new run in a work tree of its own would begin without what the cleanup has left uncommitted; the old tree has it.
   const isCleaned = cleaned !== undefined && tree === undefined && branch !== report.original_branch
-  const isOver = isCleaned || (report.where?.is_merged && report.where.is_gone)
+  // An unfinished run is gone on with: `loop` would begin without its agent, gates and limits. Without its own tree it cannot.
+  const isEnded = isCleaned && (report.status === 'done' || home !== undefined)
+  const isOver = isEnded || (report.where?.is_merged && report.where.is_gone)
   return [
     `ralph ${isOver ? 'loop' : 'resume'} ${change} runs the ${plural(open, 'open story', 'open stories')}`,
   ]

@@ -133,3 +133,8 @@ export function clockTime(stamp: string): string {
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${String(count)} ${count === 1 ? one : many}`
 }
+
+/** Text as one word of a shell line, quoted only where it has to be. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+}
