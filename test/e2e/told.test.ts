@@ -274,3 +274,37 @@ describe('the small ones', () => {
     expect(stdout).toContain('- [ ] 1.1')
   })
 })
+
+describe('hints', () => {
+  test('name their change: where another has run since, each printed command still opens the one it was printed for', async () => {
+    const at = twoChanges()
+    const fails = `echo $RALPH_CHANGE > try.txt; ${goodAgent}`
+    const { stdout } = await loop(
+      at,
+      'demo',
+      fails,
+      '--worktree',
+      '--verify',
+      'seq 30; echo demo-gate; exit 1',
+    )
+    expect(stdout).toMatch(/\(kept as #1: ralph diff 1 demo\)/)
+    const told = (await ralph(at, ['attempts', 'demo'])).stdout + (await ralph(at, ['status', 'demo'])).stdout
+    await loop(at, 'other', goodAgent, '--worktree')
+    const hints = [...`${stdout}\n${told}`.matchAll(/ralph ((?:diff|logs|restore)(?: (?:\d+|demo|--\S+))+)/g)]
+    const lines = [...new Set(hints.map(([, line = '']) => line))]
+    expect(lines.toSorted()).toEqual(['diff 1 demo', 'logs demo --gate 1', 'restore 1 demo'])
+    expect((await ralph(at, ['diff', '1', 'demo'])).stdout).toContain('try.txt')
+    expect((await ralph(at, ['logs', 'demo', '--gate', '1'])).stdout).toContain('demo-gate')
+    expect((await ralph(at, ['restore', '1', 'demo'])).code).toBe(0)
+    expect(existsSync(join(at.repo, 'try.txt'))).toBe(true)
+  })
+
+  test('a change whose name begins with a digit is no number of an attempt', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.git('mv', 'openspec/changes/demo', 'openspec/changes/2-step')
+    at.git('commit', '-qm', 'named')
+    const { stdout } = await loop(at, '2-step', goodAgent)
+    expect(stdout).toContain('ralph diff --all 2-step ')
+    expect((await ralph(at, ['diff', '--all', '2-step'])).stdout).toContain('diff --git')
+  })
+})

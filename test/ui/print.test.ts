@@ -46,14 +46,14 @@ describe('plain lines', () => {
       '    Edit src/a.ts',
       '  ✕ npm test (exit 1)   3.2 s',
       '      login',
-      '      35 more lines: ralph logs --gate 1',
-      '  ↺ undone, 2 files: mynote.md, src/a.ts (kept as #1: ralph diff 1)   1m 01s   12.3k tokens   $0.25',
+      '      35 more lines: ralph logs add-login --gate 1',
+      '  ↺ undone, 2 files: mynote.md, src/a.ts (kept as #1: ralph diff 1 add-login)   1m 01s   12.3k tokens   $0.25',
       '  ‖ usage limit reached: claude is asked again at 15:00:00; Ctrl-C stops',
       '  ✓ saved 1a2b3c4   1m 01s   ~12.3k tokens',
       '',
       '✓ done   2 of 2 stories, 5 tasks, 2 attempts   2m 02s   24.7k tokens   $0.50',
       '  The work is on ralph/add-login. main is not changed.',
-      '    look        ralph diff --all                     all that was done',
+      '    look        ralph diff --all add-login           all that was done',
       '    take it     ralph finish add-login --cleanup     uncommitted on main',
       '    or          ralph finish add-login --squash      one commit on main',
       '    share       git push -u origin ralph/add-login   then a pull request',
@@ -100,7 +100,7 @@ describe('plain lines', () => {
     const lines = out.trimEnd().split('\n')
     expect(lines[0]).toBe('  ✕ make (exit 2)   10 ms')
     expect(lines.slice(1, 3)).toEqual(['      line 20', '      line 21'])
-    expect(lines.at(-1)).toBe('      290 more lines: ralph logs --gate 2')
+    expect(lines.at(-1)).toBe('      290 more lines: ralph logs add-login --gate 2')
   })
 
   it.each([
@@ -115,7 +115,7 @@ describe('plain lines', () => {
     ])
     expect(out.split('\n').slice(0, 2)).toEqual([
       line,
-      '  ↺ undone (kept as #1: ralph diff 1)   1m 01s   12.3k tokens',
+      '  ↺ undone (kept as #1: ralph diff 1 add-login)   1m 01s   12.3k tokens',
     ])
   })
 
@@ -174,7 +174,7 @@ describe('plain lines', () => {
     expect(out.match(/failed 2 times/g)).toHaveLength(1)
     expect(out).toContain('✕ stuck: story 1 "1 Model" failed 2 times\n  npm test failed (exit 1): login\n')
     expect(out).toContain('  Nothing was kept: you are back on main, with your files as they were.\n')
-    expect(out).toContain('see         ralph logs --gate 1 ')
+    expect(out).toContain('see         ralph logs add-login --gate 1 ')
     expect(out).not.toContain('finish')
   })
 
@@ -225,7 +225,7 @@ describe('plain lines', () => {
     ])
     expect(err).toBe('error: story 1 failed 4 times (see ralph attempts)\n')
     expect(out).toContain('✕ stuck: story 1 used up its retries\n')
-    expect(out).toContain('see         ralph diff 4')
+    expect(out).toContain('see         ralph diff 4 add-login')
     expect(out).toContain('try again   ralph resume add-login --feedback')
     expect(out).not.toContain('finish')
   })
@@ -278,7 +278,7 @@ describe('plain lines', () => {
       event({ ...complete, choice: 'cleanup' }),
     ])
     expect(out).toContain(
-      '  The work is on ralph/add-login.\n    look        ralph diff --all                     all that was done\n    take it     ralph finish add-login --cleanup',
+      '  The work is on ralph/add-login.\n    look        ralph diff --all add-login           all that was done\n    take it     ralph finish add-login --cleanup',
     )
     expect(out).not.toContain('git status')
   })

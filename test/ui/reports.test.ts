@@ -218,7 +218,7 @@ describe('the past', () => {
     const answers = answering({ attempts: () => Promise.resolve({ ...list, stories }) })
     const { out } = await ralph(['attempts'], answers)
     expect(out).toMatch(/^x\n#[^\n]*\n#1 +1 Login +1 +✕ failed +r\n/)
-    expect(out).toContain('see one: ralph diff 1   bring it back: ralph restore 1')
+    expect(out).toContain('see one: ralph diff 1 x   bring it back: ralph restore 1 x')
     expect(JSON.parse((await ralph(['attempts', '--json'], answers)).out)).toEqual(list)
   })
 

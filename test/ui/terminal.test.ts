@@ -119,7 +119,9 @@ describe('on a terminal', { timeout: 30_000 }, () => {
     await screen.exited
     expect(screen.lines().filter(spinning)).toEqual([])
     expect(screen.lines()).toContain('chose later')
-    expect(screen.lines()).toContain('  ↺ undone, 2 files: mynote.md, src/a.ts (kept as #1: ralph diff 1)')
+    expect(screen.lines()).toContain(
+      '  ↺ undone, 2 files: mynote.md, src/a.ts (kept as #1: ralph diff 1 add-login)',
+    )
   })
 
   it('R11: made narrower, the live line still is one line and leaves nothing behind', async () => {

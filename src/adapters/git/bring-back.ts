@@ -48,9 +48,9 @@ export async function bringBack(
   const folder = checkpointFolder(git.gitCommonDir, change)
   await mkdir(folder, { recursive: true })
   const own = await findAttempt(git, change, n, options.saved)
-  const plans = [await plan(git, folder, own, protectedPaths)]
+  const plans = [await plan(git, folder, { ...own, change }, protectedPaths)]
   for (const { path, git: inner, attempt } of await attemptsInside(git, change, n))
-    plans.push({ ...(await plan(inner, folder, attempt, [])), prefix: `${path}/` })
+    plans.push({ ...(await plan(inner, folder, { ...attempt, change }, [])), prefix: `${path}/` })
   const differing = plans.filter(({ paths }) => paths.length > 0)
   for (const each of differing) await remember(each, each.git === git ? change : nameInside(change), n)
   for (const { git: at, before, after } of differing)
@@ -77,10 +77,10 @@ interface Plan {
 async function plan(
   git: Git,
   folder: string,
-  { n, base, commit }: AttemptRef,
+  { n, base, commit, change }: AttemptRef & { readonly change: string },
   protectedPaths: readonly string[],
 ): Promise<Plan> {
-  const hint = `Nothing was touched. Commit or move your changes first, or look at the attempt elsewhere: \`ralph restore ${n} --to DIR\`.`
+  const hint = `Nothing was touched. Commit or move your changes first, or look at the attempt elsewhere: \`ralph restore ${n} ${change} --to DIR\`.`
   const isExempt = exempt(protectedPaths, [])
   const index = join(folder, 'restore-index')
   await copyIndex(realIndex(git), index)

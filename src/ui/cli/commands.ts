@@ -356,10 +356,10 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             .option('--run <N>', 'of this earlier run, 1 is the first', runNumber)
             .option('--json', 'as JSON'),
         run: async (context, { args: [first, second], options }) => {
-          // `ralph diff add-login`: what is no number is the change.
-          const isName = first !== undefined && second === undefined && !/^[#\d]/.test(first)
-          const n = first === undefined || isName ? undefined : iterationNumber(first)
           const { all: isAll = false, stat = false, json = false, run } = options
+          // `ralph diff add-login`: what is no number is the change; with --all there is no number.
+          const isName = first !== undefined && second === undefined && (isAll || !/^#?\d+$/.test(first))
+          const n = first === undefined || isName ? undefined : iterationNumber(first)
           const { showDiff } = await import('./diff.ts')
           const change = isName ? first : second
           await showDiff(context, { change, n, isAll, run }, { stat, json })

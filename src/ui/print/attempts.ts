@@ -18,24 +18,30 @@ export function attemptsText(list: AttemptList, page: HistoryPage): string {
     : `${paint.bold(oneLine(list.change_id))}\n${parts.join('\n\n')}`
 }
 
-function ofThisRun({ attempts, stories }: AttemptList, { paint, columns }: HistoryPage): readonly string[] {
+function ofThisRun(
+  { change_id: id, attempts, stories }: AttemptList,
+  { paint, columns }: HistoryPage,
+): readonly string[] {
   const last = attempts.at(-1)
   if (last === undefined) return []
-  const rows = attempts.map(({ n, story_id: id, attempt, verdict, reason }) => [
+  const rows = attempts.map(({ n, story_id: of, attempt, verdict, reason }) => [
     `#${String(n)}`,
-    clip(storyName(id, stories.find((story) => story.id === id)?.title ?? ''), 28),
+    clip(storyName(of, stories.find((story) => story.id === of)?.title ?? ''), 28),
     String(attempt),
     verdictCell(verdict, paint),
     { text: excerpt(reason, 200), paint: paint.dim },
   ])
   const lines = table(['#', 'story', 'try', 'result', 'reason'], rows, paint).split('\n')
-  const n = String(last.n)
-  const hint = `see one: ${paint.bold(`ralph diff ${n}`)}   bring it back: ${paint.bold(`ralph restore ${n}`)}`
+  const which = `${String(last.n)} ${oneLine(id)}`
+  const hint = `see one: ${paint.bold(`ralph diff ${which}`)}   bring it back: ${paint.bold(`ralph restore ${which}`)}`
   return [[...lines.map((line) => clipPainted(line, columns)), hint].join('\n')]
 }
 
 /** Their numbers began at 1 too, so they are named with their run. */
-function ofEarlierRuns({ earlier }: AttemptList, { paint, columns }: HistoryPage): readonly string[] {
+function ofEarlierRuns(
+  { change_id: id, earlier }: AttemptList,
+  { paint, columns }: HistoryPage,
+): readonly string[] {
   const last = earlier.at(-1)
   if (last === undefined) return []
   const rows = earlier.map(({ n, story_id: story, attempt, verdict, reason, run, run_number: number }) => [
@@ -48,7 +54,7 @@ function ofEarlierRuns({ earlier }: AttemptList, { paint, columns }: HistoryPage
   ])
   const headings = ['earlier run', '#', 'story', 'try', 'result', 'reason']
   const lines = table(headings, rows, paint).split('\n')
-  const hint = `see one: ${paint.bold(`ralph diff ${String(last.n)} --run ${String(last.run_number)}`)}   they are under ${last.ref.replace(/\/[^/]+\/attempts\/\d+$/, '/')}`
+  const hint = `see one: ${paint.bold(`ralph diff ${String(last.n)} ${oneLine(id)} --run ${String(last.run_number)}`)}   they are under ${last.ref.replace(/\/[^/]+\/attempts\/\d+$/, '/')}`
   return [[...lines.map((line) => clipPainted(line, columns)), hint].join('\n')]
 }
 

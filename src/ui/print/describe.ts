@@ -143,7 +143,7 @@ function failureLines(event: Of<'gate.ended'>, sheet: Sheet): readonly string[] 
           ...[...found.message, ...place].flatMap((line) => dimmed(line, 8)),
         ]
   const more = total - (found === undefined ? tail.length : 1 + found.message.length)
-  const all = `ralph logs --gate ${String(event.n)}`
+  const all = `ralph logs ${oneLine(event.change_id)} --gate ${String(event.n)}`
   return [...lines, ...(more > 0 ? dimmed(`${plural(more, 'more line')}: ${all}`, 6) : [])]
 }
 
@@ -185,7 +185,7 @@ function savedEntry(
 /** By name: some may be the user's own, which cannot be told from the agent's. */
 function undoneEntry(event: Of<'checkpoint.reverted'>, hasChanged: boolean): readonly ['undone', string] {
   const { files = [], files_total: total = files.length, n } = event
-  const kept = `(kept as #${String(n)}: ralph diff ${String(n)})`
+  const kept = `(kept as #${String(n)}: ralph diff ${String(n)} ${oneLine(event.change_id)})`
   if (total === 0 && !hasChanged) return ['undone', 'nothing had changed']
   if (total === 0) return ['undone', `undone ${kept}`]
   const named = files.slice(0, mostNamed).map(oneLine).join(', ')

@@ -149,11 +149,13 @@ function lastFacts(report: StatusReport): readonly (readonly [string, string])[]
     facts.push(['last reason', excerpt(last.reason, 100)])
   const why = report.stop_reason ?? ''
   if (report.status !== 'done' && why !== '') facts.push(['stopped by', stoppers[why] ?? oneLine(why)])
-  if (last?.attempt_ref !== undefined && !report.alive && !keepsWork[last.verdict])
+  if (last?.attempt_ref !== undefined && !report.alive && !keepsWork[last.verdict]) {
+    const which = `${String(last.n)} ${oneLine(report.change_id)}`
     facts.push([
       'put aside',
-      `what #${String(last.n)} had done: ralph diff ${String(last.n)}; bring it back: ralph restore ${String(last.n)}`,
+      `what #${String(last.n)} had done: ralph diff ${which}; bring it back: ralph restore ${which}`,
     ])
+  }
   return facts
 }
 

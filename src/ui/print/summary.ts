@@ -194,7 +194,7 @@ function stepsOf(ending: Ending): readonly Step[] {
   const isHere = isCleanedUp(complete, finished) || !isAway
   if (complete.status !== 'done') {
     const on = [goOn(complete, change, board), ...takeSteps(ending)]
-    const look = lookSteps(board)
+    const look = lookSteps(board, change)
     return complete.stop_reason === 'signal' ? [...on, ...look] : [...look, ...on]
   }
   const archive: Step = ['archive', `openspec archive ${change}`, 'when it is on your branch']
@@ -204,7 +204,7 @@ function stepsOf(ending: Ending): readonly Step[] {
   const original = branchName(started.original_branch)
   const branch = oneLine(started.branch)
   return [
-    ['look', 'ralph diff --all', 'all that was done'],
+    ['look', `ralph diff --all ${change}`, 'all that was done'],
     ['take it', `ralph finish ${change} --cleanup`, `uncommitted on ${original}`],
     ['or', `ralph finish ${change} --squash`, `one commit on ${original}`],
     ['share', `git push -u origin ${branch}`, 'then a pull request'],
@@ -213,12 +213,14 @@ function stepsOf(ending: Ending): readonly Step[] {
 }
 
 /** How to see what the last attempt did, where it was not kept. */
-function lookSteps({ last }: Board): readonly Step[] {
+function lookSteps({ last }: Board, change: string): readonly Step[] {
   if (last === undefined || keepsWork[last.verdict]) return []
   const n = String(last.n)
   const gate: readonly Step[] =
-    last.verdict === 'gate_failed' ? [['see', `ralph logs --gate ${n}`, 'all it printed']] : []
-  return last.attempt_ref === undefined ? gate : [...gate, ['see', `ralph diff ${n}`, 'what it had done']]
+    last.verdict === 'gate_failed' ? [['see', `ralph logs ${change} --gate ${n}`, 'all it printed']] : []
+  return last.attempt_ref === undefined
+    ? gate
+    : [...gate, ['see', `ralph diff ${n} ${change}`, 'what it had done']]
 }
 
 function takeSteps({ complete, board: { started }, finished, begun }: Ending): readonly Step[] {
