@@ -21,6 +21,9 @@ PATH="\${PATH#*:}" exec git "$@"
   return { PATH: `${bin}:${at.env['PATH']}` }
 }
 
+/** Where HEAD has no log, git moves the branch; else ralph does it by itself, and there is no process to kill. */
+const unloggedAgent = `rm -f .git/logs/HEAD; ${goodAgent}`
+
 test('O8: a fresh start that is killed before its first checkpoint goes on as one', async () => {
   const at = scratch({ tasks: tasksOf(2) })
   const agent = ['--agent-command', 'rm -rf x; echo "<promise>FAILED: no</promise>"', '--max-retries', '0']
@@ -66,7 +69,7 @@ test('O2: the command that brings a file back works whatever its name begins wit
 test('O5, O20: a checkpoint that only had to be completed counts, whatever the user has edited since', async () => {
   const at = scratch({ tasks: tasksOf(2) })
   const env = gitThat(at, 'ralph:?checkpoint', killRalph)
-  const killed = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent], { env })
+  const killed = await ralph(at, ['loop', 'demo', '--agent-command', unloggedAgent], { env })
   expect(killed.signal).toBe('SIGKILL')
   longDead(at)
   at.write('README.md', 'edited after the crash\n')
@@ -96,7 +99,7 @@ test('H1: a git that was killed in the work tree of the loop, on the way to its 
 test('U3: where a repair has saved the last story, --fresh has nothing to begin, and leaves the run and its way out', async () => {
   const at = scratch({ tasks: tasksOf(1) })
   const env = gitThat(at, 'ralph:?checkpoint', 'kill -KILL $$')
-  expect((await ralph(at, ['loop', 'demo', '--agent-command', goodAgent], { env })).code).toBe(1)
+  expect((await ralph(at, ['loop', 'demo', '--agent-command', unloggedAgent], { env })).code).toBe(1)
   const fresh = await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent])
   expect(fresh.code).toBe(0)
   expect(fresh.stdout + fresh.stderr).toMatch(/nothing to begin anew; the earlier run stays as it is/)
