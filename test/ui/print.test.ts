@@ -27,6 +27,13 @@ function plain(
 }
 
 describe('plain lines', () => {
+  it('time never runs backwards: the summary counts the gates, as the rows above it do', () => {
+    const events = script.map((event) =>
+      event.type === 'gate.ended' ? { ...event, duration_ms: 600_000 } : event,
+    )
+    expect(plain(events).out).toMatch(/✓ done .*2 attempts   12m 02s /)
+  })
+
   it('contract 10: in a pipe there is not one escape byte or control character, whatever agents and titles hold', () => {
     const { out, err } = plain(script)
     expect(out + err).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F]/)
@@ -51,7 +58,7 @@ describe('plain lines', () => {
       '  ‖ usage limit reached: claude is asked again at 15:00:00; Ctrl-C stops',
       '  ✓ saved 1a2b3c4   1m 01s   ~12.3k tokens',
       '',
-      '✓ done   2 of 2 stories, 5 tasks, 2 attempts   2m 02s   24.7k tokens   $0.50',
+      '✓ done   2 of 2 stories, 5 tasks, 2 attempts   2m 05s   24.7k tokens   $0.50',
       '  The work is on ralph/add-login. main is not changed.',
       '    look        ralph diff --all add-login           all that was done',
       '    take it     ralph finish add-login --cleanup     uncommitted on main',

@@ -31,7 +31,11 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
   const { paint } = sheet
   const sign = mark(statusMeaning(status), paint)
   const counts = countWords(totals, status === 'done')
-  const right = totals.iterations === 0 ? '' : figures(totals)
+  // The time is the board's, as in the rows above: gates take some, too.
+  const right =
+    totals.iterations === 0
+      ? ''
+      : figures({ ...totals, duration_ms: Math.max(totals.duration_ms, board.spent.duration_ms) })
   const lost = lostWords(totals)
   const word = statusWord(status, paint)
   const headed = (text: string, more: { right?: string } = {}): readonly string[] => {
