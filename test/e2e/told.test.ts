@@ -275,6 +275,25 @@ describe('the small ones', () => {
   })
 })
 
+describe('report into a file', () => {
+  test('a folder that is not there, a folder, and an ending that is no format are each a sentence and exit 2', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await loop(at, 'demo', goodAgent)
+    const into = async (...args: string[]) => {
+      const { code, stderr } = await ralph(at, ['report', 'demo', '--output', ...args])
+      expect(stderr).not.toMatch(/^\s+at |node:/m)
+      return [code, stderr] as const
+    }
+    expect(await into('../nope/x.md')).toEqual([2, expect.stringContaining('there is no such folder')])
+    expect(await into('openspec')).toEqual([2, expect.stringContaining('it is a folder')])
+    expect(await into('../x.pdf')).toEqual([2, expect.stringContaining('.md, .html, .json or .txt')])
+    expect(existsSync(join(at.root, 'x.pdf'))).toBe(false)
+    expect((await into('../x.pdf', '--format', 'html'))[0]).toBe(0)
+    expect(readFileSync(join(at.root, 'x.pdf'), 'utf8')).toContain('<html')
+    expect((await into('../x.txt'))[0]).toBe(0)
+  })
+})
+
 describe('hints', () => {
   test('name their change: where another has run since, each printed command still opens the one it was printed for', async () => {
     const at = twoChanges()

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { extname, join, resolve } from 'node:path'
+import { RalphError } from '../../core/error.ts'
 import type { RunReport } from '../../core/report.ts'
 import type { Context } from './context.ts'
 
@@ -19,8 +20,8 @@ export async function showReport(
   change: string | undefined,
   { format: wanted, output, open }: ReportOptions,
 ): Promise<void> {
-  const run = await (await app()).observe.report(change)
   const format = wanted ?? (output === undefined ? (open ? 'html' : 'text') : formatOf(output))
+  const run = await (await app()).observe.report(change)
   // A document in a file is as wide as a page.
   const page = { format, columns: output === undefined && !open ? (io.stdout.columns ?? 100) : 100 }
   const text = await written(run, page)
@@ -32,7 +33,7 @@ export async function showReport(
     output === undefined
       ? join(await mkdtemp(join(tmpdir(), 'ralph-report-')), `report.${format === 'text' ? 'txt' : format}`)
       : resolve(io.cwd, output)
-  await writeFile(file, text)
+  await writeFile(file, text).catch((error: unknown) => cannotWrite(file, error))
   io.stdout.write(`The report of ${run.change_id} is in ${file}\n`)
   if (open && !(await opened(file, io.env)))
     io.stderr.write(`It could not be opened from here: open ${file} yourself.\n`)
@@ -44,10 +45,38 @@ const formats: Readonly<Record<string, ReportFormat>> = {
   '.md': 'md',
   '.markdown': 'md',
   '.json': 'json',
+  '.txt': 'text',
+  '.log': 'text',
+  '': 'text',
 }
 
 function formatOf(file: string): ReportFormat {
-  return formats[extname(file).toLowerCase()] ?? 'text'
+  const ending = extname(file)
+  const format = formats[ending.toLowerCase()]
+  if (format !== undefined) return format
+  throw new RalphError('usage', `No report can be written as ${ending} (${file}).`, {
+    hint: 'Let the name end with .md, .html, .json or .txt, or say what it is with --format.',
+    exitCode: 2,
+  })
+}
+
+function cannotWrite(file: string, cause: unknown): never {
+  const { code = '' } = cause as NodeJS.ErrnoException
+  const why = reasons[code] ?? (cause instanceof Error ? cause.message : String(cause))
+  throw new RalphError('usage', `The report cannot be written to ${file}: ${why}.`, {
+    hint: 'Nothing was written. Name another file with --output, in a folder that is there.',
+    exitCode: 2,
+    cause,
+  })
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such folder',
+  ENOTDIR: 'a part of its path is a file, not a folder',
+  EISDIR: 'it is a folder',
+  EACCES: 'you may not write there',
+  EROFS: 'nothing can be written there',
+  ENOSPC: 'the disk is full',
 }
 
 async function written(
