@@ -98,7 +98,13 @@ export async function finishHeld(
     } catch (error) {
       // Remembered with its way out, so that a look at the run does not advise the same again.
       if (error instanceof RalphError && error.code === 'finish_conflict')
-        await loop.tell({ type: 'loop.finished', choice: kept, ok: false, message: inOneLine(error) })
+        await loop.tell({
+          type: 'loop.finished',
+          choice: kept,
+          ok: false,
+          message: inOneLine(error),
+          ...(choice === 'squash' && { squash: true }),
+        })
       throw error
     }
   })

@@ -21,10 +21,14 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const isMine = home === undefined ? worktree === git.worktree : home === git.worktree
   const isLeft = checkpoint !== undefined && !isCleaned && !isInPlace && branch !== undefined
   const isHere = isMine && (isCleaned || isInPlace)
-  const [uncommitted, gone, notes, live, isThere, isAncestor, plan] = await Promise.all([
+  // As both a finish and the repair of one that was cut off have said it.
+  const [, made = ''] =
+    (isCleaned && /one commit (?:on \S+|now), ([0-9a-f]{12})/.exec(finished?.message ?? '')) || []
+  const [isDirty, isSquashed, gone, notes, live, isThere, isAncestor, plan] = await Promise.all([
     isHere && checkpoint !== undefined
       ? hasUncommitted(git).then(async (is) => is && !(await isMerged(git, checkpoint, originalBranch)))
       : undefined,
+    made !== '' && isMerged(git, made, originalBranch).then((is) => is || isMerged(git, made, 'HEAD')),
     stillGone(git, run.state.gone),
     notesOf(site, run),
     liveWords(site, run),
@@ -32,6 +36,8 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
     isLeft && hasMoved(git, run).then((has) => has && isMerged(git, checkpoint, originalBranch)),
     isHere || checkpoint === undefined ? planHere(site, run) : undefined,
   ])
+  // What else is uncommitted is the user's own.
+  const uncommitted = isSquashed && isHere ? false : isDirty
   const told = [...live, ...(uncommitted === false ? [] : notes)]
   const isRefused = finished?.type === 'loop.finished' && !finished.ok && choice !== 'cleanup'
   return {
@@ -41,13 +47,18 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
       checked_out: headRef(git).replace(/^refs\/heads\//, ''),
       ...(home !== undefined && { home, worktree }),
       ...(isCleaned && finished !== undefined && { cleaned_at: finished.time }),
+      ...(isSquashed && { squashed: made }),
       ...(uncommitted !== undefined && { uncommitted }),
       ...(!isThere && { is_gone: true as const }),
       ...(isAncestor && { is_merged: true as const }),
       ...(isCleaned && home !== undefined && isTree(worktree) && { leftover_tree: worktree }),
       ...(plan !== undefined && { plan }),
     },
-    ...(isRefused && !(await isMerged(git, branch, originalBranch)) && { finish_refused: finished.message }),
+    ...(isRefused &&
+      !(await isMerged(git, branch, originalBranch)) && {
+        finish_refused: finished.message,
+        ...(finished.squash && { squash_refused: true as const }),
+      }),
     ...(run.state.gone.length > 0 && { gone }),
     ...(told.length > 0 && { notes: told }),
   }

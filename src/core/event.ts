@@ -407,6 +407,8 @@ const privateBodies = [
     choice: z.enum(['cleanup', 'keep', 'later']),
     ok: z.boolean(),
     message: z.string(),
+    /** Where it was refused: the cleanup was to be one commit. */
+    squash: z.literal(true).optional(),
   }),
   /** The human's word on a manual loop. */
   z.object({ type: z.literal('human.done') }),

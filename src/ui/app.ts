@@ -192,6 +192,8 @@ interface Whereabouts {
   readonly worktree?: string
   readonly home?: string
   readonly cleaned_at?: string
+  /** The one commit of a squash, while the branch has it. */
+  readonly squashed?: string
   /** Of a run that works in the user's tree, or was cleaned up: whether its work may be uncommitted there now. */
   readonly uncommitted?: boolean
   /** The branch was deleted or renamed by hand. */
@@ -217,6 +219,8 @@ export type StatusReport = StateFile & {
   readonly where?: Whereabouts
   /** Why the last cleanup was refused, where the branch has not been merged since. */
   readonly finish_refused?: string
+  /** What was refused was a squash. */
+  readonly squash_refused?: true
   /** What the summary of the last loop had to say, and nobody has settled since. */
   readonly notes?: readonly string[]
 }

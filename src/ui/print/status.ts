@@ -34,7 +34,12 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
     ['work', workWords(report)],
     ...(report.finish_refused === undefined
       ? []
-      : [['refused', `the last cleanup: ${oneLine(report.finish_refused)}`] as const]),
+      : [
+          [
+            'refused',
+            `the last ${report.squash_refused ? 'squash' : 'cleanup'}: ${oneLine(report.finish_refused)}`,
+          ] as const,
+        ]),
     ...lastFacts(report),
     ...deathFacts(report, nowMs),
   ]
@@ -80,6 +85,8 @@ export function workWords(report: StatusReport): string {
   if (branch === report.original_branch)
     return `in your work tree, on ${original}${uncommitted ? ', uncommitted' : ''}`
   if (cleaned !== undefined) {
+    if (report.where?.squashed !== undefined)
+      return `one commit on ${original}, ${oneLine(report.where.squashed)}`
     if (uncommitted === false && !report.iterations.some(({ verdict }) => keepsWork[verdict]))
       return `nothing was kept; ${original} is as you left it`
     const since = `since the cleanup at ${clockTime(cleaned)}`
