@@ -40,6 +40,8 @@ export interface SquashPlan {
   readonly tree: string
   /** Its parent; empty when it is the first. */
   readonly onto: string
+  /** Files of the plan, not committed when the loop began: it has ticked them, so they are in the commit. */
+  readonly plan?: readonly string[]
 }
 
 /** A multi-step change of the repository, with what is needed to complete or to undo it. */

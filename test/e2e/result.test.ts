@@ -2,7 +2,7 @@
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { goodAgent, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
+import { goodAgent, longDead, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
 
 describe('commits', () => {
   test('F37: a checkpoint tells its story, its tasks and its agent, in the name of the user', async () => {
@@ -84,6 +84,62 @@ describe('finish --squash', () => {
     const [, file = ''] = /git commit -F (\S+)/.exec(end.stderr) ?? []
     at.git('commit', '-q', '-F', file)
     expect(at.git('status', '--porcelain')).toBe('')
+  })
+
+  test('F37: status names the one commit, whatever else is uncommitted there', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('README.md', '# mine\n')
+    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    await ralph(at, ['finish', 'demo', '--squash'])
+    expect(at.git('status', '--porcelain')).toBe(' M README.md')
+    const { stdout } = await ralph(at, ['status', 'demo'])
+    expect(stdout).toContain(`one commit on main, ${at.git('rev-parse', '--short=12', 'HEAD')}\n`)
+    expect(stdout).not.toContain('uncommitted')
+    at.git('reset', '-q', '--soft', 'HEAD~1')
+    expect((await ralph(at, ['status', 'demo'])).stdout).toContain('on main, uncommitted')
+  })
+
+  test('F37: a plan that was not committed when the loop began goes with the work, and is named', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.git('rm', '-q', '-r', '--cached', 'openspec')
+    at.git('commit', '-qm', 'no plan yet')
+    at.write('mine.txt', 'm')
+    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    const end = await ralph(at, ['finish', 'demo', '--squash'])
+    expect([end.code, end.stderr]).toEqual([0, ''])
+    expect(end.stdout).toMatch(/also in it, since it is the plan .*openspec\/changes\/demo\/tasks\.md/)
+    expect(end.stdout).toContain('what else you had not committed before the loop still is not')
+    expect(at.git('show', '--name-only', '--format=').split('\n')).toEqual([
+      'openspec/changes/demo/proposal.md',
+      'openspec/changes/demo/tasks.md',
+      'story-1.txt',
+    ])
+    expect(at.git('show', 'HEAD:openspec/changes/demo/tasks.md')).toContain('- [x] 1.2 second')
+    expect(at.git('status', '--porcelain')).toBe('?? mine.txt')
+  })
+
+  test('F37: other lines that were not committed still refuse it, with the plan or without; status says squash', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('story-1.txt', 'mine\n')
+    at.write('openspec/changes/demo/tasks.md', `Note.\n\n${tasksOf(1)}`)
+    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    const tip = at.git('rev-parse', 'ralph/demo')
+    expect((await ralph(at, ['finish', 'demo', '--squash'])).code).toBe(1)
+    expect([at.git('rev-parse', 'ralph/demo'), at.git('log', '--format=%s', 'main')]).toEqual([tip, 'start'])
+    expect((await ralph(at, ['status', 'demo'])).stdout).toMatch(/refused +the last squash: .*story-1\.txt/)
+  })
+
+  test('F37, O5: what the user changed after a kill -9 is named where the commit holds it', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const agent = `[ "$RALPH_STORY" = 2 ] && [ ! -e ../struck ] && { touch ../struck; kill -9 $PPID; exit; }; ${goodAgent}`
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent])
+    expect(end.signal).toBe('SIGKILL')
+    longDead(at)
+    at.write('README.md', '# mine\n')
+    expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+    const { stdout } = await ralph(at, ['finish', 'demo', '--squash'])
+    expect(at.git('show', '--name-only', '--format=').split('\n')).toContain('README.md')
+    expect(stdout).toContain('also in it, since you changed it between two attempts: README.md;')
   })
 
   test('F37, G25: killed while a hook runs: the next command ends the hook and makes the commit', async () => {

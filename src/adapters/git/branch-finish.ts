@@ -94,6 +94,8 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
           base: await squashBase(git, carried === undefined ? initial : began, onto, tip),
           tip,
           message: said,
+          began: base,
+          startPaths,
         })
       : undefined
   const plan = squash === undefined ? cleanup : { ...cleanup, squash }
@@ -113,7 +115,7 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
     isMerged
       ? `the work was merged into ${nameOf(origin)} already: nothing was left to bring`
       : made !== undefined && 'commit' in made
-        ? `the work is one commit on ${nameOf(origin)}, ${made.commit.slice(0, 12)}${report.userPaths.length === 0 ? '' : '; what you had not committed before the loop still is not'}`
+        ? `the work is one commit on ${nameOf(origin)}, ${made.commit.slice(0, 12)}${await besidesWork(git, { initial, tip, startPaths, touched, plan: squash?.plan ?? [] })}`
         : choice === 'squash' && made === undefined
           ? `nothing of the loop's is left to commit on ${nameOf(origin)}`
           : `${carried !== undefined ? 'the rest' : stays.length > 0 ? 'what the loop has saved' : 'everything'} is on ${nameOf(origin)}, uncommitted`,
@@ -152,6 +154,35 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
     ...(made !== undefined &&
       ('commit' in made ? { commit: made.commit } : { refused: { why: made.refused, hint: made.hint } })),
   }
+}
+
+/** What of the user's own is in the commit of a squash, and what is not. */
+async function besidesWork(
+  git: Git,
+  at: {
+    readonly initial: string
+    readonly tip: string
+    readonly startPaths: readonly string[]
+    readonly touched: ReadonlySet<string>
+    readonly plan: readonly string[]
+  },
+): Promise<string> {
+  const { initial, tip, startPaths, touched, plan } = at
+  // Named so by the checkpoint that takes in what was changed between two attempts.
+  const asked = ['log', '--first-parent', '--name-only', '-z', '--format=', '--grep=^changes before ']
+  const between = [...new Set(await git.list([...asked, `${initial}..${tip}`]))]
+  const isLeft = startPaths.some((path) => !touched.has(path) && !plan.includes(path))
+  return [
+    ...(plan.length === 0
+      ? []
+      : [`; also in it, since it is the plan that you had not committed: ${listed(plan)}`]),
+    ...(between.length === 0
+      ? []
+      : [`; also in it, since you changed it between two attempts: ${listed(between)}`]),
+    ...(isLeft
+      ? [`; what ${plan.length === 0 ? '' : 'else '}you had not committed before the loop still is not`]
+      : []),
+  ].join('')
 }
 
 function renamedWords({ refs }: Store, { renamed, time }: { renamed: number; time: string }): string[] {

@@ -16,10 +16,20 @@ import { changedPaths, emptyTree, isAncestor, treeOf, treeOrNone } from './tree.
 /** `commit`: what was made; else why it was not, and what to type. */
 export type Squashed = { readonly commit: string } | { readonly refused: string; readonly hint: string }
 
+interface Squashing {
+  readonly onto: string
+  readonly base: string
+  readonly tip: string
+  readonly message: string
+  /** Where the user stood, and what they had not committed there. */
+  readonly began: string
+  readonly startPaths: readonly string[]
+}
+
 /** What is to be committed: the loop's work alone, not what the user had not committed. Undefined where there is none. */
 export async function planSquash(
   store: Store,
-  { onto, base, tip, message }: { onto: string; base: string; tip: string; message: string },
+  { onto, base, tip, message, began, startPaths }: Squashing,
 ): Promise<SquashPlan | undefined> {
   const { change } = store
   const git = placeOf(store)
@@ -31,7 +41,18 @@ export async function planSquash(
     })
   }
   const ours = await treeOrNone(git, onto)
-  const { tree, conflicts } = await tryMerge(git, await treeOf(git, base), ours, await treeOf(git, tip))
+  const theirs = await treeOf(git, tip)
+  let { tree, conflicts } = await tryMerge(git, await treeOf(git, base), ours, theirs)
+  // Whoever has just written a plan has seldom committed it: it goes with the work that it describes.
+  const isPlan = (path: string): boolean => `/${path}`.includes(`/openspec/changes/${change}/`)
+  const plan = conflicts.length > 0 && conflicts.every(isPlan) ? startPaths.filter(isPlan) : []
+  if (plan.length > 0) {
+    const index = join(store.folder, 'squash-index')
+    await git.run(['read-tree', base], { index })
+    await takeFrom(git, index, began, plan)
+    const without = await git.line(['write-tree'], { index })
+    ;({ tree, conflicts } = await tryMerge(git, without, ours, theirs))
+  }
   if (conflicts.length > 0) {
     throw conflict(
       'the loop went on with lines that you had not committed when it began',
@@ -39,7 +60,7 @@ export async function planSquash(
       `Nothing was touched. Bring everything to your branch, uncommitted, and commit there what you want: ralph finish ${change} --cleanup`,
     )
   }
-  return tree === ours ? undefined : { message, tree, onto }
+  return tree === ours ? undefined : { message, tree, onto, ...(plan.length > 0 && { plan }) }
 }
 
 /** Idempotent: a commit that is there already is not made twice. */
