@@ -80,7 +80,7 @@ function lastAttempt({ change, state }: KnownRun): number {
   const kept = state.iterations.filter((iteration) => iteration.attempt_ref !== undefined)
   const found = kept.findLast((iteration) => !keepsWork[iteration.verdict]) ?? kept.at(-1)
   if (found !== undefined) return found.n
-  throw new RalphError('attempt_not_found', `No attempt of ${change} has been kept yet.`, {
+  throw new RalphError('attempt_not_found', `No attempt of ${change} is kept.`, {
     hint: `Where it stands: ralph status ${change}`,
     exitCode: 2,
   })

@@ -74,9 +74,13 @@ async function writeGateLog(run: KnownRun, { iteration, write, stop }: LogReques
     }
     return
   }
-  const which =
-    iteration === undefined ? `No attempt of ${run.change}` : `Attempt #${iteration} of ${run.change}`
-  throw new RalphError('usage', `${which} has got as far as a gate: there is no output.`, {
+  const message =
+    iteration === undefined
+      ? `No gate has run for ${run.change}: there is no output.`
+      : asked.length === 0
+        ? `There is no attempt #${iteration} of ${run.change}.`
+        : `Attempt #${iteration} of ${run.change} ended before a gate ran: there is no output.`
+  throw new RalphError('usage', message, {
     hint: `Its attempts: ralph attempts ${run.change}`,
     exitCode: 2,
   })

@@ -11,6 +11,32 @@ const { current: _current, ...ended } = status
 
 const answering = (answers: Answers) => ({ answers })
 
+describe('why', () => {
+  const gone = { branch: 'ralph/add-login', is_gone: true as const }
+  const cleaned = { branch: 'ralph/add-login', cleaned_at: status.started_at, uncommitted: false }
+  it.each<[string, Partial<StatusReport>, RegExp]>([
+    ['runs, between two attempts', {}, /^ +what +it is running, between two attempts$/m],
+    ['is paused', { waiting_for: 'pause' }, /^ +what +it waits for you: it is paused$/m],
+    ['has not begun', { alive: false, status: 'stopped', iterations: [] }, /^ +what +it has not begun yet$/m],
+    [
+      'kept nothing',
+      { alive: false, status: 'stuck', where: cleaned, iterations: [] },
+      /^ +safe .*done; nothing was kept; main is as you left it$/m,
+    ],
+    ['lost its branch', { alive: false, status: 'stuck', where: gone }, /; the work was on ralph\/add-login/],
+  ])('of a loop that %s is a sentence', async (_name, more, words) => {
+    const decisions = { change_id: 'add-login', decisions: [], earlier_runs: [] }
+    const { out } = await ralph(
+      ['why'],
+      answering({
+        why: () => Promise.resolve(decisions),
+        status: () => Promise.resolve([{ ...ended, stop_reason: '', ...more }]),
+      }),
+    )
+    expect(out).toMatch(words)
+  })
+})
+
 describe('status', () => {
   it('one loop on one screen: story, attempt, last sign, tokens, cost, next command', async () => {
     const { out } = await ralph(['status'], answering({ status: () => Promise.resolve([status]) }))
@@ -49,6 +75,11 @@ describe('status', () => {
       'is done',
       { ...ended, alive: false, status: 'done', stop_reason: 'done' },
       'ralph finish add-login --cleanup',
+    ],
+    [
+      'awaits a word',
+      { ...ended, alive: false, status: 'stopped', stop_reason: 'human', done_criteria: 'manual' },
+      'waiting     say whether it is done',
     ],
   ])('U5: a loop that %s says so, and what to type', async (_name, more, words) => {
     const { out } = await ralph(

@@ -143,7 +143,7 @@ export async function findAttempt(git: Git, change: string, n: number, saved?: S
   if (found !== undefined) return saved === undefined ? found : withTicks(git, found, saved)
   const numbers = attempts.map((attempt) => attempt.n).join(', ')
   throw new RalphError('attempt_not_found', `there is no attempt ${n} of ${change}`, {
-    hint: numbers === '' ? 'No attempt has been kept yet.' : `These are kept: ${numbers}.`,
+    hint: numbers === '' ? 'No attempt is kept.' : `These are kept: ${numbers}.`,
     exitCode: 2,
   })
 }

@@ -138,7 +138,7 @@ function nowFacts(report: StatusReport, nowMs: number): readonly (readonly [stri
   return facts
 }
 
-const waits: Record<NonNullable<StatusReport['waiting_for']>, string> = {
+export const waits: Record<NonNullable<StatusReport['waiting_for']>, string> = {
   limit: "the provider's limit to reset",
   overloaded: 'the provider, which is overloaded',
   offline: 'the network',
@@ -154,8 +154,8 @@ function lastFacts(report: StatusReport): readonly (readonly [string, string])[]
   const isStopped = last?.verdict === 'interrupted' && report.stop_reason === 'signal'
   if (last !== undefined && last.reason !== '' && !isStopped)
     facts.push(['last reason', excerpt(last.reason, 100)])
-  const why = report.stop_reason ?? ''
-  if (report.status !== 'done' && why !== '') facts.push(['stopped by', stoppers[why] ?? oneLine(why)])
+  const stop = stopOf(report)
+  if (report.status !== 'done' && stop !== undefined) facts.push([...stop])
   if (last?.attempt_ref !== undefined && !report.alive && !keepsWork[last.verdict]) {
     const which = `${String(last.n)} ${oneLine(report.change_id)}`
     facts.push([
@@ -166,12 +166,22 @@ function lastFacts(report: StatusReport): readonly (readonly [string, string])[]
   return facts
 }
 
+/** Who ended it; nobody did where it waits for its user. */
+export function stopOf({
+  stop_reason: why = '',
+  done_criteria: done,
+}: StatusReport): readonly [label: 'stopped by' | 'waiting', words: string] | undefined {
+  if (why === '') return undefined
+  if (why === 'human')
+    return ['waiting', done === 'manual' ? 'say whether it is done' : 'the next step is yours']
+  return ['stopped by', stoppers[why] ?? oneLine(why)]
+}
+
 /** The words of the state file in those of a person. */
-export const stoppers: Readonly<Record<string, string>> = {
+const stoppers: Readonly<Record<string, string>> = {
   retries: 'a story that used up its retries',
   iterations: 'max iterations',
   stall: 'iterations that kept nothing',
-  human: 'nobody: it awaits your word',
   signal: 'you (ralph stop, Ctrl-C or a signal)',
   killed: 'a kill of ralph',
   limit: "the provider's limit",
@@ -223,7 +233,7 @@ export function nextCommand(report: StatusReport): readonly string[] {
   if (report.alive) return [`ralph logs ${change} -f`]
   if (report.problem !== undefined)
     return [
-      `ralph resume ${change} says how to get everything back; ralph loop ${change} --fresh starts anew`,
+      `ralph resume ${change} says how to get everything back; ralph loop ${change} --fresh starts over`,
     ]
   if (report.died_at !== undefined && report.status !== 'done') {
     const stop = (report.orphan_pids ?? []).length > 0 ? `ralph stop ${change}; then ` : ''

@@ -8,7 +8,7 @@ import { storyName } from './describe.ts'
 import { earlierLines } from './earlier.ts'
 import { factLines } from './facts.ts'
 import type { Fact } from './facts.ts'
-import { headWord, nextCommand, planOf, since, stoppers, workWords } from './status.ts'
+import { headWord, nextCommand, planOf, since, stopOf, waits, workWords } from './status.ts'
 import type { StatusView } from './status.ts'
 import { clip, clockTime, excerpt, oneLine, plural } from './text.ts'
 
@@ -44,27 +44,34 @@ function causeRows(report: StatusReport): readonly (readonly [string, string])[]
     storyName(id, stories.find((story) => story.id === id)?.title ?? '')
   if (report.alive && report.current !== undefined)
     return [['what', `it works on story ${nameOf(report.current)}, attempt #${String(report.current.n)}`]]
+  if (report.alive) return [['what', aliveWords(report)]]
   if (report.problem !== undefined) return [['what', oneLine(report.problem)]]
   if (report.died_at !== undefined) return [['what', 'ralph was killed in the middle of the work']]
   if (report.status === 'done') return [['what', 'every story that it was asked for is complete']]
-  if (last === undefined) return [['what', `stopped by ${stopped(report)}`]]
+  if (last === undefined) return [['what', stopped(report)]]
   const failures = failuresInARow(iterations)
-  if (failures.length === 0 || report.stop_reason === 'signal')
-    return [['what', `stopped by ${stopped(report)}`]]
+  if (failures.length === 0 || report.stop_reason === 'signal') return [['what', stopped(report)]]
   const times = failures.length === 1 ? 'once' : `${String(failures.length)} times`
   const tries = failures.map(({ n }) => `#${String(n)}`).join(', ')
   const how = last.reason === '' ? verdictName(last.verdict) : excerpt(last.reason, 400)
   return [
     [
       'what',
-      `story ${nameOf(last)} failed ${times}${failures.length === 1 ? '' : ' in a row'} (${tries}); ${report.stop_reason === 'retries' ? 'no retry is left' : `stopped by ${stopped(report)}`}`,
+      `story ${nameOf(last)} failed ${times}${failures.length === 1 ? '' : ' in a row'} (${tries}); ${report.stop_reason === 'retries' ? 'no retry is left' : stopped(report)}`,
     ],
     ['because', how],
   ]
 }
 
-function stopped({ stop_reason: why = '' }: StatusReport): string {
-  return stoppers[why] ?? (oneLine(why) || 'it has not begun yet')
+/** Between two attempts. */
+function aliveWords({ waiting_for: cause }: StatusReport): string {
+  return cause === undefined ? 'it is running, between two attempts' : `it waits for ${waits[cause]}`
+}
+
+function stopped(report: StatusReport): string {
+  const [label, words] = stopOf(report) ?? []
+  if (label === undefined) return 'it has not begun yet'
+  return label === 'waiting' ? `waiting: ${words}` : `${label} ${words}`
 }
 
 /** The attempts at the last story that came to nothing. */
@@ -79,7 +86,9 @@ function failuresInARow(iterations: readonly IterationRecord[]): readonly Iterat
 function safeWords(report: StatusReport): string {
   const { done, total } = planOf(report)
   const saved = total === 0 ? '' : `${String(done)} of ${plural(total, 'story', 'stories')} done; `
-  return `${saved}the work is ${workWords(report)}`
+  const words = workWords(report)
+  const subject = words.startsWith('nothing ') ? '' : words.startsWith('was ') ? 'the work ' : 'the work is '
+  return `${saved}${subject}${words}`
 }
 
 function lookRows(report: StatusReport): readonly Fact[] {
