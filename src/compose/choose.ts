@@ -67,7 +67,7 @@ export async function must(site: Site, change: string | undefined): Promise<Know
       : `No loop of ${change} has run in this repository.`,
     {
       hint: (await hasBranch(site, change))
-        ? `The branch ralph/${change} of an earlier run is still there. Start anew (its commits are archived): ralph loop ${change} --fresh`
+        ? `The branch ralph/${change} of an earlier run is still there. Start over (its commits are archived): ralph loop ${change} --fresh`
         : 'Start one: ralph loop. What there is: ralph list',
       exitCode: 2,
     },

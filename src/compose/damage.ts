@@ -13,7 +13,7 @@ import type { KnownRun, Site } from './site.ts'
 /** For commands that would go on from a state that nobody knows: nothing is touched, and git alone brings everything back. */
 export async function damagedRun(site: Site, { change, damage }: KnownRun): Promise<RalphError> {
   const out = await wayOut(site.git, change, '')
-  const kept = `What ralph kept: git for-each-ref refs/ralph/${change}. Start anew: ralph loop ${change} --fresh (the journal is archived as it is).`
+  const kept = `What ralph kept: git for-each-ref refs/ralph/${change}. Start over: ralph loop ${change} --fresh (the journal is archived as it is).`
   return new RalphError('journal_unreadable', `${damage} What happened after it is not known.`, {
     hint: `Nothing was touched. If a newer ralph wrote it, update ralph. An agent that still runs is ended by: ralph stop ${change}. ${out === '' ? kept : out}`,
     exitCode: 1,

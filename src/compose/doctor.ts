@@ -178,7 +178,7 @@ function loopCheck(run: KnownRun): Check {
   const { change, state } = run
   const name = `loop ${change}`
   if (run.damage !== '') {
-    const way = `ralph resume ${change} says how to get everything back; ralph loop ${change} --fresh starts anew`
+    const way = `ralph resume ${change} says how to get everything back; ralph loop ${change} --fresh starts over`
     return { name, verdict: 'problem', detail: run.damage, fix: way }
   }
   const fix = fixOf(change)

@@ -74,8 +74,8 @@ export async function modeOf(
   throw new RalphError('unfinished_run', `There is ${what}.`, {
     hint:
       state.status === 'done'
-        ? `Settle it: ralph finish ${change} --cleanup (or ralph resume ${change} --on-complete cleanup). Start anew: ralph loop ${change} --fresh; the earlier run is archived.`
-        : `Go on with it: ralph resume ${change}. Start anew: ralph loop ${change} --fresh; the earlier run is archived.`,
+        ? `Finish it: ralph finish ${change} --cleanup (or ralph resume ${change} --on-complete cleanup). Start over: ralph loop ${change} --fresh; the earlier run is archived.`
+        : `Go on with it: ralph resume ${change}. Start over: ralph loop ${change} --fresh; the earlier run is archived.`,
     exitCode: 2,
   })
 }

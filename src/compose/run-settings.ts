@@ -176,7 +176,7 @@ function refuseOtherCheckpoint(run: KnownRun, wanted: string | undefined): void 
     'usage',
     `This run keeps its checkpoints by ${checkpoint}; that cannot be changed half-way.`,
     {
-      hint: `Go on without --checkpoint, or start anew: ralph loop ${run.change} --fresh --checkpoint ${wanted}`,
+      hint: `Go on without --checkpoint, or start over: ralph loop ${run.change} --fresh --checkpoint ${wanted}`,
       exitCode: 2,
     },
   )

@@ -72,7 +72,7 @@ async function stopUnknown(run: KnownRun): Promise<Said> {
     ended.length === 0 ? '' : ` Its agent was still running and has been ended (${ended.join(', ')}).`
   return {
     message: `No loop of ${run.change} is running.${left} ${run.damage}`,
-    next: `ralph resume ${run.change} says how to get everything back; ralph loop ${run.change} --fresh starts anew`,
+    next: `ralph resume ${run.change} says how to get everything back; ralph loop ${run.change} --fresh starts over`,
     data: { stopped: false, change_id: run.change, ended_pids: [...ended], problem: run.damage },
   }
 }

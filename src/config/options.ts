@@ -80,7 +80,7 @@ const options = {
     kind: 'text',
     value: 'CMD',
     defaultText: 'none',
-    help: 'any program as agent: run by sh -c, prompt on stdin; its output must end with <promise>COMPLETE</promise> or <promise>FAILED: why</promise>',
+    help: 'any program as agent: run by sh -c, prompt on stdin; it must say <promise>COMPLETE</promise> or <promise>FAILED: why</promise> on a line of its own',
   },
   agent_args: {
     group: 'Agent',
@@ -213,7 +213,7 @@ const options = {
     group: 'Plan',
     kind: 'switch',
     default: false,
-    help: 'archive the earlier run of this change, then start anew',
+    help: 'archive the earlier run of this change, then start over',
   },
   dry_run: {
     group: 'Plan',

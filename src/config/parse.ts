@@ -1,6 +1,7 @@
 // Turns what was written in a flag, a variable or a file into the value of a setting, or says what it should have been.
 import { RalphError } from '../core/error.ts'
 import { nearest } from '../core/nearest.ts'
+import { agentNames } from './option.ts'
 import { specOf } from './options.ts'
 import type { OptionKey } from './options.ts'
 import type { OptionKind, OptionSpec } from './option.ts'
@@ -11,10 +12,23 @@ export function parseSetting(key: OptionKey, raw: unknown, name: string): unknow
   const spec = specOf(key)
   const result = schemaOf(spec).safeParse(normalize(spec.kind, raw))
   if (result.success) return result.data
-  throw new RalphError('config', `${name} wants ${wantsOf(spec)}, not ${quote(raw)}`, {
+  const unknown = spec.kind === 'agents' ? unknownAgent(raw) : undefined
+  const message =
+    unknown === undefined
+      ? `${name} wants ${wantsOf(spec)}, not ${quote(raw)}`
+      : `${name}: there is no agent ${quote(unknown)}`
+  throw new RalphError('config', message, {
     hint: suggestion(spec, raw) ?? `what it is for: ${spec.help}`,
     exitCode: 2,
   })
+}
+
+function unknownAgent(raw: unknown): string | undefined {
+  const named = normalize('agents', raw)
+  const known: readonly string[] = agentNames
+  return Array.isArray(named)
+    ? named.find((each): each is string => typeof each === 'string' && each !== '' && !known.includes(each))
+    : undefined
 }
 
 const numeric: ReadonlySet<OptionKind> = new Set([

@@ -40,7 +40,8 @@ const unconditional: Partial<Record<AgentEnding, Verdict>> = {
 }
 
 const phrases: Record<AgentEnding, string> = {
-  finished: 'the agent did not say whether it was done (it must end with <promise>COMPLETE</promise>)',
+  finished:
+    'the agent did not say whether it was done (it must say <promise>COMPLETE</promise> on a line of its own)',
   crash: 'the agent crashed',
   timeout: 'the agent took longer than --iteration-timeout',
   idle: 'the agent went silent: no output and no activity',

@@ -263,11 +263,11 @@ describe('a start', () => {
     const at = scratch({ tasks: tasksOf(1) })
     const help = (await ralph(at, ['loop', '--help'])).stdout.replaceAll(/\s+/g, ' ')
     expect(help).toContain(
-      'its output must end with <promise>COMPLETE</promise> or <promise>FAILED: why</promise>',
+      'it must say <promise>COMPLETE</promise> or <promise>FAILED: why</promise> on a line of its own',
     )
     await ralph(at, ['loop', 'demo', '--agent-command', 'echo hi there', '--max-retries', '0'])
     expect(at.state().iterations[0]?.reason).toBe(
-      'the agent did not say whether it was done (it must end with <promise>COMPLETE</promise>); it said: hi there',
+      'the agent did not say whether it was done (it must say <promise>COMPLETE</promise> on a line of its own); it said: hi there',
     )
   })
 })

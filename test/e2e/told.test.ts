@@ -275,6 +275,32 @@ describe('the small ones', () => {
   })
 })
 
+describe('what is not there', () => {
+  test('logs --gate and diff say which: no such attempt, no gate ran, nothing is kept', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await loop(at, 'demo', failing, '--verify', 'true')
+    const said = async (...args: string[]) => (await ralph(at, args)).stderr
+    expect(await said('logs', '--gate', '99')).toContain('There is no attempt #99 of demo.')
+    expect(await said('logs', '--gate', '1')).toContain('Attempt #1 of demo ended before a gate ran')
+    expect(await said('logs', '--gate')).toContain('No gate has run for demo')
+    await ralph(at, ['clean', 'demo', '--attempts', '--yes'])
+    const cleaned = await said('diff', '1', 'demo')
+    expect(cleaned).toContain('No attempt is kept.')
+    expect(cleaned).not.toContain('yet')
+  })
+})
+
+test('on the branch of another change: it names that branch, and the switch that leads home works', async () => {
+  const at = twoChanges()
+  await loop(at, 'demo', goodAgent)
+  const { code, stderr } = await loop(at, 'other', goodAgent)
+  expect(code).toBe(2)
+  expect(stderr).toContain('you are still on ralph/demo')
+  const [, home = ''] = /First: git switch (\S+)/.exec(stderr) ?? []
+  at.git('switch', '-q', home)
+  expect((await loop(at, 'other', goodAgent)).code).toBe(0)
+})
+
 describe('report into a file', () => {
   test('a folder that is not there, a folder, and an ending that is no format are each a sentence and exit 2', async () => {
     const at = scratch({ tasks: tasksOf(1) })

@@ -60,7 +60,7 @@ describe('wrong words', () => {
     [['loop', '--max-retires', '5'], "unknown option '--max-retires'", 'did you mean --max-retries?'],
     [['loop', '--max-retries', 'abc'], '--max-retries wants a whole number', 're-runs of a story'],
     [['loop', '--max-retries', '-1'], '--max-retries wants a whole number', 're-runs of a story'],
-    [['loop', '--agent', 'cluade'], '--agent wants one agent or more', 'did you mean claude?'],
+    [['loop', '--agent', 'cluade'], '--agent: there is no agent "cluade"', 'did you mean claude?'],
     [['loop', '--checkpoint', 'brunch'], '--checkpoint wants one of branch, stash', 'did you mean branch?'],
     [['loop', '--model', '--json'], '--model needs a value, and --json is a flag', '--model M'],
     [['loop', '--model'], "option '--model <M>' argument missing", 'ralph loop --help'],

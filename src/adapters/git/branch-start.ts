@@ -254,7 +254,7 @@ async function originOf(store: Store, refs: Refs, mode: StartMode): Promise<Orig
       {
         hint: !isRecorded
           ? await wayOut(git, change)
-          : `Go on with \`ralph resume ${change}\`, or start anew with \`ralph loop ${change} --fresh\` (its commits are archived).`,
+          : `Go on with \`ralph resume ${change}\`, or start over with \`ralph loop ${change} --fresh\` (its commits are archived).`,
         exitCode: 2,
       },
     )
@@ -268,14 +268,17 @@ async function originOf(store: Store, refs: Refs, mode: StartMode): Promise<Orig
   const isOwn = ref === branchOf(store)
   const known = isOwn ? await knownOrigin(store) : undefined
   if (known !== undefined) return known
-  throw new RalphError(
-    'repository_state',
-    `HEAD is on ${ref.replace('refs/heads/', '')}, a branch of ralph's own`,
-    {
-      hint: `Nothing was touched. ${isOwn ? await wayOut(git, change) : 'Finish that run (`ralph finish`), or `git switch` to the branch that the work is for.'}`,
-      exitCode: 2,
-    },
-  )
+  throw new RalphError('repository_state', `you are still on ${ref.replace('refs/heads/', '')}`, {
+    hint: `Nothing was touched. ${isOwn ? await wayOut(git, change) : await wayHome(git, change)}`,
+    exitCode: 2,
+  })
+}
+
+/** Off the branch of another change. */
+async function wayHome(git: Store['git'], change: string): Promise<string> {
+  const { ref, beside } = await startingPoint(git, change)
+  const home = beside === '' || ref === '' ? 'YOUR-BRANCH' : ref.replace('refs/heads/', '')
+  return `First: git switch ${home}`
 }
 
 async function knownOrigin(store: Store): Promise<Origin | undefined> {

@@ -18,7 +18,7 @@ export async function wayOut(git: Git, change: string, why?: string): Promise<st
     `Its work is on ${branch}.`,
     `All of it, uncommitted, on ${home}: ${leave}git merge --squash ${branch} && git reset.`,
     lost.before === '' ? '' : beforeLoop(lost.before, leave),
-    `Then start anew on ${home}: ralph loop ${change} --fresh archives the branch under refs/ralph/${change}/archive.`,
+    `Then start over on ${home}: ralph loop ${change} --fresh archives the branch under refs/ralph/${change}/archive.`,
   ]
     .filter((text) => text !== '')
     .join('\n  ')

@@ -326,7 +326,7 @@ export async function requireSnapshot(store: Store): Promise<Snapshot> {
     `the record of the last checkpoint of ${store.change} is missing`,
     {
       hint:
-        (await wayOut(store.git, store.change)) || `Start anew with \`ralph loop ${store.change} --fresh\`.`,
+        (await wayOut(store.git, store.change)) || `Start over with \`ralph loop ${store.change} --fresh\`.`,
       exitCode: 1,
     },
   )

@@ -201,7 +201,11 @@ function stepsOf(ending: Ending): readonly Step[] {
     const look = lookSteps(board, change)
     return complete.stop_reason === 'signal' ? [...on, ...look] : [...look, ...on]
   }
-  const archive: Step = ['archive', `openspec archive ${change}`, 'when it is on your branch']
+  const archive: Step = [
+    'archive',
+    `openspec archive ${change}`,
+    isHere ? 'if you have openspec' : 'once merged (needs openspec)',
+  ]
   const archives =
     started?.settings.done_criteria === 'tasks' && started.tasks_file !== 'tasks.md' ? [archive] : []
   if (isHere) return [['look', 'git status', 'what was done'], ...archives]
