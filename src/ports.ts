@@ -111,6 +111,8 @@ export interface FinishReport {
   /** Files that only the user had changed before the loop, told apart from the loop's own. */
   readonly userPaths: readonly string[]
   readonly loopPaths: readonly string[]
+  /** Of `keep` and `later`: where the branch can be pushed to. */
+  readonly remote?: string
   /** Uncommitted in the loop's own work tree, and not brought. */
   readonly stays?: readonly string[]
   /** Of `squash`: what was committed. */

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { cleanAttempts, listAttempts, listEarlier } from '../adapters/git/attempts.ts'
 import { shown } from '../adapters/git/git.ts'
 import { wayOut } from '../adapters/git/lost-record.ts'
+import { remoteOf } from '../adapters/git/remote.ts'
 import { readSettingsFile } from '../config/files.ts'
 import { userFolder } from '../config/load.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
@@ -155,8 +156,7 @@ async function nextSteps(
   choice: FinishChoice,
 ): Promise<readonly string[]> {
   if (choice === 'cleanup' || state.branch === state.originalBranch) return []
-  const remotes = (await git.line(['remote'])).split('\n').filter((name) => name !== '')
-  const remote = remotes.includes('origin') ? 'origin' : remotes[0]
+  const remote = await remoteOf(git)
   const push = choice === 'squash' ? 'git push' : `git push -u ${remote ?? ''} ralph/${change}`
   const { changeDirOf } = await import('../adapters/openspec/changes.ts')
   const isThere = state.root !== undefined && existsSync(changeDirOf(state.root, change))

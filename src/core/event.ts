@@ -407,6 +407,9 @@ const privateBodies = [
     choice: z.enum(['cleanup', 'keep', 'later']),
     ok: z.boolean(),
     message: z.string(),
+    /** Where the branch stays: the remote that it can be pushed to, and what its first commit holds of the user's own; the first ones. */
+    remote: z.string().optional(),
+    user_paths: z.array(z.string()).optional(),
     /** Where it was refused: the cleanup was to be one commit. */
     squash: z.literal(true).optional(),
   }),

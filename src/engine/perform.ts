@@ -267,7 +267,15 @@ async function finish(command: Of<'finish'>, context: Context): Promise<void> {
     }
     if (context.state().outcome?.status === 'done') await wrapUp(context)
     const report = await ports.checkpoints.finish(command.choice)
-    await tell({ type: 'loop.finished', choice: command.choice, ok: true, message: report.message })
+    const { message, remote, userPaths } = report
+    await tell({
+      type: 'loop.finished',
+      choice: command.choice,
+      ok: true,
+      message,
+      ...(remote !== undefined && { remote }),
+      ...(remote !== undefined && userPaths.length > 0 && { user_paths: userPaths.slice(0, 4) }),
+    })
   } catch (error) {
     if (!(error instanceof RalphError)) throw error
     // The loop's own status and exit code stand.

@@ -167,6 +167,23 @@ test('F36: after a finish the next steps are there to copy: push, and the archiv
   expect(await next('--squash')).toBe('git push; openspec archive demo')
 })
 
+test('F36: the end offers a push only where there is a remote, and says what of the user’s own would go with it', async () => {
+  const end = async (remote: boolean, ...own: string[]): Promise<string> => {
+    const at = scratch({ tasks: tasksOf(1) })
+    if (remote) at.git('remote', 'add', 'upstream', '/nowhere')
+    for (const path of own) at.write(path, 'mine')
+    return (await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])).stdout
+  }
+  const none = await end(false, 'a.txt')
+  expect(none).toContain('one commit on main')
+  expect(none).not.toMatch(/git push|first commit/)
+  const clean = await end(true)
+  expect(clean).toMatch(/share +git push -u upstream ralph\/demo +then a pull request/)
+  expect(clean).not.toContain('first commit')
+  const four = await end(true, 'README.md', 'a.txt', 'b.txt', 'c.txt')
+  expect(four).toContain('Its first commit holds your uncommitted files: README.md, a.txt, b.txt and more.\n')
+})
+
 describe('finish --keep --rename', () => {
   test('F37: the branch can be pushed as it is', async () => {
     const at = await looped()

@@ -60,10 +60,9 @@ describe('plain lines', () => {
       '',
       '✓ done   2 of 2 stories, 5 tasks, 2 attempts   2m 05s   24.7k tokens   $0.50',
       '  The work is on ralph/add-login. main is not changed.',
-      '    look        ralph diff --all add-login           all that was done',
-      '    take it     ralph finish add-login --cleanup     uncommitted on main',
-      '    or          ralph finish add-login --squash      one commit on main',
-      '    share       git push -u origin ralph/add-login   then a pull request',
+      '    look        ralph diff --all add-login         all that was done',
+      '    take it     ralph finish add-login --cleanup   uncommitted on main',
+      '    or          ralph finish add-login --squash    one commit on main',
     ])
     expect(err).toBe('warning: wt-usage failed, using an estimate\n')
   })
@@ -285,7 +284,7 @@ describe('plain lines', () => {
       event({ ...complete, choice: 'cleanup' }),
     ])
     expect(out).toContain(
-      '  The work is on ralph/add-login.\n    look        ralph diff --all add-login           all that was done\n    take it     ralph finish add-login --cleanup',
+      '  The work is on ralph/add-login.\n    look        ralph diff --all add-login         all that was done\n    take it     ralph finish add-login --cleanup',
     )
     expect(out).not.toContain('git status')
   })

@@ -16,6 +16,7 @@ import { named, shown, type Git } from './git.ts'
 import { copyIndex, installIndex, realIndex, takeFrom } from './index-file.ts'
 import { storedOrigin } from './origin.ts'
 import { missingObjects, unpin } from './pins.ts'
+import { remoteOf } from './remote.ts'
 import { moveRefs, readRefs, setHead, type Head, type Refs } from './refs.ts'
 import { renameCommits } from './rename.ts'
 import { listed } from './reunite.ts'
@@ -73,7 +74,8 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
       `\`ralph finish ${store.change} --cleanup\` brings it back to ${nameOf(origin)}`,
       ...inside,
     ].join('; ')
-    return { message, ...report }
+    const remote = await remoteOf(git)
+    return { message, ...report, ...(remote !== undefined && { remote }) }
   }
   const brings = async (): Promise<{ plan: CleanupPlan; left: readonly string[]; isMerged: boolean }> =>
     store.home === undefined

@@ -181,6 +181,6 @@ function remembered(
   if (event.type === 'warning' && lastingWarnings.has(event.code))
     return { ...ending, lasting: [...new Set([...ending.lasting, event.message])] }
   if (event.type === 'error') return { ...ending, hint: event.hint }
-  if (event.type === 'loop.finished') return { ...ending, finished: { ok: event.ok, message: event.message } }
+  if (event.type === 'loop.finished') return { ...ending, finished: event }
   return ending
 }

@@ -18,7 +18,12 @@ export interface Ending {
   /** Whether the repository was touched at all. */
   readonly begun: boolean
   /** What became of the choice; a cleanup that failed has moved nothing. */
-  readonly finished?: { readonly ok: boolean; readonly message: string }
+  readonly finished?: {
+    readonly ok: boolean
+    readonly message: string
+    readonly remote?: string | undefined
+    readonly user_paths?: readonly string[] | undefined
+  }
   /** What was said with the error that ended it. */
   readonly hint?: string
   /** Warnings that must not scroll away, in their order. */
@@ -111,6 +116,7 @@ export function placeLines(ending: Ending, sheet: Sheet): readonly string[] {
     (stop === 'error' || stop === 'gate' || stop === 'auth') && ending.hint ? [oneLine(ending.hint)] : []
   return [
     ...whereWords(ending).flatMap(said),
+    ...ownWords(ending).flatMap(said),
     ...hint.flatMap(said),
     ...ending.lasting.flatMap((line) => {
       const [first = '', ...rest] = said(`note: ${oneLine(line)}`)
@@ -167,6 +173,14 @@ function whereWords({ complete, board, finished, begun }: Ending): readonly stri
   ]
 }
 
+/** Nobody should publish by a copied line what they had not even committed. */
+function ownWords({ complete, finished }: Ending): readonly string[] {
+  const own = (finished?.user_paths ?? []).map(oneLine)
+  if (complete.status !== 'done' || finished?.remote === undefined || own.length === 0) return []
+  const more = own.length > 3 ? ' and more' : ''
+  return [`Its first commit holds your uncommitted files: ${own.slice(0, 3).join(', ')}${more}.`]
+}
+
 function isNothingKept({ totals }: Complete): boolean {
   return (
     totals.not_kept !== undefined && totals.iterations > 0 && totals.not_kept.iterations === totals.iterations
@@ -215,7 +229,9 @@ function stepsOf(ending: Ending): readonly Step[] {
     ['look', `ralph diff --all ${change}`, 'all that was done'],
     ['take it', `ralph finish ${change} --cleanup`, `uncommitted on ${original}`],
     ['or', `ralph finish ${change} --squash`, `one commit on ${original}`],
-    ['share', `git push -u origin ${branch}`, 'then a pull request'],
+    ...(finished?.remote === undefined
+      ? []
+      : ([['share', `git push -u ${oneLine(finished.remote)} ${branch}`, 'then a pull request']] as const)),
     ...archives,
   ]
 }
