@@ -301,6 +301,20 @@ test('on the branch of another change: it names that branch, and the switch that
   expect((await loop(at, 'other', goodAgent)).code).toBe(0)
 })
 
+test('a story called complete that changed no file is marked where it is saved, and named at the end', async () => {
+  const at = scratch({ tasks: tasksOf(2) })
+  const idle = `case $RALPH_STORY in 1) ${goodAgent};; *) echo "<promise>COMPLETE</promise>";; esac`
+  const { code, stdout } = await loop(at, 'demo', idle)
+  expect(code).toBe(0)
+  expect(stdout.match(/saved \w+.*/g)?.map((line) => line.includes('(no file changed)'))).toEqual([
+    false,
+    true,
+  ])
+  expect(stdout.match(/story \S+ changed no file.*/g)).toEqual([
+    "story 2 changed no file: the agent's word only",
+  ])
+})
+
 describe('report into a file', () => {
   test('a folder that is not there, a folder, and an ending that is no format are each a sentence and exit 2', async () => {
     const at = scratch({ tasks: tasksOf(1) })

@@ -19,6 +19,10 @@ export interface Board {
   readonly attempts: number
   readonly last: IterationRecord | undefined
   readonly spent: Spent
+  /** Of the attempt at hand: whether it differs from its checkpoint. */
+  readonly hasChanged: boolean
+  /** Complete, by an attempt that changed no file. */
+  readonly unchanged: readonly string[]
 }
 
 interface Spent {
@@ -36,6 +40,8 @@ export const emptyBoard: Board = {
   attempts: 0,
   last: undefined,
   spent: { tokens: 0, duration_ms: 0 },
+  hasChanged: true,
+  unchanged: [],
 }
 
 export function applyBoard(board: Board, event: LoopEvent): Board {
@@ -56,6 +62,7 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
       ...board,
       spent: { ...board.spent, duration_ms: board.spent.duration_ms + event.duration_ms },
     }
+  if (event.type === 'attempt.kept') return { ...board, hasChanged: event.changed }
   if (event.type !== 'iteration.ended') return board
   const { iteration } = event
   return {
@@ -63,6 +70,11 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
     attempts: board.attempts + 1,
     last: iteration,
     spent: added(board.spent, iteration),
+    hasChanged: true,
+    unchanged:
+      board.hasChanged || iteration.verdict !== 'complete'
+        ? board.unchanged
+        : [...board.unchanged, iteration.story_id],
   }
 }
 

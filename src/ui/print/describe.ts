@@ -164,7 +164,9 @@ export function turnoutLines(
 ): readonly string[] {
   const spent = iteration === undefined ? '' : figures({ ...iteration, tokens: iteration.tokens_used })
   const effect =
-    saved === undefined ? reverted && undoneEntry(reverted, hasChanged) : savedEntry(saved, iteration)
+    saved === undefined
+      ? reverted && undoneEntry(reverted, hasChanged)
+      : savedEntry(saved, iteration, hasChanged)
   const right = effect === undefined ? spent : ''
   const cause =
     iteration === undefined || keepsWork[iteration.verdict] ? [] : causeLines(iteration, right, sheet)
@@ -176,8 +178,9 @@ export function turnoutLines(
 function savedEntry(
   { commit, changed }: Of<'checkpoint.saved'>,
   iteration: IterationRecord | undefined,
+  hasChanged: boolean,
 ): readonly ['done', string] {
-  const same = changed ? '' : ', nothing had changed'
+  const same = changed && hasChanged ? '' : ' (no file changed)'
   const rest = iteration === undefined || iteration.reason === '' ? '' : `; ${oneLine(iteration.reason)}`
   return ['done', `saved ${shortHash(commit)}${same}${clip(rest, 200)}`]
 }

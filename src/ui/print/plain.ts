@@ -131,7 +131,7 @@ export function createLines(
     board = applyBoard(board, event)
     ending = remembered(ending, event)
     if (event.type === 'story.started') story = event
-    if (event.type === 'checkpoint.saved' && event.n !== undefined) turnout = { saved: event }
+    if (event.type === 'checkpoint.saved' && event.n !== undefined) turnout = { ...turnout, saved: event }
     if (event.type === 'attempt.kept') turnout = { hasChanged: event.changed }
     if (event.type === 'checkpoint.reverted') turnout = { ...turnout, reverted: event }
     const to = event.type === 'warning' || event.type === 'error' ? 'stderr' : 'stdout'

@@ -48,12 +48,19 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
     return [first.replace(status, word), ...rest]
   }
   const dimmed = (text: string): readonly string[] => entryLines({ indent: 2, text, style: paint.dim }, sheet)
+  const unchanged = board.unchanged.flatMap((id) =>
+    entryLines(
+      { indent: 2, text: `story ${oneLine(id)} changed no file: the agent's word only`, style: paint.yellow },
+      sheet,
+    ),
+  )
   if (status === 'done') {
     const rest = /Only the stories named by --story.*/.exec(result.reason)?.[0]
     return [
       ...headed(`${status}   ${counts}`, { right }),
       ...(rest === undefined ? [] : entryLines({ indent: 2, text: oneLine(rest) }, sheet)),
       ...lost.flatMap(dimmed),
+      ...unchanged,
     ]
   }
   const [what, why] = causeOf(result, board)
@@ -62,6 +69,7 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
     ...why.flatMap((line) => entryLines({ indent: 2, text: clip(line, 400) }, sheet)),
     ...entryLines({ indent: 2, text: counts, style: paint.dim, right }, sheet),
     ...lost.flatMap(dimmed),
+    ...unchanged,
   ]
 }
 
