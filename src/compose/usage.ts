@@ -13,7 +13,7 @@ import type { KnownRun, Site } from './site.ts'
 export async function usageOf(site: Site, request: UsageRequest): Promise<UsageSummary> {
   const runs = await knownRuns(site)
   const worktrees = [...new Set([site.git.worktree, ...runs.flatMap((run) => run.state.worktree ?? [])])]
-  return usageSince({
+  const summary = await usageSince({
     worktrees,
     env: site.env,
     clock: site.clock,
@@ -26,6 +26,11 @@ export async function usageOf(site: Site, request: UsageRequest): Promise<UsageS
       })),
     ),
   })
+  const from = Date.parse(summary.since)
+  const unreported = runs
+    .flatMap((run) => run.state.iterations)
+    .filter((each) => each.tokens_used === 0 && Date.parse(each.ended) >= from).length
+  return unreported === 0 ? summary : { ...summary, unreported }
 }
 
 /** Each change has a story 1. */

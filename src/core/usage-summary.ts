@@ -31,6 +31,8 @@ export interface UsageSummary extends UsageSums {
   readonly by?: UsageGroup
   /** Largest first; days in their order. */
   readonly breakdown?: readonly ({ readonly name: string } & UsageSums)[]
+  /** Attempts of the span that no tokens are known of; absent where there is none. */
+  readonly unreported?: number
   /** Why a source could not be read. */
   readonly skipped: readonly string[]
 }

@@ -315,6 +315,14 @@ test('a story called complete that changed no file is marked where it is saved, 
   ])
 })
 
+test('usage where no agent reported any says so, and calls nothing free', async () => {
+  const at = scratch({ tasks: tasksOf(2) })
+  await loop(at, 'demo', goodAgent)
+  const { stdout } = await ralph(at, ['usage', '--since', '1h'])
+  expect(stdout).toContain('2 attempts reported no tokens')
+  expect(stdout).not.toContain('$0.00')
+})
+
 describe('report into a file', () => {
   test('a folder that is not there, a folder, and an ending that is no format are each a sentence and exit 2', async () => {
     const at = scratch({ tasks: tasksOf(1) })

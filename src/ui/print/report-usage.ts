@@ -1,9 +1,11 @@
 // `ralph usage` for a person: the figures of wt-usage in words, then bars for the breakdown.
 import type { UsageSummary } from '../../core/usage-summary.ts'
-import { clip, oneLine, tokens, usd, widthOf } from './text.ts'
+import { clip, oneLine, plural, tokens, usd, widthOf } from './text.ts'
 
 export function usageText(summary: UsageSummary, columns: number): string {
-  const { unpriced_models: unpriced, skipped } = summary
+  const { unpriced_models: unpriced, skipped, unreported = 0 } = summary
+  // Nothing known is not nothing used.
+  const isUnknown = summary.total_tokens === 0 && unreported > 0
   const number = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
   const rows: readonly (readonly [name: string, value: string, note?: string])[] = [
     ['input', number(summary.input_tokens)],
@@ -17,10 +19,13 @@ export function usageText(summary: UsageSummary, columns: number): string {
   const width = Math.max(...rows.map(([, value]) => value.length))
   return [
     `${periods[summary.period]}${spanWords(summary)}`,
-    ...rows.map(
-      ([name, value, note]) =>
-        `  ${name.padEnd(18)}${value.padStart(width)}${note === undefined ? '' : `  ${note}`}`,
-    ),
+    ...(isUnknown
+      ? []
+      : rows.map(
+          ([name, value, note]) =>
+            `  ${name.padEnd(18)}${value.padStart(width)}${note === undefined ? '' : `  ${note}`}`,
+        )),
+    ...(unreported === 0 ? [] : [`  ${plural(unreported, 'attempt')} reported no tokens`]),
     ...(unpriced.length > 0 ? [`  not in the cost (unpriced): ${unpriced.map(oneLine).join(', ')}`] : []),
     ...bars(summary, columns),
     ...skipped.map((reason) => `skipped: ${oneLine(reason)}`),
