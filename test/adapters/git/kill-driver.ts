@@ -44,6 +44,7 @@ export function openCheckpoints(
     memory: () => read().reduce(remember, blankMemory),
     protectedPaths: ['.claude/loop-state.json*'],
     clock: { now: () => Date.UTC(2026, 0, 1) },
+    env,
   })
 }
 
