@@ -1,6 +1,6 @@
 // The state to come back to, in full: tree, HEAD, index, refs, stashes, ignored paths and empty folders.
 // Long because its parts are looked up in one place: one that is missing here is one that a revert forgets.
-import { utimesSync } from 'node:fs'
+import { statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { readdir, rm } from '../files/now.ts'
@@ -212,9 +212,18 @@ async function writeSnapshot(store: Store, snapshot: Snapshot, earlier: Snapshot
   // After a checkpoint of ralph's own the next look mostly finds just what was written with it.
   const isWritten = known?.text === text && known.mark === fileMark(file)
   if (!isWritten) await writeDurably(file, text)
-  // Its time is that of the attempt's beginning: locks and objects are told by it.
-  else utimesSync(file, new Date(), new Date())
+  else touch(file)
   records.set(file, { mark: fileMark(file), snapshot: { ...snapshot, git_dirs }, text })
+}
+
+/**
+ * Its time is that of the attempt's beginning: locks and objects are told by it. By the clock of the disk, which is up to
+ * 10 ms behind the computer's: only a change of the file itself (ctime) tells what it says.
+ */
+function touch(file: string): void {
+  utimesSync(file, new Date(), new Date())
+  const { ctime } = statSync(file)
+  utimesSync(file, ctime, ctime)
 }
 
 /** What only the snapshot before had use for. */

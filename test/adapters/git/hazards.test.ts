@@ -285,6 +285,19 @@ describe('a hostile surrounding has no say', () => {
     expect(w.git('status', '--porcelain')).toBe('')
   })
 
+  it('G11: a checkpoint that is there already gets its time from the clock of the disk, as a lock does', async () => {
+    const w = world()
+    const checkpoints = w.checkpoints()
+    await checkpoints.start('start')
+    const snapshot = join(w.dir, '.git/ralph/checkpoints/demo/snapshot.json')
+    const file = join(w.dir, '.git/later')
+    for (let round = 0; round < 20; round += 1) {
+      await checkpoints.ensure('1')
+      writeFileSync(file, '')
+      expect(statSync(file).mtimeMs).toBeGreaterThanOrEqual(statSync(snapshot).mtimeMs)
+    }
+  })
+
   it('G11: a lock that the agent left when it was killed does not stop the loop; one of a living git does', async () => {
     const w = world()
     const checkpoints = w.checkpoints()
