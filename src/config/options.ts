@@ -15,7 +15,7 @@ const options = {
     kind: 'positive',
     value: 'N',
     defaultText: 'open stories x (1 + max retries); 10 in manual mode',
-    help: 'stop after so many runs of the agent',
+    help: 'stop after this many runs of the agent',
   },
   done: {
     group: 'Plan',
@@ -23,7 +23,7 @@ const options = {
     value: 'HOW',
     choices: ['tasks', 'manual'],
     defaultText: 'tasks where there is a tasks.md, else manual',
-    help: 'who says that it is done: the boxes of tasks.md, or you',
+    help: 'who decides that it is done: the boxes of tasks.md, or you',
   },
   task: {
     group: 'Plan',
@@ -37,28 +37,28 @@ const options = {
     kind: 'positive',
     value: 'N',
     defaultText: 'max retries + 2',
-    help: 'stop after so many iterations in a row that kept nothing',
+    help: 'stop after this many iterations in a row that kept nothing',
   },
   iteration_timeout: {
     group: 'Limits',
     kind: 'minutes',
     value: 'MIN',
     default: 45,
-    help: 'wall clock for one run of the agent, and for each gate, in minutes (fractions allowed)',
+    help: 'time limit for one run of the agent, and for each gate, in minutes (fractions allowed)',
   },
   idle_timeout: {
     group: 'Limits',
     kind: 'minutes_or_off',
     value: 'MIN',
     default: 10,
-    help: 'end an agent that neither prints nor works for so many minutes; 0 = off',
+    help: 'stop an agent that neither prints nor works for this many minutes; 0 = off',
   },
   command_timeout: {
     group: 'Limits',
     kind: 'seconds',
     value: 'SEC',
     default: 60,
-    help: 'limit for each git or openspec command, in seconds',
+    help: 'time limit for each git or openspec command, in seconds',
   },
   agent: {
     group: 'Agent',
@@ -66,14 +66,14 @@ const options = {
     value: 'NAME[,NAME]',
     choices: agentNames,
     defaultText: 'first installed of claude, codex, opencode, gemini',
-    help: 'the agent; after a comma, who takes over at its limit',
+    help: 'the agent; after a comma, the one that takes over at its limit',
   },
   model: {
     group: 'Agent',
     kind: 'text',
     value: 'M',
     defaultText: "the agent's own",
-    help: 'the model the agent is to use; in a chain, the first agent',
+    help: 'the model to use; in a chain, for the first agent',
   },
   agent_command: {
     group: 'Agent',
@@ -88,7 +88,7 @@ const options = {
     value: 'ARG',
     default: [],
     flagless: 'rest',
-    help: 'further arguments for the agent, in a chain the first (on the command line: after --)',
+    help: 'further arguments for the agent, in a chain for the first (on the command line: after --)',
   },
   agent_env: {
     group: 'Agent',
@@ -115,14 +115,14 @@ const options = {
     kind: 'stories',
     default: {},
     flagless: 'file',
-    help: 'for single stories: further gates (verify) and another model',
+    help: 'for single stories: more gates (verify), another model',
   },
   prompt_append: {
     group: 'Agent',
     kind: 'text',
     value: 'TEXT',
     defaultText: 'none',
-    help: 'your words, added to every prompt',
+    help: 'your instructions, added to every prompt',
   },
   checkpoint: {
     group: 'Work',
@@ -137,7 +137,7 @@ const options = {
     kind: 'folder',
     value: 'DIR',
     defaultText: 'off',
-    help: 'run in a git worktree of its own; your checkout is never touched',
+    help: 'run in a git worktree of its own; your checkout is not touched while it runs',
   },
   on_complete: {
     group: 'Work',
@@ -145,7 +145,7 @@ const options = {
     value: 'WHAT',
     choices: ['ask', 'cleanup', 'keep'],
     defaultText: 'ask on a terminal, else keep',
-    help: 'where the work goes at the end',
+    help: 'what happens to the work at the end',
   },
   max_tokens: {
     group: 'Limits',
@@ -167,7 +167,7 @@ const options = {
     value: 'FROM',
     choices: ['auto', 'wt-usage', 'agent', 'sessions'],
     default: 'auto',
-    help: 'where token figures come from',
+    help: 'where token counts come from',
   },
   limit_wait: {
     group: 'Limits',
@@ -225,9 +225,9 @@ const options = {
     group: 'Output',
     kind: 'switch',
     default: false,
-    help: 'events as NDJSON on stdout, and nothing else there',
+    help: 'print events as NDJSON on stdout, and nothing else',
   },
-  no_tui: { group: 'Output', kind: 'switch', default: false, help: 'plain lines on a terminal' },
+  no_tui: { group: 'Output', kind: 'switch', default: false, help: 'plain lines only, no live line' },
 } as const satisfies Record<string, OptionSpec>
 
 type Options = typeof options

@@ -208,7 +208,7 @@ describe('what happened', () => {
     })
     for (const command of ['history', 'attempts', 'why', 'logs', 'diff', 'report'])
       expect((await ralph(at, [command, '--help'])).stdout.replaceAll(/\s+/g, ' '), command).toContain(
-        'left out: the one that runs, else the one of this work tree, else the latest',
+        'default: the running one, else the one of this work tree, else the latest',
       )
   })
 

@@ -9,7 +9,7 @@ import { act, report, row } from './row.ts'
 import type { Row } from './row.ts'
 
 /** As `chooseRun` does it. */
-const leftOut = 'left out: the one that runs, else the one of this work tree, else the latest'
+const leftOut = 'default: the running one, else the one of this work tree, else the latest'
 
 const optionalChange =
   (help = leftOut) =>
@@ -20,6 +20,10 @@ const attemptNumber = (command: Command) =>
   command.argument('<n>', "the attempt's number", iterationNumber).argument('[change]', leftOut)
 
 const loopUsage = '[change] [options] [-- <arguments for the agent>]'
+const exitCodes = `Exit codes:
+  0 done            3 retries or iterations used up   6 budget, limit or login
+  1 ralph failed    4 no progress                     7 another loop is running
+  2 wrong usage     5 needs you                       129, 130, 143 stopped`
 
 /** Help in the order in which one needs the commands. */
 export const groups: readonly (readonly [heading: string, rows: readonly Row[]])[] = [
@@ -30,10 +34,14 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         name: 'loop',
         alias: 'run',
         what: 'run the agent over a change, story by story',
+        note: exitCodes,
         example: 'ralph loop add-login --agent claude --verify "npm test" --max-retries 2',
         takes: (command) => {
           const takes = command
-            .argument('[change]', 'its folder under openspec/changes; may be left out when there is only one')
+            .argument(
+              '[change]',
+              'its folder under openspec/changes (default: the only open one; on a terminal you are asked)',
+            )
             .usage(loopUsage)
             .addOption(new Option('--prompts', 'with --dry-run: every prompt too').helpGroup('Plan:'))
             .option(...acceptConfig)
@@ -47,13 +55,14 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       row({
         name: 'resume',
-        what: 'go on after a stop, a crash, a stall or a failed story',
+        what: 'continue after a stop, a crash, a stall or a failed story',
+        note: exitCodes,
         example: 'ralph resume add-login --feedback "the login page is in src/web"',
         takes: (command) => {
           const takes = command
-            .argument('[change]', 'may be left out when only one can be resumed')
+            .argument('[change]', 'default: the only one that can be resumed')
             .usage(loopUsage)
-            .option('--feedback <text>', 'your words for the next prompt')
+            .option('--feedback <text>', 'your hint for the next prompt')
             .option(...acceptConfig)
           return Object.assign(takes, { flags: addLoopOptions(takes, ['fresh', 'dry_run']) })
         },
@@ -65,57 +74,56 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       act({
         name: 'stop',
-        what: 'stop the running loop, and wait until it has stopped',
+        what: 'stop the running loop and wait until it has stopped',
         example: 'ralph stop add-login',
         takes: (command) =>
           command
-            .argument('[change]', 'may be left out when only one loop is running')
-            .option('--force', 'kill it'),
+            .argument('[change]', 'default: the only one that is running')
+            .option('--force', 'kill it at once'),
         ask: ({ control }, [change], { force = false }) => control.stop({ change, force }),
       }),
       act({
         name: 'pause',
-        what: 'let the running loop wait after this iteration; ralph resume continues it',
+        what: 'pause the running loop after this iteration; ralph resume continues it',
         example: 'ralph pause add-login',
         takes: (command) =>
-          command
-            .argument('[change]', 'may be left out when only one loop is running')
-            .option('--off', 'continue'),
+          command.argument('[change]', 'default: the only one that is running').option('--off', 'continue'),
         ask: ({ control }, [change], { off: isOff = false }) => control.pause({ change, isOff }),
       }),
       act({
         name: 'done',
-        what: 'your word that a manual loop is done',
+        what: 'mark a manual loop as done',
         example: 'ralph done add-login',
-        takes: optionalChange('may be left out when only one loop awaits it'),
+        takes: optionalChange('default: the only one that waits for it'),
         ask: ({ control }, [change]) => control.done(change),
       }),
       act({
         name: 'finish',
-        what: "say where a loop's work goes: --cleanup, --squash or --keep",
+        what: 'apply the result: --cleanup, --squash or --keep',
         example: 'ralph finish add-login --cleanup',
         takes: (command) =>
           command
-            .argument('[change]', 'may be left out when only one loop is unfinished')
+            .argument('[change]', 'default: the only one that is unfinished')
             .addOption(
-              new Option('--cleanup', 'back to your branch, the work there as uncommitted changes').conflicts(
-                ['keep', 'squash'],
-              ),
+              new Option(
+                '--cleanup',
+                'go back to your branch, with the work as uncommitted changes',
+              ).conflicts(['keep', 'squash']),
             )
             .addOption(
-              new Option('--squash', 'back to your branch, the work there as one commit').conflicts([
+              new Option('--squash', 'go back to your branch, with the work as one commit').conflicts([
                 'keep',
                 'cleanup',
               ]),
             )
-            .option('-m, --message <text>', 'with --squash: the message of the commit')
+            .option('-m, --message <text>', 'with --squash: the commit message')
             .addOption(
               new Option('--keep', "stay on ralph's branch with all its commits").conflicts([
                 'cleanup',
                 'squash',
               ]),
             )
-            .option('--rename', 'with --keep: the titles of the stories become the subjects of the commits')
+            .option('--rename', 'with --keep: use the story titles as commit subjects')
             .option(...acceptConfig),
         refuse: (_, { squash, keep, rename, message }) => {
           if (message !== undefined && !squash)
@@ -154,7 +162,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
     [
       report({
         name: 'list',
-        what: 'the changes, with stories, tasks and loop status',
+        what: 'the changes, with stories, tasks and state',
         example: 'ralph list',
         takes: (command) => command,
         ask: ({ observe }) => observe.list(),
@@ -164,7 +172,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         name: 'show',
         what: 'one change: stories, tasks, scenarios',
         example: 'ralph show add-login',
-        takes: optionalChange('left out: the only open one; on a terminal you are asked'),
+        takes: optionalChange('default: the only open one; on a terminal you are asked'),
         ask: async ({ observe }, [change], _, context) => {
           const { withPicked } = await import('./pick.ts')
           return withPicked(context, change, (name) => observe.show(name))
@@ -173,12 +181,12 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       report({
         name: 'prompt',
-        what: 'the exact prompt of the next iteration; spawns nothing',
+        what: 'the exact prompt of the next iteration; starts nothing',
         example: 'ralph prompt add-login --story 2',
         takes: (command) =>
           command
-            .argument('[change]', 'left out: the only open one; on a terminal you are asked')
-            .option('--story <ID>', 'of this story instead of the next one'),
+            .argument('[change]', 'default: the only open one; on a terminal you are asked')
+            .option('--story <ID>', 'for this story instead of the next one'),
         ask: async ({ observe }, [change], { story }, context) => {
           const { withPicked } = await import('./pick.ts')
           return withPicked(context, change, (name) => observe.prompt({ change: name, storyId: story }))
@@ -197,8 +205,8 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         example: 'ralph status add-login --watch',
         takes: (command) =>
           command
-            .argument('[change]', 'left out: every loop of this repository')
-            .option('--watch', 'go on until no loop is running')
+            .argument('[change]', 'default: every loop of this repository')
+            .option('--watch', 'keep watching until no loop is running')
             .option('--json', 'as JSON'),
         run: async (context, { args: [change], options: { watch = false, json = false } }) => {
           const { showStatus } = await import('./status.ts')
@@ -211,9 +219,9 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         example: 'ralph history add-login --all',
         takes: (command) =>
           optionalChange()(command)
-            .option('--all', 'the runs before this one too')
+            .option('--all', 'earlier runs too')
             .addOption(
-              new Option('--run <N>', 'only this earlier run, 1 is the first')
+              new Option('--run <N>', 'only this earlier run (1 is the first)')
                 .argParser(runNumber)
                 .conflicts('all'),
             ),
@@ -228,12 +236,12 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         takes: (command) =>
           command
             .argument('[change]', leftOut)
-            .option('-f, --follow', 'go on until the loop ends')
-            .option('--iteration <N>', 'of this iteration (default: the latest)', iterationNumber)
+            .option('-f, --follow', 'keep printing until the loop ends')
+            .option('--iteration <N>', 'this iteration (default: the latest)', iterationNumber)
             .addOption(
               new Option(
                 '--gate [N]',
-                'what the gates printed, of attempt N (default: the last that ran any)',
+                'what the gates of attempt N printed (default: the last attempt that ran any)',
               )
                 .argParser(iterationNumber)
                 .conflicts(['follow', 'iteration']),
@@ -258,7 +266,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         what: 'why the last run ended as it did, and what to do now',
         example: 'ralph why add-login',
         takes: (command) =>
-          optionalChange()(command).option('--trace', 'each decision, with its rule and its inputs'),
+          optionalChange()(command).option('--trace', 'each decision, with its rule and inputs'),
         ask: async ({ observe }, [change]) => {
           const decisions = await observe.why(change)
           return { decisions, reports: await observe.status(decisions.change_id) }
@@ -273,20 +281,18 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       report({
         name: 'usage',
-        what: 'tokens and cost of this week, or since a time',
+        what: 'tokens and cost since Monday, or since another time',
         example: 'ralph usage --since 7d --by day',
         takes: (command) =>
           command
-            .option(
-              '--since <WHEN>',
-              'yesterday, 7d, 1h, or a date or a time such as 2026-02-09T14:00',
-              moment,
-            )
+            .option('--since <WHEN>', 'yesterday, 7d, 1h, or a date or time such as 2026-02-09T14:00', moment)
             .option('--today', 'since midnight')
             .option('--week', 'since Monday (the default)')
-            .addOption(new Option('--format <format>', 'how').choices(['text', 'json']).default('text'))
             .addOption(
-              new Option('--by <what>', 'broken down').choices(['agent', 'model', 'story', 'day'] as const),
+              new Option('--format <format>', 'output format').choices(['text', 'json']).default('text'),
+            )
+            .addOption(
+              new Option('--by <what>', 'break it down').choices(['agent', 'model', 'story', 'day'] as const),
             ),
         jsonHelp: 'the same as --format json',
         refuse: (_, options) => refuseSpan(spansOf(options)),
@@ -297,7 +303,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       row({
         name: 'report',
-        what: 'a run as a document: agent, gates, files, tokens, cost and time per story and attempt',
+        what: 'a run as a document: text, Markdown, HTML or JSON',
         example: 'ralph report add-login --output report.html --open',
         takes: (command) =>
           command
@@ -305,11 +311,11 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             .addOption(
               new Option(
                 '--format <format>',
-                "how (default: text, or what the file's name ends with)",
+                'output format (default: text, or as the file name ends)',
               ).choices(['text', 'md', 'html', 'json'] as const),
             )
-            .option('--output <file>', 'into this file')
-            .option('--open', 'open it, as HTML unless told otherwise')
+            .option('--output <file>', 'write it to this file')
+            .option('--open', 'open it (as HTML, unless --format says otherwise)')
             .option('--json', 'the same as --format json'),
         run: async (context, { args: [change], options: { format, output, open = false, json } }) => {
           const { showReport } = await import('./report.ts')
@@ -318,7 +324,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       report({
         name: 'learnings',
-        what: 'what the agents have noted for one another',
+        what: 'what the agents noted for one another',
         example: 'ralph learnings add-login',
         takes: optionalChange(),
         ask: ({ observe }, [change]) => observe.learnings(change),
@@ -343,17 +349,15 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       row({
         name: 'diff',
-        what: 'what an attempt had changed, as a patch; alone: the last one that failed',
+        what: 'what an attempt changed, as a patch (default: the last one that failed)',
         example: 'ralph diff 3 --stat',
         takes: (command) =>
           command
-            .argument('[n]', "the attempt's number (left out: the last one that failed)")
+            .argument('[n]', "the attempt's number (default: the last one that failed)")
             .argument('[change]', leftOut)
-            .addOption(
-              new Option('--all', 'everything that the run has saved since its start').conflicts('run'),
-            )
-            .option('--stat', 'only which files, and how much')
-            .option('--run <N>', 'of this earlier run, 1 is the first', runNumber)
+            .addOption(new Option('--all', 'everything that the run has saved so far').conflicts('run'))
+            .option('--stat', 'only the files, and how many lines')
+            .option('--run <N>', 'of this earlier run (1 is the first)', runNumber)
             .option('--json', 'as JSON'),
         run: async (context, { args: [first, second], options }) => {
           const { all: isAll = false, stat = false, json = false, run } = options
@@ -367,7 +371,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       act({
         name: 'restore',
-        what: 'bring an attempt back',
+        what: 'bring the changes of an attempt back',
         example: 'ralph restore 3 --to /tmp/attempt-3',
         takes: (command) =>
           attemptNumber(command).option('--to <dir>', 'into this folder instead of the work tree'),
@@ -378,8 +382,8 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         what: 'delete what ralph has kept of a change: --attempts',
         example: 'ralph clean add-login --attempts',
         takes: (command) =>
-          optionalChange('may be left out when only one has ever had a loop')(command)
-            .option('--attempts', 'all its attempts, for good')
+          optionalChange('default: the only one that ever had a loop')(command)
+            .option('--attempts', 'all its attempts; they cannot be brought back')
             .option('-y, --yes', 'do not ask'),
         refuse: (_, { attempts }) =>
           attempts
@@ -400,7 +404,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
     [
       row({
         name: 'demo',
-        what: 'see a whole loop in a throw-away repository; needs no key and no network',
+        what: 'watch a whole loop in a throw-away repository; needs no key and no network',
         example: 'ralph demo',
         takes: (command) =>
           command
@@ -415,7 +419,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       report({
         name: 'config',
-        what: 'every setting, its value and its origin',
+        what: 'every setting, its value and where it comes from',
         example: 'RALPH_MAX_RETRIES=1 ralph config',
         takes: (command) => command,
         ask: ({ observe }) => observe.config(),
@@ -429,8 +433,8 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       report({
         name: 'doctor',
-        what: 'git, openspec, agents, terminal, repository: what works, and how to fix what does not',
-        note: 'Exits with 2 when something stands in the way of a loop.',
+        what: 'check git, openspec, agents and this repository; says how to fix problems',
+        note: 'Exit code 2: a loop cannot run here yet.',
         example: 'ralph doctor',
         takes: (command) => command,
         ask: async ({ observe, control }) => {
@@ -448,10 +452,12 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       row({
         name: 'completion',
-        what: 'completion for your shell, change names too',
+        what: 'print the completion script for your shell',
         example: 'source <(ralph completion bash)',
         takes: (command) =>
-          command.addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish'] as const)),
+          command.addArgument(
+            new Argument('<shell>', 'your shell').choices(['bash', 'zsh', 'fish'] as const),
+          ),
         run: async ({ io }, { args: [shell] }) => {
           const { completionScripts } = await import('./completion-scripts.ts')
           io.stdout.write(completionScripts[shell])

@@ -8,11 +8,21 @@ export function buildProgram(context: Context, version: string, first = ''): Com
   const { stdout } = context.io
   const program = new Command('ralph')
     .description(
-      'Runs a coding agent in a loop over an OpenSpec change: checkpoints, gates, retries, and never a false done.',
+      'Runs a coding agent over an OpenSpec change, story by story, with checkpoints, gates and retries.',
     )
     .version(version, '-v, --version', 'the version')
-    .option('-C <dir>', 'as if started in this folder')
+    .option('-C <dir>', 'run in this folder')
     .helpCommand(false)
+    .helpOption('-h, --help', 'show this help')
+    .configureHelp({
+      subcommandTerm: (command) =>
+        [
+          [command.name(), ...command.aliases()].join('|'),
+          ...command.registeredArguments.map((argument) =>
+            argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
+          ),
+        ].join(' '),
+    })
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void stdout.write(text),
