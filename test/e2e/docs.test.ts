@@ -111,6 +111,19 @@ describe('samples', () => {
     expect(readFileSync(join(at.root, 'summary'), 'utf8')).toContain('# ralph: demo')
   })
 
+  test('the overnight command of the how-to is one that starts', () => {
+    const [typed = ''] = blocks(read('docs/how-to/overnight.md'), 'sh')
+    const [, command] = /^nohup (ralph loop .*) > ralph\.log/ms.exec(typed) ?? []
+    const at = scratch({ tasks: tasksOf(1) })
+    withRalph(at)
+    for (const agent of ['claude', 'codex']) install(at, agent, '#!/bin/sh\necho 1.0.0\n')
+    const line = `${command?.replace('add-login', 'demo') ?? ''} --dry-run`
+    const plan = execFileSync('bash', ['-e', '-c', line], { cwd: at.repo, env: at.env, encoding: 'utf8' })
+    expect(plan).toContain('claude')
+    expect(plan).toContain('codex')
+    expect(plan).not.toContain('refused')
+  })
+
   test('every command and every flag that README and how-tos name is one of the program’s', () => {
     const lines = ['README.md', ...howTos].flatMap((name) => {
       const page = read(name)
