@@ -154,13 +154,16 @@ export async function restoreTo(
       data,
     }
   }
-  const { paths, undo } = await inThisTree(site, run.change, n, (held) => {
+  const { paths, notes, undo } = await inThisTree(site, run.change, n, (held) => {
     const saved = savedAs(held, n)
     const options = { protectedPaths: hiddenPaths, cwd: site.cwd, ...(saved !== undefined && { saved }) }
     return bringBack(site.git, run.change, n, options)
   })
   const names = paths.map(named)
-  return { message: broughtBack(run.change, n, names, undo), data: { ...data, paths: names, undo } }
+  return {
+    message: [broughtBack(run.change, n, names, undo), ...notes].join('\n'),
+    data: { ...data, paths: names, undo },
+  }
 }
 
 function broughtBack(change: string, n: number, names: readonly string[], undo: readonly string[]): string {

@@ -1,7 +1,7 @@
 // Whose is a change of the loop's own work tree: a switch of HEAD, a sweep by git, a stash, work that is undone before it is saved.
 import type { Claim, GitCommand, Ledger } from './ownership.ts'
 
-/** Whose git left HEAD where it is; empty when none of the watched ones did. */
+/** Whose git left HEAD where it is; undefined when none of the watched ones did. */
 export function moverOf(
   was: { readonly ref: string },
   now: { readonly ref: string; readonly commit: string },
@@ -12,9 +12,9 @@ export function moverOf(
   if (last !== undefined && switches.at(-1) === last) return last.by
   // Who commits on a branch need not be who went there.
   if (was.ref !== now.ref)
-    return switches.length > 0 ? '' : (commands.findLast(({ argv }) => isGoing(argv))?.by ?? '')
+    return switches.length > 0 ? undefined : commands.findLast(({ argv }) => isGoing(argv))?.by
   const names = ['HEAD', now.ref]
-  return writes.findLast((write) => names.includes(write.ref) && write.to === now.commit)?.by ?? ''
+  return writes.findLast((write) => names.includes(write.ref) && (write.to ?? '') === now.commit)?.by
 }
 
 /** Makes HEAD name another branch, or none, and is no switch that git tells of. */
@@ -27,12 +27,12 @@ function isGoing([verb = '', ...rest]: readonly string[]): boolean {
 export interface HeadMove {
   /** For a person: a branch, or the start of a commit. */
   readonly to: string
-  /** The git of the agent, or of a gate, moved it by its own report; empty when none did. */
-  readonly by: 'agent' | 'gate' | ''
+  /** The git of the agent, or of a gate, moved it by its own report; undefined when none did. */
+  readonly by: 'agent' | 'gate' | undefined
 }
 
 function ownerOfHead({ by }: HeadMove): Claim {
-  return by === ''
+  return by === undefined
     ? { owner: 'user', evidence: 'no git of the agent or a gate moved HEAD' }
     : { owner: by, evidence: `the ${by}'s own git moved HEAD` }
 }
@@ -66,7 +66,7 @@ export function judgeTree(facts: TreeFacts): TreeJudgement {
   if (stashed.length > 0)
     return { do: 'fail', why: 'somebody stashed files of the work tree while the agent worked' }
   // An agent that amends or squashes leaves the branch and keeps its files; a switch by somebody else replaces them.
-  const isReplaced = isSwept || (left !== undefined && left.by === '')
+  const isReplaced = isSwept || (left !== undefined && left.by === undefined)
   if (!isReplaced || missing.length + rewritten.length === 0) return { do: 'take' }
   if (left === undefined)
     return { do: 'merge', why: 'the agent swept the work tree with git (clean, checkout, reset or stash)' }

@@ -25,17 +25,15 @@ export interface RefWrite {
   readonly by: 'agent' | 'gate'
   /** `refs/…`, or `HEAD` of the loop's own work tree. */
   readonly ref: string
-  /** What it found there; empty when there was nothing. */
-  readonly from: string
-  /** Empty when it was deleted. */
-  readonly to: string
+  /** What it found there; undefined when there was nothing. */
+  readonly from: string | undefined
+  /** Undefined when it was deleted. */
+  readonly to: string | undefined
 }
 
 /** `checkout`, `switch` and the like in the loop's own work tree. */
 export interface HeadSwitch {
   readonly by: 'agent' | 'gate'
-  readonly from: string
-  readonly to: string
   /** What HEAD says since: `refs/heads/x`, or a commit when detached. */
   readonly head: string
 }
@@ -62,11 +60,11 @@ export interface Ledger {
   readonly trees: readonly string[]
 }
 
-/** A ref that is not what it was when the attempt began; empty: not there. */
+/** A ref that is not what it was when the attempt began; undefined: not there. */
 export interface ChangedRef {
   readonly name: string
-  readonly before: string
-  readonly now: string
+  readonly before: string | undefined
+  readonly now: string | undefined
 }
 
 /** `found`: where the agent or gate found it, and where it goes back to; the user may have moved it before them. */
@@ -74,20 +72,20 @@ export function ownerOfRef(
   change: string,
   ref: ChangedRef,
   ledger: Ledger,
-): Claim & { readonly found: string } {
+): Claim & { readonly found: string | undefined } {
   const writes = ledger.writes.filter(({ ref: name }) => name === ref.name)
   const last = writes.at(-1)
   if (last !== undefined && last.to === ref.now)
     return {
       owner: last.by,
       evidence: `the ${last.by}'s own git wrote it`,
-      found: foundBy(writes) || ref.before,
+      found: foundBy(writes) ?? ref.before,
     }
   const renamed =
-    ref.before === '' ? ledger.commands.find(({ argv }) => newName(argv) === ref.name) : undefined
+    ref.before === undefined ? ledger.commands.find(({ argv }) => newName(argv) === ref.name) : undefined
   if (renamed !== undefined)
-    return { owner: renamed.by, evidence: `the ${renamed.by} renamed a branch to it`, found: '' }
-  const claim = (owner: Owner, evidence: string): Claim & { readonly found: string } => ({
+    return { owner: renamed.by, evidence: `the ${renamed.by} renamed a branch to it`, found: undefined }
+  const claim = (owner: Owner, evidence: string): Claim & { readonly found: string | undefined } => ({
     owner,
     evidence,
     found: ref.now,
@@ -104,7 +102,8 @@ export function ownerOfRef(
 export function leftBeside({ name, before, now }: ChangedRef, { writes }: Ledger): string[] {
   const own = writes.filter(({ ref }) => ref === name)
   const made = new Set([before, ...own.map(({ to }) => to)])
-  return [...new Set([...own.map(({ from }) => from), now])].filter((tip) => tip !== '' && !made.has(tip))
+  const tips = [...own.map(({ from }) => from), now].filter((tip) => tip !== undefined)
+  return [...new Set(tips)].filter((tip) => !made.has(tip))
 }
 
 /** Of an entry of `git stash list` that is new. */
@@ -114,14 +113,14 @@ export function ownerOfStash(hash: string, { writes }: Ledger): Owner {
 
 /** Of entries that are gone: git reports no ref for a drop, so that only the commands tell. */
 export function dropperOfStashes({ writes, commands }: Ledger): Owner {
-  const deleted = writes.find(({ ref, to }) => ref === 'refs/stash' && to === '')
+  const deleted = writes.find(({ ref, to }) => ref === 'refs/stash' && to === undefined)
   return commands.find(drops)?.by ?? deleted?.by ?? 'user'
 }
 
 /** Whether more were dropped than those it had made itself: then entries that others made meanwhile may be among them. */
 export function mayHaveDroppedOthers(ledger: Ledger, isThere: (hash: string) => boolean): boolean {
   if (dropperOfStashes(ledger) === 'user') return false
-  const made = ledger.writes.filter(({ ref, to }) => ref === 'refs/stash' && to !== '' && !isThere(to))
+  const made = ledger.writes.filter(({ ref, to }) => ref === 'refs/stash' && to !== undefined && !isThere(to))
   // An older git drops by a command of its own.
   const dropping = ledger.commands.filter((command) => drops(command) && command.within !== 'stash')
   const isOneByOne = dropping.every(({ argv: [verb, what] }) => verb === 'stash' && what !== 'clear')
@@ -138,10 +137,10 @@ function drops({ argv: [verb, what = '', ...rest] }: GitCommand): boolean {
 }
 
 /** Back along the agent's own writes to what was there before the first of them. */
-function foundBy(writes: readonly RefWrite[]): string {
-  return writes.reduceRight(
+function foundBy(writes: readonly RefWrite[]): string | undefined {
+  return writes.reduceRight<string | undefined>(
     (found, { from, to }, at) => (at === writes.length - 1 || to === found ? from : found),
-    '',
+    undefined,
   )
 }
 

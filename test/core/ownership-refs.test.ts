@@ -14,7 +14,7 @@ const name = 'refs/heads/x'
 function ledger(writes: readonly string[], commands: readonly string[] = [], ref = name): Ledger {
   return {
     writes: writes.map((write) => {
-      const [from = '', to = ''] = write.split('>')
+      const [from, to] = write.split('>').map((hash) => hash || undefined)
       return { by: 'agent', ref, from, to }
     }),
     switches: [],
@@ -39,14 +39,14 @@ describe('ownerOfRef', () => {
       'C',
     ],
     ['O12: moved by the agent, then by the user', 'A', 'C', ['A>B'], [], 'user', 'C'],
-    ['O13: deleted by the agent', 'A', '', ['A>'], [], 'agent', 'A'],
-    ['O12: deleted by the user', 'A', '', [], [], 'user', ''],
-    ['O12: moved by the user, then deleted by the agent', 'A', '', ['B>'], [], 'agent', 'B'],
-    ['O13: made by the agent', '', 'A', ['>A'], [], 'agent', ''],
-    ['O13: made by renaming another', '', 'A', [], ['branch -m y x'], 'agent', ''],
-    ['O13: made by copying the current one', '', 'A', [], ['branch --copy x'], 'agent', ''],
-    ['O12: another was renamed', '', 'A', [], ['branch -m x y'], 'user', 'A'],
-    ['O12: a commit with that word', '', 'A', [], ['commit -m x'], 'user', 'A'],
+    ['O13: deleted by the agent', 'A', undefined, ['A>'], [], 'agent', 'A'],
+    ['O12: deleted by the user', 'A', undefined, [], [], 'user', undefined],
+    ['O12: moved by the user, then deleted by the agent', 'A', undefined, ['B>'], [], 'agent', 'B'],
+    ['O13: made by the agent', undefined, 'A', ['>A'], [], 'agent', undefined],
+    ['O13: made by renaming another', undefined, 'A', [], ['branch -m y x'], 'agent', undefined],
+    ['O13: made by copying the current one', undefined, 'A', [], ['branch --copy x'], 'agent', undefined],
+    ['O12: another was renamed', undefined, 'A', [], ['branch -m x y'], 'user', 'A'],
+    ['O12: a commit with that word', undefined, 'A', [], ['commit -m x'], 'user', 'A'],
   ])('%s', (_, before, now, writes, commands, owner, found) => {
     const claim = ownerOfRef('demo', { name, before, now }, ledger(writes, commands))
     expect({ owner: claim.owner, found: claim.found }).toEqual({ owner, found })

@@ -10,7 +10,7 @@ import {
 
 const here: TreeFacts = { isRootless: false, isSwept: false, missing: [], rewritten: [], stashed: [] }
 const byAgent = { to: 'main', by: 'agent' as const }
-const bySomebody = { to: 'main', by: '' as const }
+const bySomebody = { to: 'main', by: undefined }
 
 describe('C1: whose doing it is that files of the checkpoint are not there', () => {
   test.each<[string, Partial<TreeFacts>, string, string]>([
@@ -46,30 +46,30 @@ describe('C1: whose doing it is that files of the checkpoint are not there', () 
 
 describe('O3: who moved HEAD', () => {
   const now = { ref: 'refs/heads/x', commit: 'c2' }
-  const toX = { by: 'agent' as const, from: 'c1', to: 'c2', head: 'refs/heads/x' }
-  const away = { by: 'agent' as const, from: 'c2', to: 'c3', head: 'refs/heads/y' }
+  const toX = { by: 'agent' as const, head: 'refs/heads/x' }
+  const away = { by: 'agent' as const, head: 'refs/heads/y' }
   const wrote = { by: 'gate' as const, ref: 'refs/heads/x', from: 'c1', to: 'c2' }
   test.each([
-    ['nobody that was watched', [], [], ''],
+    ['nobody that was watched', [], [], undefined],
     ['its last switch leads there', [toX], [], 'agent'],
-    ['it went on elsewhere; who came back is somebody else', [toX, away], [], ''],
+    ['it went on elsewhere; who came back is somebody else', [toX, away], [], undefined],
     ['it wrote the branch', [], [wrote], 'gate'],
-    ['it wrote the branch, and somebody moved it again', [], [{ ...wrote, to: 'c9' }], ''],
-    ['detached', [{ ...toX, head: 'c2' }], [], ''],
+    ['it wrote the branch, and somebody moved it again', [], [{ ...wrote, to: 'c9' }], undefined],
+    ['detached', [{ ...toX, head: 'c2' }], [], undefined],
   ])('%s', (_, switches, writes, by) => {
     expect(moverOf(now, now, { switches, writes, commands: [] })).toBe(by)
   })
 
   test.each([
-    ['it only committed where somebody had gone', 'commit -m x', ''],
-    ['it only moved another branch', 'branch -f y HEAD', ''],
+    ['it only committed where somebody had gone', 'commit -m x', undefined],
+    ['it only moved another branch', 'branch -f y HEAD', undefined],
     ['by a new name', 'branch -m x', 'gate'],
     ['by another name', 'symbolic-ref HEAD refs/heads/x', 'gate'],
   ])('HEAD names another branch: %s', (_, command, by) => {
     const commands = [{ by: 'gate' as const, argv: command.split(' '), worktree: '/w' }]
     const was = { ref: 'refs/heads/ralph/demo' }
     expect(moverOf(was, now, { switches: [], writes: [wrote], commands })).toBe(by)
-    expect(moverOf(was, now, { switches: [away], writes: [wrote], commands })).toBe('')
+    expect(moverOf(was, now, { switches: [away], writes: [wrote], commands })).toBe(undefined)
   })
 
   test('a detached HEAD is told by its commit', () => {

@@ -1,9 +1,9 @@
 // Carries a difference of two trees into a work tree that may hold other changes: all of it, or nothing.
-import { readdirSync } from 'node:fs'
+import { readdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { RalphError } from '../../core/error.ts'
+import { again, RalphError } from '../../core/error.ts'
 import { shellWord } from '../process/shell-word.ts'
-import { lstatNow, onDisk, parentOf } from './files.ts'
+import { canRead, lstatNow, onDisk, parentOf } from './files.ts'
 import { named, type Git } from './git.ts'
 import { putBackModes, readModes } from './modes.ts'
 import { openAbove, putBackOpened } from './open.ts'
@@ -11,7 +11,7 @@ import type { TreeChange } from './objects.ts'
 import { removePath } from './remove.ts'
 import { exempt, scanTree } from './scan.ts'
 import { syncPaths } from './sync.ts'
-import { commitTree, joined, treeChanges } from './tree.ts'
+import { changedPaths, commitTree, joined, treeChanges, treeOfIndex } from './tree.ts'
 
 /** Where a cleanup brings the work, for what is said when it cannot. */
 export interface Bringing {
@@ -109,18 +109,27 @@ export function uncommitted(git: Git, paths: readonly string[], hint: string): R
   return conflict(`uncommitted changes in ${git.worktree} are in the way`, paths, hint)
 }
 
-/** Idempotent: writes and removes exactly the paths that differ, whatever state a kill left them in. */
+/**
+ * Idempotent: writes and removes exactly the paths that differ, whatever state a kill left them in. Returns those that are
+ * neither as in `from` nor as in `to`: somebody has written them since the look, and they stay as they are.
+ */
 export async function applyTrees(
   git: Git,
   folder: string,
   from: string,
   to: string,
   globs: readonly string[],
-): Promise<void> {
+): Promise<string[]> {
   const isExempt = exempt(globs, [])
-  const changes = (await treeChanges(git, from, to)).filter(({ path }) => !isExempt(path))
+  const planned = (await treeChanges(git, from, to)).filter(({ path }) => !isExempt(path))
   const index = join(folder, 'apply-index')
+  const lateNow = await watchLate(git, index, { from, to }, planned)
   await git.run(['read-tree', to], { index })
+  // No git from here to the removal: the moment in which an edit could be missed is as short as can be.
+  const late = lateNow()
+  const changes = planned.filter(
+    ({ path }) => !late.some((each) => [each, ...above(each)].includes(path) || above(path).includes(each)),
+  )
   const modes = readModes(
     git,
     changes.map(({ path }) => path),
@@ -130,15 +139,65 @@ export async function applyTrees(
     git.worktree,
     changes.map(({ path }) => path),
   )
-  for (const each of changes)
+  for (const each of changes) {
     if (each.to === undefined && !(isLeft(each) && isFilled(git, each.path)))
       await removePath(git.worktree, each.path)
+    else if (each.to !== undefined && lstatNow(git.worktree, each.path)?.isDirectory() === false)
+      unlinkSync(onDisk(git.worktree, each.path))
+  }
   const paths = changes.filter(({ to: now }) => now !== undefined).map(({ path }) => path)
+  // Not by force: a file that somebody has made in this very moment stays.
   if (paths.length > 0)
-    await git.run(['checkout-index', '--force', '--quiet', '-z', '--stdin'], { index, input: joined(paths) })
+    await git.run(['checkout-index', '--quiet', '-z', '--stdin'], {
+      index,
+      input: joined(paths),
+      accept: [1],
+    })
+  const missing = paths.filter((path) => lstatNow(git.worktree, path) === undefined)
+  if (missing.length > 0)
+    throw new RalphError(
+      'checkpoint_failed',
+      `git could not write ${missing.slice(0, 5).map(named).join(', ')}`,
+      {
+        hint: `Is the disk full, or a folder closed? Mend that, then ${again}.`,
+        exitCode: 1,
+      },
+    )
   await syncPaths(git, paths)
   putBackModes(git, { modes: withExecution(modes, changes), own: [] }, () => false)
   putBackOpened(opened)
+  return late
+}
+
+/** Looks for files that hold what neither tree has. What it returns tells them, with those that were written since. */
+async function watchLate(
+  git: Git,
+  index: string,
+  { from, to }: { readonly from: string; readonly to: string },
+  changes: readonly TreeChange[],
+): Promise<() => string[]> {
+  const files = changes
+    .filter((each) => each.from !== '160000' && each.to !== '160000')
+    .map(({ path }) => path)
+    .filter(
+      (path) => !above(path).some((folder) => lstatNow(git.worktree, folder)?.isSymbolicLink() === true),
+    )
+  const markNow = (path: string): string => {
+    const stats = lstatNow(git.worktree, path)
+    return stats === undefined ? '' : `${stats.ino} ${stats.size} ${stats.ctimeMs}`
+  }
+  const marks = new Map(files.map((path) => [path, markNow(path)]))
+  const there = files.filter((path) => canRead(git.worktree, path))
+  await git.run(['read-tree', from], { index })
+  await git.run(['update-index', '--add', '--replace', '-z', '--stdin'], { index, input: joined(there) })
+  const tree = await treeOfIndex(git, index)
+  const isOther = new Set(await changedPaths(git, from, tree))
+  const isNew = new Set(await changedPaths(git, to, tree))
+  return () =>
+    files.filter((path) => {
+      const mark = markNow(path)
+      return mark !== '' && (mark !== marks.get(path) || (isOther.has(path) && isNew.has(path)))
+    })
 }
 
 /** A private file stays one; of its permissions git knows only whether it is a program. */

@@ -19,7 +19,7 @@ import { missingObjects, unpin } from './pins.ts'
 import { remoteOf } from './remote.ts'
 import { moveRefs, readRefs, setHead, type Head, type Refs } from './refs.ts'
 import { renameCommits } from './rename.ts'
-import { listed } from './reunite.ts'
+import { lateTold, listed } from './reunite.ts'
 import { commitSquash, planSquash, type Squashed } from './squash.ts'
 import { timeName, type Store } from './store.ts'
 import { exempt, scanTree } from './scan.ts'
@@ -280,14 +280,11 @@ async function perform(store: Store, plan: CleanupPlan): Promise<Squashed | unde
     `update ${store.refs}/archive/${plan.time} ${plan.tip}`,
     ...(plan.carried === undefined ? [] : [`update ${store.refs}/carried ${plan.carried.commit}`]),
   ])
-  if (plan.to !== '')
-    await applyTrees(
-      home === undefined ? git : git.at(home),
-      store.folder,
-      plan.from,
-      plan.to,
-      store.protectedPaths,
-    )
+  if (plan.to !== '') {
+    const at = home === undefined ? git : git.at(home)
+    const late = await applyTrees(at, store.folder, plan.from, plan.to, store.protectedPaths)
+    for (const message of lateTold(late)) await store.note({ type: 'warning', code: 'beside', message })
+  }
   let ahead = ''
   if (plan.head !== undefined) {
     const refs = await readRefs(git)

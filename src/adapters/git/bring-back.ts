@@ -11,6 +11,7 @@ import { notBroughtBack } from './exact-bytes.ts'
 import { shown, type Git } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
 import { moveRefs, readRef } from './refs.ts'
+import { lateTold } from './reunite.ts'
 import { exempt, scanTree } from './scan.ts'
 import { checkpointFolder } from './store.ts'
 import { nameInside } from './submodule.ts'
@@ -19,6 +20,7 @@ import { commitTree, treeChanges, writeTree } from './tree.ts'
 export interface BroughtBack {
   /** Paths of the work tree that are not what they were. */
   readonly paths: readonly string[]
+  readonly notes: readonly string[]
   /** Commands that undo it, one for each repository that was changed. */
   readonly undo: readonly string[]
 }
@@ -53,10 +55,16 @@ export async function bringBack(
     plans.push({ ...(await plan(inner, folder, { ...attempt, change }, [])), prefix: `${path}/` })
   const differing = plans.filter(({ paths }) => paths.length > 0)
   for (const each of differing) await remember(each, each.git === git ? change : nameInside(change), n)
-  for (const { git: at, before, after } of differing)
-    await applyTrees(at, folder, before, after, at === git ? protectedPaths : [])
+  const late: string[] = []
+  for (const { git: at, before, after, prefix } of differing) {
+    const left = await applyTrees(at, folder, before, after, at === git ? protectedPaths : [])
+    late.push(...left.map((path) => `${prefix}${path}`))
+  }
   return {
-    paths: differing.flatMap(({ prefix, paths }) => paths.map((path) => `${prefix}${path}`)),
+    paths: differing
+      .flatMap(({ prefix, paths }) => paths.map((path) => `${prefix}${path}`))
+      .filter((path) => !late.includes(path)),
+    notes: lateTold(late),
     undo: differing.map(({ git: at }) => {
       const ref = `refs/ralph/${at === git ? change : nameInside(change)}/restored/${n}`
       const inside = at.worktree === options.cwd ? 'git' : `git -C ${shellWord(at.worktree)}`

@@ -57,8 +57,8 @@ export async function conflictsIn(git: Git): Promise<string> {
 
 /** Made on a detached HEAD, or on a branch that is gone again; what was made on the loop's own branch is not meant. */
 export function strayCommits({ head, refs }: Snapshot, { writes }: Ledger): string[] {
-  const made = writes.filter(
-    ({ by, ref, to }) => by === 'agent' && to !== '' && /^(HEAD$|refs\/heads\/)/.test(ref),
+  const made = writes.flatMap(({ by, ref, to }) =>
+    by === 'agent' && to !== undefined && /^(HEAD$|refs\/heads\/)/.test(ref) ? [to] : [],
   )
   if (made.length === 0) return []
   const known = new Set([
@@ -66,7 +66,7 @@ export function strayCommits({ head, refs }: Snapshot, { writes }: Ledger): stri
     head.commit,
     ...writes.filter(({ ref }) => ref === head.ref).map(({ to }) => to),
   ])
-  return [...new Set(made.map(({ to }) => to))].filter((hash) => !known.has(hash))
+  return [...new Set(made)].filter((hash) => !known.has(hash))
 }
 
 /** No part of a checkpoint: only their absence can be told. */

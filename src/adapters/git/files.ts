@@ -1,5 +1,5 @@
 // Files of the work tree by git's byte-exact names.
-import { lstatSync, type Dirent, type Stats } from 'node:fs'
+import { accessSync, constants, lstatSync, type Dirent, type Stats } from 'node:fs'
 import { lstat, readdir } from '../files/now.ts'
 
 /** A path as git gave it (latin1: one char per byte) made absolute for the file system. */
@@ -65,4 +65,16 @@ function isNowhere(error: unknown): boolean {
 export function parentOf(path: string): string {
   const cut = path.lastIndexOf('/')
   return cut < 0 ? '' : path.slice(0, cut)
+}
+
+/** A link, or a file whose bytes can be had. */
+export function canRead(worktree: string, path: string): boolean {
+  const stats = lstatNow(worktree, path)
+  if (stats?.isFile() !== true) return stats?.isSymbolicLink() === true
+  try {
+    accessSync(onDisk(worktree, path), constants.R_OK)
+    return true
+  } catch {
+    return false
+  }
 }

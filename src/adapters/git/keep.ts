@@ -99,7 +99,6 @@ export async function keepAttempt(
     : await commitTree(git, tree, parents, `attempt ${n}\n\nRalph-Base: ${snapshot.commit}`)
   const commits = await madeCommits(git, snapshot, now, changes)
   const found = leftBehind(store, snapshot, ledger, { now, log, tree: seen, isOnTop: !headMoved || descends })
-  const { initial } = store.memory()
   const trees = await madeTrees(git, ledger)
   const planned = mayBeSaved ? await planReunion(store, snapshot, found) : apart
   const why = mayBeSaved ? await whyNot() : ''
@@ -134,8 +133,8 @@ export async function keepAttempt(
   await moveRefs(git, `attempt ${n}`, [
     `update ${ref} ${commit}`,
     // In stash mode no later checkpoint leads back to it.
-    ...(reunion.gone.length > 0 && initial !== undefined
-      ? [`update ${store.refs}/archive/initial-${initial.slice(0, 12)} ${initial}`]
+    ...(reunion.gone.length > 0
+      ? [`update ${store.refs}/archive/before-${snapshot.commit.slice(0, 12)} ${snapshot.commit}`]
       : []),
     ...[...changes.moved, ...changes.created].map(({ name, to }) => `update ${aside(name)} ${to}`),
     ...stashes.made.map(({ hash }) => `update ${aside(`stash/${hash.slice(0, 12)}`)} ${hash}`),
@@ -163,7 +162,8 @@ export async function keepAttempt(
     away: stashes.made.map(({ hash }) => hash),
   })
 
-  const united = reunion.to === undefined ? seen : await reunite(store, snapshot, seen, reunion.to)
+  const united = reunion.to ?? seen
+  const late = reunion.to === undefined ? [] : await reunite(store, snapshot, seen, reunion.to)
   if (mayBeSaved && (found.isSwept || ledger.switches.length > 0))
     await privateAgain(store.git, snapshot, united)
   const isRewritten = await anyRewritten(git, changes)
@@ -192,6 +192,7 @@ export async function keepAttempt(
     (!found.isOnTop || now.head.ref !== snapshot.head.ref)
       ? [`${headWords(found.move, 'agent')}; HEAD is back`]
       : reunion.warnings),
+    ...late,
     ...mended,
     ...lost,
     ...stale,

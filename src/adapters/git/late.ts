@@ -1,8 +1,7 @@
 // Between the look at an attempt and its revert a person may still be writing: that goes on top of the attempt before it is undone.
-import { accessSync, constants } from 'node:fs'
 import { join, relative } from 'node:path'
 import { leftBeside } from '../../core/ownership.ts'
-import { lstatNow, onDisk } from './files.ts'
+import { canRead, lstatNow } from './files.ts'
 import { named } from './git.ts'
 import { readLedger } from './ledger.ts'
 import { moveRefs, readRef } from './refs.ts'
@@ -21,7 +20,7 @@ export async function keepLate(store: Store, snapshot: Snapshot, paths: readonly
   const late = paths.filter((path) => {
     const stat = lstatNow(git.worktree, path)
     if (stat === undefined || stat.ctimeMs <= keptMs - slackMs) return false
-    return stat.isSymbolicLink() || (stat.isFile() && canRead(git.worktree, path))
+    return canRead(git.worktree, path)
   })
   if (late.length === 0) return
   const ref = `${store.refs}/attempts/${attempt}`
@@ -51,21 +50,12 @@ export async function noteLateCommit(
   if (!isOwn || isKept !== true || attempt === undefined || ref === '') return
   const known = [...beside, ...(pending?.beside ?? [])]
   const ledger = await readLedger(store, attempt)
-  const found = leftBeside({ name: ref, before: refs[ref] ?? '', now: tip ?? '' }, ledger)
+  const found = leftBeside({ name: ref, before: refs[ref], now: tip }, ledger)
   for (const hash of found.filter((each) => !known.some((other) => other.hash === each))) {
     await moveRefs(store.git, `beside attempt ${attempt}`, [
       `update ${besideRef(store, attempt, hash)} ${hash}`,
     ])
     await store.step('restore', { did: 'beside', n: attempt, hash })
-  }
-}
-
-function canRead(worktree: string, path: string): boolean {
-  try {
-    accessSync(onDisk(worktree, path), constants.R_OK)
-    return true
-  } catch {
-    return false
   }
 }
 

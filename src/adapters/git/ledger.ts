@@ -47,19 +47,19 @@ function readTold(lines: readonly string[], by: Watched): Omit<Ledger, 'commands
       const [hash = '', ref = ''] = rest
       found.set(ref, hash)
     } else if (kind === 'switched') {
-      const [from = '', to = '', flag, ...head] = rest
-      if (tree === '.' && flag === '1') switches.push({ by, from: value(from), to, head: head.at(-1) ?? '' })
-      if (tree !== '.' && tree !== '@' && value(from) === '') trees.add(tree)
+      const [from = '', , flag, ...head] = rest
+      if (tree === '.' && flag === '1') switches.push({ by, head: head.at(-1) ?? '' })
+      if (tree !== '.' && tree !== '@' && value(from) === undefined) trees.add(tree)
     } else if (kind === 'wrote') {
       const [old = '', next = '', ref = ''] = rest
       if (!ref.startsWith('refs/') && !(ref === 'HEAD' && tree === '.')) continue
       const to = value(next)
-      const from = value(old) || (found.get(ref) ?? '')
-      if (to.startsWith('ref:')) {
-        switches.push({ by, from: '', to: '', head: to.slice('ref:'.length) })
+      const from = value(old) ?? found.get(ref)
+      if (to?.startsWith('ref:') === true) {
+        switches.push({ by, head: to.slice('ref:'.length) })
       } else if (from === to) {
-        packed.add(`${to} ${ref}`)
-      } else if (to !== '' || !packed.delete(`${from} ${ref}`)) {
+        packed.add(`${to ?? ''} ${ref}`)
+      } else if (to !== undefined || !packed.delete(`${from ?? ''} ${ref}`)) {
         writes.push({ by, ref, from, to })
       }
     }
@@ -67,8 +67,8 @@ function readTold(lines: readonly string[], by: Watched): Omit<Ledger, 'commands
   return { writes, switches, trees: [...trees] }
 }
 
-function value(hash: string): string {
-  return /^0+$/.test(hash) ? '' : hash
+function value(hash: string): string | undefined {
+  return /^0*$/.test(hash) ? undefined : hash
 }
 
 /** One JSON record a line; of a process: its arguments, and the work tree that it found itself in. */

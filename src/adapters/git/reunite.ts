@@ -140,15 +140,15 @@ async function compare(
   }
 }
 
-/** Idempotent. What comes back has the bytes and the permissions that it had; empty folders are there again. */
-export async function reunite(store: Store, snapshot: Snapshot, from: string, to: string): Promise<string> {
+/** Idempotent. What comes back has the bytes and the permissions that it had; empty folders are there again. Returns what to tell. */
+export async function reunite(store: Store, snapshot: Snapshot, from: string, to: string): Promise<string[]> {
   const { git } = store
   const [changed, others] = await Promise.all([
     changedPaths(git, from, to),
     changedPaths(git, snapshot.tree, to),
   ])
-  await applyTrees(git, store.folder, from, to, store.protectedPaths)
-  const isOther = new Set(others)
+  const late = await applyTrees(git, store.folder, from, to, store.protectedPaths)
+  const isOther = new Set([...others, ...late])
   const back = new Set(changed.filter((path) => !isOther.has(path)))
   const only = <T>(of: Readonly<Record<string, T>>): Record<string, T> =>
     Object.fromEntries(Object.entries(of).filter(([path]) => back.has(path)))
@@ -159,7 +159,7 @@ export async function reunite(store: Store, snapshot: Snapshot, from: string, to
     if ((await lstatIfThere(git.worktree, folder.slice(0, -1))) === undefined)
       await mkdir(onDisk(git.worktree, folder), { recursive: true })
   }
-  return to
+  return lateTold(late)
 }
 
 /**
@@ -212,10 +212,9 @@ async function goneFiles(store: Store, snapshot: Snapshot, tree: string): Promis
   const lacked = new Set(missing.length === 0 ? [] : await lackedBy(git, before, snapshot.tree, own))
   const isOwn = new Set(own.map(({ path }) => path))
   const since = (await goneSince(store, snapshot, tree)).filter((path) => !isOwn.has(path))
-  return [
-    ...missing.filter((path) => !lacked.has(path)).map((path) => goneFile(initial, path)),
-    ...since.map((path) => goneFile(snapshot.commit, path)),
-  ]
+  const found = [...missing.filter((path) => !lacked.has(path)), ...since]
+  // As they were before this attempt: they may have been edited since the loop began.
+  return found.map((path) => goneFile(snapshot.commit, path))
 }
 
 /** What this attempt removed, and no attempt had made: it came while the gates ran, or between two attempts. */
@@ -296,6 +295,11 @@ export function shellName(path: string): string {
 
 export function placeOf({ ref, commit }: Head): string {
   return ref === '' ? `the commit ${commit.slice(0, 12)}` : shown(ref.replace('refs/heads/', ''))
+}
+
+/** Written by somebody between the look and the change that was about to follow. */
+export function lateTold(late: readonly string[]): string[] {
+  return late.length === 0 ? [] : [`changed in the same moment, and left as it is: ${listed(late)}`]
 }
 
 /** Ten of them at most. */

@@ -51,9 +51,9 @@ async function onTheirBranch(
   if (![...beside, ...(pending?.beside ?? [])].some(({ hash }) => hash === tip)) return undefined
   if (!(await isAncestor(git, head.commit, tip))) return undefined
   const { writes } = await readLedger(store, attempt)
-  const made = writes.filter(({ ref, to }) => ref === head.ref && to !== '' && to !== head.commit)
+  const made = writes.flatMap(({ ref, to }) => (ref === head.ref && to !== undefined ? [to] : []))
   // On top of what the agent committed: nobody can have the one without the other.
-  for (const { to } of made) if (await isAncestor(git, to, tip)) return undefined
+  for (const to of made) if (to !== head.commit && (await isAncestor(git, to, tip))) return undefined
   const [paths, others] = await Promise.all([
     changedPaths(git, head.commit, tip),
     changedPaths(git, tree, tip),

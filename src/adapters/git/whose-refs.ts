@@ -21,9 +21,9 @@ export interface RefPlan {
 export function planRefs(store: Store, snapshot: Snapshot, now: Refs['all'], ledger: Ledger): RefPlan {
   const changes = compareRefs(snapshot.refs, now)
   const branch = `refs/heads/ralph/${store.change}`
-  const claimed = (name: string): { isOwn: boolean; isOthers: boolean; found: string } => {
-    const before = snapshot.refs[name] ?? ''
-    const { owner, found } = ownerOfRef(store.change, { name, before, now: now[name] ?? '' }, ledger)
+  const claimed = (name: string): { isOwn: boolean; isOthers: boolean; found: string | undefined } => {
+    const before = snapshot.refs[name]
+    const { owner, found } = ownerOfRef(store.change, { name, before, now: now[name] }, ledger)
     const isOwn = name === branch || owner === 'agent' || owner === 'gate'
     // Of the branch that the loop stands on a revert has to say more.
     const isOthers = !isOwn && owner !== 'other_loop' && name !== snapshot.head.ref
@@ -35,23 +35,23 @@ export function planRefs(store: Store, snapshot: Snapshot, now: Refs['all'], led
       // One that somebody else made meanwhile goes back to where they left it, like one that was there.
       moved: [...changes.moved, ...changes.created]
         .filter(({ name }) => claimed(name).isOwn)
-        .map((each) => ({ ...each, from: claimed(each.name).found }))
-        .filter(({ from }) => from !== ''),
+        .flatMap((each) => goingTo(each, claimed(each.name).found)),
       deleted: changes.deleted
         .filter(({ name }) => claimed(name).isOwn)
-        .map(({ name }) => ({ name, from: claimed(name).found })),
-      created: changes.created.filter(({ name }) => claimed(name).isOwn && claimed(name).found === ''),
+        .flatMap((each) => goingTo(each, claimed(each.name).found)),
+      created: changes.created.filter(({ name }) => claimed(name).isOwn && claimed(name).found === undefined),
     },
     others: {
       moved: changes.moved.filter(({ name }) => claimed(name).isOthers),
       deleted: changes.deleted.filter(({ name }) => claimed(name).isOthers),
       created: changes.created.filter(({ name }) => claimed(name).isOthers),
     },
-    beside:
-      ref === ''
-        ? []
-        : leftBeside({ name: ref, before: snapshot.refs[ref] ?? '', now: now[ref] ?? '' }, ledger),
+    beside: ref === '' ? [] : leftBeside({ name: ref, before: snapshot.refs[ref], now: now[ref] }, ledger),
   }
+}
+
+function goingTo<T>(change: T, from: string | undefined): (T & { readonly from: string })[] {
+  return from === undefined ? [] : [{ ...change, from }]
 }
 
 /** What nothing else holds once others have moved or deleted their refs. */

@@ -1,5 +1,11 @@
 // A user who is still writing while an attempt is kept and reverted: nothing of it is in no ref.
+import { execSync } from 'node:child_process'
+import { existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { applyTrees } from '../../../src/adapters/git/apply.ts'
+import { gitIn } from '../../../src/adapters/git/git.ts'
+import { findRepository } from '../../../src/adapters/git/repository.ts'
 import { makeWorld, type World } from './world.ts'
 
 const worlds: World[] = []
@@ -41,6 +47,29 @@ describe.each(['branch', 'stash'] as const)(
       expect(w.user('show', '-s', '--format=%B', attempt)).toContain('Ralph-Base: ')
     })
 
+    it('O4: a file of theirs that an agent removes comes back as they had it last, not as it was when the loop began', async () => {
+      const w = makeWorld()
+      worlds.push(w)
+      w.write('mine.txt', 'at the start\n')
+      const checkpoints = w.checkpoints(strategy)
+      await checkpoints.start('start')
+      await checkpoints.ensure('1')
+      w.write('agent.txt', 'by the agent\n')
+      await checkpoints.keep(1, true)
+      w.write('mine.txt', 'at the start\nedited while the gates ran\n')
+      await checkpoints.keep(1, true)
+      await checkpoints.save('1', 'checkpoint: 1')
+      await checkpoints.ensure('2')
+      rmSync(join(w.dir, 'mine.txt'))
+      w.write('agent.txt', 'more by the agent\n')
+      const { gone } = await checkpoints.keep(2, true)
+      await checkpoints.save('2', 'checkpoint: 2')
+      await checkpoints.finish('cleanup')
+      w.user('gc', '--quiet', '--prune=now')
+      execSync(gone[0]?.restore ?? 'false', { cwd: w.dir, env: w.env })
+      expect(w.read('mine.txt')).toBe('at the start\nedited while the gates ran\n')
+    })
+
     it('what the user commits there stays on the user’s branch; on the loop’s it is named, with the command that brings it back', async () => {
       const w = makeWorld()
       worlds.push(w)
@@ -75,3 +104,47 @@ describe.each(['branch', 'stash'] as const)(
     })
   },
 )
+
+describe('O3, found by torture: files that ralph is about to write, remove or bring', () => {
+  /** Two trees: `deleted` is gone in the second, `changed` is another, `made` is new, `folder` was a file. */
+  async function twoTrees(): Promise<{ w: World; apply: () => Promise<string[]> }> {
+    const w = makeWorld()
+    worlds.push(w)
+    const commit = (): string => {
+      w.user('add', '-A')
+      w.user('commit', '-qm', 'a tree')
+      return w.user('rev-parse', 'HEAD^{tree}').trim()
+    }
+    for (const name of ['deleted', 'changed', 'folder', 'same']) w.write(name, `${name}: one\n`)
+    const from = commit()
+    for (const name of ['deleted', 'folder']) rmSync(join(w.dir, name))
+    for (const name of ['changed', 'made', 'folder/in it']) w.write(name, `${name}: two\n`)
+    const to = commit()
+    w.user('checkout', '-q', 'HEAD^')
+    const settings = { timeoutMs: 10_000, env: w.env }
+    const git = gitIn(await findRepository(w.dir, settings), settings)
+    return { w, apply: () => applyTrees(git, join(w.dir, '.git'), from, to, []) }
+  }
+
+  it('go over when nobody has touched them, and once more after that', async () => {
+    const { w, apply } = await twoTrees()
+    expect(await apply()).toEqual([])
+    const written = ['changed', 'made', 'folder/in it'].map((name) => w.read(name))
+    expect(written).toEqual(['changed: two\n', 'made: two\n', 'folder/in it: two\n'])
+    expect(existsSync(join(w.dir, 'deleted'))).toBe(false)
+    expect(await apply()).toEqual([])
+  })
+
+  it.each(['deleted', 'changed', 'made', 'folder'])(
+    'stay where somebody has written since: %s',
+    async (name) => {
+      const { w, apply } = await twoTrees()
+      w.write(name, 'by the user, late\n')
+      expect(await apply()).toEqual([name])
+      expect(w.read(name)).toBe('by the user, late\n')
+      // The others went over.
+      if (name !== 'changed') expect(w.read('changed')).toBe('changed: two\n')
+      expect(existsSync(join(w.dir, 'deleted'))).toBe(name === 'deleted')
+    },
+  )
+})
