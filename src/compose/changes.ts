@@ -5,13 +5,14 @@ import { listChanges, resolveChange } from '../adapters/openspec/changes.ts'
 import { readLearnings } from '../adapters/openspec/learnings.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
+import { waitingFields } from '../core/state-snapshot.ts'
 import { storyStatus } from '../core/story.ts'
 import type { ChangeDetail } from '../core/change.ts'
 import type { ChangeList, Observe } from '../ui/app.ts'
 import { must } from './choose.ts'
 import { damagedStatus } from './damage.ts'
 import { findRootOf } from './root.ts'
-import { isDead, isRunning, knownRun, pathsOf } from './site.ts'
+import { hasDied, isDead, isRunning, knownRun, pathsOf } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export async function listAll(site: Site): Promise<ChangeList> {
@@ -19,11 +20,12 @@ export async function listAll(site: Site): Promise<ChangeList> {
   return {
     changes: await Promise.all(
       changes.map(async ({ problem, ...summary }) => {
-        const { status, unknown, done, branch } = await statusOf(site, summary.name)
+        const { status, unknown, done, branch, ...now } = await statusOf(site, summary.name)
         const problems = [problem, unknown].filter((each) => each !== '')
         return {
           ...summary,
           status,
+          ...now,
           ...(done !== undefined && done !== summary.stories_done && { loop_stories_done: done }),
           ...(branch !== undefined && { loop_branch: branch }),
           ...(problems.length > 0 && { problem: problems.join('; ') }),
@@ -33,16 +35,18 @@ export async function listAll(site: Site): Promise<ChangeList> {
   }
 }
 
+type Listed = ChangeList['changes'][number]
+
 /** One run that cannot be read must not hide the others. */
 async function statusOf(
   site: Site,
   name: string,
 ): Promise<{
-  status: ChangeList['changes'][number]['status']
+  status: Listed['status']
   unknown: string
   done?: number
   branch?: string
-}> {
+} & Pick<Listed, 'waiting_for' | 'died_at' | 'orphan_pids'>> {
   try {
     const run = await knownRun(site, name)
     if (run.damage !== '') {
@@ -53,9 +57,12 @@ async function statusOf(
     // Only looking: the truth about a dead loop without putting it in order.
     const done = run.state.stories.filter((story) => story.status === 'done').length
     const branch = seen === '' ? undefined : await branchElsewhere(site, run)
+    const { waiting_for: waitingFor } = isRunning(run) ? waitingFields(run.state) : {}
     return {
       status: isDead(run) ? 'stopped' : seen,
       unknown: '',
+      ...(waitingFor !== undefined && { waiting_for: waitingFor }),
+      ...(hasDied(run) && (await (await import('./reports.ts')).deathIn(site, run))),
       // Brought to the user's branch, or gone: then only the boxes there count.
       ...(seen !== '' && (branch !== undefined || isRunning(run)) && { done }),
       ...(branch !== undefined && { branch }),

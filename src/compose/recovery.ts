@@ -7,7 +7,7 @@ import type { Loop, Ports } from '../engine/run.ts'
 import type { Reader } from '../engine/stream.ts'
 import { openRun } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
-import { isDead, knownRuns, needsRepair } from './site.ts'
+import { hasDied, isDead, knownRuns, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { returnToRun } from './run-branch.ts'
 import { withEngine } from './run-engine.ts'
@@ -21,7 +21,7 @@ export interface Dead {
 
 export function deathOf(run: KnownRun): Dead | undefined {
   const { absence, runId } = run.state
-  if (!isDead(run) && (absence === undefined || !needsRepair(run))) return undefined
+  if (!hasDied(run)) return undefined
   const diedMs = absence?.diedMs ?? (lastSign(run.paths.sign) || lastSign(run.paths.journal))
   return { diedMs, orphans: orphansOf(runId) }
 }

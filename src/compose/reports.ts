@@ -11,7 +11,7 @@ import { decisionsOf } from '../core/why.ts'
 import type { FollowRequest, Told } from '../ports.ts'
 import type { Decisions, History, StatusReport } from '../ui/app.ts'
 import { chooseRun, must } from './choose.ts'
-import { isDead, isRunning, isSettled, isTree, knownRuns, pathsOf } from './site.ts'
+import { hasDied, isDead, isRunning, isSettled, isTree, knownRuns, pathsOf } from './site.ts'
 import type { Knowing, KnownRun, Site } from './site.ts'
 
 /** `--watch` asks every second: `known` need not read everything each time. */
@@ -67,8 +67,8 @@ export async function* followRun(
 }
 
 /** What a death brings with it, the engine and every adapter, is loaded only for a loop that died. */
-async function deathIn(site: Site, run: KnownRun): Promise<Pick<StatusReport, 'died_at' | 'orphan_pids'>> {
-  if (!isDead(run) && run.state.absence === undefined) return {}
+export async function deathIn(site: Site, run: KnownRun): Promise<Pick<StatusReport, 'died_at' | 'orphan_pids'>> {
+  if (!hasDied(run)) return {}
   const { deathOf } = await import('./recovery.ts')
   const death = deathOf(run)
   if (death === undefined) return {}

@@ -179,6 +179,11 @@ export function needsRepair(run: KnownRun): boolean {
   return run.state.unsettled !== undefined || run.state.git.pending !== undefined
 }
 
+/** Killed, and nobody has put its work tree in order since. */
+export function hasDied(run: KnownRun): boolean {
+  return isDead(run) || (run.state.absence !== undefined && needsRepair(run))
+}
+
 /** Done, cleaned up, and its own work tree removed, as a cleanup advises: nothing is missing. */
 export function isSettled({ state }: KnownRun): boolean {
   return (

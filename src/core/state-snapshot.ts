@@ -55,7 +55,7 @@ function toCurrent(current: NonNullable<LoopState['current']>): StateFile['curre
   }
 }
 
-function waitingFields(
+export function waitingFields(
   state: LoopState,
 ): Pick<StateFile, 'waiting_for' | 'waiting_until' | 'pause_requested'> {
   if (state.phase === 'confirming' || state.phase === 'choosing') return { waiting_for: 'human' }

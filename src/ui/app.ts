@@ -147,6 +147,11 @@ export interface ChangeList {
     readonly loop_stories_done?: number
     /** The branch that has the work of its loop, where this checkout does not. */
     readonly loop_branch?: string
+    /** Of a loop that is running. */
+    readonly waiting_for?: NonNullable<StateFile['waiting_for']>
+    /** As `status` has them. */
+    readonly died_at?: string
+    readonly orphan_pids?: readonly number[]
     /** Why the counts cannot be trusted; absent where they can. */
     readonly problem?: string
   })[]

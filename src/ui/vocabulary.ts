@@ -89,8 +89,32 @@ export function statusWord(status: LoopStatus | '', paint: Paint): string {
   return status === '' ? word : paint.bold(word)
 }
 
+/** Of a change now: whether its loop waits or has died comes first, else see `changeState`. */
+export function stateNow(
+  { status, waiting_for: waitsFor, died_at: died }: LoopNow,
+  plan: Parameters<typeof changeState>[1],
+): readonly [word: string, meaning: Meaning] {
+  if (died !== undefined && status !== 'done') return ['died', 'failed']
+  if (waitsFor !== undefined) return waitStates[waitsFor]
+  return changeState(status, plan)
+}
+
+interface LoopNow {
+  readonly status: LoopStatus | ''
+  readonly waiting_for?: keyof typeof waitStates | undefined
+  readonly died_at?: string | undefined
+}
+
+const waitStates = {
+  pause: ['paused', 'waiting'],
+  human: ['needs you', 'human'],
+  limit: ['waiting', 'waiting'],
+  overloaded: ['waiting', 'waiting'],
+  offline: ['waiting', 'waiting'],
+} as const satisfies Record<string, readonly [string, Meaning]>
+
 /** Of a change: its boxes decide, not what its last run came to. */
-export function changeState(
+function changeState(
   status: LoopStatus | '',
   { open, done, total }: { readonly open: number; readonly done: number; readonly total: number },
 ): readonly [word: string, meaning: Meaning] {

@@ -182,6 +182,24 @@ describe('commands that look', () => {
     expect((await ralph(at, ['doctor'])).stdout).toMatch(/loop demo: died .* still runs, pid/)
   })
 
+  test('E1: list says what status says: died, what still runs, what to type; it writes nothing', async () => {
+    const { at } = await killed({ orphan: true })
+    const before = at.state()
+    const { stdout } = await ralph(at, ['list'])
+    expect(stdout).toMatch(/^demo .* {2}✕ died {2}/m)
+    expect(stdout).toMatch(
+      /^demo: ralph was killed, and an agent still runs \(pid \d[\d, ]*\); type: ralph stop demo; then ralph resume demo$/m,
+    )
+    expect(at.state()).toEqual(before)
+    expect((await ralph(at, ['status', 'demo'])).stdout).toMatch(/^demo {2}✕ died\n/)
+    await ralph(at, ['stop', 'demo'])
+    const after = (await ralph(at, ['list'])).stdout
+    expect(after).toMatch(/^demo .* {2}✕ died {2}/m)
+    expect(after).toContain('demo: ralph was killed; continue with: ralph resume demo')
+    await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect((await ralph(at, ['list'])).stdout).not.toContain('died')
+  })
+
   test('E1: stop ends the orphan, repairs nothing, and says how to go on', async () => {
     const { at } = await killed({ orphan: true })
     edits(at)

@@ -45,6 +45,10 @@ describe('pause', () => {
       undefined,
     ])
     expect((await ralph(at, ['status', 'demo'])).stdout).toMatch(/paused[^]*next +ralph resume demo/)
+    expect((await ralph(at, ['status', 'demo'])).stdout).toMatch(/^demo {2}‖ paused\n/)
+    const list = (await ralph(at, ['list'])).stdout
+    expect(list).toMatch(/^demo .* {2}‖ paused {2}/m)
+    expect(list).toContain('demo: paused; continue with: ralph resume demo')
     const other = await ralph(at, ['resume', 'demo', '--max-retries', '1'])
     expect([other.code, other.stderr]).toEqual([7, expect.stringContaining('is paused')])
     const on = await ralph(at, ['resume', 'demo'])

@@ -1,7 +1,7 @@
 // The changes as a table, and the way on from there.
 import type { ChangeList } from '../app.ts'
 import type { Paint } from '../io.ts'
-import { changeState, inColourOf, statusName, symbolOf } from '../vocabulary.ts'
+import { inColourOf, stateNow, statusName, symbolOf } from '../vocabulary.ts'
 import { table } from './table.ts'
 import type { Cell } from './table.ts'
 import { clip, oneLine } from './text.ts'
@@ -32,11 +32,28 @@ export function listText({ changes }: ChangeList, paint: Paint): string {
   return [
     table(['change', 'stories', 'tasks', 'state', 'title'], rows, paint),
     ...problems,
+    ...changes.flatMap(onwardWords),
     ...elsewhere,
   ].join('\n')
 }
 
 type Change = ChangeList['changes'][number]
+
+/** Of a loop that will not go on by itself. */
+function onwardWords(change: Change): readonly string[] {
+  const [word] = stateOf(change)
+  const name = oneLine(change.name)
+  if (word === 'paused') return [`${name}: paused; continue with: ralph resume ${name}`]
+  if (word === 'needs you' && change.waiting_for === 'human')
+    return [`${name}: waits for you: answer the question on its terminal`]
+  if (word !== 'died') return []
+  const pids = change.orphan_pids ?? []
+  return [
+    pids.length === 0
+      ? `${name}: ralph was killed; continue with: ralph resume ${name}`
+      : `${name}: ralph was killed, and an agent still runs (pid ${pids.join(', ')}); type: ralph stop ${name}; then ralph resume ${name}`,
+  ]
+}
 
 function stateCell(change: Change, paint: Paint): Cell {
   const { status } = change
@@ -50,11 +67,11 @@ function stateCell(change: Change, paint: Paint): Cell {
 }
 
 /** Done on the loop's branch is done, though not here yet. */
-function stateOf(change: Change): ReturnType<typeof changeState> {
+function stateOf(change: Change): ReturnType<typeof stateNow> {
   const { status, loop_branch: branch, loop_stories_done: loopDone, stories_total: total } = change
   if (status === 'done' && branch !== undefined && loopDone === total)
     return [`done on ${oneLine(branch)}`, 'done']
-  return changeState(status, { open: change.stories_open, done: change.stories_done, total })
+  return stateNow(change, { open: change.stories_open, done: change.stories_done, total })
 }
 
 export function homeText(list: ChangeList, paint: Paint): string {
@@ -67,7 +84,9 @@ export function homeText(list: ChangeList, paint: Paint): string {
 }
 
 function nextSteps({ changes }: ChangeList): readonly (readonly [string, string])[] {
-  const running = changes.find(({ status }) => status === 'running' || status === 'starting')
+  const isRunning = ({ status }: Change): boolean => status === 'running' || status === 'starting'
+  const paused = changes.find((change) => change.waiting_for === 'pause')
+  const running = changes.find((change) => isRunning(change) && change !== paused)
   const halted = changes.find(
     ({ status }) => status === 'stuck' || status === 'stalled' || status === 'stopped',
   )
@@ -75,7 +94,8 @@ function nextSteps({ changes }: ChangeList): readonly (readonly [string, string]
   const waiting = changes.find((change) => stateOf(change)[0].startsWith('done on '))
   const steps: [string, string][] = []
   if (running) steps.push([`ralph status ${oneLine(running.name)} --watch`, 'see it work'])
-  if (halted) steps.push([`ralph resume ${oneLine(halted.name)}`, 'go on where it stopped'])
+  if (paused) steps.push([`ralph resume ${oneLine(paused.name)}`, 'end the pause'])
+  if (halted) steps.push([`ralph resume ${oneLine(halted.name)}`, 'continue where it stopped'])
   if (waiting)
     steps.push([`ralph finish ${oneLine(waiting.name)} --cleanup`, 'bring its work to your branch'])
   if (open) {

@@ -13,7 +13,14 @@ export function pickChange(io: Io, { changes }: ChangeList, stop: AbortSignal): 
   return ask(
     io,
     {
-      lines: [`    ${heading}`, ...rows.map((row, index) => `${String(index + 1).padStart(2)}  ${row}`)],
+      lines: [
+        `    ${heading}`,
+        ...rows.map((row, index) => {
+          // Below the table there are notes.
+          const number = index < names.length ? String(index + 1) : ''
+          return `${number.padStart(2)}  ${row}`
+        }),
+      ],
       prompt: 'which change? (number or name, Ctrl-C for none) ',
       interpret: (word) => names.find((name) => name.toLowerCase() === word) ?? names[Number(word) - 1],
       again: `please type a number from 1 to ${String(names.length)}: `,

@@ -3,10 +3,11 @@ import { keepsWork } from '../../core/report.ts'
 import type { StatusReport } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { branchName, storyName } from './describe.ts'
-import { changeState, inColourOf, mark, statusName, statusWord } from '../vocabulary.ts'
+import { inColourOf, mark, stateNow, statusName, symbolOf } from '../vocabulary.ts'
 import { factLines } from './facts.ts'
 import { goneLines } from './summary.ts'
 import { table } from './table.ts'
+import type { Cell } from './table.ts'
 import { clockTime, duration, excerpt, oneLine, plural, tokenWord, usd } from './text.ts'
 import type { SpentTokens } from './text.ts'
 
@@ -63,9 +64,10 @@ export function planOf({ stories, where }: StatusReport): { open: number; done: 
 }
 
 export function headWord(report: StatusReport, paint: Paint): string {
-  const [word, meaning] = changeState(report.status, planOf(report))
+  const [word, meaning] = stateNow(report, planOf(report))
+  const isNow = report.died_at !== undefined || report.waiting_for !== undefined
   const ran =
-    word === statusName(report.status) ? '' : paint.dim(`  (last run: ${statusName(report.status)})`)
+    isNow || word === statusName(report.status) ? '' : paint.dim(`  (last run: ${statusName(report.status)})`)
   return `${mark(meaning, paint)} ${paint.bold(inColourOf(meaning, word, paint))}${ran}`
 }
 
@@ -212,7 +214,7 @@ function orphanWords(pids: readonly number[]): string {
 function allStatuses(reports: readonly StatusReport[], { paint }: StatusView): string {
   const rows = reports.map((report) => [
     oneLine(report.change_id),
-    { text: report.status, paint: () => statusWord(report.status, paint) },
+    stateCell(report, paint),
     report.alive ? 'yes' : 'no',
     `${String(report.stories.filter(({ status }) => status === 'done').length)}/${String(report.stories.length)}`,
     `${String(report.current_iteration)}/${String(report.max_iterations)}`,
@@ -221,6 +223,11 @@ function allStatuses(reports: readonly StatusReport[], { paint }: StatusView): s
   ])
   const headings = ['change', 'status', 'alive', 'stories', 'iterations', 'tokens', 'work tree']
   return `${table(headings, rows, paint)}\n${plural(reports.length, 'loop')}; one of them: ralph status <change>`
+}
+
+function stateCell(report: StatusReport, paint: Paint): Cell {
+  const [word, meaning] = stateNow(report, planOf(report))
+  return { text: `${symbolOf(meaning)} ${word}`, paint: (text) => inColourOf(meaning, text, paint) }
 }
 
 /** None where nothing is left to do. */
