@@ -1,6 +1,7 @@
 // What a user should know before a loop spends anything: who pays, which gates there could be, what a manual loop does.
 import { loginOf } from '../adapters/agents/installed.ts'
 import { verificationCommands } from '../adapters/openspec/verification.ts'
+import { onPath } from '../adapters/process/on-path.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../core/event.ts'
 import { totalCostUsd, totalTokens } from '../core/state.ts'
@@ -53,6 +54,11 @@ export function doubleLogin(agent: string, env: NodeJS.ProcessEnv, config: Confi
 export async function gateToOffer(worktree: string): Promise<string> {
   const found = await verificationCommands(worktree)
   return found.find((command) => /\btest\b|^pytest/.test(command)) ?? found[0] ?? ''
+}
+
+/** As a user can type it. */
+export function openspecWords(env: NodeJS.ProcessEnv): string {
+  return onPath('openspec', env) === undefined ? 'npx @fission-ai/openspec' : 'openspec'
 }
 
 /** A loop without a plan is one that few expect: what is asked, how often, how to end it. */

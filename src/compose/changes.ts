@@ -41,12 +41,14 @@ type Listed = ChangeList['changes'][number]
 async function statusOf(
   site: Site,
   name: string,
-): Promise<{
-  status: Listed['status']
-  unknown: string
-  done?: number
-  branch?: string
-} & Pick<Listed, 'waiting_for' | 'died_at' | 'orphan_pids'>> {
+): Promise<
+  {
+    status: Listed['status']
+    unknown: string
+    done?: number
+    branch?: string
+  } & Pick<Listed, 'waiting_for' | 'died_at' | 'orphan_pids'>
+> {
   try {
     const run = await knownRun(site, name)
     if (run.damage !== '') {

@@ -10,6 +10,7 @@ import { inOneLine, RalphError } from '../core/error.ts'
 import { squashMessage } from '../core/commit-text.ts'
 import type { FinishChoice } from '../ports.ts'
 import type { Control, Said } from '../ui/app.ts'
+import { openspecWords } from './beforehand.ts'
 import { acceptGitSettings } from './checkpoints.ts'
 import { chooseRun, onlyRun } from './choose.ts'
 import { agree, unagreed } from './config-trust.ts'
@@ -94,7 +95,13 @@ export async function finishHeld(
     try {
       const message = choice === 'squash' ? await squashText(run, own) : ''
       const finished = await ports.checkpoints.finish(choice, message)
-      await loop.tell({ type: 'loop.finished', choice: kept, ok: true, message: finished.message })
+      await loop.tell({
+        type: 'loop.finished',
+        choice: kept,
+        ok: true,
+        message: finished.message,
+        ...(finished.commit !== undefined && { commit: finished.commit }),
+      })
       return finished
     } catch (error) {
       // Remembered with its way out, so that a look at the run does not advise the same again.
@@ -151,7 +158,7 @@ export async function finishHeld(
 
 /** What people do with commits: they go to the others, and the change into OpenSpec's archive. */
 async function nextSteps(
-  { git }: Site,
+  { git, env }: Site,
   { change, state }: OpenRun['run'],
   choice: FinishChoice,
 ): Promise<readonly string[]> {
@@ -163,7 +170,7 @@ async function nextSteps(
   return [
     ...(remote === undefined ? [] : [push]),
     ...(choice === 'squash' && isThere && state.settings?.done_criteria === 'tasks'
-      ? [`openspec archive ${change}`]
+      ? [`${openspecWords(env)} archive ${change}`]
       : []),
   ]
 }

@@ -18,6 +18,9 @@ interface Log {
   readonly n: number
   readonly file: string
   readonly agent: string
+  readonly storyId: string
+  readonly attempt: number
+  readonly started: string
 }
 
 /** Longer ones are a tool's output, not talk. */
@@ -37,6 +40,7 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
     })
   }
   let log: Log = first
+  announce(run, log, request)
   let reader = readLog(log, request)
   const { known, close } = knowing(site)
   for (;;) {
@@ -50,6 +54,7 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
       if (next !== undefined && request.iteration === undefined) {
         reader.end()
         log = next
+        announce(run, log, request)
         reader = readLog(log, request)
         continue
       }
@@ -59,6 +64,12 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
   }
   reader.end()
   await close()
+}
+
+function announce({ state }: KnownRun, { n, storyId, attempt, started }: Log, { began }: LogRequest): void {
+  const at = state.stories.findIndex(({ id }) => id === storyId)
+  const title = state.stories[at]?.title ?? ''
+  began?.({ n, story_id: storyId, title, index: at + 1, total: state.stories.length, attempt, started })
 }
 
 /** Of the attempt that is named, else of the last one whose gates ran. */
@@ -87,11 +98,14 @@ async function writeGateLog(run: KnownRun, { iteration, write, stop }: LogReques
 }
 
 function logsOf(run: KnownRun): readonly Log[] {
-  const ended = run.state.iterations.map(({ n, log_file: file, agent }) => ({ n, file, agent }))
+  const ended = run.state.iterations.map(({ log_file: file, story_id: storyId, ...iteration }) => {
+    const { n, agent, attempt, started } = iteration
+    return { n, file, agent, storyId, attempt, started }
+  })
   const { current } = run.state
-  return current === undefined
-    ? ended
-    : [...ended, { n: current.n, file: current.logFile, agent: current.agent }]
+  if (current === undefined) return ended
+  const { n, logFile: file, agent, storyId, attempt, started } = current
+  return [...ended, { n, file, agent, storyId, attempt, started }]
 }
 
 function readLog(log: Log, request: LogRequest): { advance(): Promise<boolean>; end(): void } {

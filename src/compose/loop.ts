@@ -15,7 +15,15 @@ import { allGates } from '../core/limits.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
 import { archiveRun, begunAnew } from './archive.ts'
-import { billingOf, doubleLogin, gateToOffer, hasWork, manualWords, spentBy } from './beforehand.ts'
+import {
+  billingOf,
+  doubleLogin,
+  gateToOffer,
+  hasWork,
+  manualWords,
+  openspecWords,
+  spentBy,
+} from './beforehand.ts'
 import { watchBudget } from './budget-watch.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { agree, refuseUnagreed } from './config-trust.ts'
@@ -225,6 +233,7 @@ async function runHeld(
         ...(site !== home && { home: home.git.worktree, brought: [...brought] }),
         ...(feedback !== undefined && { feedback }),
         ...(mode !== 'resume' && !hasWork(change) && { nothing_to_do: true as const }),
+        openspec: openspecWords(site.env),
         billing: billingOf(settings.agents, site.env, config),
         ...(mode !== 'resume' && (await gateFound(site, settings))),
         ...(mode === 'resume' && { spent: spentBy(stream.state) }),
@@ -242,7 +251,7 @@ async function runHeld(
           change.plan.stories.map(({ id }) => id),
         ),
         ...preflight.warnings,
-        mode === 'resume' ? '' : unarchived(change, config),
+        mode === 'resume' ? '' : unarchived(change, config, site.env),
         ...(config.agent ?? [])
           .filter((agent) => !settings.agents.includes(agent))
           .map((agent) => `${agent} is not on PATH: the chain goes on without it`),

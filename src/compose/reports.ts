@@ -67,7 +67,10 @@ export async function* followRun(
 }
 
 /** What a death brings with it, the engine and every adapter, is loaded only for a loop that died. */
-export async function deathIn(site: Site, run: KnownRun): Promise<Pick<StatusReport, 'died_at' | 'orphan_pids'>> {
+export async function deathIn(
+  site: Site,
+  run: KnownRun,
+): Promise<Pick<StatusReport, 'died_at' | 'orphan_pids'>> {
   if (!hasDied(run)) return {}
   const { deathOf } = await import('./recovery.ts')
   const death = deathOf(run)

@@ -4,7 +4,7 @@ import { readRef } from '../adapters/git/refs.ts'
 import type { Git } from '../adapters/git/git.ts'
 import { checkpointFolder } from '../adapters/git/store.ts'
 import { lastingWarnings } from '../core/outcome.ts'
-import type { GoneFile } from '../core/event.ts'
+import type { GoneFile, LoopEvent } from '../core/event.ts'
 import type { StatusReport } from '../ui/app.ts'
 import type { PlanNow } from './plan-now.ts'
 import { isTree, needsRepair } from './site.ts'
@@ -21,9 +21,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const isMine = home === undefined ? worktree === git.worktree : home === git.worktree
   const isLeft = checkpoint !== undefined && !isCleaned && !isInPlace && branch !== undefined
   const isHere = isMine && (isCleaned || isInPlace)
-  // As both a finish and the repair of one that was cut off have said it.
-  const [, made = ''] =
-    (isCleaned && /one commit (?:on \S+|now), ([0-9a-f]{12})/.exec(finished?.message ?? '')) || []
+  const made = isCleaned && finished?.type === 'loop.finished' ? squashOf(finished) : ''
   const [isDirty, isSquashed, gone, notes, live, isThere, isAncestor, plan] = await Promise.all([
     isHere && checkpoint !== undefined
       ? hasUncommitted(git).then(async (is) => is && !(await isMerged(git, checkpoint, originalBranch)))
@@ -62,6 +60,14 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
     ...(run.state.gone.length > 0 && { gone }),
     ...(told.length > 0 && { notes: told }),
   }
+}
+
+type Finished = Extract<LoopEvent, { type: 'loop.finished' }>
+
+/** The repair of a finish that was cut off has it in its words alone. */
+function squashOf({ commit, message }: Finished): string {
+  const [, told = ''] = /^the work is one commit now, ([0-9a-f]{12})/.exec(message) ?? []
+  return (commit ?? told).slice(0, 12)
 }
 
 /** Dear to load, and seldom what a look is for. */

@@ -4,6 +4,7 @@ import { cleanAttempts } from '../adapters/git/attempts.ts'
 import type { Config } from '../config/options.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
 import type { WrapUp } from '../engine/run.ts'
+import { openspecWords } from './beforehand.ts'
 import type { OpenedChange } from './plan.ts'
 import type { Site } from './site.ts'
 
@@ -41,10 +42,14 @@ export function wrapUpOf(
 }
 
 /** A plan that is done before the loop leaves the repository untouched, and a wish that is not granted is said. */
-export function unarchived({ plan, name }: OpenedChange, config: Pick<Config, 'archive'>): string {
+export function unarchived(
+  { plan, name }: OpenedChange,
+  config: Pick<Config, 'archive'>,
+  env: NodeJS.ProcessEnv,
+): string {
   const isDone = plan.tasksTotal > 0 && plan.tasksDone === plan.tasksTotal
   return config.archive && isDone
-    ? `${name} has no open box, so no loop runs and nothing is archived: type openspec archive ${name}`
+    ? `${name} has no open box, so no loop runs and nothing is archived: type ${openspecWords(env)} archive ${name}`
     : ''
 }
 

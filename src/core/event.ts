@@ -214,6 +214,8 @@ const publicBodies = [
     billing: z.record(z.string(), z.string()).optional(),
     /** Without gates: a command of the project's own that could be one; empty where none was found. */
     gate_found: z.string().optional(),
+    /** How OpenSpec's program is called from here: by its name, or by npx where it is not on PATH. */
+    openspec: z.string().optional(),
     /** With resumed: what the run had used before. */
     spent: z
       .object({ tokens: z.number().int(), cost_usd: z.number().optional(), duration_ms: z.number() })
@@ -410,6 +412,8 @@ const privateBodies = [
     /** Where the branch stays: the remote that it can be pushed to, and what its first commit holds of the user's own; the first ones. */
     remote: z.string().optional(),
     user_paths: z.array(z.string()).optional(),
+    /** The one commit of a squash. */
+    commit: z.string().optional(),
     /** Where it was refused: the cleanup was to be one commit. */
     squash: z.literal(true).optional(),
   }),

@@ -275,8 +275,17 @@ export interface LogRequest {
   /** What the gates printed, instead of the agent. */
   readonly isOfGates?: boolean
   readonly follow: boolean
+  /** Before what was said in it. */
+  readonly began?: (attempt: LoggedAttempt) => void
   readonly write: (bytes: Uint8Array) => void
   readonly stop: AbortSignal
+}
+
+export interface LoggedAttempt extends Pick<IterationRecord, 'n' | 'story_id' | 'attempt' | 'started'> {
+  readonly title: string
+  /** Of its story in the plan, from 1; 0 where it has none. */
+  readonly index: number
+  readonly total: number
 }
 
 export interface AttemptList {

@@ -34,6 +34,7 @@ describe('samples', () => {
       .replaceAll(/\b[0-9a-f]{7}\b/g, 'COMMIT')
       .replaceAll(/\d{8}T\d{9}Z/g, 'STAMP')
       .replaceAll(/\S*ralph-demo-\S+/g, 'FOLDER')
+      .replaceAll('npx @fission-ai/openspec', 'openspec')
       // Which of the agent's words come together is a matter of microseconds.
       .replaceAll(/^.*(?:<promise>|Demo agent|Wrote ralph-demo|I stop here).*\n/gm, '')
       .replaceAll(/[ \t]+/g, ' ')

@@ -63,6 +63,11 @@ test('another process hears the same events as --json prints, talk too, while th
   expect(heard).toMatchObject({ code: 0, stderr: '' })
   for (const words of ['story 1 begins', 'story 1 ends', 'story 2 begins', 'story 2 ends'])
     expect(heard.stdout).toContain(words)
+  // F21: which story, which attempt.
+  expect(heard.stdout).toMatch(
+    /^▸ 1\/2 Story 1 {3}#1 {3}\d\d:\d\d:\d\d\nstory 1 begins\n[^]*\n\n▸ 2\/2 Story 2 {3}#2 {3}\d\d:\d\d:\d\d\nstory 2 begins\n/,
+  )
+  expect((await ralph(at, ['logs', 'demo', '-f', '--raw', '--iteration', '1'])).stdout).not.toContain('▸')
   const watched = await status.ended
   expect(watched).toMatchObject({ code: 0, stderr: '' })
   expect(JSON.parse(watched.stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({

@@ -3,6 +3,7 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { goodAgent, longDead, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
+import { install } from './usage-kit.ts'
 
 describe('commits', () => {
   test('F37: a checkpoint tells its story, its tasks and its agent, in the name of the user', async () => {
@@ -164,7 +165,12 @@ test('F36: after a finish the next steps are there to copy: push, and the archiv
   expect(await next('--keep')).toBe('')
   at.git('remote', 'add', 'upstream', '/nowhere')
   expect(await next('--keep', '--rename')).toBe('git push -u upstream ralph/demo')
-  expect(await next('--squash')).toBe('git push; openspec archive demo')
+  const again = await looped(1)
+  expect(await next('--squash')).toBe('git push; npx @fission-ai/openspec archive demo')
+  install(again, 'openspec', '#!/bin/sh\n')
+  expect((await ralph(again, ['finish', 'demo', '--squash'])).stdout).toMatch(
+    /^next: openspec archive demo$/m,
+  )
 })
 
 test('F36: the end offers a push only where there is a remote, and says what of the user’s own would go with it', async () => {

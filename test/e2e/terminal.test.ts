@@ -1,6 +1,6 @@
 // The built program on a real pseudo terminal: title, question, Ctrl-C, and what is left of the terminal.
 import { spawn, type IPty } from '@lydell/node-pty'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { goodAgent, program, ralph, scratch, tasksOf } from './harness.ts'
@@ -110,7 +110,7 @@ describe('on a terminal', () => {
   test('S004-title: the question at the end has the status in the title', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const screen = terminal(at, loop(goodAgent))
-    await screen.until((raw) => raw.includes('cleanup, keep or later?'))
+    await screen.until((raw) => raw.includes('squash, keep or later?'))
     expect(titles(screen.raw())).toEqual(['saved', 'Ralph: demo [1/4]', 'Ralph: demo [done]'])
     screen.type('later\r')
     await screen.exited
@@ -128,12 +128,45 @@ describe('on a terminal', () => {
   test('the completion question says what each choice does, by name of the branch; cleanup is done', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const screen = terminal(at, loop(goodAgent))
-    await screen.until((raw) => raw.includes('cleanup, keep or later?'))
+    await screen.until((raw) => raw.includes('squash, keep or later?'))
     expect(screen.raw()).toMatch(/all changes on main, uncommitted/)
     expect(screen.raw()).toMatch(/stay on ralph\/demo/)
     screen.type('c\r')
     expect((await screen.exited).exitCode).toBe(0)
     expect(at.git('branch', '--show-current')).toBe('main')
+  })
+
+  test('F36: a squash at the question is one commit on the branch the user came from, and the last words say so', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const screen = terminal(at, loop(goodAgent))
+    await screen.until((raw) => raw.includes('cleanup, squash, keep or later?'))
+    expect(screen.raw()).toMatch(/s {2}squash {4}all changes on main as one commit/)
+    screen.type('s\r')
+    expect((await screen.exited).exitCode).toBe(0)
+    expect(at.git('branch', '--show-current')).toBe('main')
+    expect(at.git('log', '--format=%s')).toBe('Demo change\nstart')
+    expect(at.git('status', '--porcelain')).toBe('')
+    const commit = at.git('rev-parse', '--short=7', 'HEAD')
+    expect(screen.raw()).toContain('The work is one commit on main')
+    expect(screen.raw()).toMatch(new RegExp(`look +git show ${commit} +what was done`))
+    expect(screen.raw()).not.toContain('take it')
+    expect((await ralph(at, ['status', 'demo'])).stdout).toMatch(/work +one commit on main, [0-9a-f]{12}\n/)
+  })
+
+  test('F36: a squash that git refuses is told, and the loop has still succeeded', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    writeFileSync(join(at.repo, '.git/hooks/pre-commit'), '#!/bin/sh\necho no tabs please; exit 1\n', {
+      mode: 0o755,
+    })
+    const screen = terminal(at, loop(goodAgent))
+    await screen.until((raw) => raw.includes('squash, keep or later?'))
+    screen.type('squash\r')
+    expect((await screen.exited).exitCode).toBe(0)
+    expect(screen.raw()).toContain('no tabs please')
+    expect(screen.raw()).toContain('git commit -F')
+    expect(screen.raw()).toContain('The work is on main, uncommitted.')
+    expect(screen.raw()).not.toContain('The work is on ralph/demo')
+    expect([at.git('log', '--format=%s'), at.git('branch', '--show-current')]).toEqual(['start', 'main'])
   })
 
   test('R5, F28: Ctrl-C once ends the agent, records it, asks nothing, and exits 130', async () => {
@@ -143,7 +176,7 @@ describe('on a terminal', () => {
     screen.type('\u0003')
     await screen.exited
     expect(screen.raw()).toContain('code 130')
-    expect(screen.raw()).not.toContain('cleanup, keep or later?')
+    expect(screen.raw()).not.toContain('squash, keep or later?')
     expect(screen.raw().match(/stopped by you \(Ctrl-C\)/g)).toHaveLength(1)
     expect(screen.raw()).toMatch(/continue +ralph resume demo/)
     expect(screen.raw()).toMatch(/or +ralph finish demo --cleanup +back to main/)
@@ -159,7 +192,7 @@ describe('on a terminal', () => {
     const giveUp = 'echo try > try.txt; echo "<promise>FAILED: no luck</promise>"'
     const screen = terminal(at, loop(giveUp, '--max-retries 0'))
     expect((await screen.exited).exitCode).toBe(3)
-    expect(screen.raw()).not.toContain('cleanup, keep or later?')
+    expect(screen.raw()).not.toContain('squash, keep or later?')
     expect(screen.raw()).toContain('Nothing was kept: you are back on main, with your files as they were.')
     expect(screen.raw().match(/no luck/g)).toHaveLength(2)
     expect(at.git('branch', '--show-current')).toBe('main')

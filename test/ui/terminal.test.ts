@@ -160,7 +160,7 @@ describe('on a terminal', { timeout: 30_000 }, () => {
     expect(text).toContain('cleanup   all changes on main, uncommitted; the branch ralph/add-login')
     expect(text).toContain('keep      stay on ralph/add-login with its commits; main is not changed')
     answer('delete everything\n')
-    await screen.until((lines) => lines.some((line) => line.includes('please type c, k or l')))
+    await screen.until((lines) => lines.some((line) => line.includes('please type c, s, k or l')))
     answer('cleanup\n')
     await screen.exited
     expect(screen.lines()).toContain('chose cleanup')

@@ -3,7 +3,7 @@
 import { Argument, InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import type { Command } from '@commander-js/extra-typings'
 import { RalphError } from '../../core/error.ts'
-import type { Said } from '../app.ts'
+import type { LoggedAttempt, Said } from '../app.ts'
 import { acceptConfig, addLoopOptions } from './loop-options.ts'
 import { act, report, row } from './row.ts'
 import type { Row } from './row.ts'
@@ -251,13 +251,17 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         run: async ({ io, app, readerGone }, { args: [change], options }) => {
           const { follow = false, iteration, gate, json = false, raw = false } = options
           const { observe } = await app()
-          const { logWriter } = await import('../print/log-writer.ts')
-          const { write, end } = logWriter(io.stdout, { json, raw })
+          const [{ logWriter }, { logHead }] = await Promise.all([
+            import('../print/log-writer.ts'),
+            import('../print/log-head.ts'),
+          ])
+          const { write, head, end } = logWriter(io.stdout, { json, raw })
+          const began = (attempt: LoggedAttempt): void => head(logHead(attempt, io))
           const asked =
             gate === undefined
               ? { iteration, follow }
               : { iteration: gate === true ? undefined : gate, follow: false, isOfGates: true }
-          await observe.logs({ change, ...asked, write, stop: readerGone })
+          await observe.logs({ change, ...asked, ...(follow && { began }), write, stop: readerGone })
           end()
         },
       }),

@@ -2,7 +2,7 @@
 import { RalphError } from '../../core/error.ts'
 import type { App, Said } from '../app.ts'
 import { isTerminal } from '../io.ts'
-import { humanAt } from '../print/choice.ts'
+import { askWhere } from '../print/choice.ts'
 import type { Context } from './context.ts'
 
 export async function askFinish(
@@ -22,16 +22,13 @@ export async function askFinish(
   if (report === undefined)
     return control.finish({ change, choice: 'keep', message: undefined, acceptsConfig: false })
   const { change_id: name, original_branch: originalBranch, where } = report
-  const human = humanAt({ ...io, isQuiet: false, before: () => undefined })
-  const choice = await human.choose(
-    {
-      originalBranch,
-      branch: where?.branch || `ralph/${name}`,
-      summary: `What should happen to the work of ${name}?`,
-      ...(where?.home !== undefined && where.worktree !== undefined && { worktree: where.worktree }),
-    },
-    readerGone,
-  )
+  const question = {
+    originalBranch,
+    branch: where?.branch || `ralph/${name}`,
+    ...(where?.home !== undefined && where.worktree !== undefined && { worktree: where.worktree }),
+  }
+  const options = { ...io, isQuiet: false, before: () => undefined }
+  const choice = (await askWhere(options, question, readerGone)) ?? 'later'
   if (choice !== 'later')
     return control.finish({ change: name, choice, message: undefined, acceptsConfig: false })
   return { message: 'Nothing was done.', next: `ralph finish ${name}`, data: { change_id: name, choice } }

@@ -1,10 +1,11 @@
 // What `loop` and `resume` do once their arguments are read: settle, choose a printer, run, print the end.
 import { performance } from 'node:perf_hooks'
 import type { LoadedConfig, RawFlags } from '../../config/load.ts'
-import { RalphError } from '../../core/error.ts'
+import { inOneLine, RalphError } from '../../core/error.ts'
+import type { LoopEvent } from '../../core/event.ts'
 import { flagOf, optionKeys } from '../../config/options.ts'
 import type { Config } from '../../config/options.ts'
-import type { App, LoopEnd, LoopRequest, Observe } from '../app.ts'
+import type { App, LoopEnd, LoopRequest } from '../app.ts'
 import { isTerminal } from '../io.ts'
 import type { Paint } from '../io.ts'
 import { agreesAt, humanAt } from '../print/choice.ts'
@@ -45,7 +46,7 @@ export async function startLoop(
     })
   }
   const start = (name: string | undefined): Promise<void> =>
-    perform(context, observe, settings, (request) =>
+    perform(context, { observe, control }, settings, (request) =>
       control.loop({ ...request, change: name, acceptsConfig }),
     )
   // With --json stdout is for events.
@@ -74,7 +75,7 @@ export async function resumeLoop(
   { feedback, acceptsConfig }: { feedback: string | undefined; acceptsConfig: boolean },
 ): Promise<void> {
   const { observe, control, settings } = await prepare(context, flags, true)
-  await perform(context, observe, settings, (request) =>
+  await perform(context, { observe, control }, settings, (request) =>
     control.resume({ ...request, change, feedback, acceptsConfig }),
   )
 }
@@ -96,18 +97,24 @@ async function prepare(
 
 async function perform(
   context: Context,
-  observe: Observe,
+  { observe, control }: App,
   settings: LoadedConfig,
   work: (request: Omit<LoopRequest, 'change' | 'acceptsConfig'>) => Promise<LoopEnd>,
 ): Promise<void> {
   const printer = printerFor(context, settings.config)
   let change: string | undefined
+  let wantsSquash = false
+  /** Its last words wait for the squash that was asked for. */
+  let held: Complete | undefined
   // The cursor is never hidden and the terminal never raw: even kill -9 leaves it usable.
   process.on('exit', printer.close)
   const human = humanAt({
     ...context.io,
     isQuiet: settings.config.json,
     before: () => printer.pause(),
+    onSquash: () => {
+      wantsSquash = true
+    },
     ring: () => {
       if (settings.config.notify !== false) context.io.stdout.write(attention('ralph needs you'))
     },
@@ -120,9 +127,12 @@ async function perform(
       onRunning: (loop) => driveBySignals(loop, context.readerGone),
       tell: (event) => {
         if (event.type === 'loop.started') change = event.change_id
-        printer.tell(event)
+        if (event.type === 'complete' && wantsSquash) held = event
+        else printer.tell(event)
       },
     })
+    if (held !== undefined)
+      for (const event of await squashedEnd({ observe, control }, held)) printer.tell(event)
     if (change !== undefined) await writeJobSummary(context.io, observe, change)
     // With --json stdout is for events.
     if (note !== undefined) context.io.stderr.write(`${note}\n`)
@@ -130,6 +140,33 @@ async function perform(
   } finally {
     printer.close()
     process.off('exit', printer.close)
+  }
+}
+
+type Complete = Extract<LoopEvent, { type: 'complete' }>
+
+/** As `ralph finish --squash` does it, told as the end of the loop; the loop's own status and exit code stand. */
+async function squashedEnd({ observe, control }: App, complete: Complete): Promise<readonly LoopEvent[]> {
+  const { change_id: change, v, seq, time } = complete
+  const stamp = { v, seq, time, change_id: change }
+  try {
+    const { message, data } = await control.finish({ change, choice: 'squash', acceptsConfig: false })
+    const commit = typeof data['commit'] === 'string' ? { commit: data['commit'] } : {}
+    return [
+      { ...stamp, type: 'loop.finished', choice: 'cleanup', ok: true, message, ...commit },
+      { ...complete, choice: 'cleanup' },
+    ]
+  } catch (error) {
+    if (!(error instanceof RalphError)) throw error
+    // A commit that the user's hook refused: the work has been moved all the same.
+    const [report] = await observe.status(change)
+    const warning = { ...stamp, type: 'warning', code: error.code, message: inOneLine(error) } as const
+    if (report?.choice !== 'cleanup') return [warning, complete]
+    return [
+      warning,
+      { ...stamp, type: 'loop.finished', choice: 'cleanup', ok: true, message: '' },
+      { ...complete, choice: 'cleanup' },
+    ]
   }
 }
 

@@ -14,6 +14,8 @@ export interface HumanOptions extends Pick<Io, 'stdin' | 'stdout' | 'env'> {
   readonly isQuiet: boolean
   /** Takes the live line off the screen before a question. */
   readonly before: () => void
+  /** The answer is a squash: that is done once the loop has ended, until then its work stays where it is. */
+  readonly onSquash?: () => void
   /** Rings before a question in the middle of a loop; at its end the printer has done so. */
   readonly ring?: () => void
 }
@@ -25,21 +27,11 @@ export function humanAt(options: HumanOptions): Human {
   }
   const paint = paintFor(options.stdout, options.env)
   return {
-    async choose({ originalBranch, branch, worktree }, stop) {
-      options.before()
-      const lines = [
-        '',
-        paint.bold('What should happen to the work?'),
-        ...choices(originalBranch, branch, worktree).flatMap((choice) =>
-          answerLines(choice, { paint, columns: options.stdout.columns ?? 80 }),
-        ),
-      ]
-      const prompt = 'cleanup, keep or later? [keep] '
-      // Enter must not move anything.
-      const interpret = meaning({ c: 'cleanup', k: 'keep', l: 'later' } as const, 'keep')
-      return (
-        (await ask(options, { lines, prompt, interpret, again: 'please type c, k or l: ' }, stop)) ?? 'later'
-      )
+    async choose(question, stop) {
+      const answer = (await askWhere(options, question, stop)) ?? 'later'
+      if (answer !== 'squash') return answer
+      options.onSquash?.()
+      return 'later'
     },
     async isDone(task, stop) {
       options.before()
@@ -58,6 +50,42 @@ export function humanAt(options: HumanOptions): Human {
       )
     },
   }
+}
+
+/** Undefined: nobody answered. */
+export function askWhere(
+  options: HumanOptions,
+  { originalBranch, branch, worktree }: Omit<Parameters<Human['choose']>[0], 'summary'>,
+  stop: AbortSignal,
+): Promise<'cleanup' | 'squash' | 'keep' | 'later' | undefined> {
+  options.before()
+  const paint = paintFor(options.stdout, options.env)
+  const offered = choices(originalBranch, branch, worktree)
+  const lines = [
+    '',
+    paint.bold('What should happen to the work?'),
+    ...offered.flatMap((choice) => answerLines(choice, { paint, columns: options.stdout.columns ?? 80 })),
+  ]
+  const names = offered.map(([answer]) => answer)
+  const letters = names.map((name) => name.slice(0, 1))
+  const known = { c: 'cleanup', s: 'squash', k: 'keep', l: 'later' } as const
+  // Enter must not move anything.
+  const interpret = meaning(known, 'keep')
+  const question = {
+    lines,
+    prompt: `${orOf(names)}? [keep] `,
+    interpret: (word: string) => {
+      const answer = interpret(word)
+      return answer === undefined || names.includes(answer) ? answer : undefined
+    },
+    again: `please type ${orOf(letters)}: `,
+  }
+  return ask(options, question, stop)
+}
+
+/** a, b or c */
+function orOf(names: readonly string[]): string {
+  return `${names.slice(0, -1).join(', ')} or ${names.at(-1) ?? ''}`
 }
 
 /** Whether a start that may surprise is wanted; who sits in front of no terminal is only told. */
@@ -94,6 +122,7 @@ function choices(originalBranch: string, branch: string, worktree?: string): rea
   }
   return [
     ['cleanup', `all changes on ${original}, uncommitted; the branch ${work} is deleted (a backup is kept)`],
+    ['squash', `all changes on ${original} as one commit; the branch ${work} is deleted, too`],
     [
       'keep',
       worktree === undefined
@@ -113,6 +142,7 @@ function answerLines([answer, what]: Choice, sheet: Sheet): readonly string[] {
 const words: Readonly<Record<string, string>> = {
   cleanup: 'c',
   clean: 'c',
+  squash: 's',
   keep: 'k',
   later: 'l',
   yes: 'y',

@@ -5,17 +5,25 @@ import { clean } from './text.ts'
 
 export interface LogWriter {
   readonly write: (bytes: Uint8Array) => void
+  /** A line of ralph's own: `--json` and `--raw` are the agent's alone. */
+  readonly head: (lines: readonly string[]) => void
   /** A last line without its line feed is not lost. */
   readonly end: () => void
 }
 
 /** Also into a pipe: what `head` or `less -R` passes on reaches a terminal all the same. */
 export function logWriter(stdout: Output, { json, raw }: { json: boolean; raw: boolean }): LogWriter {
-  if (raw) return { write: (bytes) => void stdout.write(bytes), end: () => undefined }
+  if (raw) return { write: (bytes) => void stdout.write(bytes), head: () => undefined, end: () => undefined }
   const decoder = new StringDecoder('utf8')
   let rest = ''
+  let hasWritten = false
   const line = (text: string): void => {
     stdout.write(json ? `${JSON.stringify({ text })}\n` : `${clean(text)}\n`)
+  }
+  const end = (): void => {
+    const last = rest + decoder.end()
+    rest = ''
+    if (last !== '') line(last)
   }
   return {
     write: (bytes) => {
@@ -23,9 +31,12 @@ export function logWriter(stdout: Output, { json, raw }: { json: boolean; raw: b
       rest = lines.pop() ?? ''
       for (const text of lines) line(text)
     },
-    end: () => {
-      const last = rest + decoder.end()
-      if (last !== '') line(last)
+    head: (lines) => {
+      if (json) return
+      end()
+      stdout.write([...(hasWritten ? [''] : []), ...lines, ''].join('\n'))
+      hasWritten = true
     },
+    end,
   }
 }

@@ -7,7 +7,7 @@ import { figures } from './board.ts'
 import { branchName } from './describe.ts'
 import { entryLines, widthFor } from './layout.ts'
 import type { Sheet } from './layout.ts'
-import { clean, clip, oneLine, plural, tokenWords, usd, widthOf } from './text.ts'
+import { clean, clip, oneLine, plural, shortHash, tokenWords, usd, widthOf } from './text.ts'
 
 type Complete = Extract<LoopEvent, { type: 'complete' }>
 type Result = Pick<Complete, 'status' | 'reason' | 'stop_reason' | 'totals'>
@@ -23,6 +23,7 @@ export interface Ending {
     readonly message: string
     readonly remote?: string | undefined
     readonly user_paths?: readonly string[] | undefined
+    readonly commit?: string | undefined
   }
   /** What was said with the error that ended it. */
   readonly hint?: string
@@ -223,14 +224,12 @@ function stepsOf(ending: Ending): readonly Step[] {
     const look = lookSteps(board, change)
     return complete.stop_reason === 'signal' ? [...on, ...look] : [...look, ...on]
   }
-  const archive: Step = [
-    'archive',
-    `openspec archive ${change}`,
-    isHere ? 'if you have openspec' : 'once merged (needs openspec)',
-  ]
+  const openspec = started?.openspec ?? 'openspec'
+  const archive: Step = ['archive', `${openspec} archive ${change}`, isHere ? '' : 'once merged']
   const archives =
     started?.settings.done_criteria === 'tasks' && started.tasks_file !== 'tasks.md' ? [archive] : []
-  if (isHere) return [['look', 'git status', 'what was done'], ...archives]
+  const look = finished?.commit === undefined ? 'git status' : `git show ${shortHash(finished.commit)}`
+  if (isHere) return [['look', look, 'what was done'], ...archives]
   const original = branchName(started.original_branch)
   const branch = oneLine(started.branch)
   return [
