@@ -18,8 +18,10 @@ describe('start-up', () => {
     const at = scratch()
     const agent = 'echo x >> $RALPH_STORY.txt; echo "<promise>COMPLETE</promise>"'
     await ralph(at, ['loop', 'demo', '--agent-command', agent, '--max-iterations', '1'])
-    const { read, builtins } = await opened(at, args)
+    const { read, taken, builtins } = await opened(at, args)
     expect(read).toEqual(packs)
+    // What V8 made of them in the build's own loop, whose flags are others.
+    expect(taken).toEqual(packs)
     expect(builtins).toContain('fs')
     const dear = ['child_process', 'zlib', 'readline', ...(packs.includes('plan') ? [] : ['crypto'])]
     expect(builtins.filter((name) => dear.includes(name))).toEqual([])
@@ -63,12 +65,19 @@ test('a loop goes on, and counts what it costs, when its program is replaced by 
 async function opened(
   at: Scratch,
   args: readonly string[],
-): Promise<{ read: string[]; builtins: readonly string[] }> {
+): Promise<{ read: string[]; taken: string[]; builtins: readonly string[] }> {
   const told = join(at.root, 'opened.json')
   const recorder = at.script(
     'recorder.cjs',
     `const fs = require('node:fs')
-    const [read, names, { openSync, readFileSync }] = [[], new Map(), { ...fs }]
+    const vm = require('node:vm')
+    const [read, taken, names, { openSync, readFileSync }, { Script }] = [[], [], new Map(), { ...fs }, vm]
+    vm.Script = class extends Script {
+      constructor(text, how) {
+        super(text, how)
+        if (this.cachedDataRejected === false) taken.push(how.filename)
+      }
+    }
     fs.openSync = (path, ...more) => {
       const file = openSync(path, ...more)
       names.set(file, String(path))
@@ -76,13 +85,17 @@ async function opened(
     }
     fs.readFileSync = (path, ...more) => (read.push(names.get(path) ?? String(path)), readFileSync(path, ...more))
     process.once('exit', () =>
-      fs.writeFileSync(${JSON.stringify(told)}, JSON.stringify({ read, builtins: process.moduleLoadList })))`,
+      fs.writeFileSync(${JSON.stringify(told)}, JSON.stringify({ read, taken, builtins: process.moduleLoadList })))`,
   )
   const { code, stderr } = await ralph(at, args, { env: { NODE_OPTIONS: `--require ${recorder}` } })
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  const { read, builtins } = JSON.parse(readFileSync(told, 'utf8')) as { read: string[]; builtins: string[] }
+  type Told = Record<'read' | 'taken' | 'builtins', string[]>
+  const { read, taken, builtins } = JSON.parse(readFileSync(told, 'utf8')) as Told
+  const packsIn = (paths: readonly string[]): string[] =>
+    paths.flatMap((path) => /\/program-\w+\.(\w+)\.js$/.exec(path)?.[1] ?? [])
   return {
-    read: read.flatMap((path) => /\/program-\w+\.(\w+)\.js$/.exec(path)?.[1] ?? []),
+    read: packsIn(read),
+    taken: packsIn(taken),
     builtins: builtins.map((name) => name.replace(/^NativeModule /, '')),
   }
 }
