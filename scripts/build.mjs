@@ -54,6 +54,8 @@ await Promise.all(
     for (const alias of called) await writeFile(new URL(`${fresh.href}/help/${alias}.txt`), page)
   }),
 )
+const looking = ['status', 'list', 'config', 'doctor', 'usage']
+const lookingAt = ['show', 'prompt', 'history', 'why', 'logs', 'report', 'attempts']
 await warm()
 // Put in place at the end: whoever runs the program meanwhile never sees half of it.
 await rename(ready, old).catch((error) => {
@@ -62,7 +64,7 @@ await rename(ready, old).catch((error) => {
 await rename(fresh, ready)
 await rm(old, { recursive: true, force: true })
 
-/** A small loop in a repository of its own: at its end the program keeps what V8 made of it. */
+/** A small loop in a repository of its own, and a look at it by each command that can: at their ends they keep what V8 made of them. */
 async function warm() {
   const repo = await mkdtemp(join(tmpdir(), 'ralph-build-'))
   // Without the project's own programs, which npm puts there: nobody waits for `openspec` here.
@@ -73,10 +75,8 @@ async function warm() {
   const call = (file, ...args) => promisify(execFile)(file, args, at)
   try {
     await mkdir(join(repo, 'openspec/changes/demo'), { recursive: true })
-    await writeFile(
-      join(repo, 'openspec/changes/demo/tasks.md'),
-      '## 1. One\n\n- [ ] 1.1 a\n\n## 2. Two\n\n- [ ] 2.1 b\n',
-    )
+    const tasks = '## 1. One\n\n- [ ] 1.1 a\n\n## 2. Two\n\n- [ ] 2.1 b\n'
+    await writeFile(join(repo, 'openspec/changes/demo/tasks.md'), tasks)
     const git = (...args) => call('git', '-c', 'user.name=build', '-c', 'user.email=build@localhost', ...args)
     await git('init', '-q')
     await git('add', '-A')
@@ -86,6 +86,20 @@ async function warm() {
     const main = new URL(`${fresh.href}/main.js`).pathname
     const how = ['--agent-command', agent, '--verify', 'true', '--on-complete', 'cleanup']
     await call(process.execPath, main, 'loop', 'demo', ...how)
+    await mkdir(join(repo, 'openspec/changes/next'))
+    await writeFile(join(repo, 'openspec/changes/next/tasks.md'), tasks)
+    const unfinished = ['--agent-command', agent, '--max-iterations', '2']
+    await call(process.execPath, main, 'loop', 'next', ...unfinished).catch(({ code }) => {
+      if (code !== 3) throw new Error(`a loop of two iterations ended with ${code}`)
+    })
+    const looks = [...looking, ...lookingAt.map((name) => `${name} next`)]
+    await Promise.all(
+      looks.map((look) =>
+        call(process.execPath, main, ...look.split(' ')).catch((error) => {
+          if (look !== 'doctor') throw error
+        }),
+      ),
+    )
   } catch (error) {
     console.warn(`the first start will be slower: ${error.message}`)
   } finally {

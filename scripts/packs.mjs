@@ -6,8 +6,10 @@ import { basename, join } from 'node:path'
 
 /** What is read together: what is imported on demand and fits, with all that it needs. What fits nowhere is in `loop`. */
 const packs = {
-  look: /^src\/(program|compose|compose\/(reports|whereabouts|damage)|ui\/(?!cli\/loop-run|print\/report-).*)\.ts$/,
-  plan: /^src\/(compose\/(changes|plan|config-trust|run-settings)|adapters\/openspec\/show|config\/(load|yaml)|adapters\/openspec\/yaml)\.ts$|^node_modules\/picomatch\//,
+  look: /^src\/(program|compose|compose\/(changes|reports|whereabouts|damage)|ui\/(?!cli\/loop-run|print\/report-).*)\.ts$/,
+  plan: /^src\/(compose\/(plan|config-trust|run-settings)|adapters\/openspec\/show|config\/(load|yaml))\.ts$/,
+  /** Large, and met only where a file is there to read with them: without what they need, which is little and in `look`. */
+  parsers: /^node_modules\/(zod|yaml|picomatch)\//,
   prices: /^node_modules\/@pydantic\/genai-prices\//,
 }
 
@@ -62,19 +64,29 @@ export async function writePacks(options) {
 /** Where each of esbuild's files goes, by its name: into the first pack that cannot do without it. */
 function packed(outputs) {
   const placed = new Map()
-  const place = (pack, path) => {
-    if (placed.has(basename(path))) return
+  const { parsers, ...others } = packs
+  const put = (pack, path) => {
     const name = outputs[path].entryPoint === 'src/program.ts' ? 'program' : placed.size
     placed.set(basename(path), { pack, id: `${pack}:${name}` })
+  }
+  const place = (pack, path) => {
+    if (placed.has(basename(path))) return
+    put(pack, path)
     for (const { path: needed, kind } of outputs[path].imports)
       if (kind === 'import-statement' && needed in outputs) place(pack, needed)
   }
-  for (const [pack, fits] of Object.entries(packs)) {
-    const fitting = Object.keys(outputs).filter((path) => fits.test(outputs[path].entryPoint ?? ''))
+  const all = Object.keys(outputs)
+  const libraries = all.filter((path) => {
+    const made = Object.keys(outputs[path].inputs)
+    return made.length > 0 && made.every((file) => parsers.test(file))
+  })
+  for (const path of libraries) put('parsers', path)
+  for (const [pack, fits] of Object.entries(others)) {
+    const fitting = all.filter((path) => fits.test(outputs[path].entryPoint ?? ''))
     if (fitting.length === 0) throw new Error(`nothing is imported on demand that fits ${fits}`)
     for (const path of fitting) place(pack, path)
   }
-  for (const path of Object.keys(outputs)) place('loop', path)
+  for (const path of all) place('loop', path)
   return placed
 }
 

@@ -24,7 +24,7 @@ if (argv.length === 1 && /^(?:--version|-[vV]|version)$/.test(argv[0] ?? '')) {
 } else if (help !== undefined) {
   process.stdout.write(help)
 } else {
-  if (isLoop) spare(true)
+  if (isLoop) spareMemory()
   void (open('look:program') as typeof Program).start(argv, RALPH_VERSION)
 }
 
@@ -32,22 +32,9 @@ if (argv.length === 1 && /^(?:--version|-[vV]|version)$/.test(argv[0] ?? '')) {
  * A loop waits for others for hours; V8's habits of a busy server would cost it memory and win it nothing. What is young stays in 1 MB
  * instead of growing to 16, and garbage does not pile up: 85 MB became 72 in 20 stories on Node 20, in the same time.
  */
-function spare(memory: boolean): void {
+function spareMemory(): void {
   const { setFlagsFromString } = open('node:v8') as typeof V8
-  const flags = memory
-    ? ['--semi-space-growth-factor=1', '--optimize-for-size']
-    : ['--semi-space-growth-factor=2', '--no-optimize-for-size', '--max-semi-space-size=0']
-  for (const flag of flags) setFlagsFromString(flag)
-}
-
-/** V8 takes back only what it made with the same flags, and commands that look have the ordinary ones. */
-function ordinarily<T>(work: () => T): T {
-  if (isLoop) spare(false)
-  try {
-    return work()
-  } finally {
-    if (isLoop) spare(true)
-  }
+  for (const flag of ['--semi-space-growth-factor=1', '--optimize-for-size']) setFlagsFromString(flag)
 }
 
 /**
@@ -85,19 +72,26 @@ function open(name: string): unknown {
   return module.exports
 }
 
-/** Compiling it takes longer than most commands: what V8 made of it in a loop is kept beside it, where that can be written. */
+/**
+ * Compiling it takes longer than most commands: what V8 made of it is kept beside it, where that can be written, for each command apart.
+ * So each reads what it needs itself and nothing else, and a loop has other flags, with which V8 takes only its own.
+ */
 function openPack(pack: string, held = -1): Record<string, Part> {
   const file = packFile(pack)
-  const kept = `${file}.${process.versions.v8}-${process.arch}.cache`
-  const cachedData = existsSync(kept) ? readFileSync(kept) : undefined
+  const command = argv.find((word) => !word.startsWith('-')) ?? ''
+  const kept = `${file}.${command}.${process.versions.v8}-${process.arch}.cache`
+  const isCommand = /^[a-z]+$/.test(command) && existsSync(helpFile(command))
+  const cachedData = isCommand && existsSync(kept) ? readFileSync(kept) : undefined
   // Nothing but ASCII is in it, and as such it is read ten times as fast.
-  const text = readFileSync(held, 'latin1')
-  const script = ordinarily(
-    () => new Script(text, { filename: file, ...(cachedData !== undefined && { cachedData }) }),
-  )
+  const script = new Script(readFileSync(held, 'latin1'), {
+    filename: file,
+    ...(cachedData !== undefined && { cachedData }),
+  })
   closeSync(held)
-  if (script.cachedDataRejected !== false && isLoop)
-    process.once('exit', () => keep(ordinarily(() => script.createCachedData()), kept))
+  // One that was refused (1, 2) did not get to most of what it is made of; doctor says with 2 what it found.
+  const isWhole = (code: number): boolean => code === 0 || code > 2 || command === 'doctor'
+  if (script.cachedDataRejected !== false && isCommand)
+    process.once('exit', (code) => isWhole(code) && keep(script.createCachedData(), kept))
   return script.runInThisContext() as Record<string, Part>
 }
 
@@ -112,12 +106,16 @@ function keep(bytes: Buffer, file: string): void {
 
 /** Written by the build from the program's own help: half of the start-up is building what `--help` only prints. */
 function helpPage(words: readonly string[]): string | undefined {
-  const [name, flag] = words.length === 1 ? ['ralph', words[0]] : words
-  if (words.length > 2 || (flag !== '--help' && flag !== '-h') || !/^[a-z]+$/.test(name ?? ''))
+  const [name = '', flag] = words.length === 1 ? ['ralph', words[0]] : words
+  if (words.length > 2 || (flag !== '--help' && flag !== '-h') || !/^[a-z]+$/.test(name))
     return undefined
-  const file = join(__dirname, 'help', `${name}.txt`)
+  const file = helpFile(name)
   const page = existsSync(file) ? readFileSync(file, 'utf8') : undefined
   // A narrower terminal gets lines of its own width, from the program itself.
   const columns = process.stdout.columns ?? Infinity
   return page?.split('\n').every((line) => line.length <= columns) ? page : undefined
+}
+
+function helpFile(command: string): string {
+  return join(__dirname, 'help', `${command}.txt`)
 }
