@@ -56,21 +56,21 @@ export function createApp(io: Io): App {
   }
 
   /** For those who only look: also what no start would use. */
-  const config = async (): Promise<LoadedConfig> => {
+  const config = async (known = async () => knownRuns(await site())): Promise<LoadedConfig> => {
     const loaded = await settings({})
     if (loaded.files.project === undefined) return loaded
     const { unagreed } = await import('./compose/config-trust.ts')
     const doubtful = await unagreed((await site()).git.gitCommonDir, loaded.files)
     const told = doubtful.map((what) => `${what}: a start needs --accept-config`)
     const { keptByRuns } = await import('./compose/run-settings.ts')
-    const kept = await keptByRuns(await knownRuns(await site()), loaded.files)
+    const kept = await keptByRuns(await known(), loaded.files)
     return { ...loaded, warnings: [...loaded.warnings, ...told, ...kept] }
   }
 
   return {
     observe: {
       settings,
-      config,
+      config: () => config(),
       list: () => at(plans, (part, here) => part.listAll(here)),
       show: (change) => at(plans, (part, here) => part.showOne(here, change)),
       prompt: (request) =>
@@ -87,8 +87,10 @@ export function createApp(io: Io): App {
       logs: (request) => at(logs, (part, here) => part.writeLogs(here, request)),
       attempts: (change) => at(attempts, (part, here) => part.attemptsOf(here, change)),
       diff: (request) => at(attempts, (part, here) => part.diffOf(here, request)),
-      doctor: async () =>
-        (await import('./compose/doctor.ts')).diagnose(folderOf(io), io.env, attended, config),
+      doctor: async () => {
+        const { diagnose } = await import('./compose/doctor.ts')
+        return diagnose({ cwd: folderOf(io), env: io.env, isTerminal: attended, site, config })
+      },
       usage: (request) => at(usage, (part, here) => part.usageOf(here, request)),
       report: (change) => at(usage, (part, here) => part.reportOf(here, change)),
     },

@@ -78,7 +78,7 @@ function open(name: string): unknown {
  */
 function openPack(pack: string, held = -1): Record<string, Part> {
   const file = packFile(pack)
-  const command = argv.find((word) => !word.startsWith('-')) ?? ''
+  const command = argv.find((word, at) => !word.startsWith('-') && argv[at - 1] !== '-C') ?? ''
   const kept = `${file}.${command}.${process.versions.v8}-${process.arch}.cache`
   const isCommand = /^[a-z]+$/.test(command) && existsSync(helpFile(command))
   const cachedData = isCommand && existsSync(kept) ? readFileSync(kept) : undefined
@@ -107,8 +107,7 @@ function keep(bytes: Buffer, file: string): void {
 /** Written by the build from the program's own help: half of the start-up is building what `--help` only prints. */
 function helpPage(words: readonly string[]): string | undefined {
   const [name = '', flag] = words.length === 1 ? ['ralph', words[0]] : words
-  if (words.length > 2 || (flag !== '--help' && flag !== '-h') || !/^[a-z]+$/.test(name))
-    return undefined
+  if (words.length > 2 || (flag !== '--help' && flag !== '-h') || !/^[a-z]+$/.test(name)) return undefined
   const file = helpFile(name)
   const page = existsSync(file) ? readFileSync(file, 'utf8') : undefined
   // A narrower terminal gets lines of its own width, from the program itself.

@@ -58,7 +58,7 @@ export async function distrust(common: string, level: Level, sha: string, by: Fi
 
 /** Undefined where it is the user's own. */
 export async function changedBy(common: string, level: Level, sha: string): Promise<FileChange | undefined> {
-  return await readRecord(recordOf(common, level, sha), changeSchema())
+  return await readRecord(recordOf(common, level, sha), { parse: (value) => changeSchema().parse(value) })
 }
 
 /** The user starts with these, or has said --accept-config: from now on they are the user's. */
@@ -72,7 +72,7 @@ export async function agree(common: string, files: LoadedConfig['files']): Promi
 
 /** What the user started with last. */
 async function lastAgreed(common: string, level: Level): Promise<KeptFile | undefined> {
-  return await readRecord(agreedOf(common, level), keptFileSchema())
+  return await readRecord(agreedOf(common, level), { parse: (value) => keptFileSchema().parse(value) })
 }
 
 /** Before anything is touched. */

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { installedAgents, loginFixes, loginOf, programOf } from '../adapters/agents/installed.ts'
 import type { AgentName } from '../adapters/agents/table.ts'
 import { refuseReadOnly } from '../adapters/git/preflight.ts'
+import { headRef } from '../adapters/git/ref-files.ts'
+import { readRef } from '../adapters/git/refs.ts'
 import { systemClock } from '../adapters/clock.ts'
 import { listChanges } from '../adapters/openspec/changes.ts'
 import { findCli } from '../adapters/openspec/cli.ts'
@@ -13,9 +15,8 @@ import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Diagnosis } from '../ui/app.ts'
 import { agentView, gateToOffer } from './beforehand.ts'
-import { deathOf } from './recovery.ts'
 import { findRootOf } from './root.ts'
-import { isRunning, knownRuns, needsRepair, openSite } from './site.ts'
+import { isRunning, knownRuns, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { liveWords } from './whereabouts.ts'
 
@@ -23,26 +24,35 @@ type Check = Diagnosis['checks'][number]
 
 const ok = (name: string, detail: string): Check => ({ name, verdict: 'ok', detail, fix: '' })
 
-export async function diagnose(
-  cwd: string,
-  env: NodeJS.ProcessEnv,
-  isTerminal: boolean,
-  load: () => Promise<LoadedConfig>,
-): Promise<Diagnosis> {
-  const configured = await load().catch((error: unknown) => {
+interface Surroundings {
+  readonly cwd: string
+  readonly env: NodeJS.ProcessEnv
+  readonly isTerminal: boolean
+  readonly site: () => Promise<Site>
+  /** Asks for the runs only where the settings have to do with them. */
+  readonly config: (known: () => Promise<readonly KnownRun[]>) => Promise<LoadedConfig>
+}
+
+export async function diagnose(around: Surroundings): Promise<Diagnosis> {
+  const { cwd, env, isTerminal, site } = around
+  let read: Promise<readonly KnownRun[]> | undefined
+  /** The journals are read once for all checks. */
+  const known = (): Promise<readonly KnownRun[]> => (read ??= site().then((here) => knownRuns(here)))
+  // git starts, and answers while the rest is looked at.
+  const gitCheck = gitVersion(cwd, env)
+  const configured = await around.config(known).catch((error: unknown) => {
     if (error instanceof RalphError) return error
     throw error
   })
   const config = configured instanceof RalphError ? undefined : configured.config
-  const [gitCheck, repositoryChecks, openspecCheck] = await Promise.all([
-    gitVersion(cwd, env),
-    repository(cwd, env, config),
+  const [repositoryChecks, openspecCheck] = await Promise.all([
+    repository(site, known, config),
     openspec(cwd, env),
   ])
   return {
     checks: [
       node(),
-      gitCheck,
+      await gitCheck,
       ...repositoryChecks,
       openspecCheck,
       ...settingsCheck(configured),
@@ -84,14 +94,18 @@ async function gitVersion(cwd: string, env: NodeJS.ProcessEnv): Promise<Check> {
 }
 
 /** This is the command one types when something looks wrong: it says so, and leaves it as it is. */
-async function repository(cwd: string, env: NodeJS.ProcessEnv, config: Config | undefined): Promise<Check[]> {
+async function repository(
+  open: () => Promise<Site>,
+  known: () => Promise<readonly KnownRun[]>,
+  config: Config | undefined,
+): Promise<Check[]> {
   try {
-    const site = await openSite(cwd, env)
+    const site = await open()
     // What `ralph loop` would refuse is a problem here too.
     refuseReadOnly(site.git)
     const checks = [await commits(site), ...(await plans(site)), ...(await gates(site, config))]
-    for (const run of await knownRuns(site)) {
-      checks.push(loopCheck(run))
+    for (const run of await known()) {
+      checks.push(await loopCheck(run))
       for (const detail of await liveWords(site, run))
         checks.push({ name: `loop ${run.change}`, verdict: 'warning', detail, fix: fixOf(run.change) })
     }
@@ -103,8 +117,12 @@ async function repository(cwd: string, env: NodeJS.ProcessEnv, config: Config | 
 }
 
 async function commits({ git }: Site): Promise<Check> {
-  const { code } = await git.run(['rev-parse', '--quiet', '--verify', 'HEAD'], { accept: [1, 128] })
-  if (code === 0) return ok('repository', git.worktree)
+  const ref = headRef(git)
+  const isBorn =
+    ref === ''
+      ? (await git.run(['rev-parse', '--quiet', '--verify', 'HEAD'], { accept: [1, 128] })).code === 0
+      : (await readRef(git, ref)) !== ''
+  if (isBorn) return ok('repository', git.worktree)
   return {
     name: 'repository',
     verdict: 'warning',
@@ -174,7 +192,7 @@ function fixOf(change: string): string {
   return `ralph resume ${change} or ralph finish ${change} --cleanup`
 }
 
-function loopCheck(run: KnownRun): Check {
+async function loopCheck(run: KnownRun): Promise<Check> {
   const { change, state } = run
   const name = `loop ${change}`
   if (run.damage !== '') {
@@ -182,7 +200,8 @@ function loopCheck(run: KnownRun): Check {
     return { name, verdict: 'problem', detail: run.damage, fix: way }
   }
   const fix = fixOf(change)
-  const death = deathOf(run)
+  // What a death brings with it, the engine and every adapter, is loaded only for a loop that needs it.
+  const death = needsRepair(run) ? (await import('./recovery.ts')).deathOf(run) : undefined
   if (death !== undefined) {
     const { orphans, diedMs } = death
     const minutes = Math.max(0, Math.floor((systemClock.now() - diedMs) / 60_000))

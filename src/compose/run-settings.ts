@@ -131,8 +131,10 @@ export async function keptByRuns(
   const lines = runs
     .filter(({ state, damage }) => damage === '' && state.phase !== 'idle' && state.status !== 'done')
     .map(async (run) => {
+      // The same file as ever: the schema of all that is kept is dear, and has no say in that.
+      if ((await rawKept(settingsFile(run)))?.files?.project?.sha === project.sha) return []
       const before = (await readKept(settingsFile(run)))?.files.project
-      const changes = before === undefined || before.sha === project.sha ? [] : changesSince(before, project)
+      const changes = before === undefined ? [] : changesSince(before, project)
       return changes.length === 0
         ? []
         : [
@@ -144,8 +146,13 @@ export async function keptByRuns(
 
 /** Undefined where there is none that can be read. */
 export async function readKept(file: string): Promise<KeptSettings | undefined> {
-  const text = (await readIfThere(file))?.toString('utf8') ?? ''
-  return keptSchema().safeParse(readJson(text)).data
+  const raw = await rawKept(file)
+  return raw === undefined ? undefined : keptSchema().safeParse(raw).data
+}
+
+async function rawKept(file: string): Promise<{ files?: { project?: { sha?: unknown } } } | undefined> {
+  const raw = readJson((await readIfThere(file))?.toString('utf8') ?? '')
+  return typeof raw === 'object' && raw !== null ? raw : undefined
 }
 
 function entryOf(key: OptionKey, kept: KeptSettings['entries'][string] | undefined): SettingEntry {

@@ -1,11 +1,11 @@
 // The installed `openspec` program: found once, asked at the edges of a loop, never needed in its middle.
-import { realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as z from 'zod'
 import { once } from '../../core/once.ts'
 import { readJson } from '../../core/json.ts'
 import { exec } from '../process/exec.ts'
 import { isProgram, onPath } from '../process/on-path.ts'
+import { realpath } from '../files/now.ts'
 import { readIfThere } from '../files/whole.ts'
 
 export interface OpenSpecCli {
@@ -91,10 +91,9 @@ function findProgram({ from, env }: CliSearch): string | undefined {
 async function packagedVersion(path: string): Promise<string | undefined> {
   const home = dirname(dirname(await realpath(path)))
   const text = (await readIfThere(join(home, 'package.json')))?.toString('utf8') ?? ''
-  const found = z
-    .looseObject({ name: z.literal('@fission-ai/openspec'), version: z.string().regex(/^\d+\.\d+\.\d+/) })
-    .safeParse(readJson(text)).data
-  return found?.version
+  const { name, version } = (readJson(text) ?? {}) as Partial<Record<string, unknown>>
+  const isVersion = typeof version === 'string' && /^\d+\.\d+\.\d+/.test(version)
+  return name === '@fission-ai/openspec' && isVersion ? version : undefined
 }
 
 async function toldVersion(
