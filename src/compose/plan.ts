@@ -157,7 +157,7 @@ export async function refuseInvalid({ name, cli, check }: OpenedChange): Promise
   }
   if (!validation.valid) {
     throw new RalphError('config', `${name} is not valid:\n${validation.issues.join('\n')}`, {
-      hint: `Mend it (openspec validate ${name}), or start without --require-valid.`,
+      hint: `Fix it (openspec validate ${name}), or start without --require-valid.`,
       exitCode: 2,
     })
   }

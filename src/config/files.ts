@@ -128,7 +128,7 @@ function settings(written: Record<string, unknown>, path: string): ReadonlyMap<O
         near === undefined ? 'see all of them with: ralph loop --help' : `did you mean ${near}?`,
       )
     }
-    if (values.has(key)) throw configError(`${key} stands twice in ${path}`, 'remove one of the two lines')
+    if (values.has(key)) throw configError(`${key} is given twice in ${path}`, 'remove one of the two lines')
     values.set(key, parseSetting(key, value, `${key} in ${path}`))
   }
   return values

@@ -121,6 +121,6 @@ function misspeltVariables(env: NodeJS.ProcessEnv): readonly string[] {
       return [`the variable ${name} is not used: ${fileOnly} is set in ralph.yaml only`]
     const near = nearest(name.slice(prefix.length), ends)
     if (near === undefined) return []
-    return [`the variable ${name} means nothing to ralph; did you mean ${prefix}${near}?`]
+    return [`unknown variable ${name}; did you mean ${prefix}${near}?`]
   })
 }

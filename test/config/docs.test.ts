@@ -7,7 +7,7 @@ import { agentNames } from '../../src/config/option.ts'
 import { flagOf, isFileOnly, optionKeys, specOf, variableOf } from '../../src/config/options.ts'
 import type { OptionKey } from '../../src/config/options.ts'
 import { configFileSchema } from '../../src/config/schema.ts'
-import { publicEventTypes } from '../../src/core/event.ts'
+import { publicEventSchema, publicEventTypes } from '../../src/core/event.ts'
 
 const page = (name: string) => readFile(new URL(`../../docs/${name}`, import.meta.url), 'utf8')
 
@@ -29,6 +29,18 @@ describe('docs', () => {
   it('docs/events.md has a heading for each public event, and for no other', async () => {
     const headings = [...(await page('events.md')).matchAll(/^### `(.+)`$/gm)].map(([, type]) => type)
     expect(headings).toEqual(publicEventTypes)
+  })
+
+  it('docs/events.md names every field of each public event', async () => {
+    const common = new Set(['v', 'seq', 'time', 'change_id', 'type'])
+    const sections = (await page('events.md')).split(/^### /m)
+    const missing = publicEventSchema.options.flatMap(({ shape }) => {
+      const type = z.literal(publicEventTypes).parse(shape.type.value)
+      const section = sections.find((text) => text.startsWith(`\`${type}\``)) ?? ''
+      const fields = Object.keys(shape).filter((field) => !common.has(field))
+      return fields.filter((field) => !section.includes(`\`${field}\``)).map((field) => `${type}.${field}`)
+    })
+    expect(missing).toEqual([])
   })
 
   it('every agent that can run can be named, and the other way round', () => {

@@ -155,7 +155,7 @@ describe('files', () => {
 
   it.each([
     ['max_retries: 1\nmax_retries: 2', 'no valid YAML'],
-    ['max_retries: 1\nmax-retries: 2', 'stands twice'],
+    ['max_retries: 1\nmax-retries: 2', 'is given twice'],
     ['- a\n- b', 'must hold settings'],
     ['max_retries: [', 'no valid YAML'],
     ['max_retries:', 'wants a whole number, 0 or more, such as 3, not nothing'],
@@ -218,9 +218,9 @@ describe('values', () => {
       { RALPH_MAX_RETIRES: '1', RALPH_MAX_RETRYS: '2', RALPH_AGNET: 'claude', ...others },
     )
     expect(warnings).toEqual([
-      'the variable RALPH_MAX_RETIRES means nothing to ralph; did you mean RALPH_MAX_RETRIES?',
-      'the variable RALPH_MAX_RETRYS means nothing to ralph; did you mean RALPH_MAX_RETRIES?',
-      'the variable RALPH_AGNET means nothing to ralph; did you mean RALPH_AGENT?',
+      'unknown variable RALPH_MAX_RETIRES; did you mean RALPH_MAX_RETRIES?',
+      'unknown variable RALPH_MAX_RETRYS; did you mean RALPH_MAX_RETRIES?',
+      'unknown variable RALPH_AGNET; did you mean RALPH_AGENT?',
     ])
     expect(config.max_retries).toBe(3)
   })

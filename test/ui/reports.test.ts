@@ -346,11 +346,11 @@ describe('setup', () => {
       },
       { key: 'max_iterations' as const, origin: 'default' as const, where: 'later' },
     ]
-    const warnings = ['the variable RALPH_MAX_RETIRES means nothing to ralph']
+    const warnings = ['unknown variable RALPH_MAX_RETIRES']
     const files = { user: { path: '/home/me/.config/ralph/ralph.yaml', sha: '', values: new Map() } }
     const answers = answering({ config: () => Promise.resolve({ entries, warnings, files }) })
     const { out: text, err } = await ralph(['config'], answers)
-    expect(err).toBe('warning: the variable RALPH_MAX_RETIRES means nothing to ralph\n')
+    expect(err).toBe('warning: unknown variable RALPH_MAX_RETIRES\n')
     expect(text).toMatch(/max_retries +5 +RALPH_MAX_RETRIES +re-runs of a story/)
     expect(text).toContain('user     /home/me/.config/ralph/ralph.yaml (not there)')
     const json = (await ralph(['config', '--json'], answers)).out
