@@ -56,36 +56,36 @@ export function page({ machine, rows: results }: Results): string {
 
 <!-- Written by \`npm run bench -- --peers\` from bench/results.json: change bench/page.ts and bench/rows.ts instead. -->
 
-The built program as a whole, beside the least that does the work at all (the floor) and beside ralph-tui 0.11, all in one run.
+The built program, compared with the least that does the work at all (the floor) and with ralph-tui 0.11, all measured in one run.
 Compare figures within a row, not with those of another machine.
 
 Measured on ${dates.join(', ')}: ${machine.platform}, ${machine.cores} cores, ${machine.memory_gb} GB, Node ${machine.node}, git ${machine.git}; ${machine.sync_ms.toFixed(1)} ms for
-one small write to reach the disk; others kept ${Math.round(machine.others_percent)} % of the cores busy meanwhile.${busy}
+one small write to reach the disk; other programs used ${Math.round(machine.others_percent)} % of the cores meanwhile.${busy}
 
-| | floor | ralph-tui 0.11 | ralph, and of the floor | goal | met |
+| | floor | ralph-tui 0.11 | ralph, and its ratio to the floor | goal | met |
 |---|---|---|---|---|---|
 ${rows.map(line).join('\n')}
 
-${missed.length === 0 ? 'Every goal is met.' : `## What is missing\n\n${missed.map(({ title, missing }) => `- *${title}*: ${missing}`).join('\n')}`}
+${missed.length === 0 ? 'Every goal is met.' : `## Goals not met, and why\n\n${missed.map(({ title, missing }) => `- *${title}*: ${missing}`).join('\n')}`}
 
 ## How it is measured
 
 \`\`\`sh
 npm run bench                     # all rows; exit code 1 when one misses its goal
 npm run bench -- --peers          # with ralph-tui, installed into .cache/peers (400 MB)
-npm run bench -- between status   # some rows, the others stay as they were measured
-npm run bench -- --quick          # small and short, printed only, not judged: to try it
+npm run bench -- between status   # only these rows
+npm run bench -- --quick          # a short try: printed only, not compared with the goals
 \`\`\`
 
-- Medians, and in brackets the quartiles, of the half of the samples in which others used the machine least. The programs of a row run in
-  random order within each repetition, each in a fresh copy of the same repository: 100 files, 20 stories, on a disk.
-- The agent is a bash script that speaks Claude's stream-json and writes down when it began and ended; it reads its prompt, adds a line to
+- Shown are medians, with the quartiles in brackets, of the half of the samples in which other programs used the machine least. The programs
+  of a row run in random order, each in a fresh copy of the same repository: 100 files, 20 stories, on a disk.
+- The agent is a bash script that prints Claude's stream-json and records when it began and ended. It reads its prompt, adds a line to
   a file, and takes about five milliseconds. \`openspec\` is on the PATH, as the project's own dependency.
 - The floor of a story is a shell loop: \`git rev-parse HEAD\`, the agent, \`git add -A\`, \`git commit\`. It syncs nothing, so a power cut may
-  take its last commits; ralph's are on the disk before it says so, and that is in its figures.
-- The 200 MB are words and a tool's input in deltas, the same again as messages, and the results of tools, in 6,000 turns.
-- Memory is the high-water mark of the program's own process, without git and the agent. Growth of \`.git\` is what \`du\` counts.
-- At 100,000 files every attempt changes ten files, adds five and removes one; every other one fails.
+  lose its last commits. ralph syncs its commits before it reports them, and its figures include that.
+- The 200 MB are 6,000 turns: text and tool input in deltas, the same again as messages, and tool results.
+- Memory is the peak of the program's own process, without git and the agent. Growth of \`.git\` is measured with \`du\`.
+- With 100,000 files, every attempt changes ten files, adds five and removes one; every second attempt fails.
 - ralph-tui runs headless with its commits on and its pause between stories off.
 `
 }
