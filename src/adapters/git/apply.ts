@@ -3,7 +3,7 @@ import { readdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { again, RalphError } from '../../core/error.ts'
 import { shellWord } from '../process/shell-word.ts'
-import { canRead, lstatNow, onDisk, parentOf } from './files.ts'
+import { above, beyondFolders, canRead, diskMark, lstatNow, onDisk } from './files.ts'
 import { named, type Git } from './git.ts'
 import { putBackModes, readModes } from './modes.ts'
 import { openAbove, putBackOpened } from './open.ts'
@@ -179,25 +179,22 @@ async function watchLate(
   const files = changes
     .filter((each) => each.from !== '160000' && each.to !== '160000')
     .map(({ path }) => path)
-    .filter(
-      (path) => !above(path).some((folder) => lstatNow(git.worktree, folder)?.isSymbolicLink() === true),
-    )
-  const markNow = (path: string): string => {
-    const stats = lstatNow(git.worktree, path)
-    return stats === undefined ? '' : `${stats.ino} ${stats.size} ${stats.ctimeMs}`
-  }
-  const marks = new Map(files.map((path) => [path, markNow(path)]))
-  const there = files.filter((path) => canRead(git.worktree, path))
+  const isBeyond = beyondFolders(git.worktree)
+  const marks = new Map(files.map((path) => [path, diskMark(git.worktree, path)]))
+  const there = files.filter((path) => !isBeyond(path) && canRead(git.worktree, path))
   await git.run(['read-tree', from], { index })
   await git.run(['update-index', '--add', '--replace', '-z', '--stdin'], { index, input: joined(there) })
   const tree = await treeOfIndex(git, index)
   const isOther = new Set(await changedPaths(git, from, tree))
   const isNew = new Set(await changedPaths(git, to, tree))
-  return () =>
-    files.filter((path) => {
-      const mark = markNow(path)
-      return mark !== '' && (mark !== marks.get(path) || (isOther.has(path) && isNew.has(path)))
+  return () => {
+    const isBeyondNow = beyondFolders(git.worktree)
+    return files.filter((path) => {
+      const mark = diskMark(git.worktree, path)
+      if (mark === '') return false
+      return isBeyondNow(path) || mark !== marks.get(path) || (isOther.has(path) && isNew.has(path))
     })
+  }
 }
 
 /** A private file stays one; of its permissions git knows only whether it is a program. */
@@ -224,12 +221,6 @@ function isLeft({ from, to }: TreeChange): boolean {
 function isFilled(git: Git, path: string): boolean {
   const folder = onDisk(git.worktree, path)
   return lstatNow(git.worktree, path)?.isDirectory() === true && readdirSync(folder).length > 0
-}
-
-function above(path: string): string[] {
-  const parents: string[] = []
-  for (let parent = parentOf(path); parent !== ''; parent = parentOf(parent)) parents.push(parent)
-  return parents
 }
 
 export function moveFirst({ change }: Bringing): string {

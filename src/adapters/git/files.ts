@@ -67,6 +67,30 @@ export function parentOf(path: string): string {
   return cut < 0 ? '' : path.slice(0, cut)
 }
 
+/** The folders that a path lies in, the nearest first. */
+export function above(path: string): string[] {
+  const parents: string[] = []
+  for (let parent = parentOf(path); parent !== ''; parent = parentOf(parent)) parents.push(parent)
+  return parents
+}
+
+/** Of paths that are looked at together: whether a link or a file stands where a folder of theirs should be. Through a link one would change what is elsewhere. */
+export function beyondFolders(worktree: string): (path: string) => boolean {
+  const seen = new Map<string, boolean>()
+  const isNone = (folder: string): boolean => {
+    const known = seen.get(folder) ?? lstatNow(worktree, folder)?.isDirectory() === false
+    seen.set(folder, known)
+    return known
+  }
+  return (path) => above(path).some(isNone)
+}
+
+/** Another one once it was written again; empty when it is not there. */
+export function diskMark(worktree: string, path: string): string {
+  const stats = lstatNow(worktree, path)
+  return stats === undefined ? '' : `${stats.ino} ${stats.size} ${stats.ctimeMs}`
+}
+
 /** A link, or a file whose bytes can be had. */
 export function canRead(worktree: string, path: string): boolean {
   const stats = lstatNow(worktree, path)

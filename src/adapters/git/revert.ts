@@ -1,11 +1,11 @@
 // Makes the work tree byte for byte what a snapshot holds; ignored and protected files are not touched.
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { mkdir, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { putBackBytes } from './exact-bytes.ts'
-import { lstatIfThere, lstatNow, onDisk } from './files.ts'
-import { named, shown } from './git.ts'
+import { beyondFolders, diskMark, lstatIfThere, lstatNow, onDisk } from './files.ts'
+import { named, shown, type Git } from './git.ts'
 import { gatherGitDir } from './git-dirs.ts'
 import { hiddenByAgent, holdsExempt } from './hidden.ts'
 import { scanOpened } from './locked.ts'
@@ -78,8 +78,12 @@ export async function revertTree(
       await syncPaths(git, [...written])
       return
     }
+    const marks = new Map(left.map((path) => [path, diskMark(git.worktree, path)]))
     await goes(left)
+    // Written once more in this very moment: the next round takes it.
+    const isResting = (path: string): boolean => diskMark(git.worktree, path) === marks.get(path)
     for (const path of extra) {
+      if (!isResting(path)) continue
       if (path.endsWith('/') && existsSync(onDisk(git.worktree, `${path}.git`))) {
         await gatherGitDir(store, snapshot, path.slice(0, -1))
         await moveAway(
@@ -90,16 +94,10 @@ export async function revertTree(
       } else await removePath(git.worktree, path)
     }
     const absent = await absentPaths(git, index, wrong, snapshot.outside)
-    for (const path of absent) await removePath(git.worktree, path)
-    const back = wrong.filter((path) => !absent.has(path))
-    if (back.length > 0) {
-      openAbove(git.worktree, back)
-      await git.run(['checkout-index', '--force', '--index', '--quiet', '-z', '--stdin'], {
-        index,
-        input: joined(back),
-      })
-      for (const path of back) written.add(path)
-    }
+    for (const path of absent) if (isResting(path)) await removePath(git.worktree, path)
+    const back = wrong.filter((path) => !absent.has(path) && isResting(path))
+    await checkOut(git, index, back)
+    for (const path of back) written.add(path)
   }
   throw new RalphError(
     'checkpoint_failed',
@@ -109,6 +107,21 @@ export async function revertTree(
       exitCode: 1,
     },
   )
+}
+
+/** By force only where something else is in the way: a file that somebody makes after the removal stays for the next round. */
+async function checkOut(git: Git, index: string, paths: readonly string[]): Promise<void> {
+  if (paths.length === 0) return
+  openAbove(git.worktree, paths)
+  const isBeyond = beyondFolders(git.worktree)
+  const isBlocked = new Set(
+    paths.filter((path) => isBeyond(path) || lstatNow(git.worktree, path)?.isDirectory() === true),
+  )
+  const free = paths.filter((path) => !isBlocked.has(path))
+  for (const path of free) rmSync(onDisk(git.worktree, path), { force: true })
+  const args = ['checkout-index', '--index', '--quiet', '-z', '--stdin']
+  if (free.length > 0) await git.run(args, { index, input: joined(free), accept: [1] })
+  if (isBlocked.size > 0) await git.run([...args, '--force'], { index, input: joined([...isBlocked]) })
 }
 
 async function removeNested(

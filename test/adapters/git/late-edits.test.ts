@@ -1,6 +1,6 @@
 // A user who is still writing while an attempt is kept and reverted: nothing of it is in no ref.
 import { execSync } from 'node:child_process'
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { applyTrees } from '../../../src/adapters/git/apply.ts'
@@ -46,6 +46,34 @@ describe.each(['branch', 'stash'] as const)(
       expect(w.user('show', `${attempt}:agent.txt`)).toBe('by the agent\n')
       expect(w.user('show', '-s', '--format=%B', attempt)).toContain('Ralph-Base: ')
     })
+
+    it.each(['a.txt', 'agent.txt'])(
+      'what the user writes while git brings files back is kept, too: %s',
+      async (name) => {
+        const w = makeWorld()
+        worlds.push(w)
+        const settings = { timeoutMs: 30_000, env: { ...w.env, PATH: `${w.root}:${w.env['PATH'] ?? ''}` } }
+        const git = gitIn(await findRepository(w.dir, settings), settings)
+        const checkpoints = w.checkpoints(strategy, { clock: { now: () => Date.now() }, git })
+        await checkpoints.start('start')
+        await checkpoints.ensure('1')
+        w.write('a.txt', 'by the agent\n')
+        w.write('b/deep.txt', 'by the agent\n')
+        w.write('agent.txt', 'by the agent\n')
+        await checkpoints.keep(1)
+        // Once, just before git writes the files.
+        const file = join(w.dir, name)
+        const done = join(w.root, 'done')
+        const real = execSync('command -v git', { encoding: 'utf8' }).trim()
+        const shim = `case "$*" in *checkout-index*) [ -e '${done}' ] || { : > '${done}'; echo late > '${file}'; };; esac`
+        writeFileSync(join(w.root, 'git'), `#!/bin/sh\n${shim}\nexec ${real} "$@"\n`, { mode: 0o755 })
+        await checkpoints.restore()
+        expect(existsSync(done)).toBe(true)
+        expect(w.user('show', `refs/ralph/demo/attempts/1:${name}`)).toBe('late\n')
+        expect(w.read('a.txt')).toBe('one\n')
+        expect(existsSync(join(w.dir, 'agent.txt'))).toBe(false)
+      },
+    )
 
     it('O4: a file of theirs that an agent removes comes back as they had it last, not as it was when the loop began', async () => {
       const w = makeWorld()
@@ -147,4 +175,15 @@ describe('O3, found by torture: files that ralph is about to write, remove or br
       expect(existsSync(join(w.dir, 'deleted'))).toBe(name === 'deleted')
     },
   )
+
+  it('are not written through a link that somebody has put in the place of their folder', async () => {
+    const { w, apply } = await twoTrees()
+    mkdirSync(join(w.root, 'elsewhere'))
+    writeFileSync(join(w.root, 'elsewhere/in it'), 'not in the repository\n')
+    rmSync(join(w.dir, 'folder'))
+    symlinkSync('../elsewhere', join(w.dir, 'folder'))
+    expect(await apply()).toEqual(['folder', 'folder/in it'])
+    expect(readFileSync(join(w.root, 'elsewhere/in it'), 'utf8')).toBe('not in the repository\n')
+    expect(w.read('changed')).toBe('changed: two\n')
+  })
 })
