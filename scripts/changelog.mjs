@@ -1,4 +1,5 @@
-// `npm run changelog`: writes CHANGELOG.md from the changesets of the release that is to come; the first release has them all.
+// `npm run changelog`: writes CHANGELOG.md from the changesets of the next release. The first release has its summary only: nobody ever had what
+// the other changesets fix.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './install.mjs'
@@ -13,11 +14,6 @@ const names = readdirSync(folder)
   .filter((name) => name.endsWith('.md') && name !== 'README.md')
   .toSorted()
 const first = 'first-release.md'
-const details = names.filter((name) => name !== first).map(bodyOf)
-const parts = [
-  '# Changes',
-  `## ${version}`,
-  ...(names.includes(first) ? [bodyOf(first), '### In detail'] : []),
-  ...details,
-]
+const shown = names.includes(first) ? [first] : names
+const parts = ['# Changes', `## ${version}`, ...shown.map(bodyOf)]
 writeFileSync(join(root, 'CHANGELOG.md'), `${parts.join('\n\n')}\n`)
