@@ -191,6 +191,7 @@ async function runHeld(
       source: config.usage,
     })
     const agents = createAgents({
+      ...(request.room !== undefined && { room: request.room }),
       ...(config.agent_command !== undefined && { command: config.agent_command }),
       passThrough: config.agent_args,
       ...(config.agent?.[0] !== undefined && { flagsFor: config.agent[0] }),

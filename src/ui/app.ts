@@ -103,6 +103,8 @@ export interface LoopRequest {
   readonly acceptsConfig: boolean
   /** Every event, private ones too, in order. Must not throw. */
   readonly tell: (event: LoopEvent) => void
+  /** Whoever is told cannot take more yet: until the promise resolves the agent is not heard. Undefined: go on. */
+  readonly room?: () => Promise<void> | undefined
   readonly human: Human
   /** Asked before anything is touched, where a start would do what few expect. In a pipe it is only said, and the answer is yes. */
   readonly confirm: (what: string) => Promise<boolean>

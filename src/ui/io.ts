@@ -5,6 +5,8 @@ export interface Output extends NodeJS.WritableStream {
   readonly isTTY?: boolean | undefined
   readonly columns?: number | undefined
   readonly rows?: number | undefined
+  /** What waits to be read. */
+  readonly writableLength?: number | undefined
 }
 
 export interface Input extends NodeJS.ReadableStream {

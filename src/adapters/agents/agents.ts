@@ -35,6 +35,8 @@ export interface AgentsOptions {
   /** How long an agent whose turn is over may take to leave. */
   readonly turnGraceMs?: number
   readonly transcriptMaxBytes?: number
+  /** Of whoever reads along: no agent starts, and none is heard, before this resolves. Undefined: go on. */
+  readonly room?: () => Promise<void> | undefined
 }
 
 export function createAgents(options: AgentsOptions): Agent {
@@ -42,6 +44,7 @@ export function createAgents(options: AgentsOptions): Agent {
     async work(task, stop, tell) {
       const kind = agentKind(task.agent)
       if (kind === undefined) return notStarted('missing', `There is no agent called ${task.agent}.`)
+      if (!stop.aborted) await roomOrStop(options.room?.(), stop)
       if (stop.aborted) return notStarted(causeOf(stop), '')
       const tempDir = makeTemp(task.env['RALPH_RUN_ID'] ?? '', options.env)
       try {
@@ -52,6 +55,14 @@ export function createAgents(options: AgentsOptions): Agent {
       }
     },
   }
+}
+
+async function roomOrStop(room: Promise<void> | undefined, stop: AbortSignal): Promise<void> {
+  if (room === undefined) return
+  const stopped = new Promise<void>((resolve) => {
+    stop.addEventListener('abort', () => resolve(), { once: true })
+  })
+  await Promise.race([room, stopped])
 }
 
 interface Running {
@@ -109,6 +120,7 @@ async function runTurn(running: Running): Promise<AgentEnded> {
       timeoutMs: task.timeoutMs,
       idleTimeoutMs: task.idleTimeoutMs,
       graceMs: options.graceMs ?? stopGraceMs,
+      ...(options.room !== undefined && { room: options.room }),
       farewell: () => (turn.isOver ? '' : (listener.cancel?.() ?? '')),
       onOutput(chunk) {
         transcript.write(chunk)

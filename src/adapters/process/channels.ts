@@ -35,6 +35,9 @@ export interface Output {
   readonly isOver: boolean
   /** Resolves then. */
   readonly over: Promise<unknown>
+  /** The child waits when its streams are full. */
+  pause(): void
+  resume(): void
   close(): void
 }
 
@@ -214,6 +217,8 @@ function outputOf(streams: readonly Readable[]): Output {
       return streams.every((stream) => stream.readableEnded || stream.destroyed)
     },
     over: Promise.all(streams.map(endOf)),
+    pause: () => streams.forEach((stream) => stream.pause()),
+    resume: () => streams.forEach((stream) => stream.resume()),
     close: () => streams.forEach((stream) => stream.destroy()),
   }
 }

@@ -28,6 +28,8 @@ export interface GroupOptions {
   readonly graceMs: number
   /** What to write to stdin before the first signal, for programs that can be asked to stop; empty: nothing. */
   farewell?(): string
+  /** Asked after each output: until it resolves nothing more is read, and no time of the program's passes. Undefined: go on. */
+  room?(): Promise<void> | undefined
   /** The chunk is lent: what is kept of it must be copied. */
   onOutput(chunk: Buffer): void
   onErrorOutput(chunk: Buffer): void
@@ -92,12 +94,38 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     climbed = resolve
   })
   let lastOutput = performance.now()
+  const exit = exitOf(child)
+  let isHolding = false
+  /** What is left of a program that ends or is ended is little, and read whatever else waits. */
+  let isLeaving = false
+  let leave = (): void => undefined
+  const leaving = new Promise<void>((resolve) => {
+    leave = (): void => {
+      isLeaving = true
+      resolve()
+    }
+  })
+  void exit.then(() => leave())
+  const hold = (room: Promise<void>): void => {
+    isHolding = true
+    output.pause()
+    patience.stop()
+    void Promise.race([room, leaving]).then(() => {
+      isHolding = false
+      lastOutput = performance.now()
+      if (!isLeaving) patience.start()
+      output.resume()
+    })
+  }
 
   const output = channels.listen(
     child,
     (chunk) => {
       lastOutput = performance.now()
       options.onOutput(chunk)
+      if (isLeaving || isHolding) return
+      const room = options.room?.()
+      if (room !== undefined) hold(room)
     },
     (chunk) => {
       lastOutput = performance.now()
@@ -109,22 +137,26 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
   const end = (why: EndCause): void => {
     if (cause !== undefined) return
     cause = why
+    leave()
     const farewell = options.farewell?.() ?? ''
     if (farewell !== '') child.stdin?.write(farewell)
     const ladder = stopLadder(options.graceMs)
     climbing = reap(quarry, farewell === '' ? ladder : [{ waitMs: farewellMs }, ...ladder]).finally(climbed)
   }
-  const timer = setTimeout(() => end('timeout'), Math.min(options.timeoutMs, longestTimerMs))
+  const patience = stopwatch(options.timeoutMs, () => end('timeout'))
   const stopIdle = watchIdle(
-    { quarry, idleTimeoutMs: options.idleTimeoutMs, lastOutput: () => lastOutput },
+    {
+      quarry,
+      idleTimeoutMs: options.idleTimeoutMs,
+      lastOutput: () => (isHolding ? performance.now() : lastOutput),
+    },
     () => end('idle'),
   )
-  const exit = exitOf(child)
 
   const settle = async (): Promise<GroupEnd> => {
     // A process that not even KILL ends never exits: the ladder's end counts then.
     await Promise.race([exit, ladderClimbed.then(() => delay(unkillableMs))])
-    clearTimeout(timer)
+    patience.stop()
     stopIdle()
     if (climbing === undefined)
       await drained({ output, lastOutput: () => lastOutput, quietMs: 250, longestMs: 1000 })
@@ -172,6 +204,27 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
 const longestTimerMs = 2 ** 31 - 1
 const unkillableMs = 500
 const farewellMs = 500
+
+/** Runs from the start; what passes while it is stopped does not count. */
+function stopwatch(ms: number, onOver: () => void): { start(): void; stop(): void } {
+  let leftMs = ms
+  let began = 0
+  let timer: NodeJS.Timeout | undefined
+  const start = (): void => {
+    began = performance.now()
+    timer = setTimeout(onOver, Math.min(leftMs, longestTimerMs))
+  }
+  start()
+  return {
+    start,
+    stop() {
+      if (timer === undefined) return
+      clearTimeout(timer)
+      timer = undefined
+      leftMs = Math.max(0, leftMs - (performance.now() - began))
+    },
+  }
+}
 
 function spawned(child: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {

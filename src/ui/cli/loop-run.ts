@@ -10,7 +10,7 @@ import { isTerminal } from '../io.ts'
 import type { Paint } from '../io.ts'
 import { agreesAt, humanAt } from '../print/choice.ts'
 import { githubPrinter } from '../print/github.ts'
-import { jsonPrinter } from '../print/json.ts'
+import { jsonPrinter, roomIn } from '../print/json.ts'
 import { plainPrinter } from '../print/plain.ts'
 import type { Printer } from '../print/printer.ts'
 import { terminalPrinter } from '../print/terminal.ts'
@@ -125,6 +125,8 @@ async function perform(
       human,
       confirm: (what) => agreesAt({ ...context, isQuiet: settings.config.json }, what),
       onRunning: (loop) => driveBySignals(loop, context.readerGone),
+      // Plain lines are few: they wait for a pager in memory.
+      ...(settings.config.json && { room: roomIn(context.io.stdout) }),
       tell: (event) => {
         if (event.type === 'loop.started') change = event.change_id
         if (event.type === 'complete' && wantsSquash) held = event

@@ -286,6 +286,56 @@ describe('identity', () => {
   })
 })
 
+describe('a reader that has no room', () => {
+  it('nothing more is read until it has, and nothing is lost', async () => {
+    let open = (): void => undefined
+    const opened = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    let isOpen = false
+    let early = 0
+    const asked = new Promise<void>((resolve) => {
+      onOutput = () => {
+        early += Number(!isOpen)
+        resolve()
+      }
+    })
+    const group = await start("head -c 3000000 /dev/zero | tr '\\0' x; : > printed", {
+      room: () => (isOpen ? undefined : opened),
+    })
+    await asked
+    for (let turn = 0; turn < 2000; turn += 1) await new Promise(setImmediate)
+    expect({ early, isPrinted: existsSync(join(dir, 'printed')) }).toEqual({ early: 1, isPrinted: false })
+    isOpen = true
+    open()
+    expect(await group.ended).toEqual({ exitCode: 0, leftBehind: 0, survivors: [] })
+    expect(output.length).toBe(3_000_000)
+  })
+
+  it('its waiting is not the time of the program', async () => {
+    const apart = { RALPH_RUN_ID: randomUUID() }
+    const longer = await start('tail -f /dev/null', {
+      timeoutMs: 3000,
+      marker: apart,
+      env: { ...process.env, ...apart },
+    })
+    const waited = longer.ended.then(() => writeFileSync(join(dir, 'go'), ''))
+    const script = 'echo held; until [ -e go ]; do sleep 0.02; done; echo over'
+    const group = await start(script, { timeoutMs: 2000, idleTimeoutMs: 1000, room: () => waited })
+    expect(await group.ended).toEqual({ exitCode: 0, leftBehind: 0, survivors: [] })
+    expect(output).toBe('held\nover\n')
+  })
+
+  it('a program that is ended is heard to its last word all the same', async () => {
+    const script = "trap 'echo bye; exit 0' INT TERM; echo held; while :; do sleep 0.02; done"
+    const group = await start(script, { room: () => new Promise(() => undefined) })
+    await said('held')
+    group.end('stopped')
+    expect(await group.ended).toMatchObject({ cause: 'stopped', exitCode: 0, survivors: [] })
+    expect(output).toBe('held\nbye\n')
+  })
+})
+
 function start(script: string, options: Partial<GroupOptions> = {}): Promise<Group> {
   return startGroup({
     file: 'sh',
