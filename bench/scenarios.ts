@@ -216,7 +216,7 @@ const scenarios: readonly Scenario[] = [
     },
     judge: (seen) => [
       seen.code === 143 && seen.alive.length === 0,
-      `exit ${seen.code}, ${seen.alive.length === 0 ? 'nothing left running' : 'the agent goes on'}`,
+      `exit ${seen.code}, ${seen.alive.length === 0 ? 'nothing left running' : 'the agent keeps running'}`,
     ],
   },
   {
@@ -230,7 +230,7 @@ const scenarios: readonly Scenario[] = [
     rerun: true,
     judge: (seen) => [
       seen.alive.length === 0 && seen.done === 1 && !isCommitted(seen, 'half.txt'),
-      `${seen.done} of 1 done, ${seen.alive.length === 0 ? 'orphan ended' : 'the orphan goes on'}, half-written file ${isCommitted(seen, 'half.txt') ? 'committed' : 'not committed'}`,
+      `${seen.done} of 1 done, ${seen.alive.length === 0 ? 'orphan stopped' : 'the orphan keeps running'}, half-written file ${isCommitted(seen, 'half.txt') ? 'committed' : 'not committed'}`,
     ],
   },
   {
@@ -239,7 +239,7 @@ const scenarios: readonly Scenario[] = [
     agent: `sleep 25 & ${works}`,
     judge: (seen) => [
       seen.ms < 20_000 && seen.alive.length === 0 && seen.done === 1,
-      `${seen.ms < 20_000 ? 'goes on' : 'waits for it'} (${seconds(seen)}), ${seen.alive.length === 0 ? 'server ended' : 'server left'}`,
+      `${seen.ms < 20_000 ? 'continues' : 'waits for it'} (${seconds(seen)}), ${seen.alive.length === 0 ? 'server stopped' : 'server left'}`,
     ],
   },
   {
@@ -257,7 +257,7 @@ const scenarios: readonly Scenario[] = [
     agent: `if [ $RUN = 1 ]; then limit 5; exit 1; fi; ${works}`,
     judge: (seen) => [
       seen.done === 1 && seen.code === 0,
-      seen.code === 'SIGKILL' ? 'hangs (ended after 60 s)' : `exit ${seen.code}, ${seen.done} of 1 done`,
+      seen.code === 'SIGKILL' ? 'hangs (stopped after 60 s)' : `exit ${seen.code}, ${seen.done} of 1 done`,
     ],
   },
   {
