@@ -57,10 +57,13 @@ function stoppedAtQuestion(change: string, pid: number): Said {
 }
 
 /** What the stopped attempt had done, the user's own edits beside it too, is not in the tree any more. */
-function putAside(before: KnownRun, { change, state }: KnownRun): string {
+function putAside(before: KnownRun, { change, state, events }: KnownRun): string {
   const last = state.iterations.at(-1)
   if (last === undefined || last.attempt_ref === undefined || last.verdict !== 'interrupted') return ''
   if (state.iterations.length === before.state.iterations.length) return ''
+  const undone = events.findLast((event) => event.type === 'checkpoint.reverted')
+  if (undone?.n === last.n && undone.files_total === 0)
+    return '\nThe work tree is at the checkpoint; the attempt had changed nothing.'
   return `\nThe work tree is back at the checkpoint; what was changed since is put aside: ralph diff ${last.n} ${change}; bring it back: ralph restore ${last.n} ${change}`
 }
 

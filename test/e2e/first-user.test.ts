@@ -241,6 +241,16 @@ describe('what status and the others say', () => {
     expect(at.read('new.txt')).toBe('x\n')
   })
 
+  test('F12: a stop of an attempt that had changed nothing offers no diff of it', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = 'echo ready; exec tail -f /dev/null'
+    const running = start(at, ['loop', 'demo', '--agent-command', agent, '--json'])
+    await running.seen((out) => out.includes('"text":"ready'))
+    const stopped = await ralph(at, ['stop'])
+    expect(stopped.stdout).toContain('The work tree is at the checkpoint; the attempt had changed nothing.')
+    expect(stopped.stdout).not.toContain('ralph diff')
+  })
+
   test('F1, F4, F8: a crashed iteration ended at the last sign of life; its death is told once, and nothing is said to be in order', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     await killed(at, 'echo ready; exec tail -f /dev/null')
