@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { checkOut } from '../adapters/git/check-out.ts'
 import { named, shown } from '../adapters/git/git.ts'
 import type { Git } from '../adapters/git/git.ts'
-import { operationTimes } from '../adapters/git/operations.ts'
+import { operationTimes, refuseHalfDone } from '../adapters/git/operations.ts'
 import { headRef, headText } from '../adapters/git/ref-files.ts'
 import { readRef } from '../adapters/git/refs.ts'
 import { sweepTree } from '../adapters/git/stale-locks.ts'
@@ -24,6 +24,9 @@ export async function checkOutRunBranch({ git, warn }: Site, { change, state }: 
   if (state.settings?.checkpoint === 'stash' || state.git.checkpoint === undefined) return
   const branch = `ralph/${change}`
   if (state.home !== undefined) await sweepTree(git)
+  // What an attempt has left half done is put in order with it.
+  if (state.git.openAttempt === undefined && state.git.pending === undefined)
+    await refuseHalfDone(git, 'repository_state', `ralph resume ${change}`)
   const stood = headRef(git).replace('refs/heads/', '')
   if (!(await goTo(git, change, branch))) return
   const back = stood === '' ? 'git switch --detach -' : `git switch ${shellWord(stood)}`

@@ -323,3 +323,49 @@ test('O1: a merge that was left with its conflicts: COMPLETE does not count, and
   })
   expect(at.read('README.md')).not.toContain('<<<<<<<')
 })
+
+describe('O3: a merge of the user’s on the loop’s branch is theirs to end', () => {
+  /** A run that did not finish; then a merge there, with a conflict. */
+  async function midMerge(): Promise<Scratch> {
+    const at = scratch({ tasks: tasksOf(2) })
+    const agent = `cat > /dev/null; if [ $RALPH_STORY = 1 ]; then echo w > w.txt; echo '<promise>COMPLETE</promise>'; else echo '<promise>FAILED: no</promise>'; fi`
+    await ralph(at, ['loop', 'demo', '--max-retries', '0', '--agent-command', agent])
+    at.git('branch', 'side', 'main')
+    at.git('switch', '-q', 'side')
+    at.write('README.md', 'side\n')
+    at.git('commit', '-qam', 'side')
+    at.git('switch', '-q', 'ralph/demo')
+    at.write('README.md', 'mine\n')
+    at.git('commit', '-qam', 'mine')
+    expect(() => at.git('merge', '-q', 'side')).toThrow()
+    return at
+  }
+
+  test.each([['finish', '--cleanup'], ['finish', '--squash'], ['finish', '--keep', '--rename'], ['resume']])(
+    '%s %s refuses, and the merge goes on',
+    async (command, ...flags) => {
+      const at = await midMerge()
+      const stages = at.git('ls-files', '--stage')
+      const refused = await ralph(at, [command, 'demo', ...flags])
+      expect(refused.code).toBe(command === 'resume' ? 2 : 1)
+      expect(refused.stderr).toContain('in the middle of a merge')
+      expect(at.git('ls-files', '--stage')).toBe(stages)
+      // Resolved and staged it is a merge still.
+      at.write('README.md', 'both\n')
+      at.git('add', 'README.md')
+      expect((await ralph(at, [command, 'demo', ...flags])).stderr).toContain('in the middle of a merge')
+      at.git('commit', '-qm', 'merged')
+      const end = await ralph(at, [command, 'demo', ...flags])
+      expect(end.stderr).not.toContain('in the middle of a merge')
+      if (command === 'resume') at.git('merge-base', '--is-ancestor', 'side', 'HEAD')
+    },
+  )
+
+  test('conflicts without a merge: refused, too', async () => {
+    const at = await midMerge()
+    at.git('merge', '--quit')
+    const refused = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('conflicts to resolve')])
+    expect(at.git('ls-files', '--unmerged')).not.toBe('')
+  })
+})

@@ -14,13 +14,14 @@ import { planCarry } from './carry.ts'
 import { carryInside, releaseSubmodules, toldInside } from './finish-submodules.ts'
 import { named, shown, type Git } from './git.ts'
 import { copyIndex, installIndex, realIndex, takeFrom } from './index-file.ts'
+import { refuseHalfDone } from './operations.ts'
 import { storedOrigin } from './origin.ts'
 import { missingObjects, unpin } from './pins.ts'
 import { remoteOf } from './remote.ts'
 import { moveRefs, readRefs, setHead, type Head, type Refs } from './refs.ts'
 import { renameCommits } from './rename.ts'
 import { lateTold, listed } from './reunite.ts'
-import { commitSquash, planSquash, type Squashed } from './squash.ts'
+import { commitSquash, placeOf, planSquash, type Squashed } from './squash.ts'
 import { timeName, type Store } from './store.ts'
 import { exempt, scanTree } from './scan.ts'
 import { loadSnapshot, type Snapshot } from './snapshot.ts'
@@ -54,6 +55,12 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
     userPaths: startPaths.filter((path) => !touched.has(path)).map(shown),
     loopPaths: loopPaths.map(shown),
   }
+  if (choice === 'cleanup' || choice === 'squash' || choice === 'rename')
+    await refuseHalfDone(
+      placeOf(store),
+      'finish_conflict',
+      `ralph finish ${store.change} ${choice === 'rename' ? '--keep --rename' : `--${choice}`} again`,
+    )
   const snapshot = await loadSnapshot(store)
   const inside = await toldInside(store, snapshot)
   if (choice !== 'cleanup' && choice !== 'squash') {

@@ -14,7 +14,7 @@ import { copyIndex, installIndex, realIndex } from './index-file.ts'
 import { tellSwept } from './keep-submodules.ts'
 import { readLedger } from './ledger.ts'
 import { mendRepository } from './mend.ts'
-import { endOperations } from './operations.ts'
+import { endOperations, refuseHalfDone } from './operations.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
 import { moveBranch } from './rename.ts'
 import { placeOf } from './reunite.ts'
@@ -84,6 +84,7 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
     await keep(store, openAttempt, false)
     await restore(store)
   } else if (observed.refs.head.ref === branch) {
+    await refuseHalfDone(store.git, 'repository_state', `\`ralph resume ${store.change}\``)
     await adopt(store, observed, storyId)
   } else if (dirty) {
     throw new RalphError(

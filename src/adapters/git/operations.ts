@@ -3,6 +3,8 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { readdir, rm } from '../files/now.ts'
 import { readIfThere } from '../files/whole.ts'
+import { RalphError } from '../../core/error.ts'
+import type { Git } from './git.ts'
 
 /** Names of what is in progress, for a person. */
 export function operationsInProgress(gitDir: string): string[] {
@@ -14,6 +16,29 @@ export function operationTimes(gitDir: string): { readonly name: string; readonl
   return markers.flatMap(([file, name]) => {
     const stat = statSync(join(gitDir, file), { throwIfNoEntry: false })
     return stat === undefined ? [] : [{ name, changedMs: stat.ctimeMs }]
+  })
+}
+
+/** A merge of the user's, or conflicts that they have not resolved, go through no checkpoint and no cleanup: they have to end them. */
+export async function refuseHalfDone(
+  git: Git,
+  code: 'repository_state' | 'finish_conflict',
+  then: string,
+): Promise<void> {
+  const [begun] = operationsInProgress(git.gitDir)
+  const unmerged = await git.list(['ls-files', '--unmerged', '-z'])
+  if (begun === undefined && unmerged.length === 0) return
+  const verb = begun?.split(' ')[0] ?? ''
+  const [what, how] =
+    begun === undefined
+      ? [`There are conflicts to resolve in ${git.worktree}.`, 'Resolve them (git status names them)']
+      : [
+          `You are in the middle of a ${begun} in ${git.worktree}.`,
+          `End it (${verb === 'bisect' ? 'git bisect reset' : `git ${verb} --continue or --abort`})`,
+        ]
+  throw new RalphError(code, what, {
+    hint: `Nothing was touched. ${how}, then ${then}.`,
+    exitCode: code === 'repository_state' ? 2 : 1,
   })
 }
 

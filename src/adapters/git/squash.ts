@@ -8,7 +8,6 @@ import { shellWord } from '../process/shell-word.ts'
 import { conflict, tryMerge } from './apply.ts'
 import type { Git } from './git.ts'
 import { realIndex, takeFrom } from './index-file.ts'
-import { operationsInProgress } from './operations.ts'
 import { readRefs } from './refs.ts'
 import type { Store } from './store.ts'
 import { changedPaths, emptyTree, isAncestor, treeOf, treeOrNone } from './tree.ts'
@@ -33,13 +32,6 @@ export async function planSquash(
 ): Promise<SquashPlan | undefined> {
   const { change } = store
   const git = placeOf(store)
-  const [begun] = operationsInProgress(git.gitDir)
-  if (begun !== undefined) {
-    throw new RalphError('finish_conflict', `You are in the middle of a ${begun} in ${git.worktree}.`, {
-      hint: `Nothing was touched. End it (git ${begun.split(' ')[0] ?? ''} --continue or --abort), then ralph finish ${change} --squash again.`,
-      exitCode: 1,
-    })
-  }
   const ours = await treeOrNone(git, onto)
   const theirs = await treeOf(git, tip)
   let { tree, conflicts } = await tryMerge(git, await treeOf(git, base), ours, theirs)
@@ -98,7 +90,7 @@ export async function commitSquash(store: Store, plan: SquashPlan): Promise<Squa
 /** Hooks may run the tests. */
 const timeoutMs = 30 * 60_000
 
-function placeOf({ git, home }: Store): Git {
+export function placeOf({ git, home }: Store): Git {
   return home === undefined ? git : git.at(home)
 }
 
