@@ -1,6 +1,6 @@
 // A process that takes the lock and stops itself (SIGSTOP) before its n-th call of the file system; for lock-race.test.ts.
 import fs from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
+import { fileLock } from '../../../src/adapters/files/lock.ts'
 import { bootId, isAlive, processIdentity } from '../../../src/adapters/process/table.ts'
 
 const [path = '', stopAt = '0'] = process.argv.slice(2)
@@ -23,9 +23,8 @@ const stopping =
     return call(...args)
   }
 const names = ['openSync', 'linkSync', 'renameSync', 'rmSync', 'writeFileSync', 'readdirSync'] as const
+// The lock's own calls, too: as CommonJS, which the bundle is, it looks each of them up when it makes it.
 for (const name of names) Object.assign(fs, { [name]: stopping(name, fs[name] as () => unknown) })
-syncBuiltinESMExports()
-const { fileLock } = await import('../../../src/adapters/files/lock.ts')
 
 say('ready')
 process.stdin.once('data', () => {

@@ -49,7 +49,9 @@ export function openCheckpoints(
 }
 
 const [dir, journal, strategy, ...operations] = process.argv.slice(2)
-if (process.env['RALPH_KILL_DRIVER'] === '1' && dir && journal && strategy) {
+if (process.env['RALPH_KILL_DRIVER'] === '1' && dir && journal && strategy) void drive(dir, journal, strategy)
+
+async function drive(...place: [dir: string, journal: string, strategy: string]): Promise<void> {
   for (const operation of operations)
-    await killable[operation as Killable](openCheckpoints(dir, journal, strategy, process.env))
+    await killable[operation as Killable](openCheckpoints(...place, process.env))
 }

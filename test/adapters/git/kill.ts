@@ -46,7 +46,7 @@ export function testKills(
 ): void {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'ralph-kill-')))
   afterAll(() => rmSync(root, { recursive: true, force: true }))
-  const driver = join(root, 'driver.mjs')
+  const driver = join(root, 'driver.cjs')
   bundle(join(import.meta.dirname, 'kill-driver.ts'), driver)
   const shim = makeShim(root)
 

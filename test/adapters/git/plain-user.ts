@@ -18,7 +18,7 @@ export interface PlainUser {
 }
 
 export function plainUser(w: World, strategy: Strategy): PlainUser {
-  const driver = join(w.root, 'driver.mjs')
+  const driver = join(w.root, 'driver.cjs')
   bundle(join(import.meta.dirname, 'kill-driver.ts'), driver)
   const journal = join(w.root, 'journal')
   writeFileSync(journal, '')

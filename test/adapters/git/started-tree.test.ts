@@ -27,7 +27,7 @@ function made(): Made {
   const w = makeWorld()
   worlds.push(w)
   w.write('openspec/changes/demo/tasks.md', '- [ ] one\n')
-  const driver = join(w.root, 'driver.mjs')
+  const driver = join(w.root, 'driver.cjs')
   bundle(join(import.meta.dirname, 'tree-driver.ts'), driver)
   const bin = join(w.root, 'bin')
   const count = join(w.root, 'count')

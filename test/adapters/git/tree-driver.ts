@@ -12,4 +12,4 @@ export async function makeTree(dir: string, env: NodeJS.ProcessEnv): Promise<Loo
 }
 
 const [dir] = process.argv.slice(2)
-if (process.env['RALPH_TREE_DRIVER'] === '1' && dir) await makeTree(dir, process.env)
+if (process.env['RALPH_TREE_DRIVER'] === '1' && dir) void makeTree(dir, process.env)

@@ -224,7 +224,7 @@ describe('a program that ralph ends', () => {
 
   it('R16: output is activity, and so is the CPU time of a silent child', async () => {
     // Trickles for longer than the limit, then computes for as much of CPU time without a word, in a session of its own.
-    const computes = 'while (process.cpuUsage().user < 1.2e6);'
+    const computes = 'while (process.cpuUsage().user < 1.2e6) for (let i = 0; i < 1e6; i += 1);'
     const script = `for i in 1 2 3 4 5 6 7; do echo $i; sleep 0.2; done; setsid -w "${process.execPath}" -e "${computes}"; echo survived`
     const group = await start(script, { idleTimeoutMs: 1100 })
     expect(await group.ended).toMatchObject({ exitCode: 0 })

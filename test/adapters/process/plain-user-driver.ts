@@ -12,7 +12,7 @@ const agents = createAgents({
   noApiKey: false,
   env: { PATH: process.env['PATH'], TMPDIR: root },
 })
-const ended = await agents.work(
+const turn = agents.work(
   {
     n: 1,
     prompt: 'Do it.',
@@ -29,4 +29,4 @@ const ended = await agents.work(
     if (signal.type === 'warning') warnings.push(signal.message)
   },
 )
-process.stdout.write(JSON.stringify({ ended, warnings }))
+void turn.then((ended) => process.stdout.write(JSON.stringify({ ended, warnings })))

@@ -93,7 +93,7 @@ it.runIf(process.platform === 'linux')(
 
 function turnOfPlainUser(...args: readonly string[]): { ended: unknown; warnings: string[] } {
   if (process.getuid?.() === 0) process.seteuid?.(0)
-  const driver = join(root, 'driver.mjs')
+  const driver = join(root, 'driver.cjs')
   bundle(join(import.meta.dirname, 'plain-user-driver.ts'), driver)
   const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
   const { stdout } = spawnSync(process.execPath, [driver, root, ...args], { ...user, encoding: 'utf8' })
