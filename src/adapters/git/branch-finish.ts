@@ -118,6 +118,11 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
     store,
     loopPaths.filter((path) => snapshot?.gitlinks.includes(path)),
   )
+  const { checkpoint } = memory
+  // A person has set the branch back: what they took off it stays off, but not in silence.
+  const isOff = checkpoint !== undefined && !(await isAncestor(git, checkpoint, tip))
+  const off = `${store.refs}/archive/${plan.time}-saved`
+  if (isOff) await moveRefs(git, 'archive', [`update ${off} ${checkpoint}`])
   const stripped = plan.to === '' || snapshot === undefined ? [] : await strippedBy(store, snapshot, plan)
   const made = await store.operate({ op: 'finish', ...plan }, () => perform(store, plan))
   const message = [
@@ -134,6 +139,9 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
           `not brought, since it is in no commit of the loop's: ${listed(stays)}; it stays in ${git.worktree}`,
         ]),
     `the commits of ${branch} are archived as ${store.refs}/archive/${plan.time}`,
+    ...(isOff
+      ? [`${branch} was set back, so what the loop had saved there is not brought; it is kept as ${off}`]
+      : []),
     ...(plan.head !== undefined &&
     plan.head.ref !== '' &&
     plan.head.commit !== '' &&

@@ -36,6 +36,17 @@ async function loop(
 const branches = (w: World): string[] => w.git('branch', '--format=%(refname:short)').trim().split('\n')
 
 describe('cleanup', () => {
+  it('O3: a branch that its user has set back: what was taken off it stays off, and is named with what keeps it', async () => {
+    const w = world()
+    const checkpoints = await loop(w)
+    const saved = w.git('rev-parse', 'ralph/demo').trim()
+    w.git('reset', '-q', '--hard', 'main')
+    const { message } = await checkpoints.finish('cleanup')
+    const kept = /not brought; it is kept as (\S+)/.exec(message)?.[1] ?? 'none'
+    expect(w.git('rev-parse', kept).trim()).toBe(saved)
+    expect(w.git('status', '--porcelain')).toBe('')
+  })
+
   it('S003-cleanup: back on the original branch, all changes uncommitted and unstaged, the branch gone, its tip archived', async () => {
     const w = world()
     const first = w.git('rev-parse', 'HEAD')
