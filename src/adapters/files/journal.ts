@@ -101,9 +101,7 @@ interface OwnFile {
 async function openOwn(path: string): Promise<OwnFile> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   let file: number | undefined = openSync(path, 'a', 0o600)
-  const base = await closedTail(path, file)
-  const written: Buffer[] = []
-  let length = base.length
+  const kept = keptBytes(await closedTail(path, file))
   let mark = markOf(fstatSync(file, { bigint: true }))
   const opened = (): number => (file ??= openSync(path, 'a', 0o600))
   const close = (): void => {
@@ -113,7 +111,7 @@ async function openOwn(path: string): Promise<OwnFile> {
   /** Not where somebody wrote to it since the last look: the next one tells. */
   const remark = (handle: number): void => {
     const now = fstatSync(handle, { bigint: true })
-    if (now.size === BigInt(length)) mark = markOf(now)
+    if (now.size === BigInt(kept.length)) mark = markOf(now)
   }
   return {
     async append(events) {
@@ -135,8 +133,7 @@ async function openOwn(path: string): Promise<OwnFile> {
         }
         throw error
       }
-      length += lines.length
-      written.push(lines)
+      kept.add(lines)
       remark(handle)
     },
     async mend() {
@@ -151,7 +148,7 @@ async function openOwn(path: string): Promise<OwnFile> {
       // Without its folder all of ralph's data was removed: a journal alone would only pretend that a run is there.
       if (now === undefined && (await ifThere(stat(dirname(path)))) === undefined) return ''
       if (now !== undefined && markOf(now) === mark) return ''
-      const whole = Buffer.concat([base, ...written])
+      const whole = kept.whole()
       if (now?.isFile() === true && whole.equals(await readFile(path))) {
         // Touched, or copied by a backup.
         close()
@@ -169,6 +166,31 @@ async function openOwn(path: string): Promise<OwnFile> {
     close,
   }
 }
+
+/** In large pieces: each line apart would hold a slab of Node's of 8 KB, 70 KB for each iteration of a long run. */
+function keptBytes(base: Buffer): { readonly length: number; add(bytes: Buffer): void; whole(): Buffer } {
+  const full = [base]
+  let { length } = base
+  let piece = Buffer.alloc(0)
+  let used = 0
+  return {
+    get length() {
+      return length
+    },
+    add(bytes) {
+      if (bytes.length > piece.length - used) {
+        full.push(piece.subarray(0, used))
+        piece = Buffer.allocUnsafeSlow(Math.max(pieceBytes, bytes.length))
+        used = 0
+      }
+      used += bytes.copy(piece, used)
+      length += bytes.length
+    },
+    whole: () => Buffer.concat([...full, piece.subarray(0, used)]),
+  }
+}
+
+const pieceBytes = 65_536
 
 /** Whether it is enough that the next sync takes it along: after a power cut, what is done without it is done again, or is told by git. */
 function mayWait(event: LoopEvent): boolean {
