@@ -17,6 +17,7 @@ import { agree, unagreed } from './config-trust.ts'
 import { damagedRun } from './damage.ts'
 import { openRun } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
+import { planNow } from './plan-now.ts'
 import { enterTree, repairRun } from './recovery.ts'
 import { withEngine } from './run-engine.ts'
 import { isRunning, isSettled, needsRepair } from './site.ts'
@@ -123,9 +124,13 @@ export async function finishHeld(
       exitCode: 1,
     })
   }
+  // A loop that died after its last story has not said so, but nothing is left to run.
+  const isDone =
+    run.state.status === 'done' ||
+    (kept === 'cleanup' && run.state.home === undefined && (await planNow(site, run.change))?.open === 0)
   // A run that is not done is gone on with in its tree.
-  const ownTree = run.state.home !== undefined && kept === 'cleanup' && run.state.status === 'done'
-  const onward = run.state.status === 'done' ? await nextSteps(site, run, choice) : []
+  const ownTree = run.state.home !== undefined && kept === 'cleanup' && isDone
+  const onward = isDone ? await nextSteps(site, run, choice) : []
   return {
     message: report.message,
     ...(onward.length > 0 && { next: onward.join('; ') }),
@@ -138,7 +143,7 @@ export async function finishHeld(
           : `git -C ${run.state.worktree} status: save what is yours there, then git worktree remove ${run.state.worktree}`,
       ].join('; '),
     }),
-    ...(run.state.status !== 'done' && {
+    ...(!isDone && {
       next:
         kept === 'cleanup' && run.state.settings?.checkpoint === 'branch' && run.state.home === undefined
           ? `ralph resume ${run.change} runs what is left, with the same agent and gates`

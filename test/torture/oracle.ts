@@ -261,7 +261,10 @@ function results(played: Played, observed: Observed, words: string, fault: Tell)
   const { ledger, plan } = world
   const state = stateOf(world)
   if (state === undefined) return fault('lie', 'there is no state file')
-  if (state.status !== 'done') fault('lie', `the last command said all is well, the state is ${state.status}`)
+  // Killed after its last story: the boxes are true, and that the loop did not end by itself is said.
+  const isSaid = words.includes(`✓ done  (last run: ${state.status})`)
+  if (state.status !== 'done' && !isSaid)
+    fault('lie', `the last command said all is well, the state is ${state.status}`)
   const tasks = join(
     plan.mode === 'worktree' && plan.choice === 'keep' ? world.folder('loop') : world.repo,
     `openspec/changes/${change}/tasks.md`,

@@ -279,6 +279,8 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
     }
     if (end.code === 0 && isDone(world) && isOver()) break
     const looked = await call(['status', change])
+    // Every story is saved and brought back; the loop itself was killed before it could write that it was done.
+    if (end.code === 0 && isOver() && looked.text.startsWith(`${change}  ✓ done`)) break
     if ((looked.changed?.length ?? 0) > 0)
       faults.push({ kind: 'lie', text: `status changed what it looked at: ${looked.changed?.join('; ')}` })
     // Nobody types what was refused again without doing what it asks for.
