@@ -92,6 +92,8 @@ export interface TreeState {
   readonly tree: string
   /** Paths that differ from the tree that was asked about. */
   readonly stirred: readonly string[]
+  /** Those of them that the other tree does not have. */
+  readonly made?: readonly string[]
   /** Why the attempt's work is no longer there (HEAD was switched, it was stashed or undone); empty when it is. */
   readonly lost: string
 }

@@ -158,6 +158,8 @@ const standSchema = z.object({
   tree: z.string().optional(),
   /** Paths that differ from the tree that was judged before. */
   stirred: z.array(z.string()).optional(),
+  /** Those of them that were not there before. */
+  made: z.array(z.string()).optional(),
   /** Why the attempt's work is no longer there; empty when it is. */
   lost: z.string().optional(),
 })

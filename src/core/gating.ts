@@ -12,14 +12,22 @@ type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
 export const maxRounds = 3
 
 export function gatesChecked(state: KeptState, event: Of<'gates.checked'>): StartedState {
-  const isStirred = (event.stirred ?? []).length > 0
-  const current = stirred({ ...state.current, rounds: state.current.rounds + 1 }, event)
-  const failure = event.failed
+  const { stirred: paths = [], failed: failure } = event
+  const ownFiles = stirredAgain(state, event)
+  const current = stirred({ ...state.current, rounds: state.current.rounds + 1, ownFiles }, event)
   const reason = event.reason ?? failure
-  const isOver = failure === '' && (!isStirred || current.rounds >= maxRounds)
+  const isLast = current.rounds >= maxRounds
+  const isOver = failure === '' && (paths.length === 0 || (isLast && isOwn(paths, ownFiles)))
   if (state.stop !== undefined && !isOver) return interruptedAttempt(state, current)
   if (event.lost) return failAttempt(state, current, event.lost)
-  if (failure === '') return enter(state, { phase: isOver ? 'settling' : 'gating', current })
+  if (isOver) {
+    const gateFiles = [...new Set([...state.gateFiles, ...paths])]
+    return enter({ ...state, gateFiles }, { phase: 'settling', current })
+  }
+  if (failure === '')
+    return isLast
+      ? failAttempt(state, current, neverStill(paths))
+      : enter(state, { phase: 'gating', current })
   if (event.could_not_run === true) {
     const hint = `The attempt is kept: ralph attempts ${state.changeId}. Fix the gate, then continue with: ralph resume ${state.changeId}`
     const end = outcome('gate', reason, hint)
@@ -35,6 +43,30 @@ export function gatesChecked(state: KeptState, event: Of<'gates.checked'>): Star
   })
 }
 
+/**
+ * What the gates write anew each time they run never stands still. It may be saved as they left it only if it is surely no work of the
+ * agent or the user: it was not there before the gates ran for the first time, and each of their runs since has written it again.
+ */
+export function isOwn(paths: readonly string[], ownFiles: readonly string[]): boolean {
+  return paths.every((path) => ownFiles.includes(path))
+}
+
+function stirredAgain(
+  { current, gateFiles }: Pick<KeptState, 'current' | 'gateFiles'>,
+  { stirred: paths = [], made = [] }: Pick<Of<'gates.checked'>, 'stirred' | 'made'>,
+): readonly string[] {
+  const before = current.rounds === 0 ? [...made, ...gateFiles] : (current.ownFiles ?? [])
+  return paths.filter((path) => before.includes(path))
+}
+
+function neverStill(paths: readonly string[]): string {
+  return `files changed during each of ${maxRounds} runs of the gates, so that no run has passed on what would be saved: ${listed(paths)}. A gate must leave the files as they are when it runs again; what it writes each time belongs in .gitignore`
+}
+
+function listed(paths: readonly string[]): string {
+  return `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ' …' : ''}`
+}
+
 /** What passed is not what is there: it has to pass, or nothing is saved. */
 export function checkpointRefused(state: KeptState, event: Of<'checkpoint.refused'>): StartedState {
   const current = stirred(state.current, event)
@@ -45,7 +77,7 @@ export function checkpointRefused(state: KeptState, event: Of<'checkpoint.refuse
   return failAttempt(
     state,
     current,
-    `something else writes to the work tree, so that what the gates have passed cannot be saved: ${paths.slice(0, 5).join(', ')}`,
+    `something else writes to the work tree, so that what the gates have passed cannot be saved: ${listed(paths)}`,
   )
 }
 

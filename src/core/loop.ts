@@ -53,6 +53,8 @@ export type Command =
       readonly tree: string
       /** They do not run again, whatever they change. */
       readonly isLast: boolean
+      /** What they have written anew in each run so far. */
+      readonly ownFiles: readonly string[]
     }
   | {
       readonly do: 'settle_boxes'
@@ -191,6 +193,7 @@ function iterationCommand(state: IterationState): Command {
         commands: gatesOf(state.settings, storyId),
         tree: state.current.tree ?? '',
         isLast: state.current.rounds + 1 >= maxRounds,
+        ownFiles: state.current.ownFiles ?? [],
       }
     case 'settling':
       return {

@@ -36,6 +36,8 @@ export interface Current {
   readonly tree?: string
   /** How often the gates have run. */
   readonly rounds: number
+  /** Files that came with the first run of the gates (or with those of an earlier story), and changed in each one since. */
+  readonly ownFiles?: readonly string[]
   /** The tree is not the kept one any more. */
   readonly isStirred: boolean
   readonly isTickedByRalph: boolean
@@ -144,6 +146,8 @@ interface Progress {
   readonly iterations: readonly IterationRecord[]
   /** Uncommitted files of the user's that are in no checkpoint any more, by an agent's doing. */
   readonly gone: readonly GoneFile[]
+  /** Files that the gates themselves write, each time anew. */
+  readonly gateFiles: readonly string[]
   readonly commitless: number
   /** Epoch ms until which an agent of the chain is not worth asking; Infinity when it cannot run. */
   readonly limitedUntilMs: Readonly<Record<string, number>>
@@ -221,6 +225,7 @@ export function initialState(changeId: string): LoopState {
     git: blankMemory,
     iterations: [],
     gone: [],
+    gateFiles: [],
     commitless: 0,
     limitedUntilMs: {},
     waits: 0,

@@ -1,5 +1,6 @@
 // One command, one effect: what each command asks of the ports and which events come of it.
 import type { Command } from '../core/loop.ts'
+import { isOwn } from '../core/gating.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
 import { resultOf } from '../core/outcome.ts'
 import type { WatchedPlan, TreeState } from '../ports.ts'
@@ -133,8 +134,13 @@ async function keepAttempt(command: Of<'keep_attempt'>, context: Context): Promi
   })
 }
 
-function stateOf({ tree, stirred, lost }: TreeState): { tree: string; stirred: string[]; lost: string } {
-  return { tree, stirred: [...stirred], lost }
+function stateOf({ tree, stirred, made = [], lost }: TreeState): {
+  tree: string
+  stirred: string[]
+  made?: string[]
+  lost: string
+} {
+  return { tree, stirred: [...stirred], ...(made.length > 0 && { made: [...made] }), lost }
 }
 
 async function tellJudged(judged: Awaited<ReturnType<WatchedPlan>>, { tell }: Context): Promise<void> {
@@ -163,9 +169,10 @@ async function checkGates(command: Of<'check_gates'>, context: Context): Promise
     if (failed === '' && treeNow.lost === '' && treeNow.stirred.length > 0) {
       const names = `${treeNow.stirred.slice(0, 5).join(', ')}${treeNow.stirred.length > 5 ? ' …' : ''}`
       const message = command.isLast
-        ? `The gates still change files each time they run (${names}); what they left is saved.`
+        ? `The gates write files of their own each time they run (${names}); they are saved as the last run left them.`
         : `Files changed while the gates ran (${names}); they run again on what is there now.`
-      await tell({ type: 'warning', code: 'gates_stirred', message })
+      const isTold = !command.isLast || isOwn(treeNow.stirred, command.ownFiles)
+      if (isTold) await tell({ type: 'warning', code: 'gates_stirred', message })
     }
     await tell({
       type: 'gates.checked',

@@ -36,12 +36,29 @@ describe('O14: what passed the gates is what is saved', () => {
     expect(verdict(done)).toBe('complete')
   })
 
-  test('M6: gates that change files for ever run three times, then what they left is saved', () => {
+  test('M6: files that change in every run of the gates, whoever changes them: three runs, then the attempt fails with their names', () => {
     const done = run({ stirs: [['a'], ['a'], ['a'], ['a']] })
     expect(commands(done, 'check_gates').map(({ isLast }) => isLast)).toEqual([false, false, true])
-    expect(commands(done, 'save_checkpoint')[0]?.judged?.tree).toBe('t0+++')
-    expect(verdict(done)).toBe('complete')
+    expect(commands(done, 'save_checkpoint')).toHaveLength(0)
+    expect(verdict(done)).toBe('failed')
+    expect(reason(done)).toMatch(/changed during each of 3 runs of the gates.* would be saved: a\./)
   })
+
+  test.each([
+    ['only what came with the first run and changed in each one', [['new'], ['new'], ['new']], 'complete'],
+    ['another file in the last run', [['new'], ['new'], ['new', 'a']], 'failed'],
+    ['not in the second run', [['new'], ['a'], ['new']], 'failed'],
+    ['not in the first run', [['a'], ['new'], ['new']], 'failed'],
+  ] as const)(
+    'M6: what the gates write anew each time is saved as they left it: %s',
+    (_, stirs, expected) => {
+      const done = run({ stirs, makes: ['new'] })
+      expect(verdict(done)).toBe(expected)
+      expect(commands(done, 'save_checkpoint').map(({ judged }) => judged?.tree)).toEqual(
+        expected === 'complete' ? ['t0+++'] : [],
+      )
+    },
+  )
 
   test('M6: work that is gone after the gates fails the attempt with that reason, and what is there is kept before the revert', () => {
     const done = run({ stirs: [['a']], lost: 'somebody switched' })

@@ -20,6 +20,8 @@ export interface Deed {
   readonly tokens: number
   /** Files that change while the gates run, round by round. */
   readonly stirs?: readonly (readonly string[])[]
+  /** Which of them the trees before do not have. */
+  readonly makes?: readonly string[]
   /** Files that change between the gates and the checkpoint, save by save. */
   readonly stirsLate?: readonly (readonly string[])[]
   /** Why the work is gone after the gates. */
@@ -188,11 +190,11 @@ export function play(world: World): Run {
         break
       }
       case 'check_gates': {
-        const { gatesPass, stirs, lost = '' } = deedOf(command.n)
+        const { gatesPass, stirs, makes = [], lost = '' } = deedOf(command.n)
         const stirred = [...(stirs?.[state.current?.rounds ?? 0] ?? [])]
         const tree = stirred.length > 0 ? `${command.tree}+` : command.tree
         const failed = gatesPass ? '' : 'gate failed'
-        tell({ type: 'gates.checked', n: command.n, failed, tree, stirred, lost })
+        tell({ type: 'gates.checked', n: command.n, failed, tree, stirred, made: [...makes], lost })
         break
       }
       case 'settle_boxes': {

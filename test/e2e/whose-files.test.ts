@@ -474,14 +474,32 @@ describe('what passed the gates is what is saved', () => {
     expect(warningsOf(done).join('\n')).toContain('Files changed while the gates ran (work.txt)')
   })
 
-  test('M6: a gate that writes another file each time: three rounds, then what it left is saved, with a warning that names it', async () => {
-    const at = scratch({ tasks: tasksOf(1) })
+  test('M6: a gate that writes a file of its own each time: three rounds for each story, then it is saved as it was left, with a warning that names it', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
     const args = ['loop', 'demo', '--json', '--on-complete', 'keep', '--agent-command', agent('true')]
     const done = await ralph(at, [...args, '--verify', 'date +%s%N > stamp.txt'])
     expect(done.code, done.stderr).toBe(0)
-    expect(eventsOf(done).filter((event) => event.type === 'gate.started')).toHaveLength(3)
-    expect(warningsOf(done).join('\n')).toContain('still change files each time they run (stamp.txt)')
+    expect(eventsOf(done).filter((event) => event.type === 'gate.started')).toHaveLength(6)
+    expect(warningsOf(done).join('\n')).toContain(
+      'The gates write files of their own each time they run (stamp.txt); they are saved as the last run left them.',
+    )
     expect(`${at.git('show', 'ralph/demo:stamp.txt')}\n`).toBe(at.read('stamp.txt'))
+  })
+
+  test('M6 O14: the work changes during each run of the gates, the last time for the worse: that is not saved, and the reason names the file', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    // Stands for somebody who edits while the gate runs: the gate has read the file before.
+    const gate = `if grep -q bad work.txt; then exit 1; fi; echo x >> '${at.root}/runs'; if [ $(wc -l < '${at.root}/runs') = 3 ]; then echo bad > work.txt; else date +%s%N > work.txt; fi`
+    const words = 'cat > /dev/null; echo good > work.txt; echo "<promise>COMPLETE</promise>"'
+    const args = ['loop', 'demo', '--json', '--max-retries', '0', '--on-complete', 'keep']
+    const done = await ralph(at, [...args, '--verify', gate, '--agent-command', words])
+    expect(done.code, done.stderr).toBe(3)
+    expect(at.git('log', '--format=%s', 'ralph/demo')).not.toContain('checkpoint: 1')
+    expect(at.state().iterations[0]).toMatchObject({
+      verdict: 'failed',
+      reason: expect.stringMatching(/each of 3 runs of the gates.*: work\.txt\./) as string,
+    })
+    expect(at.git('show', 'refs/ralph/demo/attempts/1:work.txt')).toBe('bad')
   })
 
   test('L: a tracked file that became a pipe in a complete story is told', async () => {

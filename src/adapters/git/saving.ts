@@ -15,7 +15,7 @@ import { exempt, type Scan } from './scan.ts'
 import type { Store } from './store.ts'
 import { requireSnapshot, type Snapshot } from './snapshot.ts'
 import { readStashLog } from './stash-list.ts'
-import { changedPaths, isAncestor, writeTree } from './tree.ts'
+import { changedPaths, isAncestor, treeChanges, writeTree } from './tree.ts'
 
 export async function lookAt(store: Store, since: string): Promise<TreeState> {
   const snapshot = await requireSnapshot(store)
@@ -23,9 +23,12 @@ export async function lookAt(store: Store, since: string): Promise<TreeState> {
   const { tree, opened } = await attemptTree(store, snapshot)
   putBackOpened(opened)
   if (tree === since) return { tree, stirred: [], lost: '' }
-  const stirred = await changedPaths(store.git, since, tree)
+  const changes = await treeChanges(store.git, since, tree)
+  const [stirred, made] = [changes, changes.filter(({ from }) => from === undefined)].map((paths) =>
+    paths.map(({ path }) => named(path)),
+  ) as [string[], string[]]
   const refs = await readRefs(store.git)
-  return { tree, stirred: stirred.map(named), lost: await lossIn(store, snapshot, since, tree, refs) }
+  return { tree, stirred, made, lost: await lossIn(store, snapshot, since, tree, refs) }
 }
 
 /** What to save: the tree as it is, or, with a reason, none. The attempt's index holds it. */
