@@ -42,7 +42,7 @@ import {
 import type { OpenedChange } from './plan.ts'
 import { liftPause } from './pause.ts'
 import { enterTree, repairRun } from './recovery.ts'
-import { streamOf } from './run-engine.ts'
+import { rootOf, streamOf } from './run-engine.ts'
 import { keepSettings, resumedSettings, startedSettings } from './run-settings.ts'
 import { runSession } from './session.ts'
 import { loopSettings, strangeStories } from './settings.ts'
@@ -136,7 +136,11 @@ async function runHeld(
   const prepare = async (): Promise<Prepared> => {
     await held.enter(site)
     if (mode === 'resume') await checkOutRunBranch(site, run)
-    const change = await openChange(site, name, config)
+    const isPinned = mode === 'resume' && !request.acceptsConfig
+    const change = await openChange(site, name, config, {
+      ...(kept.tasks_pattern !== undefined && { pattern: kept.tasks_pattern }),
+      ...(isPinned && run.state.phase !== 'idle' && { root: rootOf(site, run.state) }),
+    })
     if (config.require_valid) await refuseInvalid(change)
     const settings = await loopSettings(config, site.env, {
       doneCriteria: change.doneCriteria,
@@ -180,7 +184,7 @@ async function runHeld(
     }
     const archived = mode === 'resume' ? '' : await archiveRun(site, run)
     const anew = mode === 'fresh' && archived !== '' ? await begunAnew(site, run, archived, preflight) : []
-    await keepSettings(run, kept)
+    await keepSettings(run, { ...kept, tasks_pattern: change.tasksPattern })
     if (mode !== 'resume' || request.acceptsConfig) await agree(common, loaded.files)
     const usage = measureUsage({
       worktree: site.git.worktree,

@@ -28,12 +28,20 @@ export interface OpenedChange {
   readonly doneCriteria: 'tasks' | 'manual'
   /** As shown to people: relative to the work tree where it lies inside; empty in manual mode. */
   readonly tasksFile: string
+  /** Of the files with the boxes, in the change folder. */
+  readonly tasksPattern: string
   readonly plan: Plan
   readonly spec: SpecSource
   readonly warnings: readonly string[]
   readonly cli: OpenSpecCli | undefined
   /** By that program. */
   readonly check: Check | undefined
+}
+
+/** Where the plan of a run is, as it began; settings of the run like the others. */
+export interface RunPlan {
+  readonly root?: string
+  readonly pattern?: string
 }
 
 /** The openspec program gets no longer than this at the start, whatever git is allowed. */
@@ -61,9 +69,13 @@ export async function openChange(
   site: Site,
   wanted: string | undefined,
   config: Pick<Config, 'done' | 'task' | 'command_timeout' | 'prompt_append'>,
+  started: RunPlan = {},
 ): Promise<OpenedChange> {
   const { name, root, folder } = await changeFolder(site, wanted)
-  const found = await doneCriteria(folder, await taskPattern(root, folder, site.env), site.git.worktree)
+  if (started.root !== undefined && started.root !== root) throw otherPlace(name, root, started.root)
+  const patternNow = await taskPattern(root, folder, site.env)
+  const pattern = started.pattern ?? patternNow
+  const found = await doneCriteria(folder, pattern, site.git.worktree)
   const criteria = config.done ?? found.criteria
   if (criteria === 'tasks' && found.tasksFile === '') {
     throw new RalphError('no_tasks', `There is no tasks.md in ${folder}, nor in ${site.git.worktree}.`, {
@@ -78,6 +90,7 @@ export async function openChange(
     root,
     doneCriteria: criteria,
     task: config.task ?? title,
+    pattern,
     ...(append !== undefined && { append }),
   }
   const spec = specFor(site, wish)
@@ -93,17 +106,28 @@ export async function openChange(
     title,
     doneCriteria: criteria,
     tasksFile: criteria === 'tasks' ? shownPath(site, found.tasksFile) : '',
+    tasksPattern: pattern,
     plan,
     spec,
     cli,
     check: cli === undefined ? undefined : checkBy(cli, root, name),
     warnings: [
       config.done === undefined ? found.warning : '',
+      pattern === patternNow
+        ? ''
+        : `the plan of this run is ${pattern}, as when it began; OpenSpec's files (openspec/config.yaml, the schema) now say ${patternNow}. To go on with that one: ralph resume ${name} --accept-config`,
       // Optional, so it is no news at each start that it is not there; `doctor` says it.
       isAbsent ? '' : note,
       ...plan.lints.map((lint) => `${lint.file}:${lint.line} ${lint.message}`),
     ].filter((warning) => warning !== ''),
   }
+}
+
+function otherPlace(name: string, now: string, before: string): RalphError {
+  return new RalphError('config', `The run of ${name} began with the plan in ${changeDirOf(before, name)}.`, {
+    hint: `Nothing was touched. Here it would be the one in ${changeDirOf(now, name)}. Go to ${before} and type the command again; to go on with the other plan: ralph resume ${name} --accept-config`,
+    exitCode: 2,
+  })
 }
 
 /** A change for which there is no plan: without `--done` its loop is a manual one. */
@@ -168,6 +192,7 @@ export interface SpecWish {
   readonly root: string
   readonly doneCriteria: 'tasks' | 'manual'
   readonly task: string
+  readonly pattern?: string
   /** Added to every prompt. */
   readonly append?: string
   /** For a repair. */
@@ -183,6 +208,7 @@ export function specFor(site: Site, wish: SpecWish): SpecSource {
     guardDir: paths.guard,
     learningsPath: paths.learnings,
     env: site.env,
+    ...(wish.pattern !== undefined && { pattern: wish.pattern }),
     ...(wish.append !== undefined && { append: wish.append }),
     ...(wish.absence !== undefined && { absence: wish.absence }),
   }

@@ -21,6 +21,7 @@ import type { Human } from '../ports.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import type { OpenRun } from './open-run.ts'
 import { specFor } from './plan.ts'
+import { readKept, settingsFile } from './run-settings.ts'
 import { openSite } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { keepStateFile } from './state-keeper.ts'
@@ -101,11 +102,13 @@ async function enginePorts(site: Site, { change, paths, state }: KnownRun, strea
       brought: state.brought,
     }),
   })
+  const pattern = (await readKept(settingsFile({ paths })))?.tasks_pattern
   const spec = specFor(site, {
     name: change,
     root: rootOf(site, state),
     doneCriteria: settings.done_criteria,
     task: settings.task,
+    ...(pattern !== undefined && { pattern }),
     absence,
   })
   return {
@@ -130,7 +133,7 @@ async function enginePorts(site: Site, { change, paths, state }: KnownRun, strea
 }
 
 /** The OpenSpec root, also where the repository has been moved since. */
-function rootOf(site: Site, { worktree, root }: StartedState): string {
+export function rootOf(site: Site, { worktree, root }: StartedState): string {
   const inside = relative(worktree, root)
   return inside.startsWith('..') ? root : join(site.git.worktree, inside)
 }

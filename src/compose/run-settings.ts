@@ -33,6 +33,8 @@ const keptSchema = once(() =>
     agent_env: z.record(z.string(), z.string()),
     salt: z.string(),
     files: z.object({ project: keptFileSchema().optional(), user: keptFileSchema() }),
+    /** Which files hold the boxes. */
+    tasks_pattern: z.string().optional(),
   }),
 )
 export type KeptSettings = z.infer<ReturnType<typeof keptSchema>>
@@ -102,9 +104,10 @@ export async function resumedSettings(
     files === undefined && before !== undefined ? before.files : keptFiles(loaded.files),
     before,
   )
+  const pattern = acceptsFiles ? undefined : before?.tasks_pattern
   return {
     config,
-    kept,
+    kept: { ...kept, ...(pattern !== undefined && { tasks_pattern: pattern }) },
     warnings: [
       ...(before === undefined ? [] : await fileWarnings(run, before, loaded, common, acceptsFiles)),
       ...variableWarnings(loaded, config),

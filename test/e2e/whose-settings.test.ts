@@ -342,3 +342,95 @@ test('L: text that an agent adds to tasks.md stays, and is told with its size', 
     expect.stringMatching(/2 lines were added to tasks\.md \(5006 bytes\)/),
   )
 })
+
+describe('O10: which file is the plan is a setting of the run, too', () => {
+  const schema =
+    'name: evil\\nversion: 1\\nartifacts:\\n  - id: tasks\\n    generates: done.md\\n    description: x\\n    template: tasks.md\\n    requires: []\\napply:\\n  requires: [tasks]\\n  tracks: done.md\\n'
+  const evil = `mkdir -p openspec/schemas/evil; printf '${schema}' > openspec/schemas/evil/schema.yaml; printf 'schema: evil\\n' > openspec/config.yaml; printf '## 1. One\\n- [x] 1.1 a\\n' > openspec/changes/demo/done.md`
+  const saysOpen = async (at: Scratch, open: number): Promise<void> => {
+    const listed = await ralph(at, ['list', '--json'])
+    expect(JSON.parse(listed.stdout)).toMatchObject({
+      changes: [{ name: 'demo', stories_total: 2, stories_done: 2 - open }],
+    })
+  }
+
+  test.each(['COMPLETE', 'FAILED: no'])(
+    'O10: an agent whose schema names another plan, already ticked (%s), makes nothing done: not now, not by resume, list, --fresh',
+    async (promise) => {
+      const at = scratch({ tasks: tasksOf(2) })
+      // Out of git's sight: no revert would bring it back.
+      at.write('.gitignore', 'openspec/config.yaml\nopenspec/schemas\n')
+      at.git('add', '-A')
+      at.git('commit', '-qm', 'ignored')
+      const agent = `cat > /dev/null; if [ $RALPH_STORY = 1 ]; then ${evil}; echo w > w; echo "<promise>${promise}</promise>"; else ${failing}; fi`
+      const loop = await ralph(at, ['loop', 'demo', '--json', '--max-retries', '0', '--agent-command', agent])
+      expect(loop.code).toBe(3)
+      const open = promise === 'COMPLETE' ? 1 : 2
+      expect(existsSync(join(at.repo, 'openspec/config.yaml'))).toBe(false)
+      expect(warnings(loop)).toContainEqual(
+        expect.stringMatching(
+          /^openspec\/config\.yaml was changed, and would have made done\.md the plan instead of tasks\.md; put back\. If it was you: cp -r /,
+        ),
+      )
+      await saysOpen(at, open)
+      expect(
+        (await ralph(at, ['resume', 'demo', '--agent-command', `cat > /dev/null; ${failing}`])).code,
+      ).toBe(3)
+      await ralph(at, ['finish', 'demo', '--cleanup'])
+      const fresh = await ralph(at, ['loop', 'demo', '--fresh', '--json', '--agent-command', goodAgent])
+      expect(fresh.code).toBe(0)
+      expect(eventsOf(fresh).filter(({ type }) => type === 'iteration.started')).toHaveLength(open)
+      expect(at.read('openspec/changes/demo/tasks.md')).not.toContain('- [ ]')
+    },
+  )
+
+  test('O10: a gate that does it, and a link in the place of the folder of schemas, are put back as well', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    at.write('openspec/schemas/own/schema.yaml', 'artifacts: []\napply:\n  tracks: tasks.md\n')
+    at.write('openspec/config.yaml', 'schema: own\n')
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'own schema')
+    const swap = `mkdir -p x/own; printf 'artifacts: []\\napply:\\n  tracks: done.md\\n' > x/own/schema.yaml; printf '## 1. One\\n- [x] 1.1 a\\n' > openspec/changes/demo/done.md; mv openspec/schemas openspec/away; ln -s ../x openspec/schemas`
+    const verify = at.script(
+      'gate.sh',
+      `if [ $RALPH_STORY = 1 ] && [ ! -e x ]; then ${swap}; fi; [ $RALPH_STORY = 1 ]`,
+    )
+    const loop = await ralph(at, [
+      'loop',
+      'demo',
+      '--json',
+      '--max-retries',
+      '0',
+      '--agent-command',
+      goodAgent,
+      '--verify',
+      `sh ${verify}`,
+    ])
+    expect(loop.code).toBe(3)
+    expect(at.read('openspec/schemas/own/schema.yaml')).toContain('tracks: tasks.md')
+    expect(at.read('x/own/schema.yaml')).toContain('tracks: done.md')
+    await saysOpen(at, 1)
+  })
+
+  test("O10: the schema that the user has changed since counts with --accept-config; what changes nothing about the plan is the agent's work", async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const context = 'printf "schema: spec-driven\\ncontext: We write Ada.\\n" > openspec/config.yaml'
+    const agent = `cat > /dev/null; if [ $RALPH_STORY = 1 ]; then ${context}; ${complete}; else ${failing}; fi`
+    const loop = await ralph(at, ['loop', 'demo', '--json', '--max-retries', '0', '--agent-command', agent])
+    expect(loop.code).toBe(3)
+    expect(at.read('openspec/config.yaml')).toContain('We write Ada')
+    at.write('openspec/schemas/own/schema.yaml', 'artifacts: []\napply:\n  tracks: steps.md\n')
+    at.write('openspec/config.yaml', 'schema: own\n')
+    at.write('openspec/changes/demo/steps.md', '## 1. One\n- [x] 1.1 a\n')
+    const resumed = await ralph(at, ['resume', 'demo', '--json'])
+    expect(resumed.code).toBe(3)
+    expect(warnings(resumed)).toContainEqual(
+      expect.stringMatching(
+        /the plan of this run is tasks\.md, as when it began; .* now say steps\.md.*--accept-config/,
+      ),
+    )
+    const accepted = await ralph(at, ['resume', 'demo', '--json', '--accept-config'])
+    expect(accepted.code).toBe(0)
+    expect(at.state().tasks_file).toBe('openspec/changes/demo/steps.md')
+  })
+})

@@ -7,6 +7,7 @@ import { RalphError } from '../../core/error.ts'
 import { mkdir, readdir, readFile, readlink, realpath, rm, stat, sync } from '../files/now.ts'
 import { isMissing, lstatIfThere, readIfThere, readRecord, syncFolder } from '../files/whole.ts'
 import { writeWhole } from './files.ts'
+import { schemaFiles, taskPattern } from './project.ts'
 import type { TrackedFile } from './tracked.ts'
 import { readTree, treeEntrySchema, type TreeEntry } from './tree.ts'
 
@@ -25,6 +26,8 @@ const guardedSchema = once(() =>
     archived: z.array(z.string()),
     /** The files with the boxes; `real` is where their bytes lie, links resolved. */
     tracked: z.array(z.object({ file: z.string(), path: z.string(), real: z.string() })),
+    /** What says which those are, and what it says; no entries: it was not there. */
+    rules: z.object({ pattern: z.string(), trees: z.array(guardedTreeSchema()) }).optional(),
   }),
 )
 export type GuardedTree = z.infer<ReturnType<typeof guardedTreeSchema>>
@@ -35,6 +38,7 @@ export interface GuardPlaces {
   readonly root: string
   readonly changeDir: string
   readonly guardDir: string
+  readonly env: NodeJS.ProcessEnv
 }
 
 export async function takeGuard(places: GuardPlaces, tracked: readonly TrackedFile[]): Promise<void> {
@@ -78,8 +82,34 @@ export async function copyPlan(places: GuardPlaces, tracked: readonly TrackedFil
     trees,
     archived: await archivedNames(changeDir),
     tracked: await Promise.all(tracked.map(async (each) => ({ ...each, real: await realpath(each.path) }))),
+    rules: await copyRules(places),
     ...(specs && { specs }),
   }
+}
+
+/** `.openspec.yaml` of the change is guarded with its folder. */
+async function copyRules({ root, changeDir, guardDir, env }: GuardPlaces): Promise<Guarded['rules']> {
+  const schemas = await schemaFiles(root, changeDir, env)
+  const paths = [
+    ...['config.yaml', 'config.yml'].map((name) => join(root, 'openspec', name)),
+    // With their folders: a link in the place of one leads to another schema.
+    ...schemas.flatMap((path) => [dirname(dirname(path)), dirname(path), path]),
+  ]
+  const trees: GuardedTree[] = []
+  for (const path of paths) {
+    const stats = await lstatIfThere(path)
+    if (stats === undefined) trees.push({ base: path, entries: [] })
+    else if (stats.isDirectory())
+      trees.push({ base: path, entries: [{ kind: 'folder', path: '', mode: stats.mode & 0o7777 }] })
+    else trees.push(await copyTree(path, guardDir))
+    if (stats?.isSymbolicLink() === true && isRuleFile(path) && (await leadsSomewhere(path)))
+      trees.push(await copyTree(await realpath(path), guardDir))
+  }
+  return { pattern: await taskPattern(root, changeDir, env), trees }
+}
+
+export function isRuleFile(path: string): boolean {
+  return /\.ya?ml$/.test(path)
 }
 
 /** The parts of a change folder that are the plan, and thus not the agent's to edit. */
@@ -163,7 +193,8 @@ async function keepBlob(guardDir: string, hash: string, bytes: Buffer): Promise<
 }
 
 async function prune(guardDir: string, guarded: Guarded): Promise<void> {
-  const trees = [...guarded.trees, ...(guarded.specs === undefined ? [] : [guarded.specs])]
+  const { specs, rules } = guarded
+  const trees = [...guarded.trees, ...(specs === undefined ? [] : [specs]), ...(rules?.trees ?? [])]
   const used = new Set(
     trees.flatMap(({ entries }) => entries.map((each) => (each.kind === 'file' ? each.hash : ''))),
   )

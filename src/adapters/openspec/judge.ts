@@ -27,6 +27,7 @@ import {
   setAside,
   takeOutOfArchive,
 } from './restore.ts'
+import { restoreRules } from './rules.ts'
 import { trackedFiles, type TrackedFile } from './tracked.ts'
 
 interface TrackedNow {
@@ -140,7 +141,7 @@ async function judgeChange(
         `what stood in ${each.file} is kept${await ifItWasYours(guardDir, aside, each.real, each.before)}`,
       )
   }
-  putBack.push(...(await restorePlan(places, pattern, guarded)))
+  putBack.push(...(await restorePlan(places, pattern, guarded)), ...(await restoreRules(places, guarded)))
   const added = lost === '' ? tracked.flatMap((each) => addedSentence(each, judgement)) : []
   const { ticked, stillOpen, notAsked } = judgement
   return { putBack, ...(added.length > 0 && { added }), lost, ticked, stillOpen, notAsked }

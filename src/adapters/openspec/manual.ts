@@ -8,12 +8,13 @@ import { readGuard, takeGuard } from './guard.ts'
 import { addedTasks, watchPlan, judgeAgent } from './judge.ts'
 import { taskPattern } from './project.ts'
 import { restoreAll, stays } from './restore.ts'
+import { restoreRules } from './rules.ts'
 import type { SourceDeps } from './source.ts'
 import { readTracked, trackedFiles, type TrackedFile } from './tracked.ts'
 
 export function manualSource(deps: SourceDeps & { readonly task: string }): SpecSource {
   const changeDir = changeDirOf(deps.root, deps.change)
-  const places = { root: deps.root, changeDir, guardDir: deps.guardDir }
+  const places = { root: deps.root, changeDir, guardDir: deps.guardDir, env: deps.env }
   const pattern = (): Promise<string> => taskPattern(deps.root, changeDir, deps.env)
   const files = async (): Promise<readonly TrackedFile[]> =>
     trackedFiles(changeDir, await pattern(), deps.worktree)
@@ -35,7 +36,9 @@ export function manualSource(deps: SourceDeps & { readonly task: string }): Spec
     added: () => addedTasks(places),
     putBack: async () => {
       const guarded = await readGuard(places)
-      if (guarded !== undefined) await restoreAll(deps.guardDir, guarded, changeDir, stays(deps.absence?.()))
+      if (guarded === undefined) return []
+      await restoreAll(deps.guardDir, guarded, changeDir, stays(deps.absence?.()))
+      await restoreRules(places, guarded, stays(deps.absence?.()))
       return []
     },
     tick: () => Promise.resolve(0),

@@ -61,18 +61,9 @@ export async function readProject(root: string): Promise<ProjectFacts> {
 /** Pattern, relative to the change folder, of the files that hold the boxes; resolved as `openspec list` does. */
 export async function taskPattern(root: string, changeDir: string, env: NodeJS.ProcessEnv): Promise<string> {
   const fallback = 'tasks.md'
-  const notes: string[] = []
-  const metadataPath = join(changeDir, '.openspec.yaml')
-  const metadata = await readYaml(metadataPath, metadataSchema, notes)
-  if (metadata === undefined && (await readIfThere(metadataPath)) !== undefined) return fallback
-  const name = (metadata?.schema ?? (await readProject(root)).schemaName).replace(/\.ya?ml$/, '')
-  // The only schema that ships with OpenSpec tracks tasks.md; a name that is no folder name resolves to nothing.
-  if (name === '' || /[\\/]|^\.\.?$/.test(name)) return fallback
-  const data = env['XDG_DATA_HOME'] ?? join(env['HOME'] ?? '', '.local', 'share')
-  for (const folder of [join(root, 'openspec', 'schemas'), join(data, 'openspec', 'schemas')]) {
-    const path = join(folder, name, 'schema.yaml')
+  for (const path of await schemaFiles(root, changeDir, env)) {
     if ((await readIfThere(path)) === undefined) continue
-    const schema = await readYaml(path, schemaSchema, notes)
+    const schema = await readYaml(path, schemaSchema, [])
     const tracks = schema?.apply?.tracks ?? undefined
     const artifact = schema?.artifacts.find((each) =>
       tracks === undefined ? each.id === 'tasks' : each.generates === tracks,
@@ -81,6 +72,22 @@ export async function taskPattern(root: string, changeDir: string, env: NodeJS.P
     return pattern.startsWith('/') || pattern.split(/[\\/]/).includes('..') ? fallback : pattern
   }
   return fallback
+}
+
+/** Where the schema of the change can be, the first that is there counts. */
+export async function schemaFiles(
+  root: string,
+  changeDir: string,
+  env: NodeJS.ProcessEnv,
+): Promise<readonly string[]> {
+  const metadataPath = join(changeDir, '.openspec.yaml')
+  const metadata = await readYaml(metadataPath, metadataSchema, [])
+  if (metadata === undefined && (await readIfThere(metadataPath)) !== undefined) return []
+  const name = (metadata?.schema ?? (await readProject(root)).schemaName).replace(/\.ya?ml$/, '')
+  // The only schema that ships with OpenSpec tracks tasks.md; a name that is no folder name resolves to nothing.
+  if (name === '' || /[\\/]|^\.\.?$/.test(name)) return []
+  const data = env['XDG_DATA_HOME'] ?? join(env['HOME'] ?? '', '.local', 'share')
+  return [root, data].map((folder) => join(folder, 'openspec', 'schemas', name, 'schema.yaml'))
 }
 
 async function readYaml<T extends z.ZodType>(

@@ -16,20 +16,23 @@ import { findGuarded, readBlob, readGuard, takeGuard, type GuardPlaces } from '.
 import { addedTasks, watchPlan, judgeAgent } from './judge.ts'
 import { taskPattern } from './project.ts'
 import { restoreAll, stays } from './restore.ts'
+import { restoreRules } from './rules.ts'
 import { planOf, readTracked, trackedFiles, type TrackedFile } from './tracked.ts'
 
 export interface SourceDeps extends ContextDeps {
   /** Ralph's private folder for the guarded bytes. */
   readonly guardDir: string
+  /** Of the files with the boxes, as the run began; what the schema says now where it is not known. */
+  readonly pattern?: string
   /** In a repair: who may have changed the plan since the loop died. */
   readonly absence?: () => Absence | undefined
 }
 
 export function openspecSource(deps: SourceDeps): SpecSource {
   const changeDir = changeDirOf(deps.root, deps.change)
-  const places = { root: deps.root, changeDir, guardDir: deps.guardDir }
-  // Resolved once: an agent that edits the schema must not point the loop at another plan.
-  let resolving: Promise<string> | undefined
+  const places = { root: deps.root, changeDir, guardDir: deps.guardDir, env: deps.env }
+  // Resolved once, when the run begins: an agent that edits the schema must not point the loop at another plan.
+  let resolving = deps.pattern === undefined ? undefined : Promise.resolve(deps.pattern)
   const pattern = (): Promise<string> => (resolving ??= taskPattern(deps.root, changeDir, deps.env))
   const files = async (): Promise<readonly TrackedFile[]> => {
     const found = await trackedFiles(changeDir, await pattern(), deps.worktree)
@@ -54,6 +57,7 @@ export function openspecSource(deps: SourceDeps): SpecSource {
       const guarded = await readGuard(places)
       if (guarded === undefined) return []
       await restoreAll(deps.guardDir, guarded, changeDir, stays(deps.absence?.()))
+      await restoreRules(places, guarded, stays(deps.absence?.()))
       return deps.absence?.() === undefined ? [] : untick(places, await files())
     },
     tick: async (storyId) => tickStory(places, await files(), storyId),
