@@ -65,6 +65,7 @@ describe('wrong words', () => {
     [['loop', '--model', '--json'], '--model needs a value, and --json is a flag', '--model M'],
     [['loop', '--model'], "option '--model <M>' argument missing", 'ralph loop --help'],
     [['loop', 'a', 'b'], 'too many arguments', 'ralph loop --help'],
+    [['loop', '--gate', 'npm test'], "unknown option '--gate'", 'did you mean --verify?'],
     [['list', '--jsn'], "unknown option '--jsn'", 'did you mean --json?'],
     [['diff', '0'], 'Type the number of an attempt', 'ralph attempts'],
     [['restore', 'x'], 'Type the number of an attempt', 'ralph restore --help'],

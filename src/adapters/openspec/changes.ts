@@ -112,7 +112,7 @@ export async function readTitle(root: string, change: string): Promise<string> {
     .map(readHeading)
     .find((heading) => heading?.level === 1)
   const title = (first?.title ?? '').replace(/^(?:change(?: proposal)?|proposal)\s*[:—–-]\s*/i, '').trim()
-  return title === '' || /^(?:change|proposal)$/i.test(title) ? change : title
+  return title === '' || /^(?:change|proposal|why)$/i.test(title) ? change : title
 }
 
 export async function summariseChange(

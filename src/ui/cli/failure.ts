@@ -52,13 +52,27 @@ See where it stands, and how to go on, with: ralph status`
 /** Commander says 1 for a wrong flag; the contract says 2. */
 function usageError(error: CommanderError, command: string): RalphError {
   const [first = '', second = ''] = error.message.replace(/^error: /, '').split('\n')
-  const near = /^\(Did you mean (.+)\?\)$/.exec(second)?.[1] ?? nearestChoice(first)
+  const near = /^\(Did you mean (.+)\?\)$/.exec(second)?.[1] ?? nearestChoice(first) ?? otherName(first)
   const known = error.code === 'commander.unknownCommand' || command.startsWith('-')
   return new RalphError('usage', first, {
     hint: near === undefined ? `see: ralph ${known ? '' : `${command} `}--help` : `did you mean ${near}?`,
     exitCode: 2,
     cause: error,
   })
+}
+
+/** What other tools, or our own words, call it. */
+const otherNames: readonly (readonly [RegExp, string])[] = [
+  [/^--(gates?|tests?|checks?)$/, '--verify'],
+  [/^--(cmd|command)$/, '--agent-command'],
+  [/^--(retries|attempts)$/, '--max-retries'],
+  [/^--(iterations|max-attempts)$/, '--max-iterations'],
+  [/^--(budget|cost)$/, '--max-cost'],
+]
+
+function otherName(message: string): string | undefined {
+  const flag = /^unknown option '([^']*)'/.exec(message)?.[1]
+  return flag === undefined ? undefined : otherNames.find(([name]) => name.test(flag))?.[1]
 }
 
 /** Commander suggests flags and commands, but not the words of a choice. */

@@ -4,7 +4,7 @@ import type { Paint } from '../io.ts'
 import { inColourOf, stateNow, statusName, symbolOf } from '../vocabulary.ts'
 import { table } from './table.ts'
 import type { Cell } from './table.ts'
-import { clip, oneLine } from './text.ts'
+import { clip, oneLine, widthOf } from './text.ts'
 
 export function listText({ changes }: ChangeList, paint: Paint): string {
   if (changes.length === 0)
@@ -75,10 +75,15 @@ function stateOf(change: Change): ReturnType<typeof stateNow> {
 }
 
 export function homeText(list: ChangeList, paint: Paint): string {
+  const steps = nextSteps(list)
+  const width = Math.max(...steps.map(([command]) => widthOf(command)))
   const lines = [
     listText(list, paint),
     '',
-    ...nextSteps(list).map(([command, why]) => `  ${paint.bold(command)}  ${paint.dim(why)}`),
+    ...steps.map(
+      ([command, why]) =>
+        `  ${paint.bold(command)}${' '.repeat(width - widthOf(command))}   ${paint.dim(why)}`,
+    ),
   ]
   return lines.join('\n')
 }

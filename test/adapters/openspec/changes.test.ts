@@ -94,6 +94,7 @@ describe('listChanges', () => {
     ['\uFEFF# Proposal — Add y\r\n', 'Add y'],
     ['# Proposal\n', 'add-export'],
     ['## Why\n', 'add-export'],
+    ['# Why\n', 'add-export'],
   ])('the title of %j is %s', async (text, title) => {
     const { root, dir } = await makeProject()
     await writeFile(join(dir, 'proposal.md'), text)
