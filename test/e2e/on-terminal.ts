@@ -1,5 +1,5 @@
-// The built program on a pseudo terminal, without a shell around it.
-import { spawn } from '@lydell/node-pty'
+// The built program on a pseudo terminal, by itself or in a shell.
+import { spawn, type IPty } from '@lydell/node-pty'
 import { onTestFinished } from 'vitest'
 import { program } from './harness.ts'
 import type { Scratch } from './harness.ts'
@@ -8,14 +8,27 @@ interface OnTerminal {
   raw(): string
   until(wanted: (raw: string) => boolean): Promise<void>
   type(keys: string): void
-  readonly exited: Promise<{ exitCode: number }>
+  kill(signal: string): void
+  /** As when its window is closed. */
+  close(): void
+  readonly exited: Promise<{ exitCode: number; signal?: number | undefined }>
 }
 
 export function onTerminal(at: Scratch, args: readonly string[], cwd = at.repo): OnTerminal {
+  return open(at, process.execPath, [program, ...args], cwd)
+}
+
+/** A shell on the terminal, as a user has one: what the program leaves behind is seen by what the shell says after it. */
+export function shellOnTerminal(at: Scratch, command: string): OnTerminal {
+  // As an interactive shell does: a Ctrl-C is for the program, the shell goes on after it.
+  return open(at, 'sh', ['-c', `trap : INT; ${command}`], at.repo)
+}
+
+function open(at: Scratch, file: string, args: string[], cwd: string): OnTerminal {
   const env = Object.fromEntries(
-    Object.entries({ ...at.env, TERM: 'xterm-256color' }).filter(([, value]) => value !== undefined),
+    Object.entries({ ...at.env, TERM: 'xterm-256color', PS1: '' }).filter(([, value]) => value !== undefined),
   ) as Record<string, string>
-  const pty = spawn(process.execPath, [program, ...args], { cols: 100, rows: 30, cwd, env })
+  const pty = spawn(file, args, { cols: 100, rows: 30, cwd, env })
   let raw = ''
   let hasEnded = false
   const watchers = new Set<() => void>()
@@ -23,7 +36,7 @@ export function onTerminal(at: Scratch, args: readonly string[], cwd = at.repo):
     raw += data
     for (const look of watchers) look()
   })
-  const exited = new Promise<{ exitCode: number }>((done) => {
+  const exited = new Promise<Awaited<OnTerminal['exited']>>((done) => {
     pty.onExit((end) => {
       hasEnded = true
       done(end)
@@ -46,6 +59,9 @@ export function onTerminal(at: Scratch, args: readonly string[], cwd = at.repo):
         look()
       }),
     type: (keys) => pty.write(keys),
+    kill: (signal) => pty.kill(signal),
+    // The types hide it.
+    close: () => (pty as IPty & { destroy(): void }).destroy(),
     exited,
   }
 }

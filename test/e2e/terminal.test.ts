@@ -1,62 +1,9 @@
 // The built program on a real pseudo terminal: title, question, Ctrl-C, and what is left of the terminal.
-import { spawn, type IPty } from '@lydell/node-pty'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { goodAgent, program, ralph, scratch, tasksOf } from './harness.ts'
-import type { Scratch } from './harness.ts'
-
-interface Terminal {
-  raw(): string
-  until(wanted: (raw: string) => boolean): Promise<void>
-  type(keys: string): void
-  kill(signal: string): void
-  /** As when its window is closed. */
-  close(): void
-  readonly exited: Promise<{ exitCode: number; signal?: number | undefined }>
-}
-
-/** A shell on the terminal, as a user has one: what the program leaves behind is seen by what the shell says after it. */
-function terminal(at: Scratch, command: string): Terminal {
-  const env = Object.fromEntries(
-    Object.entries({ ...at.env, TERM: 'xterm-256color', PS1: '' }).filter(([, value]) => value !== undefined),
-  ) as Record<string, string>
-  // As an interactive shell does: a Ctrl-C is for the program, the shell goes on after it.
-  const pty = spawn('sh', ['-c', `trap : INT; ${command}`], { cols: 100, rows: 30, cwd: at.repo, env })
-  let raw = ''
-  const watchers = new Set<() => void>()
-  pty.onData((data) => {
-    raw += data
-    for (const look of watchers) look()
-  })
-  const exited = new Promise<{ exitCode: number; signal?: number | undefined }>((done) => pty.onExit(done))
-  let hasEnded = false
-  void exited.then(() => {
-    hasEnded = true
-  })
-  onTestFinished(() => {
-    if (!hasEnded) pty.kill('SIGKILL')
-  })
-  return {
-    raw: () => raw,
-    until: (wanted) =>
-      new Promise((done, fail) => {
-        const look = (): void => {
-          if (!wanted(raw)) return
-          watchers.delete(look)
-          done()
-        }
-        watchers.add(look)
-        exited.then(() => fail(new Error(`ended before it was seen\n${raw}`)), fail)
-        look()
-      }),
-    type: (keys) => pty.write(keys),
-    kill: (signal) => pty.kill(signal),
-    // The types hide it.
-    close: () => (pty as IPty & { destroy(): void }).destroy(),
-    exited,
-  }
-}
+import { shellOnTerminal as terminal } from './on-terminal.ts'
 
 const loop = (agent: string, more = ''): string =>
   `"${process.execPath}" "${program}" loop demo --agent-command '${agent}' ${more}`

@@ -1,19 +1,9 @@
 // Agents that destroy on purpose or by mishap what git alone would give up: pruned objects, broken repositories, hidden files.
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { execFileSync } from 'node:child_process'
 import { chmodSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeWorld, picture, type Strategy, type World } from './world.ts'
-
-const worlds: World[] = []
-const world = (): World => {
-  const made = makeWorld()
-  worlds.push(made)
-  return made
-}
-afterEach(() => {
-  for (const made of worlds.splice(0)) made.end()
-})
+import { worldOfTest as world, picture, type Strategy, type World } from './world.ts'
 
 function prune(w: World): void {
   w.git('reflog', 'expire', '--expire=now', '--expire-unreachable=now', '--all')

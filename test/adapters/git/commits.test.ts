@@ -1,18 +1,8 @@
 // What the commits of a loop say, and in whose name: people read them, other programs look for their subjects.
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
-import { makeWorld, type World } from './world.ts'
-
-const worlds: World[] = []
-const world = (options?: Parameters<typeof makeWorld>[0]): World => {
-  const made = makeWorld(options)
-  worlds.push(made)
-  return made
-}
-afterEach(() => {
-  for (const made of worlds.splice(0)) made.end()
-})
+import { describe, expect, it } from 'vitest'
+import { worldOfTest as world, type World } from './world.ts'
 
 const about = 'A title\n\n- [x] 1.1 first\n\nRalph-Change: demo\nRalph-Story: 1\nRalph-Agent: command'
 

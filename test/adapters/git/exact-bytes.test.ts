@@ -2,19 +2,9 @@
 import { execFileSync } from 'node:child_process'
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Git } from '../../../src/adapters/git/git.ts'
-import { makeWorld, type Strategy, type World } from './world.ts'
-
-const worlds: World[] = []
-const world = (): World => {
-  const made = makeWorld()
-  worlds.push(made)
-  return made
-}
-afterEach(() => {
-  for (const made of worlds.splice(0)) made.end()
-})
+import { worldOfTest as world, type Strategy, type World } from './world.ts'
 
 /** One attempt that completes, if there is one, and one that fails. */
 async function fail(

@@ -2,20 +2,11 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { addWorktree } from '../../../src/adapters/git/worktrees.ts'
 import type { RalphError } from '../../../src/core/error.ts'
-import { copyWorld, endTemplates, filesOf, makeWorld, picture, type World } from './world.ts'
+import { copyWorld, endTemplates, filesOf, worldOfTest as world, picture, type World } from './world.ts'
 
-const worlds: World[] = []
-const world = (options?: Parameters<typeof makeWorld>[0]): World => {
-  const made = makeWorld(options)
-  worlds.push(made)
-  return made
-}
-afterEach(() => {
-  for (const made of worlds.splice(0)) made.end()
-})
 afterAll(endTemplates)
 
 /** One complete story. */
@@ -87,7 +78,7 @@ describe('cleanup', () => {
 
   it("G15: the user's staged, partly staged and untracked work is as it was where the loop did not touch it", async () => {
     const w = copyWorld(dirty)
-    worlds.push(w)
+    onTestFinished(() => w.end())
     const before = picture(w)
     const checkpoints = await loop(w, () => {
       w.write('work.txt', 'w')
@@ -105,7 +96,7 @@ describe('cleanup', () => {
 
   it('G15: what was staged in a file that the loop went on with is unstaged, and the staged version is kept under a ref', async () => {
     const w = copyWorld(dirty)
-    worlds.push(w)
+    onTestFinished(() => w.end())
     const checkpoints = await loop(w, () => w.write('a.txt', 'loop\n'))
     await checkpoints.finish('cleanup')
     expect(w.git('status', '--porcelain', 'a.txt', 'staged.txt')).toBe(' M a.txt\nA  staged.txt\n')
@@ -215,7 +206,7 @@ describe('cleanup', () => {
 
   it('G15: the original branch moved: what was staged and touched by neither side is staged again', async () => {
     const w = copyWorld(dirty)
-    worlds.push(w)
+    onTestFinished(() => w.end())
     const before = picture(w)
     const checkpoints = await loop(w)
     moveMain(w, 'run.sh', 'moved\n')

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   archiveAttempts,
   cleanAttempts,
@@ -23,17 +23,7 @@ import {
 import { bringBack, writeAttempt } from '../../../src/adapters/git/bring-back.ts'
 import { gitIn } from '../../../src/adapters/git/git.ts'
 import { excludeFromGit, findRepository } from '../../../src/adapters/git/repository.ts'
-import { makeWorld, picture, type World } from './world.ts'
-
-const worlds: World[] = []
-const world = (options?: Parameters<typeof makeWorld>[0]): World => {
-  const made = makeWorld(options)
-  worlds.push(made)
-  return made
-}
-afterEach(() => {
-  for (const made of worlds.splice(0)) made.end()
-})
+import { worldOfTest as world, picture, type World } from './world.ts'
 
 const refused = { exitCode: 2, hint: expect.stringMatching(/\w/) as string }
 

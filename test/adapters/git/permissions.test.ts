@@ -1,20 +1,10 @@
 // Folders and files that nobody may read or write: the user's are refused before the start, the agent's are opened, another user's are told.
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { execFileSync } from 'node:child_process'
 import { chmodSync, lstatSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isRoot, plainUser } from './plain-user.ts'
-import { filesOf, makeWorld, type Strategy, type World } from './world.ts'
-
-const worlds: World[] = []
-const world = (): World => {
-  const made = makeWorld()
-  worlds.push(made)
-  return made
-}
-afterEach(() => {
-  for (const made of worlds.splice(0)) made.end()
-})
+import { filesOf, worldOfTest as world, type Strategy, type World } from './world.ts'
 
 const modeOf = (path: string): string => (lstatSync(path).mode & 0o777).toString(8)
 

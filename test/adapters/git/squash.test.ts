@@ -1,20 +1,10 @@
 // The result as one commit of the user's, and as commits with the names of their stories.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { addWorktree } from '../../../src/adapters/git/worktrees.ts'
 import type { RalphError } from '../../../src/core/error.ts'
-import { makeWorld, picture, type World } from './world.ts'
-
-const worlds: World[] = []
-const world = (options?: Parameters<typeof makeWorld>[0]): World => {
-  const made = makeWorld(options)
-  worlds.push(made)
-  return made
-}
-afterEach(() => {
-  for (const made of worlds.splice(0)) made.end()
-})
+import { worldOfTest as world, picture, type World } from './world.ts'
 
 const message = 'Demo\n\n- 1 One\n\nRalph-Change: demo\nCo-authored-by: ralph (command) <ralph@localhost>'
 const about = (n: number, title: string): string =>

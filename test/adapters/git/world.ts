@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { branchCheckpoints } from '../../../src/adapters/git/branch.ts'
 import { gitIn, type Git } from '../../../src/adapters/git/git.ts'
 import { stashCheckpoints } from '../../../src/adapters/git/stash.ts'
@@ -43,6 +43,13 @@ export interface World {
   note(body: EventBody): Promise<void>
   checkpoints(strategy?: Strategy, more?: Partial<CheckpointDeps>): Checkpoints
   end(): void
+}
+
+/** A world that is gone when the test is over. */
+export function worldOfTest(options?: Parameters<typeof makeWorld>[0]): World {
+  const made = makeWorld(options)
+  onTestFinished(() => made.end())
+  return made
 }
 
 /** `copyOf` is the work tree of another world: faster than making the same again. */
@@ -134,8 +141,11 @@ export function makeWorld(
       rmSync(root, { recursive: true, force: true })
     },
   }
-  if (options.copyOf !== undefined) {
-    execFileSync('cp', ['-a', `${options.copyOf}/.`, dir])
+  const copyOf = options.copyOf ?? (options.commit === undefined ? firstCommit() : undefined)
+  if (copyOf !== undefined) {
+    execFileSync('cp', ['-a', `${copyOf}/.`, dir])
+    // As if it had been made here: git takes a file with another inode than its index knows for edited, until it looks again.
+    if (options.copyOf === undefined) world.git('update-index', '-q', '--refresh')
     return world
   }
   world.git('init', '-q', '-b', 'main', '--template=')
@@ -149,6 +159,18 @@ export function makeWorld(
     world.git('commit', '-q', '-m', 'first')
   }
   return world
+}
+
+let first: World | undefined
+
+/** The work tree that most tests begin with, made once per worker. */
+function firstCommit(): string {
+  if (first === undefined) {
+    const made = makeWorld({ commit: true })
+    process.once('exit', () => made.end())
+    first = made
+  }
+  return first.dir
 }
 
 const templates = new Map<(world: World) => void, World>()
