@@ -15,6 +15,7 @@ import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Diagnosis } from '../ui/app.ts'
 import { agentView, gateToOffer } from './beforehand.ts'
+import { missingProgram } from './gate-programs.ts'
 import { findRootOf } from './root.ts'
 import { isRunning, knownRuns, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -173,8 +174,13 @@ async function plans(site: Site): Promise<Check[]> {
   ]
 }
 
-async function gates({ git }: Site, config: Config | undefined): Promise<Check[]> {
+async function gates({ git, env }: Site, config: Config | undefined): Promise<Check[]> {
   const set = config?.verify ?? []
+  const asked = await Promise.all(set.map((gate) => missingProgram(gate, { cwd: git.worktree, env })))
+  const missing = asked.flatMap((found): Check[] =>
+    found === undefined ? [] : [{ name: 'gates', verdict: 'problem', ...found }],
+  )
+  if (missing.length > 0) return missing
   if (set.length > 0) return [ok('gates', set.join(' | '))]
   const offer = await gateToOffer(git.worktree)
   if (offer === '') return [ok('gates', "none: the agent's word counts")]

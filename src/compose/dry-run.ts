@@ -10,6 +10,7 @@ import { billingOf, gateToOffer, hasWork, manualWords } from './beforehand.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { refuseUnagreed } from './config-trust.ts'
 import { damagedRun } from './damage.ts'
+import { refuseMissingGates } from './gate-programs.ts'
 import { modeOf, refuseLeftover } from './mode.ts'
 import { refuseRunning } from './open-run.ts'
 import { checked, openChange, refuseInvalid, refuseUnknownStories } from './plan.ts'
@@ -60,6 +61,8 @@ export async function dryRun(
     return settle(false)
   })
   refuseUnknownStories(change, settings.stories)
+  if (hasWork(change))
+    await refuseMissingGates(allGates(settings), { cwd: site.git.worktree, env: site.env }).catch(note)
   const checkpoints = checkpointsFor(site, {
     change: change.name,
     strategy: settings.checkpoint,

@@ -40,6 +40,7 @@ import {
   refuseUnknownStories,
 } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
+import { refuseMissingGates } from './gate-programs.ts'
 import { liftPause } from './pause.ts'
 import { enterTree, repairRun } from './recovery.ts'
 import { rootOf, streamOf } from './run-engine.ts'
@@ -152,6 +153,8 @@ async function runHeld(
       stories: change.plan.stories.map(({ id }) => id),
     })
     refuseUnknownStories(change, settings.stories)
+    if (hasWork(change))
+      await refuseMissingGates(allGates(settings), { cwd: site.git.worktree, env: site.env })
     const checkpoints = checkpointsFor(site, {
       change: change.name,
       strategy: settings.checkpoint,

@@ -168,6 +168,44 @@ describe('ralph doctor', () => {
   })
 })
 
+describe('a gate whose program is not there', () => {
+  test('is a problem of doctor and --dry-run with the nearest name, and no loop starts; exit 2, nothing touched', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const args = ['loop', 'demo', '--agent-command', goodAgent]
+    const plan = await ralph(at, [...args, '--dry-run', '--verify', 'true', '--verify', 'noed --test'])
+    expect([plan.code, plan.stderr]).toEqual([2, ''])
+    expect(plan.stdout).toContain(
+      'A start would be refused now: The gate `noed --test` cannot run: there is no program noed on PATH.',
+    )
+    expect(plan.stdout).toContain('Did you mean node? Then: --verify "node --test"')
+    const before = [at.git('for-each-ref'), at.git('status', '--porcelain')]
+    const start = await ralph(at, [...args, '--verify', 'noed --test'])
+    expect([start.code, start.stdout]).toEqual([2, ''])
+    expect(start.stderr).toContain('there is no program noed on PATH')
+    expect([at.git('for-each-ref'), at.git('status', '--porcelain')]).toEqual(before)
+    at.write('ralph.yaml', 'agent: demo\nverify: ["noed --test"]\n')
+    const told = await doctor(at)
+    expect(told.code).toBe(2)
+    expect(called(told.all, 'gates')).toMatchObject({
+      verdict: 'problem',
+      detail: expect.stringContaining('noed'),
+      fix: expect.stringContaining('node --test'),
+    })
+  })
+
+  test.each([
+    ['a word of the shell', 'test -e README.md'],
+    ['a file that an agent may still write', './check.sh'],
+    ['a variable in front', 'CI=1 no-such-thing'],
+    ['a shell line', 'if true; then true; fi'],
+    ['a program by its path', process.execPath],
+  ])('%s is left to the shell: %s', async (_, gate) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const { code } = await ralph(at, ['loop', 'demo', '--dry-run', '--agent-command', 'x', '--verify', gate])
+    expect(code).toBe(0)
+  })
+})
+
 describe('--dry-run', () => {
   test('B3, F6: names the agent that the loop takes, who pays and the gates there are, in about ten lines', async () => {
     const at = scratch()
