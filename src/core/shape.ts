@@ -20,14 +20,29 @@ export function isSurelyStateFile(value: unknown): value is StateFile {
   return fits(stateFile, value)
 }
 
+type Test = (value: unknown) => boolean
+
+/** Each shape is read once: a long journal asks the same few thousands of times. */
+const tests = new WeakMap<Shape, Test>()
+
 /** A keyword that is not known here is a "perhaps not": a schema that learns a new one is slower, not wrong. */
 export function fits(shape: Shape, value: unknown): boolean {
-  return Object.entries(shape).every(([keyword, wanted]) => keywords.get(keyword)?.(value, wanted, shape))
+  return testOf(shape)(value)
 }
 
-type Check = (value: unknown, wanted: unknown, shape: Shape) => boolean
+function testOf(shape: Shape): Test {
+  const known = tests.get(shape)
+  if (known !== undefined) return known
+  const all = Object.entries(shape).map(
+    ([keyword, wanted]) => keywords.get(keyword)?.(wanted, shape) ?? (() => false),
+  )
+  const [first = () => true] = all
+  const test: Test = all.length < 2 ? first : (value) => all.every((each) => each(value))
+  tests.set(shape, test)
+  return test
+}
 
-const types: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map([
+const types: ReadonlyMap<unknown, Test> = new Map([
   ['string', (value: unknown) => typeof value === 'string'],
   ['boolean', (value: unknown) => typeof value === 'boolean'],
   ['number', Number.isFinite],
@@ -36,40 +51,63 @@ const types: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map([
   ['array', Array.isArray],
 ])
 
-const keywords: ReadonlyMap<string, Check> = new Map<string, Check>([
-  ['type', (value, wanted) => types.get(wanted)?.(value) === true],
-  ['const', (value, wanted) => value === wanted],
-  ['enum', (value, wanted) => Array.isArray(wanted) && wanted.includes(value)],
-  ['minimum', (value, wanted) => Number(value) >= Number(wanted)],
-  ['maximum', (value, wanted) => Number(value) <= Number(wanted)],
-  ['exclusiveMinimum', (value, wanted) => Number(value) > Number(wanted)],
-  ['minItems', (value, wanted) => Array.isArray(value) && value.length >= Number(wanted)],
-  ['items', (value, wanted) => Array.isArray(value) && value.every((item) => fits(asShape(wanted), item))],
-  ['oneOf', (value, wanted) => Array.isArray(wanted) && wanted.some((each) => fits(asShape(each), value))],
+const keywords: ReadonlyMap<string, (wanted: unknown, shape: Shape) => Test> = new Map<
+  string,
+  (wanted: unknown, shape: Shape) => Test
+>([
+  ['type', (wanted) => types.get(wanted) ?? (() => false)],
+  ['const', (wanted) => (value) => value === wanted],
+  ['enum', (wanted) => (value) => Array.isArray(wanted) && wanted.includes(value)],
+  ['minimum', (wanted) => (value) => Number(value) >= Number(wanted)],
+  ['maximum', (wanted) => (value) => Number(value) <= Number(wanted)],
+  ['exclusiveMinimum', (wanted) => (value) => Number(value) > Number(wanted)],
+  ['minItems', (wanted) => (value) => Array.isArray(value) && value.length >= Number(wanted)],
+  [
+    'items',
+    (wanted) => {
+      const test = testOf(asShape(wanted))
+      return (value) => Array.isArray(value) && value.every(test)
+    },
+  ],
+  [
+    'oneOf',
+    (wanted) => {
+      const each = Array.isArray(wanted) ? wanted.map((shape) => testOf(asShape(shape))) : []
+      return (value) => each.some((test) => test(value))
+    },
+  ],
   [
     'required',
-    (value, wanted) =>
-      isRecord(value) && Array.isArray(wanted) && wanted.every((name) => Object.hasOwn(value, String(name))),
+    (wanted) => {
+      const names = Array.isArray(wanted) ? wanted.map(String) : undefined
+      return (value) =>
+        isRecord(value) && names !== undefined && names.every((name) => Object.hasOwn(value, name))
+    },
   ],
   [
     'properties',
-    (value, wanted) =>
-      isRecord(value) &&
-      Object.entries(asShape(wanted)).every(
-        ([name, shape]) => !Object.hasOwn(value, name) || fits(asShape(shape), value[name]),
-      ),
+    (wanted) => {
+      const each = Object.entries(asShape(wanted)).map(([name, shape]) => ({
+        name,
+        test: testOf(asShape(shape)),
+      }))
+      return (value) =>
+        isRecord(value) && each.every(({ name, test }) => !Object.hasOwn(value, name) || test(value[name]))
+    },
   ],
   // Keys of JSON are always texts.
-  ['propertyNames', (_, wanted) => asShape(wanted)['type'] === 'string'],
-  ['additionalProperties', hasNoStranger],
+  ['propertyNames', (wanted) => () => asShape(wanted)['type'] === 'string'],
+  ['additionalProperties', noStranger],
 ])
 
 /** `__proto__` is nobody's field: zod leaves it out. */
-function hasNoStranger(value: unknown, wanted: unknown, { properties }: Shape): boolean {
-  const known = asShape(properties)
-  if (!isRecord(value) || Object.hasOwn(value, '__proto__')) return false
-  const strangers = Object.keys(value).filter((name) => !Object.hasOwn(known, name))
-  return strangers.every((name) => wanted !== false && fits(asShape(wanted), value[name]))
+function noStranger(wanted: unknown, { properties }: Shape): Test {
+  const known = new Set(Object.keys(asShape(properties)))
+  const test = wanted === false ? () => false : testOf(asShape(wanted))
+  return (value) => {
+    if (!isRecord(value) || Object.hasOwn(value, '__proto__')) return false
+    return Object.keys(value).every((name) => known.has(name) || test(value[name]))
+  }
 }
 
 function asShape(value: unknown): Shape {
