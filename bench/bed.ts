@@ -23,6 +23,8 @@ export interface Size {
   readonly stories: number
   readonly megabytes: number
   readonly longStories: number
+  readonly longestStories: number
+  readonly refs: number
   readonly files: number
   readonly looks: number
 }
@@ -45,9 +47,22 @@ export interface Bed {
   /** Who takes part: the floor and ralph, and ralph-tui with `--peers`. */
   readonly who: readonly Who[]
   /** `work` gets the repository when all is over; it is removed then. */
-  plan<T>(who: Who, stories: number, behaviour: Behaviour, work: (ran: Ran) => T, stdout?: string): Promise<T>
+  plan<T>(
+    who: Who,
+    stories: number,
+    behaviour: Behaviour,
+    work: (ran: Ran) => T | Promise<T>,
+    how?: HowToRun,
+  ): Promise<T>
   /** The stand-in's turns since the last time they were asked for. */
   turns(): readonly Turn[]
+}
+
+interface HowToRun {
+  /** Where what it prints goes; nowhere by default. */
+  readonly stdout?: string
+  /** What else the repository has. */
+  readonly before?: (folder: string) => unknown
 }
 
 /** What the stand-in does besides a line in `work.txt`: nothing, or 200 MB of talk. */
@@ -94,9 +109,10 @@ export function makeBed(size: Size, withPeers: boolean): Bed {
     env,
     turns,
     who: withPeers ? ['floor', 'ralph', 'ralph-tui'] : ['floor', 'ralph'],
-    async plan(who, stories, behaviour, work, stdout) {
+    async plan(who, stories, behaviour, work, { stdout, before } = {}) {
       const folder = repository(root, stories)
       try {
+        before?.(folder)
         const more = {
           STAND_IN: behaviour,
           ...(who === 'ralph-tui' && { PATH: `${bin}:${peers}:${env['PATH']}` }),
@@ -108,7 +124,7 @@ export function makeBed(size: Size, withPeers: boolean): Bed {
           throw new Error(
             `${who} ran its agent ${ran.turns.length} times, not ${stories}, exit code ${ran.code}: ${ran.said}`,
           )
-        return work(ran)
+        return await work(ran)
       } finally {
         rmSync(folder, { recursive: true })
       }

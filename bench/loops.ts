@@ -1,8 +1,9 @@
-// Whole runs of a plan: twenty stories, one that floods, three hundred in a row.
+// Whole runs of a plan: twenty stories, one that floods, three hundred and a thousand in a row.
 import { closeSync, openSync, readdirSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Bed, Ran, Samples, Who } from './bed.ts'
-import { median, run, shuffled, type Sample } from './measure.ts'
+import { median, run, shuffled, watch, type Sample } from './measure.ts'
+import { program } from './peer-programs.ts'
 
 export async function stories(bed: Bed): Promise<Samples> {
   const { rounds, stories: count } = bed.size
@@ -41,7 +42,7 @@ export async function flood(bed: Bed): Promise<Samples> {
           add(samples, 'flood', who, { value: ms, others })
           add(samples, 'flood-memory', who, { value: peakMb, others })
         },
-        shown,
+        { stdout: shown },
       )
       if (who === 'ralph' && statSync(shown).size < megabytes * shownPerMb)
         throw new Error(`only ${statSync(shown).size} bytes of the flood were shown`)
@@ -51,17 +52,49 @@ export async function flood(bed: Bed): Promise<Samples> {
   return samples
 }
 
+export function long(bed: Bed): Promise<Samples> {
+  return flat(bed, 'long', bed.size.longStories)
+}
+
+const looksBack = ['status', 'history', 'why'] as const
+
+/** And what it costs to look back at such a run, beside one of twenty. */
+export async function longest(bed: Bed): Promise<Samples> {
+  const { looks, stories: few, longestStories: many } = bed.size
+  const lookBack = async (samples: Samples, who: Who, cwd: string): Promise<void> => {
+    for (let round = 0; round < looks; round += 1) {
+      for (const name of shuffled(looksBack)) {
+        const { ms, code, others } = await watch([process.execPath, program, name, 'demo'], {
+          cwd,
+          env: bed.env,
+        })
+        if (code !== 0) throw new Error(`${name} ended with ${code}`)
+        add(samples, `longest-${name}`, who, { value: ms, others })
+      }
+    }
+  }
+  const seen: Samples = {}
+  await bed.plan('ralph', few, 'works', ({ folder }) => lookBack(seen, 'floor', folder))
+  const samples = await flat(bed, 'longest', many, ({ folder }) => lookBack(seen, 'ralph', folder))
+  return { ...samples, ...seen }
+}
+
 /** The floor of its last fifth is its own first one. */
-export async function long(bed: Bed): Promise<Samples> {
-  const { longStories: count } = bed.size
-  const samples: Samples = { long: {}, 'long-memory': {}, 'long-growth': {} }
-  await bed.plan('ralph', count, 'works', (ran) => {
+async function flat(
+  bed: Bed,
+  name: string,
+  count: number,
+  more: (ran: Ran) => Promise<void> = () => Promise.resolve(),
+): Promise<Samples> {
+  const samples: Samples = { [name]: {}, [`${name}-memory`]: {}, [`${name}-growth`]: {} }
+  await bed.plan('ralph', count, 'works', async (ran) => {
     const { others, peakMb } = ran
     const gaps = gapsOf(ran).map((value) => ({ value, others }))
     const fifth = Math.floor(gaps.length / 5)
-    samples['long'] = { floor: gaps.slice(0, fifth), ralph: gaps.slice(-fifth) }
-    add(samples, 'long-memory', 'ralph', { value: peakMb, others })
-    add(samples, 'long-growth', 'ralph', { value: grownKb(bed, ran, count), others })
+    samples[name] = { floor: gaps.slice(0, fifth), ralph: gaps.slice(-fifth) }
+    add(samples, `${name}-memory`, 'ralph', { value: peakMb, others })
+    add(samples, `${name}-growth`, 'ralph', { value: grownKb(bed, ran, count), others })
+    await more(ran)
   })
   return samples
 }
