@@ -72,7 +72,8 @@ function squashOf({ commit, message }: Finished): string {
 
 /** Dear to load, and seldom what a look is for. */
 async function planHere(site: Site, { change, state }: KnownRun): Promise<PlanNow | undefined> {
-  if (state.settings?.done_criteria !== 'tasks') return undefined
+  // Boxes that an agent has ticked in an attempt which nobody has judged say nothing.
+  if (state.settings?.done_criteria !== 'tasks' || state.git.openAttempt !== undefined) return undefined
   return (await import('./plan-now.ts')).planNow(site, change)
 }
 

@@ -2,8 +2,9 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { goodAgent, ralph, scratch, tasksOf } from './harness.ts'
+import { goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
 import type { Scratch } from './harness.ts'
 
 const failing = 'echo try > try.txt; echo "<promise>FAILED: no luck</promise>"'
@@ -375,3 +376,19 @@ describe('hints', () => {
     expect((await ralph(at, ['diff', '--all', '2-step'])).stdout).toContain('diff --git')
   })
 })
+
+test.each(['branch', 'stash'])(
+  'status does not count boxes that an agent has ticked in an attempt that died (%s)',
+  async (strategy) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = `cat > /dev/null; sed -i 's/\\[ \\]/[x]/' openspec/changes/demo/tasks.md; touch ../ticked; exec sleep 600`
+    const running = start(at, ['loop', 'demo', '--checkpoint', strategy, '--agent-command', agent])
+    while (!existsSync(join(at.root, 'ticked'))) await delay(20)
+    running.child.kill('SIGKILL')
+    await running.ended
+    await ralph(at, ['stop', 'demo'])
+    const { stdout } = await ralph(at, ['status', 'demo'])
+    expect(stdout).toContain('died')
+    expect(stdout).toMatch(/stories +0\/1 done\n/)
+  },
+)

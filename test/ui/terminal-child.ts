@@ -9,7 +9,7 @@ const printer = terminalPrinter({
   stderr: process.stderr,
   env: process.env,
   now: () => performance.now(),
-  frameMs: 20,
+  frameMs: Number(process.env['FRAME_MS'] ?? 20),
 })
 process.on('exit', printer.close)
 const stop = new AbortController()
