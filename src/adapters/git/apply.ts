@@ -148,7 +148,7 @@ export async function applyTrees(
   const paths = changes.filter(({ to: now }) => now !== undefined).map(({ path }) => path)
   // Not by force: a file that somebody has made in this very moment stays.
   if (paths.length > 0)
-    await git.run(['checkout-index', '--quiet', '-z', '--stdin'], {
+    await git.run(['checkout-index', '--ignore-skip-worktree-bits', '--quiet', '-z', '--stdin'], {
       index,
       input: joined(paths),
       accept: [1],

@@ -119,7 +119,8 @@ async function checkOut(git: Git, index: string, paths: readonly string[]): Prom
   )
   const free = paths.filter((path) => !isBlocked.has(path))
   for (const path of free) rmSync(onDisk(git.worktree, path), { force: true })
-  const args = ['checkout-index', '--index', '--quiet', '-z', '--stdin']
+  // Git forgets that mark of a file only where it finds one.
+  const args = ['checkout-index', '--ignore-skip-worktree-bits', '--index', '--quiet', '-z', '--stdin']
   if (free.length > 0) await git.run(args, { index, input: joined(free), accept: [1] })
   if (isBlocked.size > 0) await git.run([...args, '--force'], { index, input: joined([...isBlocked]) })
 }

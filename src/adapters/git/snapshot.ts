@@ -222,8 +222,9 @@ async function writeSnapshot(store: Store, snapshot: Snapshot, earlier: Snapshot
  */
 function touch(file: string): void {
   utimesSync(file, new Date(), new Date())
-  const { ctime } = statSync(file)
-  utimesSync(file, ctime, ctime)
+  // Cut off, not rounded: it must not be later than what is written next.
+  const now = new Date(Math.floor(statSync(file).ctimeMs))
+  utimesSync(file, now, now)
 }
 
 /** What only the snapshot before had use for. */
