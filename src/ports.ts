@@ -103,6 +103,8 @@ export interface SavedCheckpoint {
   readonly commit: string
   /** Whether it differs from the one before it. */
   readonly changed: boolean
+  /** In nothing but the boxes of the plan. */
+  readonly only_plan?: true
   /** Nothing was saved, because the work tree stands like this. */
   readonly refused?: TreeState
 }

@@ -61,6 +61,7 @@ function summary({ n, story_id, attempt, verdict, reason }: IterationRecord) {
 export async function diffOf(site: Site, request: DiffRequest): Promise<AttemptDiff> {
   const run = await must(site, request.change)
   const { form } = request
+  if (request.other !== undefined) throw await noNumber(site, run, request.other)
   const shared = { change_id: run.change, pager: await pagerOf(site) }
   if (request.isAll === true) {
     const [base, tip] = await wholeOf(run)
@@ -74,6 +75,31 @@ export async function diffOf(site: Site, request: DiffRequest): Promise<AttemptD
   const patch = (await diffAttempt(site.git, run.change, n, savedAs(run, n), form)).toString('utf8')
   return { ...shared, n, what: whatWas(run.state, n), patch }
 }
+
+/** `2.1`, or a story's name: the attempts of that story, else those of all. */
+async function noNumber(site: Site, { change, state }: KnownRun, typed: string): Promise<RalphError> {
+  const kept = new Set((await listAttempts(site.git, change)).map(({ n }) => n))
+  const isOf = (id: string): boolean =>
+    typed.replace('#', '') === id || typed.replace('#', '').startsWith(`${id}.`)
+  const story = state.stories.find(({ id }) => isOf(id))
+  const attempts = state.iterations.filter(
+    ({ n, story_id: id }) => kept.has(n) && (story === undefined || story.id === id),
+  )
+  const shown = attempts.slice(-mostNamed)
+  const list = shown.map(({ n, verdict }) => `#${n} (${verdict.replaceAll('_', ' ')})`).join(', ')
+  const whose = story === undefined ? change : `story ${story.id} of ${change}`
+  const says = shown.length === 0 ? `no attempt of ${whose} is kept` : `the attempts of ${whose} are ${list}`
+  const [last] = shown.toReversed()
+  return new RalphError('attempt_not_found', `${typed} is no number of an attempt: ${says}.`, {
+    hint:
+      last === undefined
+        ? `What is kept: ralph attempts ${change}`
+        : `See one: ralph diff ${last.n} ${change}. All of them: ralph attempts ${change}`,
+    exitCode: 2,
+  })
+}
+
+const mostNamed = 6
 
 /** What a user wants to see who names none: what went wrong last. */
 function lastAttempt({ change, state }: KnownRun): number {

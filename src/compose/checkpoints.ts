@@ -3,6 +3,7 @@ import { statSync } from 'node:fs'
 import { takeOver } from '../adapters/git/aside.ts'
 import { branchCheckpoints } from '../adapters/git/branch.ts'
 import type { Repository } from '../adapters/git/git.ts'
+import { treeChangesNow } from '../adapters/git/objects.ts'
 import { through } from '../adapters/git/permissions.ts'
 import { checkpointFolder } from '../adapters/git/store.ts'
 import { stashCheckpoints } from '../adapters/git/stash.ts'
@@ -47,10 +48,31 @@ export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
     home: (wish.home ?? site.git).worktree,
     tell: (body) => wish.stream.tell(body),
   })
-  return through(watched, async (name, work) => {
+  return through(tellingPlan(site, watched, wish), async (name, work) => {
     if (needsTree.has(name)) refuseGone(site)
     return await work()
   })
+}
+
+/** A story that has ticked its boxes and done nothing else is told as one that changed nothing. */
+function tellingPlan(
+  { git }: Site,
+  checkpoints: Checkpoints,
+  { change, stream }: CheckpointWish,
+): Checkpoints {
+  const isPlan = (path: string): boolean =>
+    path === 'tasks.md' || `/${path}`.endsWith(`/openspec/changes/${change}/tasks.md`)
+  return {
+    ...checkpoints,
+    async save(...args) {
+      const before = stream.state.git.checkpoint
+      const saved = await checkpoints.save(...args)
+      if (before === undefined || !saved.changed || saved.refused !== undefined) return saved
+      // Undefined where it is not loose any more: not worth a process.
+      const changes = treeChangesNow(git, before, saved.commit)
+      return changes?.every(({ path }) => isPlan(path)) ? { ...saved, only_plan: true } : saved
+    },
+  }
 }
 
 const needsTree: ReadonlySet<string> = new Set(['ensure', 'keep', 'look', 'save', 'restore'])

@@ -22,7 +22,8 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const isLeft = checkpoint !== undefined && !isCleaned && !isInPlace && branch !== undefined
   const isHere = isMine && (isCleaned || isInPlace)
   const made = isCleaned && finished?.type === 'loop.finished' ? squashOf(finished) : ''
-  const [isDirty, isSquashed, gone, notes, live, isThere, isAncestor, plan] = await Promise.all([
+  const attempt = run.state.iterations.findLast((each) => each.attempt_ref !== undefined)?.attempt_ref
+  const [isDirty, isSquashed, gone, notes, live, isThere, isAncestor, plan, isKept] = await Promise.all([
     isHere && checkpoint !== undefined
       ? hasUncommitted(git).then(async (is) => is && !(await isMerged(git, checkpoint, originalBranch)))
       : undefined,
@@ -33,6 +34,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
     !isLeft || readRef(git, `refs/heads/${branch}`).then((hash) => hash !== ''),
     isLeft && hasMoved(git, run).then((has) => has && isMerged(git, checkpoint, originalBranch)),
     isHere || checkpoint === undefined ? planHere(site, run) : undefined,
+    attempt === undefined || readRef(git, attempt).then((hash) => hash !== ''),
   ])
   // What else is uncommitted is the user's own.
   const uncommitted = isSquashed && isHere ? false : isDirty
@@ -49,6 +51,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
       ...(uncommitted !== undefined && { uncommitted }),
       ...(!isThere && { is_gone: true as const }),
       ...(isAncestor && { is_merged: true as const }),
+      ...(!isKept && { is_attempt_gone: true as const }),
       ...(isCleaned && home !== undefined && isTree(worktree) && { leftover_tree: worktree }),
       ...(plan !== undefined && { plan }),
     },

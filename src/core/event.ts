@@ -278,6 +278,8 @@ const publicBodies = [
     commit: z.string(),
     /** Whether it differs from the checkpoint before it. */
     changed: z.boolean(),
+    /** In nothing but the plan: boxes were ticked, and that is all. */
+    only_plan: z.literal(true).optional(),
   }),
   z.object({
     type: z.literal('checkpoint.reverted'),

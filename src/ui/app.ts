@@ -207,6 +207,8 @@ interface Whereabouts {
   readonly is_gone?: true
   /** The original branch has it all, by the user's own merge. */
   readonly is_merged?: true
+  /** What the last attempt had done was deleted: `ralph clean --attempts`. */
+  readonly is_attempt_gone?: true
   /** The loop's own work tree, which nothing needs any more. */
   readonly leftover_tree?: string
   /** What the boxes in this checkout say, where the work was brought to it. */
@@ -251,6 +253,8 @@ export interface DiffRequest {
   readonly change: string | undefined
   /** Absent: the last attempt that was not kept, else the last one. */
   readonly n: number | undefined
+  /** What was typed where a number was expected: the answer is which numbers there are. */
+  readonly other?: string
   /** Of an earlier run. */
   readonly run?: number | undefined
   /** Everything that the run has saved since its start, instead of one attempt. */

@@ -60,6 +60,21 @@ describe('markdown', () => {
     expect(markdown).toContain(`- ${lost}`)
   })
 
+  test('a reason is there whole, or with its beginning and its end: the cause is seldom in its first line', () => {
+    const rowOf = (reason: string): string =>
+      reportMarkdown(
+        runReport({ ...history, iterations: [iteration(1, '1', 1, 'gate_failed', [0, 1], 1, { reason })] }),
+      )
+        .split('\n')
+        .find((line) => line.startsWith('| 1 | 1 | 1 |')) ?? ''
+    const long = `the login page needs ${'a '.repeat(80)}cookie`
+    expect(rowOf(long)).toContain(`| ${long} |`)
+    const lines = Array.from({ length: 40 }, (_, index) => `line ${String(index + 1)}`)
+    expect(rowOf(['make check failed', ...lines, 'cannot find main.c'].join('\n'))).toContain(
+      '| make check failed<br>line 1<br>line 2<br>… 34 lines …<br>line 37<br>line 38<br>line 39<br>line 40<br>cannot find main.c |',
+    )
+  })
+
   test('words of a plan or an agent cannot break out of their cell', () => {
     const evil = '| [x](javascript:1) <img src=x> `code` **bold**\n| second row |'
     const rows = reportMarkdown(

@@ -206,6 +206,51 @@ describe('a gate whose program is not there', () => {
   })
 })
 
+describe('at 80 columns', () => {
+  test.each([
+    ['doctor'],
+    ['loop', 'demo', '--dry-run', '--agent-command', 'x', '--on-complete', 'keep'],
+    ['config'],
+    ['list'],
+  ])('F13: %s wraps at words below themselves; in a pipe a line stays a line', async (...args) => {
+    const at = scratch({ tasks: tasksOf(3) })
+    at.write('package.json', '{"scripts":{"test":"node --test"}}')
+    at.write(
+      'openspec/changes/bare/proposal.md',
+      '# A change without a plan, whose title is longer than the screen is wide\n',
+    )
+    const screen = onTerminal(at, args, at.repo, 80)
+    await screen.exited
+    const lines = screen.raw().split('\r\n')
+    const piped = (await ralph(at, args)).stdout.split('\n')
+    const words = (all: readonly string[]): string =>
+      all
+        .filter((line) => !line.includes('terminal:'))
+        .join(' ')
+        .replaceAll(/\s+/g, ' ')
+    // A path is one word, and a command is there to be copied.
+    const isOne = (line: string): boolean => line.includes(at.root) || / {2}ralph loop /.test(line)
+    expect(lines.filter((line) => line.length > 79 && !isOne(line))).toEqual([])
+    expect(words(lines)).toBe(words(piped))
+    expect(piped.some((line) => line.length > 80)).toBe(true)
+  })
+
+  test('F13: so do the words around the demo', async () => {
+    const at = scratch()
+    const screen = onTerminal(at, ['demo', '--remove'], at.repo, 80)
+    expect((await screen.exited).exitCode).toBe(0)
+    const around = screen
+      .raw()
+      .split('\r\n')
+      .filter((line) => !line.includes('\u001B'))
+    expect(around.filter((line) => line.length > 79)).toEqual([])
+    expect(screen.raw()).toMatch(/^\$ ralph loop .* \\\r\n {4}[a-z -]*cleanup\r$/m)
+    expect(screen.raw()).toMatch(
+      /ralph doctor +in your own repository: what is there,\r\n {20,}what is missing/,
+    )
+  })
+})
+
 describe('--dry-run', () => {
   test('B3, F6: names the agent that the loop takes, who pays and the gates there are, in about ten lines', async () => {
     const at = scratch()

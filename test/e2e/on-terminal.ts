@@ -14,21 +14,26 @@ interface OnTerminal {
   readonly exited: Promise<{ exitCode: number; signal?: number | undefined }>
 }
 
-export function onTerminal(at: Scratch, args: readonly string[], cwd = at.repo): OnTerminal {
-  return open(at, process.execPath, [program, ...args], cwd)
+export function onTerminal(at: Scratch, args: readonly string[], cwd = at.repo, cols = 100): OnTerminal {
+  return open(at, process.execPath, [program, ...args], { cwd, cols })
 }
 
 /** A shell on the terminal, as a user has one: what the program leaves behind is seen by what the shell says after it. */
 export function shellOnTerminal(at: Scratch, command: string): OnTerminal {
   // As an interactive shell does: a Ctrl-C is for the program, the shell goes on after it.
-  return open(at, 'sh', ['-c', `trap : INT; ${command}`], at.repo)
+  return open(at, 'sh', ['-c', `trap : INT; ${command}`], { cwd: at.repo, cols: 100 })
 }
 
-function open(at: Scratch, file: string, args: string[], cwd: string): OnTerminal {
+function open(
+  at: Scratch,
+  file: string,
+  args: string[],
+  { cwd, cols }: { cwd: string; cols: number },
+): OnTerminal {
   const env = Object.fromEntries(
     Object.entries({ ...at.env, TERM: 'xterm-256color', PS1: '' }).filter(([, value]) => value !== undefined),
   ) as Record<string, string>
-  const pty = spawn(file, args, { cols: 100, rows: 30, cwd, env })
+  const pty = spawn(file, args, { cols, rows: 30, cwd, env })
   let raw = ''
   let hasEnded = false
   const watchers = new Set<() => void>()

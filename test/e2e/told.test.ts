@@ -9,6 +9,9 @@ import type { Scratch } from './harness.ts'
 
 const failing = 'echo try > try.txt; echo "<promise>FAILED: no luck</promise>"'
 
+/** Story 1 complete, every other fails. */
+const half = `case $RALPH_STORY in 1) ${goodAgent};; *) ${failing};; esac`
+
 function loop(at: Scratch, change: string, agent: string, ...more: string[]) {
   return ralph(at, ['loop', change, '--agent-command', agent, '--max-retries', '0', ...more])
 }
@@ -46,9 +49,17 @@ describe('clean', () => {
   })
 })
 
+test('after clean --attempts neither status nor why sends anybody to an attempt that is gone', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  await loop(at, 'demo', failing)
+  const told = async (): Promise<string> =>
+    (await ralph(at, ['status', 'demo'])).stdout + (await ralph(at, ['why', 'demo'])).stdout
+  expect((await told()).match(/ralph diff 1 demo/g)).toHaveLength(2)
+  await ralph(at, ['clean', 'demo', '--attempts', '--yes'])
+  expect(await told()).not.toMatch(/ralph (?:diff|restore)/)
+})
+
 describe('what is true of the change', () => {
-  /** Story 1 complete, every other fails. */
-  const half = `case $RALPH_STORY in 1) ${goodAgent};; *) ${failing};; esac`
   const stateOf = async (at: Scratch): Promise<string> => {
     const row = (await ralph(at, ['list'])).stdout.split('\n').find((line) => line.startsWith('demo '))
     return row?.split(/ {2,}/)[3] ?? ''
@@ -166,6 +177,22 @@ describe('what happened', () => {
     expect((await ralph(at, ['why', '--trace'])).stdout).toMatch(/^demo\n[^]*^ +rule:/m)
     await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
     expect((await ralph(at, ['why'])).stdout).toContain('every story that it was asked for is complete')
+  })
+
+  test('F31: a story or a task where a number is wanted: its attempts are named, with the command', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    await loop(at, 'demo', half, '--max-retries', '1')
+    const said = async (...args: string[]) => {
+      const { code, stdout, stderr } = await ralph(at, args)
+      expect([code, stdout]).toEqual([2, ''])
+      return stderr
+    }
+    expect(await said('diff', '2.1')).toBe(
+      'error: 2.1 is no number of an attempt: the attempts of story 2 of demo are #2 (failed), #3 (failed).\n  See one: ralph diff 3 demo. All of them: ralph attempts demo\n',
+    )
+    expect(await said('diff', '1.2', 'demo')).toContain('story 1 of demo are #1 (complete)')
+    expect(await said('diff', '7.1')).toContain('the attempts of demo are #1 (complete), #2 (failed), #3')
+    expect(await said('restore', '2.1')).toContain('the number of an attempt, such as 3')
   })
 
   test('F32: diff alone is the last attempt that failed, --stat only how much, --all all that was saved; nothing changed is said', async () => {
@@ -300,6 +327,21 @@ test('on the branch of another change: it names that branch, and the switch that
   const [, home = ''] = /First: git switch (\S+)/.exec(stderr) ?? []
   at.git('switch', '-q', home)
   expect((await loop(at, 'other', goodAgent)).code).toBe(0)
+})
+
+test('a story whose agent only ticked its boxes is told as one that changed no file', async () => {
+  const at = scratch({ tasks: tasksOf(2) })
+  const ticks = `sed -i "s/^- \\[ \\] $RALPH_STORY/- [x] $RALPH_STORY/" openspec/changes/demo/tasks.md`
+  const both = `${ticks}; [ $RALPH_STORY = 1 ] || echo work > work.txt; echo "<promise>COMPLETE</promise>"`
+  const { code, stdout } = await loop(at, 'demo', both)
+  expect(code).toBe(0)
+  expect(stdout.match(/saved \w+.*/g)?.map((line) => line.includes('(no file changed)'))).toEqual([
+    true,
+    false,
+  ])
+  expect(stdout.match(/story \S+ changed no file.*/g)).toEqual([
+    "story 1 changed no file: the agent's word only",
+  ])
 })
 
 test('a story called complete that changed no file is marked where it is saved, and named at the end', async () => {

@@ -166,7 +166,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         example: 'ralph list',
         takes: (command) => command,
         ask: ({ observe }) => observe.list(),
-        text: async (list, { paint }) => (await import('../print/list.ts')).listText(list, paint),
+        text: async (list, page) => (await import('../print/list.ts')).listText(list, page),
       }),
       report({
         name: 'show',
@@ -366,11 +366,14 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         run: async (context, { args: [first, second], options }) => {
           const { all: isAll = false, stat = false, json = false, run } = options
           // `ralph diff add-login`: what is no number is the change; with --all there is no number.
-          const isName = first !== undefined && second === undefined && (isAll || !/^#?\d+$/.test(first))
-          const n = first === undefined || isName ? undefined : iterationNumber(first)
+          const isName = first !== undefined && second === undefined && (isAll || !/^#?\d[\d.]*$/.test(first))
+          // `2.1`: a task, or the first attempt of a story; the answer names the attempts there are.
+          const isNumber = first !== undefined && /^#?[1-9]\d{0,8}$/.test(first)
+          const other = first === undefined || isName || isNumber ? {} : { other: first }
+          const n = isNumber && !isName ? iterationNumber(first) : undefined
           const { showDiff } = await import('./diff.ts')
           const change = isName ? first : second
-          await showDiff(context, { change, n, isAll, run }, { stat, json })
+          await showDiff(context, { change, n, isAll, run, ...other }, { stat, json })
         },
       }),
       act({
@@ -432,7 +435,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           for (const warning of warnings) io.stderr.write(`warning: ${oneLine(warning)}\n`)
         },
         json: async ({ entries }) => (await import('../print/config.ts')).configJson(entries),
-        text: async (config, { paint, columns = 100 }) =>
+        text: async (config, { paint, columns }) =>
           (await import('../print/config.ts')).configText(config, { paint, columns }),
       }),
       report({
@@ -452,7 +455,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         also: ({ checks }, { exitWith }) => {
           if (checks.some((check) => check.verdict === 'problem')) exitWith(2)
         },
-        text: async (found, { paint }) => (await import('../print/doctor.ts')).doctorText(found, paint),
+        text: async (found, page) => (await import('../print/doctor.ts')).doctorText(found, page),
       }),
       row({
         name: 'completion',
@@ -507,7 +510,9 @@ function wrong(message: string, hint: string): RalphError {
 function iterationNumber(text: string): number {
   const [, digits] = /^#?([1-9]\d{0,8})$/.exec(text) ?? []
   if (digits === undefined)
-    throw new InvalidArgumentError('Type the number of an attempt, 1 or more; see: ralph attempts')
+    throw new InvalidArgumentError(
+      'Type the number of an attempt, such as 3: they count through the whole run, whatever the story. See: ralph attempts',
+    )
   return Number(digits)
 }
 

@@ -1,5 +1,7 @@
 // `ralph demo`: one loop from its start to its end in a throw-away repository, and what to type next.
 import { rm } from 'node:fs/promises'
+import { paintFor } from '../io.ts'
+import { entryLines, wrapWords } from '../print/layout.ts'
 import { oneLine, shellWord } from '../print/text.ts'
 import type { Context } from './context.ts'
 
@@ -11,21 +13,27 @@ export interface DemoOptions {
 export async function showDemo(context: Context, { agent, remove }: DemoOptions): Promise<void> {
   const { control } = await context.app()
   const { folder, repo, change } = await control.makeDemo()
+  const sheet = { paint: paintFor(context.io.stdout, context.io.env), columns: context.io.stdout.columns }
   const say = (...lines: string[]): void => void context.io.stdout.write(`${lines.join('\n')}\n`)
+  const wrapped = (text: string): string => entryLines({ text }, sheet).join('\n')
   const isScripted = agent === 'demo'
   say(
-    `A throw-away repository: ${oneLine(repo)}`,
+    wrapped(`A throw-away repository: ${oneLine(repo)}`),
     `Its plan: openspec/changes/${change}/tasks.md, three stories.`,
-    isScripted
-      ? 'The demo agent is a script: no key, no network, no cost. In story 2 it fails once, so that you see the undo and the retry.'
-      : `The agent is ${oneLine(agent)}: it may cost something, and it works in that folder only.`,
+    wrapped(
+      isScripted
+        ? 'The demo agent is a script: no key, no network, no cost. In story 2 it fails once, so that you see the undo and the retry.'
+        : `The agent is ${oneLine(agent)}: it may cost something, and it works in that folder only.`,
+    ),
   )
   // The user's own settings are for the user's own projects; a real agent needs its surroundings, though.
   const env = Object.fromEntries(
     Object.entries(context.io.env).filter(([name]) => !name.startsWith('RALPH_')),
   )
   const run = (...words: string[]): Promise<number> => {
-    say('', `$ ralph ${words.map((word) => (word.includes(' ') ? `"${word}"` : word)).join(' ')}`)
+    const typed = `$ ralph ${words.map((word) => (word.includes(' ') ? `"${word}"` : word)).join(' ')}`
+    const room = sheet.columns === undefined ? Infinity : Math.max(20, sheet.columns - 7)
+    say('', wrapWords(typed, room).join(' \\\n    '))
     return context.run(['-C', repo, ...words], isScripted ? { ...env, XDG_CONFIG_HOME: folder } : env)
   }
   const exitCode = await run(
@@ -58,7 +66,13 @@ export async function showDemo(context: Context, { agent, remove }: DemoOptions)
     [`${ralph} loop <name> --verify "npm test"`, 'and go'],
   ]
   const width = Math.max(...[...rows, ...own].map(([command]) => command.length).filter((n) => n <= 44))
-  const line = ([command, why]: readonly [string, string]): string => `  ${command.padEnd(width)}  ${why}`
+  const line = ([command, why]: readonly [string, string]): string => {
+    const head = `  ${command.padEnd(width)}  `
+    const [first = '', ...rest] = entryLines({ indent: width + 4, text: why }, sheet)
+    return command.length > width && sheet.columns !== undefined
+      ? [`  ${command}`, first, ...rest].join('\n')
+      : [head + first.trimStart(), ...rest].join('\n')
+  }
   say('', ...rows.map(line), ...(remove ? [] : ['']), 'Your turn:', ...own.map(line))
   if (remove) {
     await rm(folder, { recursive: true, force: true })

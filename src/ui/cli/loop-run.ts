@@ -7,11 +7,11 @@ import { flagOf, optionKeys } from '../../config/options.ts'
 import type { Config } from '../../config/options.ts'
 import type { App, LoopEnd, LoopRequest } from '../app.ts'
 import { isTerminal } from '../io.ts'
-import type { Paint } from '../io.ts'
 import { agreesAt, humanAt } from '../print/choice.ts'
 import { githubPrinter } from '../print/github.ts'
 import { jsonPrinter, roomIn } from '../print/json.ts'
 import { plainPrinter } from '../print/plain.ts'
+import type { Sheet } from '../print/layout.ts'
 import type { Printer } from '../print/printer.ts'
 import { terminalPrinter } from '../print/terminal.ts'
 import { oneLine, shellWord } from '../print/text.ts'
@@ -31,8 +31,8 @@ export async function startLoop(
   const { observe, control, settings } = await prepare(context, flags)
   if (settings.config.dry_run) {
     const plan = await observe.plan({ change, settings, acceptsConfig })
-    const text = async ({ paint }: { paint: Paint }): Promise<string> =>
-      (await import('../print/dry-run.ts')).dryRunText(plan, paint, {
+    const text = async (page: Sheet): Promise<string> =>
+      (await import('../print/dry-run.ts')).dryRunText(plan, page, {
         prompts,
         typed: typedWords(flags, context.passThrough),
       })

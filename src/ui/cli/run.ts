@@ -67,7 +67,10 @@ async function home({ io: { stdout, env }, app, exitWith }: Context, help: strin
   if (list instanceof RalphError) {
     stdout.write(`${help}\n${list.message}\n  ${list.hint}\n`)
     exitWith(2)
-  } else stdout.write(`${legible(homeText(list, paintFor(stdout, env)), env)}\n`)
+  } else
+    stdout.write(
+      `${legible(homeText(list, { paint: paintFor(stdout, env), columns: stdout.columns }), env)}\n`,
+    )
 }
 
 /** Not where ralph can work: whoever types `ralph` there wants to know what it is. */

@@ -63,6 +63,7 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
       spent: { ...board.spent, duration_ms: board.spent.duration_ms + event.duration_ms },
     }
   if (event.type === 'attempt.kept') return { ...board, hasChanged: event.changed }
+  if (event.type === 'checkpoint.saved' && event.only_plan) return { ...board, hasChanged: false }
   if (event.type !== 'iteration.ended') return board
   const { iteration } = event
   return {

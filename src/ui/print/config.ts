@@ -2,12 +2,14 @@
 import type { LoadedConfig, SettingEntry } from '../../config/load.ts'
 import { specOf } from '../../config/options.ts'
 import type { Paint } from '../io.ts'
+import { entryLines } from './layout.ts'
 import { table } from './table.ts'
-import { clip, clipPainted, oneLine } from './text.ts'
+import { clip, oneLine } from './text.ts'
 
 export interface ConfigPage {
   readonly paint: Paint
-  readonly columns: number
+  /** Absent in a pipe, where a line stays a line. */
+  readonly columns: number | undefined
 }
 
 export function configText(
@@ -29,11 +31,11 @@ export function configText(
       ? []
       : [`  ${name.padEnd(8)} ${oneLine(file.path)}${file.sha === '' ? ' (not there)' : ''}`],
   )
-  const lines = table(['setting', 'value', 'from', 'what it is for'], rows, paint).split('\n')
+  const order = 'A flag beats a RALPH_ variable, that beats these files, and the first beats the second:'
   return [
-    ...lines.map((line) => clipPainted(line, columns)),
+    table(['setting', 'value', 'from', 'what it is for'], rows, paint, columns),
     '',
-    'A flag beats a RALPH_ variable, that beats these files, and the first beats the second:',
+    ...entryLines({ text: order }, { paint, columns }),
     ...looked,
   ].join('\n')
 }

@@ -176,11 +176,11 @@ export function turnoutLines(
 }
 
 function savedEntry(
-  { commit, changed }: Of<'checkpoint.saved'>,
+  { commit, changed, only_plan: isPlan }: Of<'checkpoint.saved'>,
   iteration: IterationRecord | undefined,
   hasChanged: boolean,
 ): readonly ['done', string] {
-  const same = changed && hasChanged ? '' : ' (no file changed)'
+  const same = changed && hasChanged && !isPlan ? '' : ' (no file changed)'
   const rest = iteration === undefined || iteration.reason === '' ? '' : `; ${oneLine(iteration.reason)}`
   return ['done', `saved ${shortHash(commit)}${same}${clip(rest, 200)}`]
 }

@@ -2,16 +2,22 @@
 import type { DryRun } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { branchName, storyName } from './describe.ts'
+import { factLines } from './facts.ts'
+import type { Fact } from './facts.ts'
+import { entryLines } from './layout.ts'
+import type { Sheet } from './layout.ts'
 import { clean, oneLine, plural } from './text.ts'
 
 export function dryRunText(
   plan: DryRun,
-  paint: Paint,
+  sheet: Sheet,
   // `typed`: the options of this start, to be repeated with the real one.
   { prompts: withPrompts, typed }: { readonly prompts: boolean; readonly typed: string },
 ): string {
+  const { paint, columns } = sheet
+  const page = { paint, width: 10, columns }
   const change = oneLine(plan.change_id)
-  const facts: (readonly [string, string])[] = [
+  const facts: Fact[] = [
     ['stories', storyWords(plan)],
     ['where', whereWords(plan)],
     ['agent', agentWords(plan)],
@@ -23,15 +29,20 @@ export function dryRunText(
     ['at the end', endings[plan.on_complete]],
   ]
   const { refused } = plan
+  const said = (label: string, style: (text: string) => string, text: string): readonly string[] => {
+    const [first = '', ...rest] = entryLines({ indent: 4, text: `${label} ${oneLine(text)}` }, sheet)
+    return [first.slice(2).replace(label, () => style(label)), ...rest]
+  }
+  const title = `${change}: what a start would do (nothing is started, nothing is changed)`
   return [
-    paint.bold(`${change}: what a start would do (nothing is started, nothing is changed)`),
-    ...facts.map(([name, value]) => `  ${paint.dim(name.padEnd(10))} ${value}`),
-    ...plan.warnings.map((warning) => `  ${paint.yellow('warning:')} ${oneLine(warning)}`),
+    ...entryLines({ text: title, style: paint.bold }, sheet),
+    ...factLines(facts, page),
+    ...plan.warnings.flatMap((warning) => said('warning:', paint.yellow, warning)),
     ...(refused === undefined
-      ? [`  ${paint.dim('next'.padEnd(10))} ${paint.bold(`ralph loop ${change}${typed}`)}`]
+      ? factLines([['next', `ralph loop ${change}${typed}`, 'command']], page)
       : [
-          `  ${paint.red('A start would be refused now:')} ${oneLine(refused.message)}`,
-          ...(refused.hint === '' ? [] : [`  ${' '.repeat(11)}${oneLine(refused.hint)}`]),
+          ...said('A start would be refused now:', paint.red, refused.message),
+          ...(refused.hint === '' ? [] : entryLines({ indent: 13, text: oneLine(refused.hint) }, sheet)),
         ]),
     ...(withPrompts
       ? prompts(plan, paint)
@@ -72,7 +83,8 @@ function whereWords(plan: DryRun): string {
     : `${branch}, in ${oneLine(plan.worktree)}`
 }
 
-function agentWords({ agents, billing }: DryRun): string {
+function agentWords({ agents, billing, stories }: DryRun): string {
+  if (stories.length === 0) return 'none is needed'
   if (agents.length === 0) return 'none is installed'
   const words = agents.map((agent) => {
     const pays = billing[agent]

@@ -21,7 +21,7 @@ export function factLines(
     const lines =
       kind === 'command' || columns === Infinity
         ? [words]
-        : wrapWords(words, Math.max(20, columns - width - 3))
+        : wrapWords(words, Math.max(20, columns - width - 4))
     return lines.map((line, at) => {
       const shown = kind === 'command' ? paint.bold(line) : line
       return `  ${paint.dim((at === 0 ? name : '').padEnd(width))} ${shown}`

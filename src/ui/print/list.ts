@@ -2,11 +2,14 @@
 import type { ChangeList } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { inColourOf, stateNow, statusName, symbolOf } from '../vocabulary.ts'
+import { entryLines } from './layout.ts'
+import type { Sheet } from './layout.ts'
 import { table } from './table.ts'
 import type { Cell } from './table.ts'
 import { clip, oneLine, widthOf } from './text.ts'
 
-export function listText({ changes }: ChangeList, paint: Paint): string {
+export function listText({ changes }: ChangeList, sheet: Sheet): string {
+  const { paint, columns } = sheet
   if (changes.length === 0)
     return 'no changes under openspec/changes\nmake one with: openspec new change <name>'
   const rows = changes.map((change) => [
@@ -17,24 +20,30 @@ export function listText({ changes }: ChangeList, paint: Paint): string {
     { text: clip(oneLine(change.title), 60), paint: paint.dim },
   ])
   const problems = changes.flatMap(({ name, problem }) =>
-    problem === undefined ? [] : [paint.yellow(`${oneLine(name)}: ${oneLine(problem)}`)],
+    problem === undefined ? [] : noted(`${oneLine(name)}: ${oneLine(problem)}`, sheet, paint.yellow),
   )
   const elsewhere = changes.flatMap(
     ({ name, stories_total: total, loop_stories_done: done, loop_branch: branch }) =>
       done === undefined
         ? []
-        : [
-            paint.dim(
-              `${oneLine(name)}: shown is the plan in this checkout; its loop has ${String(done)}/${String(total)} stories${branch === undefined ? '' : ` on ${oneLine(branch)}`}: ralph status ${oneLine(name)}`,
-            ),
-          ],
+        : noted(
+            `${oneLine(name)}: shown is the plan in this checkout; its loop has ${String(done)}/${String(total)} stories${branch === undefined ? '' : ` on ${oneLine(branch)}`}: ralph status ${oneLine(name)}`,
+            sheet,
+            paint.dim,
+          ),
   )
   return [
-    table(['change', 'stories', 'tasks', 'state', 'title'], rows, paint),
+    table(['change', 'stories', 'tasks', 'state', 'title'], rows, paint, columns),
     ...problems,
-    ...changes.flatMap(onwardWords),
+    ...changes.flatMap(onwardWords).flatMap((words) => noted(words, sheet)),
     ...elsewhere,
   ].join('\n')
+}
+
+/** Below the table; what is wrapped hangs. */
+function noted(text: string, sheet: Sheet, style = (part: string): string => part): readonly string[] {
+  const [first = '', ...rest] = entryLines({ indent: 2, text, style }, sheet)
+  return [first.slice(2), ...rest]
 }
 
 type Change = ChangeList['changes'][number]
@@ -74,11 +83,12 @@ function stateOf(change: Change): ReturnType<typeof stateNow> {
   return stateNow(change, { open: change.stories_open, done: change.stories_done, total })
 }
 
-export function homeText(list: ChangeList, paint: Paint): string {
+export function homeText(list: ChangeList, sheet: Sheet): string {
+  const { paint } = sheet
   const steps = nextSteps(list)
   const width = Math.max(...steps.map(([command]) => widthOf(command)))
   const lines = [
-    listText(list, paint),
+    listText(list, sheet),
     '',
     ...steps.map(
       ([command, why]) =>

@@ -9,7 +9,11 @@ import { listText } from './list.ts'
 export function pickChange(io: Io, { changes }: ChangeList, stop: AbortSignal): Promise<string | undefined> {
   const open = changes.filter((change) => change.tasks_total === 0 || change.tasks_done < change.tasks_total)
   const names = open.map(({ name }) => name)
-  const [heading = '', ...rows] = listText({ changes: open }, paintFor(io.stdout, io.env)).split('\n')
+  const [heading = '', ...rows] = listText(
+    { changes: open },
+    // A row is a line here: it is numbered.
+    { paint: paintFor(io.stdout, io.env), columns: undefined },
+  ).split('\n')
   return ask(
     io,
     {

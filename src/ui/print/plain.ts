@@ -164,8 +164,8 @@ function labelled(
   text: string,
   sheet: Sheet,
 ): readonly string[] {
-  const [first = '', ...rest] = entryLines({ text: `${label} ${text}` }, sheet)
-  return [first.replace(label, style(label)), ...rest.map((line) => `  ${line}`)]
+  const [first = '', ...rest] = entryLines({ indent: 2, text: `${label} ${text}` }, sheet)
+  return [first.slice(2).replace(label, style(label)), ...rest]
 }
 
 function remembered(

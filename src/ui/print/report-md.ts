@@ -11,7 +11,7 @@ import {
   verdictKinds,
 } from './report-words.ts'
 import type { Cell, Table } from './report-words.ts'
-import { duration, excerpt, oneLine, plural, tokenWords } from './text.ts'
+import { clean, clip, duration, oneLine, plural, tokenWords } from './text.ts'
 
 export function reportMarkdown(report: RunReport): string {
   const { totals } = report
@@ -26,7 +26,7 @@ export function reportMarkdown(report: RunReport): string {
   return [
     `# ralph: ${inline(report.change_id)}`,
     '',
-    `**${report.status}**${report.reason === '' ? '' : `: ${inline(report.reason)}`}`,
+    `**${report.status}**${report.reason === '' ? '' : `: ${paragraph(report.reason)}`}`,
     '',
     `${figures.join(' · ')}${report.started === '' ? '' : ` · ${report.started} to ${report.ended}`}`,
     ...(notes.length > 0 ? ['', ...notes.map((line) => `- ${line}`)] : []),
@@ -60,8 +60,25 @@ function table({ heads, rows }: Table): readonly string[] {
 function cellText({ text, kind, isLong, isNumber }: Cell): string {
   if (kind !== undefined) return `${verdictKinds[kind].sign} ${text}`
   if (isNumber === true) return text
-  return inline(isLong === true ? excerpt(text, 120) : text)
+  return isLong === true ? paragraph(text) : inline(text)
 }
+
+/** Its lines below one another; of a long one its beginning and its end, where the cause is. */
+function paragraph(text: string): string {
+  const lines = clean(text)
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+  const left = lines.length - first - last
+  const shown =
+    left <= 1
+      ? lines
+      : [...lines.slice(0, first), `… ${String(left)} lines …`, ...lines.slice(lines.length - last)]
+  return shown.map((line) => inline(clip(line, longest))).join('<br>')
+}
+
+const first = 3
+const last = 5
+const longest = 400
 
 /** An agent's reason must not start a table column, a link, an image or markup of its own. */
 function inline(text: string): string {

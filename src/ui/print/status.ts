@@ -158,7 +158,7 @@ function lastFacts(report: StatusReport): readonly (readonly [string, string])[]
     facts.push(['last reason', excerpt(last.reason, 100)])
   const stop = stopOf(report)
   if (report.status !== 'done' && stop !== undefined) facts.push([...stop])
-  if (last?.attempt_ref !== undefined && !report.alive && !keepsWork[last.verdict]) {
+  if (last !== undefined && isAside(report, last) && !report.alive && !keepsWork[last.verdict]) {
     const which = `${String(last.n)} ${oneLine(report.change_id)}`
     facts.push([
       'put aside',
@@ -166,6 +166,14 @@ function lastFacts(report: StatusReport): readonly (readonly [string, string])[]
     ])
   }
   return facts
+}
+
+/** Whether what an attempt had done can still be seen. */
+export function isAside(
+  { where }: StatusReport,
+  { attempt_ref: ref }: StatusReport['iterations'][number],
+): boolean {
+  return ref !== undefined && where?.is_attempt_gone !== true
 }
 
 /** Who ended it; nobody did where it waits for its user. */

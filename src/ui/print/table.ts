@@ -1,5 +1,6 @@
 // Columns for people: as wide as their widest cell, no trailing spaces, headings that do not shout.
 import type { Paint } from '../io.ts'
+import { wrapWords } from './layout.ts'
 import { widthOf } from './text.ts'
 
 /** A cell is plain text; colour is given apart, so that widths stay true. */
@@ -12,20 +13,32 @@ export function table(
   headings: readonly string[],
   rows: readonly (readonly (Cell | string)[])[],
   paint: Paint,
+  /** The last cell of a row is wrapped there, below itself or, where that is too narrow, below its row; absent in a pipe. */
+  columns?: number,
 ): string {
   const cells = rows.map((row) => row.map((cell) => (typeof cell === 'string' ? { text: cell } : cell)))
   const widths = headings.map((heading, column) =>
     Math.max(widthOf(heading), ...cells.map((row) => widthOf(row[column]?.text ?? ''))),
   )
+  const cellText = ({ text, paint: painted }: Cell, column: number): string =>
+    (painted?.(text) ?? text) +
+    (column === headings.length - 1 ? '' : ' '.repeat((widths[column] ?? 0) - widthOf(text) + 2))
+  const start = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0)
   const line = (row: readonly Cell[]): string => {
-    const last = row.length - 1
-    return row
-      .map((cell, column) => {
-        const padding = column === last ? '' : ' '.repeat((widths[column] ?? 0) - widthOf(cell.text) + 2)
-        return (cell.paint?.(cell.text) ?? cell.text) + padding
-      })
-      .join('')
-      .trimEnd()
+    const last = row.at(-1)
+    const whole = (): string => row.map(cellText).join('').trimEnd()
+    if (columns === undefined || last === undefined || start + widthOf(last.text) < columns) return whole()
+    const isBeside = columns - start > narrowest
+    const indent = isBeside ? start : 4
+    const head = row.slice(0, -1).map(cellText).join('')
+    const rest = wrapWords(last.text, Math.max(10, columns - 1 - indent)).map(
+      (part) => ' '.repeat(indent) + (last.paint?.(part) ?? part),
+    )
+    const [first = '', ...more] = rest
+    return (isBeside ? [head + first.slice(indent), ...more] : [head.trimEnd(), ...rest]).join('\n')
   }
   return [line(headings.map((text) => ({ text, paint: paint.dim }))), ...cells.map(line)].join('\n')
 }
+
+/** Of a column of words. */
+const narrowest = 30

@@ -8,7 +8,7 @@ import { storyName } from './describe.ts'
 import { earlierLines } from './earlier.ts'
 import { factLines } from './facts.ts'
 import type { Fact } from './facts.ts'
-import { headWord, nextCommand, planOf, since, stopOf, waits, workWords } from './status.ts'
+import { headWord, isAside, nextCommand, planOf, since, stopOf, waits, workWords } from './status.ts'
 import type { StatusView } from './status.ts'
 import { clip, clockTime, excerpt, oneLine, plural } from './text.ts'
 
@@ -96,7 +96,7 @@ function lookRows(report: StatusReport): readonly Fact[] {
   if (report.alive || report.status === 'done' || last === undefined) return []
   const n = String(last.n)
   const change = oneLine(report.change_id)
-  const kept = last.attempt_ref === undefined ? [] : [`ralph diff ${n} ${change} (what #${n} had changed)`]
+  const kept = isAside(report, last) ? [`ralph diff ${n} ${change} (what #${n} had changed)`] : []
   const gate =
     last.verdict === 'gate_failed' ? [`ralph logs ${change} --gate (all that the gate printed)`] : []
   const said = `ralph logs ${change} --iteration ${n} (what the agent said)`
