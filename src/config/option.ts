@@ -30,8 +30,8 @@ export interface KindValues {
 }
 export type OptionKind = keyof KindValues
 
-/** Headings of the help text, in this order. */
-export const optionGroups = ['Plan', 'Limits', 'Agent', 'Work', 'Output'] as const
+/** Headings of the help text, in the order in which a reader decides. */
+export const optionGroups = ['What to run', 'Agent', 'Gates', 'Limits', 'Work and end', 'Output'] as const
 
 export interface OptionSpec {
   readonly group: (typeof optionGroups)[number]

@@ -206,6 +206,15 @@ describe('a gate whose program is not there', () => {
   })
 })
 
+test('F9: in a repository without a commit nobody is told that main is there', async () => {
+  const at = scratch({ tasks: tasksOf(1), commit: false })
+  const { stdout } = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+  expect(stdout).toContain('The work is on ralph/demo (you are on it). main has no commit yet.')
+  expect(stdout).not.toContain('main is not changed')
+  const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+  expect([end.code, at.git('branch', '--show-current')]).toEqual([0, 'main'])
+})
+
 describe('at 80 columns', () => {
   test.each([
     ['doctor'],

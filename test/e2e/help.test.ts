@@ -20,6 +20,22 @@ describe('the pages of help', () => {
     }
   })
 
+  test.each(['loop', 'resume'])('%s lists its options in the order in which one decides', async (name) => {
+    const { stdout } = await ralph(scratch({ commit: false }), [name, '--help'])
+    expect(stdout.match(/^[A-Z][A-Za-z ]*(?=:$)/gm)).toEqual([
+      'Arguments',
+      'What to run',
+      'Agent',
+      'Gates',
+      'Limits',
+      'Work and end',
+      'Output',
+      'Options',
+      'Exit codes',
+      'Example',
+    ])
+  })
+
   test('a word that is no command opens no file', async () => {
     const words = ['../help/loop', '--help']
     const page = await ralph(scratch({ commit: false }), words)

@@ -119,6 +119,25 @@ describe('finish --squash', () => {
     expect(at.git('status', '--porcelain')).toBe('?? mine.txt')
   })
 
+  test('F37: so does the tasks.md of the root, where it is the plan; where it is not, it is the user’s', async () => {
+    const end = async (own: boolean) => {
+      const at = scratch(own ? { tasks: tasksOf(1) } : { tasks: '' })
+      at.write('tasks.md', tasksOf(1))
+      const agent = own ? `echo more >> tasks.md; ${goodAgent}` : goodAgent
+      await ralph(at, ['loop', 'demo', '--agent-command', agent])
+      return { at, said: await ralph(at, ['finish', 'demo', '--squash']) }
+    }
+    const { at, said } = await end(false)
+    expect([said.code, said.stderr]).toEqual([0, ''])
+    expect(said.stdout).toContain('also in it, since it is the plan that you had not committed: tasks.md')
+    expect(at.git('show', '--name-only', '--format=').split('\n')).toEqual(['story-1.txt', 'tasks.md'])
+    expect(at.git('status', '--porcelain')).toBe('')
+    const { said: refused } = await end(true)
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain('lines that you had not committed when it began: tasks.md')
+    expect(refused.stderr).toContain('ralph finish demo --cleanup')
+  })
+
   test('F37: other lines that were not committed still refuse it, with the plan or without; status says squash', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     at.write('story-1.txt', 'mine\n')

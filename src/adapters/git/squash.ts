@@ -35,7 +35,10 @@ export async function planSquash(
   const theirs = await treeOf(git, tip)
   let { tree, conflicts } = await tryMerge(git, await treeOf(git, base), ours, theirs)
   // Whoever has just written a plan has seldom committed it: it goes with the work that it describes.
-  const isPlan = (path: string): boolean => `/${path}`.includes(`/openspec/changes/${change}/`)
+  const isOwn = (path: string): boolean => `/${path}`.includes(`/openspec/changes/${change}/`)
+  // A change without a tasks.md of its own has the one in the root.
+  const isRooted = conflicts.includes('tasks.md') && !(await hasOwnPlan(git, theirs, isOwn))
+  const isPlan = (path: string): boolean => isOwn(path) || (isRooted && path === 'tasks.md')
   const plan = conflicts.length > 0 && conflicts.every(isPlan) ? startPaths.filter(isPlan) : []
   if (plan.length > 0) {
     const index = join(store.folder, 'squash-index')
@@ -52,6 +55,11 @@ export async function planSquash(
     )
   }
   return tree === ours ? undefined : { message, tree, onto, ...(plan.length > 0 && { plan }) }
+}
+
+async function hasOwnPlan(git: Git, tree: string, isOwn: (path: string) => boolean): Promise<boolean> {
+  const paths = await git.list(['ls-tree', '-r', '-z', '--name-only', tree])
+  return paths.some((path) => isOwn(path) && path.endsWith('/tasks.md'))
 }
 
 /** Idempotent: a commit that is there already is not made twice. */

@@ -2,6 +2,7 @@
 // Longer than most files: it is one table.
 import { Argument, InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import type { Command } from '@commander-js/extra-typings'
+import { optionGroups } from '../../config/option.ts'
 import { RalphError } from '../../core/error.ts'
 import type { LoggedAttempt, Said } from '../app.ts'
 import { acceptConfig, addLoopOptions } from './loop-options.ts'
@@ -18,6 +19,8 @@ const optionalChange =
 
 const attemptNumber = (command: Command) =>
   command.argument('<n>', "the attempt's number", iterationNumber).argument('[change]', leftOut)
+
+const firstGroup = `${optionGroups[0]}:`
 
 const loopUsage = '[change] [options] [-- <arguments for the agent>]'
 const exitCodes = `Exit codes:
@@ -37,15 +40,17 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         note: exitCodes,
         example: 'ralph loop add-login --agent claude --verify "npm test" --max-retries 2',
         takes: (command) => {
-          const takes = command
+          const bare = command
             .argument(
               '[change]',
               'its folder under openspec/changes (default: the only open one; on a terminal you are asked)',
             )
             .usage(loopUsage)
-            .addOption(new Option('--prompts', 'with --dry-run: every prompt too').helpGroup('Plan:'))
-            .option(...acceptConfig)
-          return Object.assign(takes, { flags: addLoopOptions(takes) })
+          const flags = addLoopOptions(bare)
+          const takes = bare
+            .addOption(new Option('--prompts', 'with --dry-run: every prompt too').helpGroup(firstGroup))
+            .addOption(new Option(...acceptConfig).helpGroup(firstGroup))
+          return Object.assign(takes, { flags })
         },
         run: async (context, { args: [change], options, command }) => {
           const { startLoop } = await import('./loop-run.ts')
@@ -59,12 +64,14 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         note: exitCodes,
         example: 'ralph resume add-login --feedback "the login page is in src/web"',
         takes: (command) => {
-          const takes = command
+          const bare = command
             .argument('[change]', 'default: the only one that can be resumed')
             .usage(loopUsage)
-            .option('--feedback <text>', 'your hint for the next prompt')
-            .option(...acceptConfig)
-          return Object.assign(takes, { flags: addLoopOptions(takes, ['fresh', 'dry_run']) })
+          const flags = addLoopOptions(bare, ['fresh', 'dry_run'])
+          const takes = bare
+            .addOption(new Option('--feedback <text>', 'your hint for the next prompt').helpGroup(firstGroup))
+            .addOption(new Option(...acceptConfig).helpGroup(firstGroup))
+          return Object.assign(takes, { flags })
         },
         run: async (context, { args: [change], options, command }) => {
           const { resumeLoop } = await import('./loop-run.ts')
@@ -368,9 +375,9 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           // `ralph diff add-login`: what is no number is the change; with --all there is no number.
           const isName = first !== undefined && second === undefined && (isAll || !/^#?\d[\d.]*$/.test(first))
           // `2.1`: a task, or the first attempt of a story; the answer names the attempts there are.
-          const isNumber = first !== undefined && /^#?[1-9]\d{0,8}$/.test(first)
-          const other = first === undefined || isName || isNumber ? {} : { other: first }
-          const n = isNumber && !isName ? iterationNumber(first) : undefined
+          const isOther = first?.includes('.') === true && !isName
+          const other = isOther ? { other: first } : {}
+          const n = first === undefined || isName || isOther ? undefined : iterationNumber(first)
           const { showDiff } = await import('./diff.ts')
           const change = isName ? first : second
           await showDiff(context, { change, n, isAll, run, ...other }, { stat, json })

@@ -173,7 +173,8 @@ function remembered(
   event: LoopEvent,
 ): Omit<Ending, 'complete' | 'board'> {
   // A start that failed half-way has changed something, unless it was undone.
-  if (event.type === 'git.began' && event.op === 'start') return { ...ending, begun: true }
+  if (event.type === 'git.began' && event.op === 'start')
+    return { ...ending, begun: true, isUnborn: isUnborn(event.data['origin']) }
   if (event.type === 'git.step' && event.op === 'start' && event.step === 'undone')
     return { ...ending, begun: false }
   if (event.type === 'checkpoint.saved' || (event.type === 'loop.started' && event.resumed))
@@ -183,4 +184,8 @@ function remembered(
   if (event.type === 'error') return { ...ending, hint: event.hint }
   if (event.type === 'loop.finished') return { ...ending, finished: event }
   return ending
+}
+
+function isUnborn(origin: unknown): boolean {
+  return typeof origin === 'object' && origin !== null && 'commit' in origin && origin.commit === ''
 }

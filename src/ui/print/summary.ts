@@ -17,6 +17,8 @@ export interface Ending {
   readonly board: Board
   /** Whether the repository was touched at all. */
   readonly begun: boolean
+  /** The branch it began on has no commit: there is none to go back to. */
+  readonly isUnborn?: boolean
   /** What became of the choice; a cleanup that failed has moved nothing. */
   readonly finished?: {
     readonly ok: boolean
@@ -150,7 +152,7 @@ export function goneLines(gone: readonly GoneFile[]): readonly string[] {
 
 const mostGone = 20
 
-function whereWords({ complete, board, finished, begun }: Ending): readonly string[] {
+function whereWords({ complete, board, finished, begun, isUnborn }: Ending): readonly string[] {
   const { started } = board
   if (isNothingKept(complete) && isCleanedUp(complete, finished) && begun && started !== undefined)
     return [
@@ -176,7 +178,8 @@ function whereWords({ complete, board, finished, begun }: Ending): readonly stri
       const said = isNothingKept(complete)
         ? line.replace('The work is on', 'Nothing was kept so far on')
         : line
-      return isUnchanged ? `${said} ${original} is not changed.` : said
+      const state = isUnborn === true ? 'has no commit yet' : 'is not changed'
+      return isUnchanged ? `${said} ${original} ${state}.` : said
     }),
     ...where.slice(1),
   ]
