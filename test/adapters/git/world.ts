@@ -143,8 +143,9 @@ export function makeWorld(
   }
   const copyOf = options.copyOf ?? (options.commit === undefined ? firstCommit() : undefined)
   if (copyOf !== undefined) {
-    execFileSync('cp', ['-a', `${copyOf}/.`, dir])
-    // As if it had been made here: git takes a file with another inode than its index knows for edited, until it looks again.
+    // As if it had been made here: with times of its own, without which git would not see an edit in the same second; and git
+    // takes a file with another inode than its index knows for edited, until it looks again.
+    execFileSync('cp', [options.copyOf === undefined ? '-RP' : '-a', `${copyOf}/.`, dir])
     if (options.copyOf === undefined) world.git('update-index', '-q', '--refresh')
     return world
   }
