@@ -184,7 +184,7 @@ function readTree(git: Git, hash: string): readonly TreeEntry[] | undefined {
     })
     at = next
   }
-  if (treesHeld > 50_000) {
+  if (treesHeld > 5_000) {
     trees.clear()
     treesHeld = 0
   }
@@ -234,7 +234,7 @@ const foldersBelow = new Map<string, readonly TreeFolder[]>()
 let foldersHeld = 0
 
 function rememberFolders(tree: string, folders: readonly TreeFolder[]): void {
-  if (foldersHeld > 200_000) {
+  if (foldersHeld > 20_000) {
     foldersBelow.clear()
     foldersHeld = 0
   }
