@@ -6,8 +6,8 @@ import fc from 'fast-check'
 import { afterAll, expect, it } from 'vitest'
 import { copyWorld, endTemplates, filesOf, picture, type Picture, type World } from './world.ts'
 
-/** In CI the 300 that the issue asks for; RALPH_PROPERTY_RUNS for more, or for a quick look. */
-const numRuns = Number(process.env['RALPH_PROPERTY_RUNS'] ?? (process.env['CI'] === undefined ? 60 : 300))
+/** RALPH_PROPERTY_RUNS=300 for a longer run by hand, after a change of the checkpoints. */
+const numRuns = Number(process.env['RALPH_PROPERTY_RUNS'] ?? 60)
 const seed = Number(process.env['RALPH_PROPERTY_SEED'] ?? Date.now() % 2 ** 31)
 
 afterAll(endTemplates)
