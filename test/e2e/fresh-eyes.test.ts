@@ -1,6 +1,6 @@
 // What an attacker found who had only the contract and the packed program, each as the shortest story that shows it.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
@@ -327,5 +327,189 @@ describe('third look', () => {
     expect(at.git('log', '--format=%s', 'ralph/demo')).toBe(
       'checkpoint: 2\ncheckpoint: 1\ninitial state\nstart',
     )
+  })
+})
+
+describe.each(['--skip-worktree', '--assume-unchanged'])('an edit behind %s', (flag) => {
+  const hide = (at: Scratch): void => {
+    at.git('update-index', flag, 'README.md')
+    at.write('README.md', 'hidden\n')
+  }
+  const overwrite = `echo agent > README.md; ${complete}`
+  /** A commit on main, made elsewhere, so that a cleanup has to write the file. */
+  const moveMain = (at: Scratch): void => {
+    at.git('worktree', 'add', '-q', '../other', 'main')
+    writeFileSync(join(at.root, 'other/README.md'), 'on main\n')
+    execFileSync('git', ['commit', '-qam', 'moved'], { cwd: join(at.root, 'other'), env: at.env })
+    at.git('worktree', 'remove', '../other')
+  }
+
+  test.each(['--cleanup', '--squash'])(
+    'G22: finish %s of a loop in a work tree of its own refuses, touches nothing, and its command works',
+    async (how) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      hide(at)
+      expect((await ralph(at, loop(overwrite, '--worktree'))).code).toBe(0)
+      const end = await ralph(at, ['finish', 'demo', how])
+      expect(end).toMatchObject({ code: 1, stderr: expect.stringMatching(/in the way: README\.md\n/) })
+      expect(at.read('README.md')).toBe('hidden\n')
+      const show = /show them to git: `([^`]*--no-skip-worktree[^`]*)`/.exec(end.stderr)?.[1] ?? 'false'
+      execFileSync('sh', ['-c', show], { cwd: at.root, env: at.env })
+      at.git('stash', 'push', '-q')
+      expect((await ralph(at, ['finish', 'demo', how])).code).toBe(0)
+      expect([at.read('README.md'), at.git('show', 'stash@{0}:README.md')]).toEqual(['agent\n', 'hidden'])
+    },
+  )
+
+  test.each(['--cleanup', '--squash'])(
+    'G22: made after the loop, on its branch or on main: finish %s refuses, and touches nothing',
+    async (how) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      expect((await ralph(at, loop(`echo x > made; ${complete}`))).code).toBe(0)
+      moveMain(at)
+      hide(at)
+      const refused = { code: 1, stderr: expect.stringMatching(/in the way: README\.md\n.*no-skip-worktree/) }
+      expect(await ralph(at, ['finish', 'demo', how])).toMatchObject(refused)
+      expect([at.read('README.md'), at.git('symbolic-ref', '--short', 'HEAD')]).toEqual([
+        'hidden\n',
+        'ralph/demo',
+      ])
+    },
+  )
+
+  test('G22: made on main, where the loop has changed the file: finish refuses, and touches nothing', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    expect((await ralph(at, loop(overwrite))).code).toBe(0)
+    at.git('switch', '-q', 'main')
+    hide(at)
+    const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect(end).toMatchObject({ code: 1, stderr: expect.stringMatching(/in the way: README\.md\n/) })
+    expect(at.read('README.md')).toBe('hidden\n')
+    const back = await ralph(at, ['resume', 'demo', '--accept-config'])
+    expect([back.code === 0, at.read('README.md')]).toEqual([true, 'hidden\n'])
+  })
+
+  test.each(['branch', 'stash'])('G22: resume (%s) refuses, and touches nothing', async (mode) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    expect((await ralph(at, loop(failed, '--checkpoint', mode))).code).toBe(3)
+    hide(at)
+    const end = await ralph(at, ['resume', 'demo', '--agent-command', overwrite])
+    expect(end).toMatchObject({ code: 2, stderr: expect.stringMatching(/would be lost: README\.md\n/) })
+    expect(at.read('README.md')).toBe('hidden\n')
+  })
+
+  test.each(['branch', 'stash'])(
+    'G22: no edit behind it (%s): what an agent writes there is undone or saved as everywhere',
+    async (mode) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      at.git('update-index', flag, 'README.md')
+      const before = at.git('ls-files', '-v', 'README.md')
+      expect((await ralph(at, loop(`echo agent > README.md; ${failed}`, '--checkpoint', mode))).code).toBe(3)
+      expect(at.read('README.md')).toBe('# scratch\n')
+      expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+      expect(at.git('ls-files', '-v', 'README.md')).toBe(before)
+      const gate = ['--verify', 'grep -q agent README.md', '--on-complete', 'cleanup']
+      expect((await ralph(at, loop(overwrite, '--checkpoint', mode, '--fresh', ...gate))).code).toBe(0)
+      expect([at.read('README.md'), at.git('status', '--short', 'README.md')]).toEqual([
+        'agent\n',
+        ' M README.md',
+      ])
+    },
+  )
+})
+
+describe('what is staged, and in no file', () => {
+  /** Staged, then set back in the file; and staged as a new file that is gone again. */
+  const stage = (at: Scratch): void => {
+    at.write('README.md', 'staged only\n')
+    at.write('fresh.txt', 'staged new\n')
+    at.git('add', 'README.md', 'fresh.txt')
+    at.write('README.md', '# scratch\n')
+    rmSync(join(at.repo, 'fresh.txt'))
+  }
+  const staged = (at: Scratch): string[] => [at.git('show', ':README.md'), at.git('show', ':fresh.txt')]
+  const all = ['staged only', 'staged new']
+  /** As told, typed in a folder of the repository. */
+  const typed = (at: Scratch, said: string): void => {
+    const command = /this stages it again: (git restore --staged .*?)(; |$)/m.exec(said)?.[1] ?? 'false'
+    mkdirSync(join(at.repo, 'folder'), { recursive: true })
+    execFileSync('sh', ['-c', command], { cwd: join(at.repo, 'folder'), env: at.env })
+  }
+  const works = `echo x > made; ${complete}`
+
+  test.each(['--cleanup', '--squash'])('G15: after the loop: finish %s leaves it staged', async (how) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    expect((await ralph(at, loop(works))).code).toBe(0)
+    stage(at)
+    expect((await ralph(at, ['finish', 'demo', how])).code).toBe(0)
+    expect([at.git('symbolic-ref', '--short', 'HEAD'), ...staged(at)]).toEqual(['main', ...all])
+    expect(at.read('README.md')).toBe('# scratch\n')
+  })
+
+  test('G15: of a file that the loop has changed: finish tells the command that stages it again', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    expect((await ralph(at, loop(`echo a > README.md; echo b > fresh.txt; ${complete}`))).code).toBe(0)
+    stage(at)
+    const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+    at.git('gc', '-q', '--prune=now')
+    typed(at, end.stdout)
+    expect([end.code, ...staged(at)]).toEqual([0, ...all])
+  })
+
+  test('G15: before a resume: it is told, and staged again at the cleanup', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    expect((await ralph(at, loop(failed))).code).toBe(3)
+    stage(at)
+    const end = await ralph(at, ['resume', 'demo', '--agent-command', `cat > /dev/null; ${works}`])
+    at.git('gc', '-q', '--prune=now')
+    expect([end.code, end.stderr]).toEqual([0, expect.stringMatching(/kept, and this stages it again: /)])
+    expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+    expect(staged(at)).toEqual(all)
+  })
+
+  test.each(
+    ['branch', 'stash'].flatMap((mode) => [
+      [mode, 'fails', failed, 3] as const,
+      [mode, 'is saved', works, 0] as const,
+    ]),
+  )('G15: beside an attempt (%s) that %s: it is kept and told', async (mode, _how, end, code) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = `touch ../started; while [ ! -e ../staged ]; do sleep .05; done; ${end}`
+    const running = start(at, loop(agent, '--checkpoint', mode))
+    while (!existsSync(join(at.root, 'started'))) await delay(20)
+    stage(at)
+    writeFileSync(join(at.root, 'staged'), '')
+    const ended = await running.ended
+    at.git('gc', '-q', '--prune=now')
+    typed(at, ended.stderr)
+    expect([ended.code, ...staged(at)]).toEqual([code, ...all])
+  })
+
+  test('G15: after a kill: finish keeps it and tells it', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await killedAll(at)
+    stage(at)
+    const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+    at.git('gc', '-q', '--prune=now')
+    typed(at, end.stdout + end.stderr)
+    expect([end.code, ...staged(at)]).toEqual([0, ...all])
+  })
+
+  test('G15: what an agent stages, commits and changes again is no news', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = `echo 1 > a; git add a; git commit -qm a; echo 2 > a; echo 1 > b; git add -A; ${complete}`
+    const end = await ralph(at, loop(agent))
+    expect([end.code, end.stderr]).toEqual([0, expect.not.stringContaining('staged')])
+  })
+
+  test('G15: before a first start, then stuck, then --fresh: it is staged again at the cleanup', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    stage(at)
+    expect((await ralph(at, loop(failed))).code).toBe(3)
+    at.write('more.txt', 'more\n')
+    at.git('add', 'more.txt')
+    expect((await ralph(at, loop(works, '--fresh'))).code).toBe(0)
+    expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+    expect([...staged(at), at.git('show', ':more.txt')]).toEqual([...all, 'more'])
   })
 })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { again, RalphError } from '../../core/error.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { above, beyondFolders, canRead, diskMark, lstatNow, onDisk } from './files.ts'
+import { hiddenEdits, showCommand } from './flags.ts'
 import { named, type Git } from './git.ts'
 import { putBackModes, readModes } from './modes.ts'
 import { openAbove, putBackOpened } from './open.ts'
@@ -81,6 +82,9 @@ export async function refuseOverwrite(
   const dirty = new Set(
     [...scan.changed, ...scan.deleted, ...scan.untracked, ...scan.staged].filter((path) => !isExpected(path)),
   )
+  const hidden = await hiddenEdits(git, new Set(changes.map(({ path }) => path)))
+  const inHiding = hidden.filter((path) => !isExpected(path))
+  if (inHiding.length > 0) throw uncommitted(git, inHiding, showFirst(git, inHiding, bringing))
   const filled = changes.filter((each) => isLeft(each) && isFilled(git, each.path)).map(({ path }) => path)
   for (const path of filled) dirty.add(path)
   const taken = takenPlaces(git, changes).filter((path) => !isExpected(path))
@@ -225,6 +229,12 @@ function isFilled(git: Git, path: string): boolean {
 
 export function moveFirst({ change }: Bringing): string {
   return `The cleanup has touched nothing. Commit these changes or put them away (git stash -u; ignored files by hand), then ralph finish ${change} --cleanup again.`
+}
+
+/** They are behind a flag of git's: `git status` does not list them, and `git stash` does not take them. */
+function showFirst({ worktree }: Git, paths: readonly string[], { change }: Bringing): string {
+  const show = showCommand(paths, `git -C ${shellWord(worktree)}`)
+  return `The cleanup has touched nothing. assume-unchanged or skip-worktree hides them; show them to git: \`${show}\`, commit them or put them away (git stash), then ralph finish ${change} --cleanup again.`
 }
 
 export function conflict(what: string, paths: readonly string[], hint: string): RalphError {

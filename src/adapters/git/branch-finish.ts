@@ -25,6 +25,7 @@ import { commitSquash, placeOf, planSquash, type Squashed } from './squash.ts'
 import { timeName, type Store } from './store.ts'
 import { exempt, scanTree } from './scan.ts'
 import { loadSnapshot, type Snapshot } from './snapshot.ts'
+import { differing, keepStaged, stageIn, type StagedEntry } from './staged.ts'
 import { holdStripped } from './stripped.ts'
 import { changedPaths, emptyTree, isAncestor, treeChanges, treeOf } from './tree.ts'
 
@@ -124,7 +125,7 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
   const off = `${store.refs}/archive/${plan.time}-saved`
   if (isOff) await moveRefs(git, 'archive', [`update ${off} ${checkpoint}`])
   const stripped = plan.to === '' || snapshot === undefined ? [] : await strippedBy(store, snapshot, plan)
-  const made = await store.operate({ op: 'finish', ...plan }, () => perform(store, plan))
+  const { made, told } = await store.operate({ op: 'finish', ...plan }, () => perform(store, plan))
   const message = [
     isMerged
       ? `the work was merged into ${nameOf(origin)} already: nothing was left to bring`
@@ -161,6 +162,7 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
       ({ path, id }) =>
         `git's filters left a part of ${named(path)} out of the merge; as it was (kept under ${store.refs}/bytes): git cat-file blob ${id}`,
     ),
+    ...told,
     ...inside,
     ...carriedInside,
   ].join('; ')
@@ -280,25 +282,36 @@ async function forgotten(store: Store, refs: Refs): Promise<Pick<GitMemory, 'ori
 }
 
 export async function redoFinish(store: Store, plan: CleanupPlan): Promise<string> {
-  const made = await perform(store, plan)
-  if (made === undefined) return 'the cleanup was completed'
-  return 'commit' in made
-    ? `the work is one commit now, ${made.commit.slice(0, 12)}`
-    : `the work is on your branch, but could not be committed: ${made.refused}. ${made.hint}`
+  const { made, told } = await perform(store, plan)
+  const what =
+    made === undefined
+      ? 'the cleanup was completed'
+      : 'commit' in made
+        ? `the work is one commit now, ${made.commit.slice(0, 12)}`
+        : `the work is on your branch, but could not be committed: ${made.refused}. ${made.hint}`
+  return [what, ...told].join('; ')
 }
 
-/** Each step may have been done already. */
-async function perform(store: Store, plan: CleanupPlan): Promise<Squashed | undefined> {
+/** Each step may have been done already. `told`: what there is to say of the user's own. */
+async function perform(
+  store: Store,
+  plan: CleanupPlan,
+): Promise<{ made: Squashed | undefined; told: readonly string[] }> {
   const { git, home } = store
   const branch = `refs/heads/ralph/${store.change}`
   await moveRefs(git, 'archive', [
     `update ${store.refs}/archive/${plan.time} ${plan.tip}`,
     ...(plan.carried === undefined ? [] : [`update ${store.refs}/carried ${plan.carried.commit}`]),
   ])
+  const prepared = plan.index === 'prepared' ? join(store.folder, 'finish-index') : undefined
+  const told =
+    plan.index === 'as_is'
+      ? []
+      : await keepStaged(store, { next: prepared, snapshot: await loadSnapshot(store) })
   if (plan.to !== '') {
     const at = home === undefined ? git : git.at(home)
     const late = await applyTrees(at, store.folder, plan.from, plan.to, store.protectedPaths)
-    for (const message of lateTold(late)) await store.note({ type: 'warning', code: 'beside', message })
+    told.push(...lateTold(late))
   }
   let ahead = ''
   if (plan.head !== undefined) {
@@ -308,8 +321,8 @@ async function perform(store: Store, plan: CleanupPlan): Promise<Squashed | unde
     if (isGone) await moveRefs(git, 'cleanup', [`create ${plan.head.ref} ${plan.head.commit}`])
     if (ahead === '' || plan.head.ref !== '') await setHead(git, plan.head, 'cleanup')
   }
-  if (plan.index === 'prepared') await installIndex(git, join(store.folder, 'finish-index'))
-  if (plan.index === 'prepared' && plan.head !== undefined && ahead !== '')
+  if (prepared !== undefined) await installIndex(git, prepared)
+  if (prepared !== undefined && plan.head !== undefined && ahead !== '')
     await takeFrom(git, realIndex(git), ahead, await changedPaths(git, plan.head.commit, ahead))
   if (plan.index === 'none') await installIndex(git, undefined)
   const made = plan.squash === undefined ? undefined : await commitSquash(store, plan.squash)
@@ -317,7 +330,7 @@ async function perform(store: Store, plan: CleanupPlan): Promise<Squashed | unde
   await unpin(store)
   await releaseSubmodules(store, await loadSnapshot(store), plan.time)
   for (const file of ['snapshot.json', 'origin.json']) await rm(join(store.folder, file), { force: true })
-  return made
+  return { made, told }
 }
 
 /** Where HEAD is now, if a cleanup that was cut off had moved it, and the user has committed there since; else empty. */
@@ -382,8 +395,20 @@ async function giveBackIndex(
     await takeFrom(git, index, now, [...new Set([...touched, ...(await lostStaging(store, index, now))])])
   else if (now === '') return 'none'
   else await git.run(['read-tree', now], { index })
+  await stageIn(git, index, await stagedSince(store, touched))
   await syncFiles([index])
   return 'prepared'
+}
+
+/** On the loop's branch, after its last checkpoint, so by the user: of files that the loop has not touched. */
+async function stagedSince({ git }: Store, touched: readonly string[]): Promise<StagedEntry[]> {
+  const isTouched = new Set(touched)
+  const staged = (await differing(git, realIndex(git), 'HEAD')) ?? []
+  const gone = await missingObjects(
+    git,
+    staged.filter(({ blob }) => !/^0+$/.test(blob)).map(({ blob }) => blob),
+  )
+  return staged.filter(({ path, blob }) => !isTouched.has(path) && !gone.has(blob))
 }
 
 /** Staged versions that are no longer in the repository: an index with them could be committed by nobody. */

@@ -1,4 +1,5 @@
 // The first change to the repository: from where the user stands to `ralph/<change>`, files untouched.
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { mkdir, rename } from '../files/now.ts'
 import { readIfThere, syncFiles } from '../files/whole.ts'
@@ -7,6 +8,7 @@ import type { Origin } from '../../core/git-memory.ts'
 import type { PreflightReport } from '../../ports.ts'
 import { attemptMoves } from './attempts.ts'
 import { checkOut } from './check-out.ts'
+import { dropFlags, refuseHiddenEdits } from './flags.ts'
 import { copyDurably, copyIndex, installIndex, realIndex } from './index-file.ts'
 import { putAway, wayOut } from './lost-record.ts'
 import { storedOrigin, storeOrigin } from './origin.ts'
@@ -16,18 +18,10 @@ import { ofChange, timeName, type Store } from './store.ts'
 import { exempt, scanTree } from './scan.ts'
 import { observe } from './observe.ts'
 import { saveSnapshot } from './snapshot.ts'
+import { differing, noteStaged, stageIn } from './staged.ts'
 import { startingPoint } from './starting-point.ts'
 import { refuseLockFiles } from './stale-locks.ts'
-import {
-  commitTree,
-  entryPath,
-  indexEntries,
-  joined,
-  treeOf,
-  treeOfIndex,
-  treeOrNone,
-  writeTree,
-} from './tree.ts'
+import { commitTree, treeOf, treeOfIndex, treeOrNone, writeTree } from './tree.ts'
 
 export type StartMode = 'start' | 'fresh' | 'resume'
 
@@ -42,6 +36,8 @@ export async function preflightBranch(store: Store, wish: StartMode): Promise<Pr
   const branch = `ralph/${change}`
   // A run that was killed before its first checkpoint, or settled by a cleanup, goes on from where the user stands.
   if (wish === 'resume' && memory.checkpoint !== undefined) {
+    // What an attempt left that was cut off is found without that index.
+    if (memory.openAttempt === undefined) await refuseHiddenEdits(git)
     return { worktree: git.worktree, originalBranch: nameOf(memory.origin), branch, warnings: [] }
   }
   const mode = await modeNow(store, refs, wish)
@@ -72,13 +68,13 @@ export async function startBranch(store: Store, wish: StartMode): Promise<{ comm
   const made = store.operate({ op: 'start', origin, previous, time }, async () => {
     await storeOrigin(store, origin)
     const index = join(store.folder, 'start-index')
-    const staged = await saveUserIndex(
-      store,
-      index,
-      observed.refs.head.commit,
-      observed.scan.staged.length > 0,
-    )
-    if (observed.refs.head.ref === branchOf(store)) await forgetStaging(store, origin)
+    const isAgain = observed.refs.head.ref === branchOf(store)
+    if (isAgain) await keepStaging(store, origin)
+    const staged = await saveUserIndex(store, index, {
+      head: observed.refs.head.commit,
+      isStaged: observed.scan.staged.length > 0,
+      name: isAgain ? 'index-before' : 'user-index',
+    })
     const nested = observed.scan.untracked.filter((path) => path.endsWith('/'))
     const isExempt = exempt(store.protectedPaths, [...observed.scan.ignored, ...nested])
     const { tree } = await writeTree(git, index, observed.scan, isExempt)
@@ -193,7 +189,11 @@ async function isInTree(store: Store, commit: string): Promise<boolean> {
 
 async function completeStart(store: Store, commit: string, tree: string): Promise<void> {
   const index = `index-${commit}`
-  await installIndex(store.git, join(store.folder, index))
+  const next = join(store.folder, index)
+  // What was staged at the start is saved; a start that is completed later may find more.
+  const seen = ['user-index', 'index-before'].map((name) => join(store.folder, name))
+  await noteStaged(store, { next, seen })
+  await installIndex(store.git, next)
   const fresh = await store.git.list([
     'diff-tree',
     '-r',
@@ -214,31 +214,32 @@ async function completeStart(store: Store, commit: string, tree: string): Promis
   })
 }
 
-/** Two copies: one to give back at cleanup, one to work with. Returns a commit of what was staged, if anything was. */
-async function saveUserIndex(store: Store, index: string, head: string, isStaged: boolean): Promise<string> {
+/** Two copies: one, of this name, to give back at cleanup, one to work with. Returns a commit of what was staged, if anything was. */
+async function saveUserIndex(
+  store: Store,
+  index: string,
+  { head, isStaged, name }: { head: string; isStaged: boolean; name: string },
+): Promise<string> {
   const { git } = store
-  const own = join(store.folder, 'user-index')
+  const own = join(store.folder, name)
   if (!(await copyDurably(realIndex(git), own))) {
     await git.run(['read-tree', '--empty'], { index })
     return ''
   }
   await copyIndex(own, index)
-  const entries = await indexEntries(git, index)
-  const assumed = entries.filter((entry) => /^[a-z]/.test(entry)).map(entryPath)
-  // The flag would hide an agent's edits from every later scan.
-  if (assumed.length > 0)
-    await git.run(['update-index', '--no-assume-unchanged', '-z', '--stdin'], {
-      index,
-      input: joined(assumed),
-    })
+  // A flag would hide an agent's edits from every later scan.
+  await dropFlags(git, index)
   if (!isStaged) return ''
   return await commitTree(git, await treeOfIndex(git, own), [head], 'staged before the loop')
 }
 
-/** A new run from the earlier run's branch: the index there is ralph's, not what the user had staged. */
-async function forgetStaging(store: Store, { commit }: Origin): Promise<void> {
-  const own = join(store.folder, 'user-index')
-  await store.git.run(commit === '' ? ['read-tree', '--empty'] : ['read-tree', commit], { index: own })
+/** A new run from the earlier run's branch: the index there is ralph's. What the user had staged before that run, and since, is given back. */
+async function keepStaging({ git, folder }: Store, { commit }: Origin): Promise<void> {
+  const own = join(folder, 'user-index')
+  if (!existsSync(own))
+    await git.run(commit === '' ? ['read-tree', '--empty'] : ['read-tree', commit], { index: own })
+  await stageIn(git, own, (await differing(git, realIndex(git), 'HEAD')) ?? [])
+  await syncFiles([own])
 }
 
 async function originOf(store: Store, refs: Refs, mode: StartMode): Promise<Origin> {

@@ -9,12 +9,14 @@ import { tellAside } from './aside.ts'
 import { finishBranch, redoFinish } from './branch-finish.ts'
 import { preflightBranch, redoStart, startBranch } from './branch-start.ts'
 import { insistOnConversions } from './conversions.ts'
+import { dropFlags, refuseHiddenEdits } from './flags.ts'
 import { shown } from './git.ts'
 import { copyIndex, installIndex, realIndex } from './index-file.ts'
 import { tellSwept } from './keep-submodules.ts'
 import { readLedger } from './ledger.ts'
 import { mendRepository } from './mend.ts'
 import { endOperations, refuseHalfDone } from './operations.ts'
+import { headRef } from './ref-files.ts'
 import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
 import { moveBranch } from './rename.ts'
 import { placeOf } from './reunite.ts'
@@ -30,6 +32,7 @@ import {
   type Observed,
   type Snapshot,
 } from './snapshot.ts'
+import { noteStaged, stageIn } from './staged.ts'
 import { isInsideSame, lookInside } from './submodules.ts'
 import { commitTree, isAncestor, treeOf, treeOfIndex, writeTree } from './tree.ts'
 import { checkpointsBy, drop, keep, restore, type SavePlan } from './strategy.ts'
@@ -56,8 +59,10 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
   // Before git looks: it would obey what that attempt has left.
   if (openAttempt !== undefined) await mendRepository(store, await requireSnapshot(store), openAttempt)
   else if (earlier !== undefined) await insistOnConversions(store, earlier)
-  const observed = await observe(store)
   const branch = branchRef(store)
+  // On the loop's branch they would hide what is there from every look; elsewhere they are the user's.
+  if (headRef(store.git) === branch) await dropFlags(store.git, realIndex(store.git))
+  const observed = await observe(store)
   const inside = await lookInside(store, earlier?.gitlinks ?? [], earlier)
   const dirty = isDirty(store, observed, earlier) || !isInsideSame(inside, earlier)
   if (observed.refs.head.ref === branch && observed.refs.head.commit === checkpoint && !dirty) {
@@ -96,6 +101,7 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
       },
     )
   } else {
+    await refuseHiddenEdits(store.git)
     await restore(store)
   }
   return await ensure(store, storyId, false)
@@ -173,26 +179,35 @@ async function becomeCheckpoint(
 ): Promise<void> {
   await snapshotIndex(store, commit, index)
   await store.step(op, { did: 'checkpoint', commit })
-  await completeCheckpoint(store, commit, tree)
+  await completeCheckpoint(store, op, commit, tree)
 }
 
-async function completeCheckpoint(store: Store, commit: string, tree: string): Promise<void> {
+async function completeCheckpoint(
+  store: Store,
+  op: Operation['op'],
+  commit: string,
+  tree: string,
+): Promise<void> {
   const { git } = store
   const refs = await readRefs(git)
   const branch = branchRef(store)
+  const next = join(store.folder, `index-${commit}`)
+  const staged = await noteStaged(store, { next, snapshot: await loadSnapshot(store) })
+  // Between two attempts only a person stages: there it is staged again at the cleanup.
+  if (op === 'adopt') await stageIn(git, join(store.folder, 'user-index'), staged)
   await moveRefs(git, 'checkpoint', [
     `update ${branch} ${commit}`,
     `update ${store.refs}/checkpoint ${commit}`,
   ])
   if (refs.head.ref !== branch) await setHead(git, { ref: branch, commit }, 'checkpoint')
   await endOperations(git.gitDir)
-  await installIndex(git, join(store.folder, `index-${commit}`))
+  await installIndex(git, next)
   await advanceSnapshot(store, { ref: branch, commit }, tree, refs)
 }
 
-async function redoSave(store: Store, commit: string): Promise<void> {
+async function redoSave(store: Store, op: Operation['op'], commit: string): Promise<void> {
   const before = await loadSnapshot(store)
-  await completeCheckpoint(store, commit, await treeOf(store.git, commit))
+  await completeCheckpoint(store, op, commit, await treeOf(store.git, commit))
   if (before !== undefined) await tellSwept(store, before, await loadSnapshot(store))
 }
 
@@ -204,7 +219,7 @@ async function redo(store: Store, pending: Pending): Promise<string> {
     case 'save':
     case 'adopt':
       if (commit === undefined) return await drop(store, pending, 'checkpoint')
-      await redoSave(store, commit)
+      await redoSave(store, operation.op, commit)
       await tellAside(store, 'saved')
       return `the checkpoint ${commit.slice(0, 12)} was completed`
     case 'finish':

@@ -8,6 +8,7 @@ import { applyTrees, conflict, takenPlaces, tryMerge, uncommitted } from './appl
 import { attemptsInside, findAttempt } from './attempts.ts'
 import type { AttemptRef, SavedAs } from './attempts.ts'
 import { notBroughtBack } from './exact-bytes.ts'
+import { hiddenEdits } from './flags.ts'
 import { shown, type Git } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
 import { moveRefs, readRef } from './refs.ts'
@@ -101,6 +102,7 @@ async function plan(
     throw conflict(`attempt ${n} and ${git.worktree} changed the same lines`, conflicts, hint)
   const changes = (await treeChanges(git, before, after)).filter(({ path }) => !isExempt(path))
   const inTheWay = takenPlaces(git, changes)
+  inTheWay.push(...(await hiddenEdits(git, new Set(changes.map(({ path }) => path)))))
   if (inTheWay.length > 0) throw uncommitted(git, inTheWay, hint)
   const overwritten = changes.filter(({ from: old }) => old !== undefined).map(({ path }) => path)
   const lossy = await notBroughtBack({ git, folder }, index, overwritten)

@@ -11,6 +11,7 @@ import {
   sweptHome,
   workElsewhere,
 } from './elsewhere.ts'
+import { dropFlags } from './flags.ts'
 import { named, shown, type Git } from './git.ts'
 import { mendGitDirs } from './git-dirs.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
@@ -261,7 +262,10 @@ export async function attemptTree(
   const { openAttempt = 0 } = store.memory()
   const mark = (): string => `${snapshot.commit} ${openAttempt} ${indexMark(index)}`
   // What was looked at before in this attempt need not be read again.
-  if (seenBefore.get(index) !== mark()) await copyIndex(join(store.folder, snapshot.index), index)
+  if (seenBefore.get(index) !== mark()) {
+    await copyIndex(join(store.folder, snapshot.index), index)
+    await dropFlags(store.git, index)
+  }
   const scan = await scanOpened(store.git, { index })
   const isExempt = exempt(store.protectedPaths, snapshot.ignored)
   const opened = openFiles(store.git, scan, isExempt)

@@ -1,15 +1,12 @@
 // Refuses, before anything is touched, where a loop could lose something of the user's; warns of what it will take along.
 import { existsSync, readdirSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { randomUUID } from 'node:crypto'
 import { RalphError } from '../../core/error.ts'
-import { shellWord } from '../process/shell-word.ts'
 import { isWritable } from '../process/temp.ts'
 import { bytesOf } from './bytes.ts'
 import { lstatIfThere, lstatNow } from './files.ts'
+import { refuseHiddenEdits } from './flags.ts'
 import { named, shown, type Git, type Repository } from './git.ts'
-import { copyIndex, realIndex } from './index-file.ts'
 import { refuseLocked } from './locked.ts'
 import { operationsInProgress } from './operations.ts'
 import { headText, isRefName } from './ref-files.ts'
@@ -17,7 +14,7 @@ import { readRef, type Refs } from './refs.ts'
 import { exempt, scanTree, type Scan } from './scan.ts'
 import { refuseLockFiles } from './stale-locks.ts'
 import { submoduleAt } from './submodule.ts'
-import { entryPath, indexEntries, joined } from './tree.ts'
+import { entryPath, indexEntries } from './tree.ts'
 
 export function refuseName(change: string): void {
   const isPlain = change !== '' && !change.includes('/') && !change.includes('..')
@@ -49,8 +46,8 @@ export async function refuseState(git: Git, scan: Scan, change: string): Promise
     throw refusal(`${what} in ${git.worktree}`, 'Finish it or abort it first (`git status` says how).')
   }
   await refuseLocked(git, scan)
+  await refuseHiddenEdits(git)
   const entries = await indexEntries(git)
-  await refuseFlaggedEdits(git, entries)
   const gitlinks = entries.filter((entry) => entry.slice(2).startsWith('160000')).map(entryPath)
   for (const path of gitlinks) {
     const repository = fitSubmodule(git, path)
@@ -148,37 +145,6 @@ function listed(what: string, paths: readonly string[], most = 20): string[] {
   if (paths.length === 0) return []
   const more = paths.length > most ? ` and ${paths.length - most} more` : ''
   return [`${what}: ${paths.slice(0, most).join(', ')}${more}`]
-}
-
-async function refuseFlaggedEdits(git: Git, entries: readonly string[]): Promise<void> {
-  const skipped = new Set(entries.filter((entry) => /^[Ss]/.test(entry)).map(entryPath))
-  const flagged = entries.filter((entry) => /^[Sa-z]/.test(entry)).map(entryPath)
-  if (flagged.length === 0) return
-  // A copy of the index without the flags tells whether the files behind them were edited.
-  const index = join(git.gitDir, `ralph-flags-${randomUUID()}`)
-  try {
-    await copyIndex(realIndex(git), index)
-    const input = joined(flagged)
-    await git.run(['update-index', '--no-assume-unchanged', '-z', '--stdin'], { index, input })
-    await git.run(['update-index', '--no-skip-worktree', '-z', '--stdin'], { index, input })
-    const changed = await git.list(['diff-files', '-z', '--name-only'], { index })
-    const edited: string[] = []
-    for (const path of changed.filter((name) => flagged.includes(name))) {
-      const isAbsent = (await lstatIfThere(git.worktree, path)) === undefined
-      if (!(isAbsent && skipped.has(path))) edited.push(path)
-    }
-    if (edited.length === 0) return
-    const words = edited.map((path) => shellWord(shown(path))).join(' ')
-    const show = ['--no-assume-unchanged', '--no-skip-worktree'].map(
-      (flag) => `git update-index ${flag} -- ${words}`,
-    )
-    throw refusal(
-      `edits hidden by assume-unchanged or skip-worktree would be lost: ${edited.map(named).join(', ')}`,
-      `Show them to git: \`${show.join(' && ')}\`, then commit or undo them.`,
-    )
-  } finally {
-    await rm(index, { force: true })
-  }
 }
 
 function otherTrees(git: Git): string[] {

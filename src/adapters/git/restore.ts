@@ -13,6 +13,7 @@ import { attemptTree } from './keep.ts'
 import { keepSubmodules } from './keep-submodules.ts'
 import { settleGates } from './settle.ts'
 import { requireSnapshot, type Snapshot } from './snapshot.ts'
+import { noteStaged } from './staged.ts'
 import { storeOf, submoduleAt } from './submodule.ts'
 import { restoreSubmodules } from './submodules.ts'
 import { indexTheirs, theirCommits } from './their-commits.ts'
@@ -27,6 +28,8 @@ export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: 
   const { attempt = 0 } = store.memory()
   await mendRepository(store, snapshot, attempt)
   await settleGates(store, snapshot)
+  // Before the files change: what is in one of them is kept with the attempt.
+  await noteStaged(store, { next: indexFile(store, snapshot), snapshot })
   const refs = await readRefs(git)
   const aside = (name: string): string =>
     `${store.refs}/moved/${timeName(store)}/${name.replace(/^refs\//, '')}`

@@ -277,9 +277,14 @@ export async function leftInArchive(git: Git, { origin, initial }: GitMemory): P
 
 /** Works as typed, from any folder of the work tree. */
 export function restoreCommand(commit: string, path: string): string {
+  return `git restore --source=${commit} -- ${topPath(path)}`
+}
+
+/** As a word of a git command, from any folder of the work tree. */
+export function topPath(path: string): string {
   // What follows `:/` is read as more magic unless it is a letter, a digit or a dot.
   const magic = /[*?[\\]|^[!-\-/:-@[-`{-~]/.test(path) ? ':(top,literal)' : ':/'
-  return `git restore --source=${commit} -- ${shellName(`${magic}${path}`)}`
+  return shellName(`${magic}${path}`)
 }
 
 /** Spelled out where a terminal, or a line of output, would not show the bytes as they are. */

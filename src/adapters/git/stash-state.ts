@@ -1,6 +1,7 @@
 // The whole state of the work tree as a stash has it: files, index and new files apart, and all of them in one tree.
 import { copyFile } from '../files/now.ts'
 import { join } from 'node:path'
+import { dropFlags } from './flags.ts'
 import { copyDurably, copyIndex, realIndex } from './index-file.ts'
 import type { Store } from './store.ts'
 import { exempt, scanEmptyFolders } from './scan.ts'
@@ -19,11 +20,12 @@ export interface FullState {
 
 /** Leaves copies of the user's index in the private folder: `own-index` as it is, `full-index` with the whole tree. */
 export async function fullState(store: Store, earlier: Snapshot | undefined): Promise<FullState> {
-  const observed = await observe(store)
-  const nested = earlier === undefined ? observed.scan.untracked.filter((path) => path.endsWith('/')) : []
-  const isExempt = exempt(store.protectedPaths, [...(earlier?.ignored ?? observed.scan.ignored), ...nested])
   await copyIndex(realIndex(store.git), own(store))
   await copyIndex(own(store), full(store))
+  await dropFlags(store.git, full(store))
+  const observed = await observe(store, full(store))
+  const nested = earlier === undefined ? observed.scan.untracked.filter((path) => path.endsWith('/')) : []
+  const isExempt = exempt(store.protectedPaths, [...(earlier?.ignored ?? observed.scan.ignored), ...nested])
   const { tree } = await writeTree(store.git, full(store), observed.scan, isExempt)
   // In the user's index a deleted file still fills its folder.
   const empty =
@@ -70,6 +72,7 @@ export async function storeEntry(store: Store, state: FullState, name: string): 
   const { head } = state.observed.refs
   const tracked = join(store.folder, 'tracked-index')
   await copyFile(own(store), tracked)
+  await dropFlags(git, tracked)
   const staged = await commitTree(git, await stagedTree(store), [head.commit], `index of ${name}`)
   const { tree } = await writeTree(git, tracked, { ...state.observed.scan, untracked: [] }, state.isExempt)
   const isPlain = (path: string): boolean => !path.endsWith('/') && !state.isExempt(path)

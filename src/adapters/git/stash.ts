@@ -10,6 +10,7 @@ import { tellAside } from './aside.ts'
 import { attemptMoves } from './attempts.ts'
 import type { StartMode } from './branch-start.ts'
 import { insistOnConversions } from './conversions.ts'
+import { dropFlags, refuseHiddenEdits } from './flags.ts'
 import { shown } from './git.ts'
 import { releaseSubmodules, toldInside } from './finish-submodules.ts'
 import { installIndex, realIndex, takeFrom } from './index-file.ts'
@@ -21,6 +22,7 @@ import { moveRefs, readRefs } from './refs.ts'
 import { nothingToResume, timeName, type CheckpointDeps, type Store } from './store.ts'
 import { scanTree } from './scan.ts'
 import { loadSnapshot, requireSnapshot, type Snapshot } from './snapshot.ts'
+import { noteStaged } from './staged.ts'
 import { dropStashes, ownStashes, readStashLog, stashEntries } from './stash-list.ts'
 import { fullState, recordState, storeEntry, type FullState } from './stash-state.ts'
 import { isInsideSame, lookInside } from './submodules.ts'
@@ -39,7 +41,12 @@ async function preflight(store: Store, mode: StartMode): Promise<PreflightReport
   const [refs, scan] = await Promise.all([readRefs(git), scanTree(git)])
   const branch = refs.head.ref === '' ? refs.head.commit : refs.head.ref.replace('refs/heads/', '')
   const report = { worktree: git.worktree, originalBranch: branch, branch }
-  if (mode === 'resume' && store.memory().checkpoint !== undefined) return { ...report, warnings: [] }
+  const { checkpoint, openAttempt } = store.memory()
+  if (mode === 'resume' && checkpoint !== undefined) {
+    // What an attempt left that was cut off is found without that index.
+    if (openAttempt === undefined) await refuseHiddenEdits(git)
+    return { ...report, warnings: [] }
+  }
   if (refs.head.commit === '' || store.home !== undefined) {
     const what =
       store.home === undefined
@@ -159,7 +166,9 @@ async function completeSave(
   snapshot: Snapshot,
 ): Promise<void> {
   await moveRefs(store.git, 'checkpoint', [`update ${store.refs}/checkpoint ${commit}`])
-  await installIndex(store.git, join(store.folder, snapshot.own_index))
+  const own = join(store.folder, snapshot.own_index)
+  await noteStaged(store, { next: own, snapshot })
+  await installIndex(store.git, own)
   const { head } = await readRefs(store.git)
   // The user has committed meanwhile: what git put into the index then, it has again.
   if (head.commit !== snapshot.head.commit)
@@ -169,6 +178,8 @@ async function completeSave(
       head.commit,
       await changedPaths(store.git, snapshot.head.commit, head.commit),
     )
+  // The user's flag is not for the loop's work: `git status` has to show it.
+  await dropFlags(store.git, realIndex(store.git), await changedPaths(store.git, snapshot.tree, commit))
   await dropStashes(store.git, (message) => message === entryName(store, storyId))
   await recordState(store, await fullState(store, snapshot), commit, snapshot)
 }

@@ -151,20 +151,49 @@ describe('refusals before anything is touched', () => {
     expect(w.git('log', '--format=%s')).toBe('initial state\nfirst\n')
   })
 
-  it('G22: flags without an edit behind them are no obstacle and come back at cleanup', async () => {
-    const w = world()
-    w.git('update-index', '--assume-unchanged', 'a.txt')
-    const before = picture(w)
-    const checkpoints = w.checkpoints()
-    await checkpoints.preflight('start')
-    await checkpoints.start('start')
-    await checkpoints.ensure('1')
-    w.write('a.txt', 'agent\n')
-    expect((await checkpoints.keep(1)).changed).toBe(true)
-    await checkpoints.restore()
-    await checkpoints.finish('cleanup')
-    expect(picture(w)).toEqual(before)
-  })
+  it.each(
+    (['--assume-unchanged', '--skip-worktree'] as const).flatMap((flag) =>
+      (['branch', 'stash'] as const).map((strategy) => [flag, strategy] as const),
+    ),
+  )(
+    'G22: %s (%s) without an edit is no obstacle, hides no agent’s edit, and comes back at cleanup',
+    async (flag, strategy) => {
+      const w = world()
+      w.git('update-index', flag, 'a.txt')
+      const before = picture(w)
+      const checkpoints = w.checkpoints(strategy)
+      await checkpoints.preflight('start')
+      await checkpoints.start('start')
+      await checkpoints.ensure('1')
+      w.write('a.txt', 'agent\n')
+      expect((await checkpoints.keep(1)).changed).toBe(true)
+      await checkpoints.restore()
+      await checkpoints.finish('cleanup')
+      expect(picture(w)).toEqual(before)
+    },
+  )
+
+  it.each(
+    (['--assume-unchanged', '--skip-worktree'] as const).flatMap((flag) =>
+      (['branch', 'stash'] as const).map((strategy) => [flag, strategy] as const),
+    ),
+  )(
+    'G22: an edit behind %s (%s) that is made between two attempts is part of the checkpoint, as any other',
+    async (flag, strategy) => {
+      const w = world()
+      const checkpoints = w.checkpoints(strategy)
+      await checkpoints.preflight('start')
+      await checkpoints.start('start')
+      await checkpoints.ensure('1')
+      w.git('update-index', flag, 'a.txt')
+      w.write('a.txt', 'hidden\n')
+      await checkpoints.ensure('2')
+      w.write('a.txt', 'agent\n')
+      await checkpoints.keep(1)
+      await checkpoints.restore()
+      expect(w.read('a.txt')).toBe('hidden\n')
+    },
+  )
 
   it('G29: huge and secret-looking untracked files, and repositories inside, are listed', async () => {
     const w = world()
