@@ -1,9 +1,10 @@
 // done, finish, clean: each is carried out or refused with the reason; none is ever lost.
 import { existsSync } from 'node:fs'
-import { cleanAttempts, listAttempts, listEarlier } from '../adapters/git/attempts.ts'
+import { cleanAttempts, keptByCleaning, listAttempts, listEarlier } from '../adapters/git/attempts.ts'
 import { shown } from '../adapters/git/git.ts'
 import { wayOut } from '../adapters/git/lost-record.ts'
 import { remoteOf } from '../adapters/git/remote.ts'
+import type { UsersOwn } from '../adapters/git/users-own.ts'
 import { readSettingsFile } from '../config/files.ts'
 import { userFolder } from '../config/load.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
@@ -212,7 +213,10 @@ export async function cleanRun(
   if (name !== undefined && agrees !== undefined) {
     const kept = (await Promise.all([listAttempts(site.git, name), listEarlier(site.git, name)])).flat()
       .length
-    const question = `Delete ${attemptsOf(kept, name)}? They cannot be brought back.`
+    const own = kept > 0 ? (await keptByCleaning(site.git, name)).length : 0
+    const stays =
+      own === 0 ? '' : ` What ralph holds of your own (${own === 1 ? '1 ref' : `${own} refs`}) stays.`
+    const question = `Delete ${attemptsOf(kept, name)}? They cannot be brought back.${stays}`
     if (kept > 0 && !(await agrees(question)))
       return { message: 'Nothing was deleted.', data: { change_id: name, attempts: 0 } }
   }
@@ -226,13 +230,22 @@ export async function cleanRun(
       )
     }
     await enterTree(held)
-    const count = await cleanAttempts(site.git, run.change)
+    const { count, kept } = await cleanAttempts(site.git, run.change)
+    const said =
+      count === 0 ? `No attempt of ${run.change} is kept.` : `Deleted ${attemptsOf(count, run.change)}.`
     return {
-      message:
-        count === 0 ? `No attempt of ${run.change} is kept.` : `Deleted ${attemptsOf(count, run.change)}.`,
-      data: { change_id: run.change, attempts: count },
+      message: [said, ...keptWords(kept)].join('\n'),
+      data: { change_id: run.change, attempts: count, ...(kept.length > 0 && { kept: [...kept] }) },
     }
   })
+}
+
+function keptWords(kept: readonly UsersOwn[]): readonly string[] {
+  if (kept.length === 0) return []
+  return [
+    'These stay, for they may be your own work, and no branch, tag or stash has it. To delete one: git update-ref -d REF',
+    ...kept.map(({ ref, what }) => `  ${ref}   ${what}`),
+  ]
 }
 
 function attemptsOf(count: number, change: string): string {

@@ -47,6 +47,35 @@ describe('clean', () => {
     expect(at.git('for-each-ref', '--format=%(refname)', 'refs/ralph/other/attempts')).not.toBe('')
     expect((await ralph(at, ['clean', 'demo', '--attempts'])).stdout).toBe('No attempt of demo is kept.\n')
   })
+
+  test('G25: what ralph holds of the user’s own stays, and is named; what a branch has too, and what the agent made, goes', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.git('branch', 'topic')
+    // Without the loop's environment it is nobody's that ralph has watched: the user's, who commits and drops a branch beside the agent.
+    const user = at.script(
+      'user',
+      '#!/bin/sh\necho mine > mine.txt; git add mine.txt; git commit -qm "my commit"; git update-ref refs/heads/topic $(git commit-tree -m "elsewhere too" HEAD^{tree}); git branch keep topic; git update-ref -d refs/heads/topic\n',
+    )
+    const agent = `cat > /dev/null; git branch agents $(git commit-tree -m "agents" HEAD^{tree}); env -i PATH="$PATH" HOME="$HOME" '${user}'; ${failing}`
+    await loop(at, 'demo', agent)
+    const [mine] = at.git('log', '--all', '--format=%H', '--grep=my commit').split('\n')
+    const holders = (): string => at.git('for-each-ref', '--format=%(refname)', 'refs/ralph/demo/moved')
+    expect(holders()).toContain('/heads/agents')
+    const asked = await ralph(at, ['clean', 'demo', '--attempts'])
+    expect(asked.stderr).toMatch(
+      /They cannot be brought back\. What ralph holds of your own \(1 ref\) stays\./,
+    )
+    const { stdout } = await ralph(at, ['clean', 'demo', '--attempts', '--yes'])
+    const kept = `refs/ralph/demo/moved/1/beside/${mine?.slice(0, 12)}`
+    expect(holders()).toBe(kept)
+    expect(stdout).toContain('Deleted 1 attempt of demo.\nThese stay, for they may be your own work')
+    expect(stdout).toContain(`  ${kept}   ${mine?.slice(0, 12)} (my commit)\n`)
+    await ralph(at, ['finish', 'demo', '--cleanup'])
+    await ralph(at, ['clean', 'demo', '--attempts', '--yes'])
+    at.git('reflog', 'expire', '--expire=now', '--all')
+    at.git('gc', '-q', '--prune=now')
+    expect(at.git('show', `${mine}:mine.txt`)).toBe('mine')
+  })
 })
 
 test('after clean --attempts neither status nor why sends anybody to an attempt that is gone', async () => {

@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { textOf } from './bytes.ts'
-import { shown, type Git } from './git.ts'
+import { named, shown, type Git } from './git.ts'
 import { takeFrom } from './index-file.ts'
 import { moveRefs, refsUnder } from './refs.ts'
 import { checkedOut, nameInside } from './submodule.ts'
+import { usersOwn, type UsersOwn } from './users-own.ts'
 
 export interface AttemptRef {
   readonly n: number
@@ -114,21 +115,44 @@ export async function attemptMoves(git: Git, change: string, time: string): Prom
   })
 }
 
-/** Only on request: with its ref goes the only promise that git keeps an attempt. */
-export async function cleanAttempts(git: Git, change: string): Promise<number> {
-  for (const { git: inner } of await checkedOut(git)) await deleteAttempts(inner, nameInside(change))
-  return await deleteAttempts(git, change)
+/** Only on request: with its ref goes the only promise that git keeps an attempt. What is the user's own stays, and is named. */
+export async function cleanAttempts(
+  git: Git,
+  change: string,
+): Promise<{ readonly count: number; readonly kept: readonly UsersOwn[] }> {
+  const inside = await Promise.all(
+    (await checkedOut(git)).map(async ({ path, git: inner }) => {
+      const { kept } = await deleteAttempts(inner, nameInside(change))
+      return kept.map((own) => ({ ...own, what: `${own.what} in the submodule ${named(path)}` }))
+    }),
+  )
+  const { count, kept } = await deleteAttempts(git, change)
+  return { count, kept: [...kept, ...inside.flat()] }
 }
 
-async function deleteAttempts(git: Git, change: string): Promise<number> {
+/** What a cleaning would leave there. */
+export async function keptByCleaning(git: Git, change: string): Promise<readonly UsersOwn[]> {
+  return await usersOwn(git, change, await cleanable(git, change))
+}
+
+async function cleanable(git: Git, change: string): Promise<Readonly<Record<string, string>>> {
   const folders = ['attempts', 'moved', 'restored', 'earlier'].map((name) => `refs/ralph/${change}/${name}`)
-  const refs = Object.entries(await refsUnder(git, folders))
+  return await refsUnder(git, folders)
+}
+
+async function deleteAttempts(
+  git: Git,
+  change: string,
+): Promise<{ readonly count: number; readonly kept: readonly UsersOwn[] }> {
+  const going = await cleanable(git, change)
+  const kept = await usersOwn(git, change, going)
+  const refs = Object.entries(going).filter(([name]) => !kept.some(({ ref }) => ref === name))
   await moveRefs(
     git,
     'clean',
     refs.map(([name, hash]) => `delete ${name} ${hash}`),
   )
-  return refs.filter(([name]) => name.includes('/attempts/')).length
+  return { count: refs.filter(([name]) => name.includes('/attempts/')).length, kept }
 }
 
 /** The checkpoint that an attempt became, and the plan in it: ralph ticks boxes after the attempt was kept. */

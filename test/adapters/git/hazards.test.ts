@@ -454,7 +454,7 @@ describe('attempts', () => {
     const w = await twoAttempts()
     await archiveAttempts(w.gitPort, 'demo', '2026-01-01T000000')
     expect(await listAttempts(w.gitPort, 'demo')).toEqual([])
-    expect(await cleanAttempts(w.gitPort, 'demo')).toBe(2)
+    expect(await cleanAttempts(w.gitPort, 'demo')).toEqual({ count: 2, kept: [] })
     expect(w.git('for-each-ref', 'refs/ralph/demo/earlier', 'refs/ralph/demo/attempts')).toBe('')
   })
 })
