@@ -369,3 +369,30 @@ describe('O3: a merge of the user’s on the loop’s branch is theirs to end', 
     expect(at.git('ls-files', '--unmerged')).not.toBe('')
   })
 })
+
+describe('O12, G25: refs of another kind than branches and tags (refs/backup, say)', () => {
+  const deeds =
+    'git update-ref -d refs/backup/gone; git update-ref refs/backup/moved $(git commit-tree -m agents HEAD^{tree}); git update-ref refs/tool/new HEAD; git update-ref refs/remotes/o/x HEAD; git reflog expire --expire=now --all; git gc -q --prune=now'
+
+  test.each(['loose', 'packed'])(
+    'what the agent’s own git deletes or moves is back, after FAILED and after COMPLETE; new ones stay (%s)',
+    async (how) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      for (const name of ['gone', 'moved'])
+        at.git('update-ref', `refs/backup/${name}`, at.git('commit-tree', '-m', name, 'HEAD^{tree}'))
+      if (how === 'packed') at.git('pack-refs', '--all')
+      const backup = (): string => at.git('for-each-ref', 'refs/backup')
+      const before = backup()
+      const agent = once(`${deeds}; ${failed}`, `${deeds}; ${goodAgent}`)
+      const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--json'])
+      expect(end.code).toBe(0)
+      expect(backup()).toBe(before)
+      expect(at.git('for-each-ref', '--format=%(refname)', 'refs/tool', 'refs/remotes')).toBe(
+        'refs/remotes/o/x\nrefs/tool/new',
+      )
+      const lines = told(end).join('\n')
+      for (const n of [1, 2]) expect(lines).toContain(`refs/ralph/demo/moved/${n}/backup/moved`)
+      expect(lines.match(/deleted backup\/gone; it is back/g)).toHaveLength(2)
+    },
+  )
+})

@@ -14,8 +14,8 @@ import { bytesOf, textOf } from './bytes.ts'
 import type { Git } from './git.ts'
 import { picture, type RefMap } from './ref-picture.ts'
 
-/** Without remote-tracking refs and ralph's own. */
-export const usualKinds = [
+/** Git's own, where an agent that makes one leaves something behind. */
+const usualKinds = [
   'refs/heads',
   'refs/tags',
   'refs/notes',
@@ -24,6 +24,31 @@ export const usualKinds = [
   'refs/bisect',
   'refs/rewritten',
 ]
+
+/** Where a fetch writes, what is ralph's, and what each work tree has for itself. */
+const notMeant = new Set(['refs/remotes', 'refs/prefetch', 'refs/ralph', 'refs/worktree'])
+
+export function isUsual(name: string): boolean {
+  return usualKinds.some((kind) => name === kind || name.startsWith(`${kind}/`))
+}
+
+export function isMeant(name: string): boolean {
+  return !notMeant.has(kindOf(name))
+}
+
+/** With those that only this repository has (`refs/backup`, say). Undefined: ask git. */
+export function kindsIn(git: Git): readonly string[] | undefined {
+  if (isElsewhere(git)) return undefined
+  const loose = entriesOf(Buffer.from(join(git.gitCommonDir, 'refs')))
+    .map((entry) => `refs/${entry.name.toString('latin1')}`)
+    .filter(isRefName)
+  const others = [...loose, ...readPacked(git).kinds].filter((kind) => isMeant(kind) && !isUsual(kind))
+  return [...usualKinds, ...[...new Set(others)].toSorted()]
+}
+
+function kindOf(name: string): string {
+  return /^refs\/[^/]+/.exec(name)?.[0] ?? name
+}
 
 /** Each work tree has its own. */
 const ofWorkTree = new Set(['refs/bisect', 'refs/rewritten'])
@@ -160,6 +185,7 @@ interface Packed {
   readonly mark: string
   /** By name in bytes. */
   readonly refs: ReadonlyMap<string, string>
+  readonly kinds: ReadonlySet<string>
   /** By kinds: all refs as they were found first, and which of them were loose then. */
   readonly pictures: Map<string, { readonly base: RefMap; readonly loose: ReadonlyMap<string, string> }>
 }
@@ -187,7 +213,8 @@ function readPacked(git: Git): Packed {
     const found = /^([0-9a-f]{40}(?:[0-9a-f]{24})?) (\S.*)$/.exec(line)
     if (found !== null) refs.set(found[2] ?? '', found[1] ?? '')
   }
-  const read: Packed = { mark, refs, pictures: new Map() }
+  const kinds = new Set([...refs.keys()].map(kindOf))
+  const read: Packed = { mark, refs, kinds, pictures: new Map() }
   packed.set(file, read)
   return read
 }

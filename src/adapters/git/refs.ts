@@ -5,7 +5,7 @@ import { RalphError } from '../../core/error.ts'
 import { mkdir, rename, rm, sync } from '../files/now.ts'
 import { ifThereNow, syncFiles } from '../files/whole.ts'
 import { bytesOf, isPlainText, textOf } from './bytes.ts'
-import { findRef, headRef, headText, isRefName, listRefs, usualKinds } from './ref-files.ts'
+import { findRef, headRef, headText, isRefName, isMeant, isUsual, kindsIn, listRefs } from './ref-files.ts'
 import { ownEmail, type Git } from './git.ts'
 import { isLoose, isShared, timeZone } from './objects.ts'
 import { mayDiffer, type RefMap } from './ref-picture.ts'
@@ -33,7 +33,10 @@ export interface RefChanges {
 /** `isThorough` where an agent may have been at them, see `listRefs`. */
 export async function readRefs(git: Git, isThorough = false): Promise<Refs> {
   const head = readHead(git)
-  const all = await refsUnder(git, usualKinds, isThorough)
+  const kinds = kindsIn(git)
+  const found = await refsUnder(git, kinds ?? ['refs'], isThorough)
+  const all =
+    kinds === undefined ? Object.fromEntries(Object.entries(found).filter(([name]) => isMeant(name))) : found
   return { head: head.ref === '' ? head : { ref: head.ref, commit: all[head.ref] ?? '' }, all }
 }
 
@@ -69,8 +72,9 @@ export function compareRefs(before: Refs['all'], now: Refs['all']): RefChanges {
       .filter((name) => before[name] !== undefined)
       .map((name) => ({ name, from: before[name] ?? '', to: now[name] ?? '' })),
     deleted: gone.map((name) => ({ name, from: before[name] ?? '' })),
+    // A ref of another kind that is new harms nobody: tools keep their own there, and a fetch may bring thousands.
     created: there
-      .filter((name) => before[name] === undefined)
+      .filter((name) => before[name] === undefined && isUsual(name))
       .map((name) => ({ name, to: now[name] ?? '' })),
   }
 }
