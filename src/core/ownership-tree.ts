@@ -10,6 +10,10 @@ export function moverOf(
   const to = now.ref || now.commit
   const last = switches.findLast(({ head }) => head === to)
   if (last !== undefined && switches.at(-1) === last) return last.by
+  // Detached, and went on from there by commits of its own.
+  const [went, wrote] = [switches.at(-1), writes.findLast(({ ref }) => ref === 'HEAD')]
+  const isOnward = went !== undefined && !went.head.startsWith('refs/') && wrote?.to === now.commit
+  if (now.ref === '' && isOnward && wrote.by === went.by) return went.by
   // Who commits on a branch need not be who went there.
   if (was.ref !== now.ref)
     return switches.length > 0 ? undefined : commands.findLast(({ argv }) => isGoing(argv))?.by

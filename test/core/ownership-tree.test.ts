@@ -61,6 +61,17 @@ describe('O3: who moved HEAD', () => {
   })
 
   test.each([
+    ['the agent went there, and on by a commit of its own', 'agent', 'c2', 'agent'],
+    ['somebody else went on', 'agent', 'c9', undefined],
+    ['a gate went on', 'gate', 'c2', undefined],
+  ] as const)('detached: %s', (_, by, to, expected) => {
+    const switches = [{ by: 'agent' as const, head: 'c1' }]
+    const writes = [{ by, ref: 'HEAD', from: 'c1', to }]
+    const detached = { ref: '', commit: 'c2' }
+    expect(moverOf({ ref: 'refs/heads/x' }, detached, { switches, writes, commands: [] })).toBe(expected)
+  })
+
+  test.each([
     ['it only committed where somebody had gone', 'commit -m x', undefined],
     ['it only moved another branch', 'branch -f y HEAD', undefined],
     ['by a new name', 'branch -m x', 'gate'],

@@ -186,8 +186,15 @@ describe('finish', () => {
     const { stdout } = await ralph(at, ['finish', 'demo', '--cleanup'])
     expect(stdout).not.toContain('finished')
     expect(stdout).toContain('next: ralph resume demo')
-    type(at, /git stash drop stash@\{0\}/.exec(stdout)?.[0] ?? 'false')
-    expect(at.git('stash', 'list')).toBe('')
+    // A later entry of the user's takes its place in the list.
+    at.write('mine.txt', 'mine\n')
+    at.git('stash', 'push', '-qu', '-m', 'mine', '--', 'mine.txt')
+    const command = /git stash drop ".*?\)"/.exec(stdout)?.[0] ?? 'false'
+    type(at, command)
+    expect(at.git('stash', 'list')).toBe('stash@{0}: On main: mine')
+    expect(() => type(at, command)).toThrow()
+    expect(at.git('stash', 'list')).toBe('stash@{0}: On main: mine')
+    at.git('stash', 'pop', '-q')
     const done = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
     expect(done.code).toBe(0)
     expect((await ralph(at, ['status', 'demo'])).stdout).toContain('next        git status')

@@ -1,10 +1,10 @@
 // `ralph report` and `ralph history` of a real run: one story done at once, one after a failed attempt, one that used up its retries.
 import { execFileSync } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { RunReport } from '../../src/core/report.ts'
-import { ralph, scratch, tasksOf } from './harness.ts'
+import { goodAgent, ralph, scratch, tasksOf } from './harness.ts'
 import type { Scratch } from './harness.ts'
 import { installClaude } from './usage-kit.ts'
 
@@ -87,6 +87,25 @@ describe('a run as a document', () => {
         stdio: ['ignore', 'pipe', 'ignore'],
       })
       expectFigures(dom)
+    },
+  )
+
+  test.each(['md', 'html', 'json', 'txt'])(
+    'a file that is no report is not written over without --force; an earlier report is (%s)',
+    async (ending) => {
+      const at = scratch({ tasks: tasksOf(2) })
+      const loop = await ralph(at, ['loop', 'demo', '--story', '1', '--agent-command', goodAgent])
+      expect(loop.stdout).not.toContain('archive demo')
+      const file = join(at.root, `notes.${ending}`)
+      const write = (...more: string[]): ReturnType<typeof ralph> =>
+        ralph(at, ['report', 'demo', '--output', file, ...more])
+      writeFileSync(file, 'my notes\n')
+      const refused = await write()
+      expect([refused.code, readFileSync(file, 'utf8')]).toEqual([2, 'my notes\n'])
+      expect(refused.stderr).toContain('--force')
+      expect((await write('--force')).code).toBe(0)
+      expect(readFileSync(file, 'utf8')).not.toContain('my notes')
+      expect((await write()).code).toBe(0)
     },
   )
 

@@ -46,6 +46,17 @@ function hook(at: Scratch, body: string): void {
 const trailers = 'Ralph-Change: demo\nCo-authored-by: ralph (command) <ralph@localhost>'
 
 describe('finish --squash', () => {
+  test('F37: what a hook of the user’s adds to the commit is named, and not said to be uncommitted still', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('mine.txt', 'mine\n')
+    writeFileSync(join(at.repo, '.git/hooks/pre-commit'), '#!/bin/sh\ngit add -A\n', { mode: 0o755 })
+    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    const { stdout } = await ralph(at, ['finish', 'demo', '--squash'])
+    expect(stdout).toContain('; also in it, added or changed by a hook of yours: mine.txt')
+    expect(stdout).not.toContain('still is not')
+    expect(at.git('show', 'HEAD:mine.txt')).toBe('mine')
+  })
+
   test('F37: one commit on main with a message from the proposal and the stories', async () => {
     const at = await looped()
     const end = await ralph(at, ['finish', 'demo', '--squash', '--json'])

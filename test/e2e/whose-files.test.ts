@@ -433,7 +433,7 @@ describe('what passed the gates is what is saved', () => {
     const args = ['--on-complete', 'keep', '--verify', waits(at), '--agent-command', agent('true')]
     const done = await beside(at, args, () => at.git('switch', '-qc', 'mine'))
     expect(done.code, done.stderr).toBe(0)
-    expect(warningsOf(done).join('\n')).toContain('somebody switched HEAD to mine')
+    expect(warningsOf(done).join('\n')).toContain('HEAD was switched to mine')
     expect(at.git('show', 'ralph/demo:work.txt')).toBe('1')
     expect(at.git('rev-parse', '--verify', 'mine')).not.toBe('')
   })

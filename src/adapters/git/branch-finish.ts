@@ -126,11 +126,15 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
   if (isOff) await moveRefs(git, 'archive', [`update ${off} ${checkpoint}`])
   const stripped = plan.to === '' || snapshot === undefined ? [] : await strippedBy(store, snapshot, plan)
   const { made, told } = await store.operate({ op: 'finish', ...plan }, () => perform(store, plan))
+  const hooked =
+    squash !== undefined && made !== undefined && 'commit' in made
+      ? await changedPaths(git, squash.tree, made.commit)
+      : []
   const message = [
     isMerged
       ? `the work was merged into ${nameOf(origin)} already: nothing was left to bring`
       : made !== undefined && 'commit' in made
-        ? `the work is one commit on ${nameOf(origin)}, ${made.commit.slice(0, 12)}${await besidesWork(git, { initial, tip, startPaths, touched, plan: squash?.plan ?? [] })}`
+        ? `the work is one commit on ${nameOf(origin)}, ${made.commit.slice(0, 12)}${await besidesWork(git, { initial, tip, startPaths, touched, plan: squash?.plan ?? [], hooked })}`
         : choice === 'squash' && made === undefined
           ? `nothing of the loop's is left to commit on ${nameOf(origin)}`
           : `${carried !== undefined ? 'the rest' : stays.length > 0 ? 'what the loop has saved' : 'everything'} is on ${nameOf(origin)}, uncommitted`,
@@ -184,13 +188,17 @@ async function besidesWork(
     readonly startPaths: readonly string[]
     readonly touched: ReadonlySet<string>
     readonly plan: readonly string[]
+    /** What is otherwise than it was handed to `git commit`. */
+    readonly hooked: readonly string[]
   },
 ): Promise<string> {
-  const { initial, tip, startPaths, touched, plan } = at
+  const { initial, tip, startPaths, touched, plan, hooked } = at
   // Named so by the checkpoint that takes in what was changed between two attempts.
   const asked = ['log', '--first-parent', '--name-only', '-z', '--format=', '--grep=^changes before ']
   const between = [...new Set(await git.list([...asked, `${initial}..${tip}`]))]
-  const isLeft = startPaths.some((path) => !touched.has(path) && !plan.includes(path))
+  const isLeft = startPaths.some(
+    (path) => !touched.has(path) && !plan.includes(path) && !hooked.includes(path),
+  )
   return [
     ...(plan.length === 0
       ? []
@@ -198,6 +206,7 @@ async function besidesWork(
     ...(between.length === 0
       ? []
       : [`; also in it, since you changed it between two attempts: ${listed(between)}`]),
+    ...(hooked.length === 0 ? [] : [`; also in it, added or changed by a hook of yours: ${listed(hooked)}`]),
     ...(isLeft
       ? [`; what ${plan.length === 0 ? '' : 'else '}you had not committed before the loop still is not`]
       : []),

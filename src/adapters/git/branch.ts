@@ -152,7 +152,7 @@ async function planSave(store: Store, storyId: string, snapshot: Snapshot, refs:
     author: await store.author(),
     beside,
     ...(isBack && {
-      headBack: `somebody switched HEAD to ${placeOf(refs.head)} before story ${storyId} was saved; no file had changed, and HEAD is back on ralph/${store.change}`,
+      headBack: `HEAD was switched to ${placeOf(refs.head)} before story ${storyId} was saved; no file had changed, and HEAD is back on ralph/${store.change}`,
     }),
     complete: (commit, tree) =>
       becomeCheckpoint(store, 'save', commit, tree, join(store.folder, 'attempt-index')),

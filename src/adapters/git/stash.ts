@@ -236,10 +236,15 @@ async function entriesLeft(store: Store): Promise<string[]> {
   return stashEntries(await readStashLog(store.git)).flatMap(({ hash, message }, at) =>
     made.has(hash)
       ? [
-          `stash@{${at}} (${message}) is the state before story ${message.slice(own.length)}, kept for inspection: git stash drop stash@{${at}} when you need it no more`,
+          `stash@{${at}} (${message}) is the state before story ${message.slice(own.length)}, kept for inspection; when you need it no more: ${dropCommand(hash)}`,
         ]
       : [],
   )
+}
+
+/** By its hash: until it is typed, the entry may have another place in the list, or none. */
+function dropCommand(hash: string): string {
+  return `git stash drop "$(git stash list --format='%gd %H' | sed -n 's/ ${hash}$//p')"`
 }
 
 async function performFinish(store: Store, tip: string, time: string): Promise<void> {

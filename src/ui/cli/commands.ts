@@ -326,11 +326,15 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
               ).choices(['text', 'md', 'html', 'json'] as const),
             )
             .option('--output <file>', 'write it to this file')
+            .option('--force', 'write over a file that is no report')
             .option('--open', 'open it (as HTML, unless --format says otherwise)')
             .option('--json', 'the same as --format json'),
-        run: async (context, { args: [change], options: { format, output, open = false, json } }) => {
+        run: async (
+          context,
+          { args: [change], options: { format, output, open = false, force = false, json } },
+        ) => {
           const { showReport } = await import('./report.ts')
-          await showReport(context, change, { format: json ? 'json' : format, output, open })
+          await showReport(context, change, { format: json ? 'json' : format, output, open, force })
         },
       }),
       report({

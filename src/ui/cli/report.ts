@@ -1,6 +1,6 @@
 // `ralph report`: a run as a document, on the screen, into a file, or opened where the desktop opens such files.
 import { spawn } from 'node:child_process'
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { extname, join, resolve } from 'node:path'
 import { RalphError } from '../../core/error.ts'
@@ -13,12 +13,13 @@ interface ReportOptions {
   readonly format: ReportFormat | undefined
   readonly output: string | undefined
   readonly open: boolean
+  readonly force: boolean
 }
 
 export async function showReport(
   { io, app }: Context,
   change: string | undefined,
-  { format: wanted, output, open }: ReportOptions,
+  { format: wanted, output, open, force }: ReportOptions,
 ): Promise<void> {
   const format = wanted ?? (output === undefined ? (open ? 'html' : 'text') : formatOf(output))
   const run = await (await app()).observe.report(change)
@@ -33,6 +34,7 @@ export async function showReport(
     output === undefined
       ? join(await mkdtemp(join(tmpdir(), 'ralph-report-')), `report.${format === 'text' ? 'txt' : format}`)
       : resolve(io.cwd, output)
+  if (!force) await refuseOther(file)
   await writeFile(file, text).catch((error: unknown) => cannotWrite(file, error))
   io.stdout.write(`The report of ${run.change_id} is in ${file}\n`)
   if (open && !(await opened(file, io.env)))
@@ -59,6 +61,26 @@ function formatOf(file: string): ReportFormat {
     exitCode: 2,
   })
 }
+
+/** What is there already is written over only if it is a report: the name may be that of a file of the user's by mistake. */
+async function refuseOther(file: string): Promise<void> {
+  const before = await stat(file).catch(() => undefined)
+  if (before?.isFile() !== true || before.size === 0) return
+  const text = await readFile(file, 'utf8').catch(() => '')
+  if (reportMarks.some((mark) => mark.test(text))) return
+  throw new RalphError('usage', `${file} is there already, and is no report of ralph's.`, {
+    hint: 'Nothing was written. Name another file, or write over it with --force.',
+    exitCode: 2,
+  })
+}
+
+/** How each format begins. */
+const reportMarks = [
+  /^# ralph: /,
+  /^<!doctype html>[^]{0,500}<title>ralph: /,
+  /^\{\n {2}"change_id": "[^"]*",\n {2}"status": /,
+  /^.+: .+\n\d+\/\d+ stories, \d+ iterations?, /,
+]
 
 function cannotWrite(file: string, cause: unknown): never {
   const { code = '' } = cause as NodeJS.ErrnoException

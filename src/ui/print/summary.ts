@@ -58,7 +58,7 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
     ),
   )
   if (status === 'done') {
-    const rest = /Only the stories named by --story.*/.exec(result.reason)?.[0]
+    const rest = onlyNamed.exec(result.reason)?.[0]
     return [
       ...headed(`${status}   ${counts}`, { right }),
       ...(rest === undefined ? [] : entryLines({ indent: 2, text: oneLine(rest) }, sheet)),
@@ -213,6 +213,9 @@ function sentences(message: string): readonly string[] {
   return sentence === '' ? [] : [/[.!?:]$/.test(sentence) ? sentence : `${sentence}.`]
 }
 
+/** In the reason of a run that was asked for some stories only, while others are open. */
+const onlyNamed = /Only the stories named by --story.*/
+
 type Step = readonly [label: string, command: string, why: string]
 
 function stepsOf(ending: Ending): readonly Step[] {
@@ -229,8 +232,11 @@ function stepsOf(ending: Ending): readonly Step[] {
   }
   const openspec = started?.openspec ?? 'openspec'
   const archive: Step = ['archive', `${openspec} archive ${change}`, isHere ? '' : 'once merged']
+  const isWhole = !onlyNamed.test(complete.reason)
   const archives =
-    started?.settings.done_criteria === 'tasks' && started.tasks_file !== 'tasks.md' ? [archive] : []
+    isWhole && started?.settings.done_criteria === 'tasks' && started.tasks_file !== 'tasks.md'
+      ? [archive]
+      : []
   const look = finished?.commit === undefined ? 'git status' : `git show ${shortHash(finished.commit)}`
   if (isHere) return [['look', look, 'what was done'], ...archives]
   const original = branchName(started.original_branch)
