@@ -75,7 +75,10 @@ export async function deathIn(
   const { deathOf } = await import('./recovery.ts')
   const death = deathOf(run)
   if (death === undefined) return {}
-  return { died_at: site.clock.stamp(death.diedMs), orphan_pids: [...death.orphans] }
+  const stamp = site.clock.stamp(death.diedMs)
+  // The last sign of life may be older than an iteration that had just begun.
+  const ended = run.state.iterations.at(-1)?.ended ?? stamp
+  return { died_at: stamp < ended ? ended : stamp, orphan_pids: [...death.orphans] }
 }
 
 /** A work tree that was removed: what the state file would say next cannot be done. */
