@@ -2,6 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
+import { shellWord } from '../process/shell-word.ts'
 import { isWritable } from '../process/temp.ts'
 import { bytesOf } from './bytes.ts'
 import { lstatIfThere, lstatNow } from './files.ts'
@@ -12,6 +13,7 @@ import { operationsInProgress } from './operations.ts'
 import { headText, isRefName } from './ref-files.ts'
 import { readRef, type Refs } from './refs.ts'
 import { exempt, scanTree, type Scan } from './scan.ts'
+import { readSettings } from './settings.ts'
 import { refuseLockFiles } from './stale-locks.ts'
 import { submoduleAt } from './submodule.ts'
 import { entryPath, indexEntries } from './tree.ts'
@@ -48,6 +50,7 @@ export async function refuseState(git: Git, scan: Scan, change: string): Promise
   await refuseLocked(git, scan)
   await refuseHiddenEdits(git)
   const entries = await indexEntries(git)
+  await refuseLinks(git, entries, scan)
   const gitlinks = entries.filter((entry) => entry.slice(2).startsWith('160000')).map(entryPath)
   for (const path of gitlinks) {
     const repository = fitSubmodule(git, path)
@@ -56,6 +59,20 @@ export async function refuseState(git: Git, scan: Scan, change: string): Promise
     await refuseLockFiles(inner, '')
     await refuseState(inner, await scanTree(inner), change)
   }
+}
+
+/** With `core.symlinks` off git writes a plain file in the place of a link: a revert could not bring it back. */
+async function refuseLinks(git: Git, entries: readonly string[], scan: Scan): Promise<void> {
+  if ((await readSettings(git)).links) return
+  const tracked = entries.filter((entry) => entry.slice(2).startsWith('120000')).map(entryPath)
+  const links = [...new Set([...tracked, ...scan.changed, ...scan.untracked])].filter(
+    (path) => lstatNow(git.worktree, path)?.isSymbolicLink() === true,
+  )
+  if (links.length === 0) return
+  throw refusal(
+    `core.symlinks is off, so git could not bring back what is a symbolic link in ${git.worktree}: ${links.slice(0, 5).map(named).join(', ')}`,
+    `Set it: \`git -C ${shellWord(git.worktree)} config core.symlinks true\`.`,
+  )
 }
 
 /** Undefined where it is not checked out. */

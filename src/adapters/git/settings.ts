@@ -9,6 +9,8 @@ export interface Settings {
   readonly excludesFile: string
   /** Off: git does not look at executable bits. */
   readonly fileMode: boolean
+  /** Off: git writes a symbolic link as a plain file. */
+  readonly links: boolean
   /** `core.hooksPath` as the user's git sees it, empty where it is not set. */
   readonly hooksPath: string
   /** `include.path`, all of them. */
@@ -29,6 +31,7 @@ export async function readSettings(git: Git): Promise<Settings> {
     conversions: pairs.filter(([key]) => isConversion.test(key)),
     isSparse: /^(true|yes|on|1)$/i.test(last('core.sparsecheckout') ?? ''),
     fileMode: !/^(false|no|off|0)$/i.test(last('core.filemode') ?? ''),
+    links: !/^(false|no|off|0)$/i.test(last('core.symlinks') ?? ''),
   }
 }
 

@@ -9,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
@@ -78,6 +79,10 @@ describe('refusals before anything is touched', () => {
     'G22: an edit hidden by skip-worktree': (w) => {
       w.git('update-index', '--skip-worktree', 'a.txt')
       w.write('a.txt', 'mine\n')
+    },
+    'G27: a symbolic link where core.symlinks is off: git would write a plain file in its place': (w) => {
+      w.git('config', 'core.symlinks', 'false')
+      symlinkSync('a.txt', join(w.dir, 'link'))
     },
     'G19, G20: a cherry-pick in progress in a submodule': (w) => {
       w.git('init', '-q', 'sub')
