@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { cleanAttempts, keptByCleaning, listAttempts, listEarlier } from '../adapters/git/attempts.ts'
 import { shown } from '../adapters/git/git.ts'
 import { wayOut } from '../adapters/git/lost-record.ts'
+import { readRef } from '../adapters/git/refs.ts'
 import { remoteOf } from '../adapters/git/remote.ts'
 import type { UsersOwn } from '../adapters/git/users-own.ts'
 import { readSettingsFile } from '../config/files.ts'
@@ -84,11 +85,18 @@ export async function finishHeld(
   choice: Exclude<FinishChoice, 'later'>,
   own?: string,
 ): Promise<Said> {
+  // One that was killed half-way is completed, whatever is asked for now.
+  const isCompleted = held.run.state.git.pending?.operation.op === 'finish'
   // A squash is a cleanup whose work is committed, a rename a keep: that is what the run remembers.
-  const kept = choice === 'squash' ? 'cleanup' : choice === 'rename' ? 'keep' : choice
-  if (isSettled(held.run)) {
-    const message = `the cleanup of ${held.run.change} is complete, nothing is left to finish`
-    return { message, data: { change_id: held.run.change, choice, user_paths: [], loop_paths: [] } }
+  const kept = isCompleted || choice === 'squash' ? 'cleanup' : choice === 'rename' ? 'keep' : choice
+  const already = await finishedAlready(site, held.run)
+  if (already !== '') {
+    const { change, state } = held.run
+    return {
+      message: `${change} is finished already: ${already}.`,
+      ...(state.status !== 'done' && { next: `ralph resume ${change}` }),
+      data: { change_id: change, choice, user_paths: [], loop_paths: [] },
+    }
   }
   const there = await inOrder(site, held)
   const { run } = held
@@ -160,6 +168,22 @@ export async function finishHeld(
       ...(run.state.gone.length > 0 && { gone: run.state.gone }),
     },
   }
+}
+
+/** Where the work of a run is that was brought back before: another word on it would only spoil its record. Else empty. */
+async function finishedAlready(site: Site, run: OpenRun['run']): Promise<string> {
+  const { branch, choice, git, originalBranch } = run.state
+  const isBrought = choice === 'cleanup' && git.cleaned !== undefined && git.origin === undefined
+  const isLeft = needsRepair(run) || (await readRef(site.git, `refs/heads/ralph/${run.change}`)) !== ''
+  if (!isSettled(run) && (!isBrought || isLeft || branch === originalBranch)) return ''
+  const { whereabouts } = await import('./whereabouts.ts')
+  const { where } = await whereabouts(site, run)
+  const place = originalBranch === '' ? 'your detached HEAD' : originalBranch
+  if (where?.squashed !== undefined) return `squashed into ${where.squashed.slice(0, 7)} on ${place}`
+  const at = where?.cleaned_at === undefined ? '' : ` since the cleanup at ${where.cleaned_at.slice(11, 19)}`
+  return where?.uncommitted === false
+    ? `its work is on ${place}${at}`
+    : `its work is on ${place}, uncommitted,${at}`
 }
 
 /** What people do with commits: they go to the others, and the change into OpenSpec's archive. */

@@ -1,8 +1,9 @@
 // What is left of a loop for colleagues to see: its commits, one commit, or commits with the names of the stories.
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { goodAgent, longDead, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
+import { onTerminal } from './on-terminal.ts'
 import { install } from './usage-kit.ts'
 
 describe('commits', () => {
@@ -68,7 +69,8 @@ describe('finish --squash', () => {
     expect([at.git('branch', '--show-current'), at.git('status', '--porcelain')]).toEqual(['main', ''])
     expect(JSON.parse(end.stdout)).toMatchObject({ choice: 'squash', commit: at.git('rev-parse', 'HEAD') })
     const again = await ralph(at, ['finish', 'demo', '--squash'])
-    expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('nothing is left to finish')])
+    const said = `demo is finished already: squashed into ${at.git('rev-parse', '--short=7', 'HEAD')} on main.\n`
+    expect([again.code, again.stdout]).toEqual([0, said])
   })
 
   test('F37: with a message of the user’s own, and after a halt: the run goes on from there', async () => {
@@ -218,6 +220,41 @@ test('F36: the end offers a push only where there is a remote, and says what of 
   expect(clean).not.toContain('first commit')
   const four = await end(true, 'README.md', 'a.txt', 'b.txt', 'c.txt')
   expect(four).toContain('Its first commit holds your uncommitted files: README.md, a.txt, b.txt and more.\n')
+})
+
+describe('a run that is finished', () => {
+  test('B1: another finish says where the work is, and leaves the record as it is', async () => {
+    const at = await looped()
+    expect((await ralph(at, ['finish', 'demo', '--squash'])).code).toBe(0)
+    const journal = join(at.repo, '.git/ralph/changes/demo/journal.ndjson')
+    const [before, status] = [readFileSync(journal, 'utf8'), (await ralph(at, ['status', 'demo'])).stdout]
+    const commit = at.git('rev-parse', '--short=7', 'HEAD')
+    for (const args of [['--keep'], ['--cleanup'], ['--keep', '--rename']]) {
+      const again = await ralph(at, ['finish', ...args])
+      expect([again.code, again.stdout, again.stderr]).toEqual([
+        0,
+        `demo is finished already: squashed into ${commit} on main.\n`,
+        '',
+      ])
+    }
+    const unasked = onTerminal(at, ['finish'])
+    expect((await unasked.exited).exitCode).toBe(0)
+    expect(unasked.raw()).toContain(`squashed into ${commit} on main.`)
+    expect(unasked.raw()).not.toContain('What should happen')
+    expect(readFileSync(journal, 'utf8')).toBe(before)
+    expect((await ralph(at, ['status', 'demo'])).stdout).toBe(status)
+  })
+
+  test('B1: after a cleanup, too; a run that is kept stays to be finished', async () => {
+    const at = await looped()
+    for (const choice of ['--keep', '--cleanup'])
+      expect((await ralph(at, ['finish', 'demo', choice])).stdout).not.toContain('already')
+    const { stdout } = await ralph(at, ['finish', 'demo', '--keep'])
+    expect(stdout).toMatch(
+      /^demo is finished already: its work is on main, uncommitted, since the cleanup at [\d:]{8}\.\n$/,
+    )
+    expect((await ralph(at, ['why', 'demo'])).stdout).not.toContain('ralph finish')
+  })
 })
 
 describe('finish --keep --rename', () => {

@@ -1,6 +1,6 @@
 // `ralph finish` without an answer: the question that the loop asks at its end, again.
 import { RalphError } from '../../core/error.ts'
-import type { App, Said } from '../app.ts'
+import type { App, Said, StatusReport } from '../app.ts'
 import { isTerminal } from '../io.ts'
 import { askWhere } from '../print/choice.ts'
 import type { Context } from './context.ts'
@@ -17,10 +17,13 @@ export async function askFinish(
     })
   }
   const reports = await observe.status(change)
-  // Of several the latest, as everywhere; the question names its branch.
-  const [report] = reports
-  if (report === undefined)
-    return control.finish({ change, choice: 'keep', message: undefined, acceptsConfig: false })
+  // Of several the latest that is unfinished; the question names its branch.
+  const latest = reports.find(({ choice }) => choice !== 'cleanup') ?? reports[0]
+  const report = reports.length > 1 ? (await observe.status(latest?.change_id))[0] : latest
+  const unasked = { message: undefined, choice: 'keep', acceptsConfig: false } as const
+  if (report !== undefined && isFinished(report))
+    return control.finish({ ...unasked, change: report.change_id })
+  if (report === undefined) return control.finish({ ...unasked, change })
   const { change_id: name, original_branch: originalBranch, where } = report
   const question = {
     originalBranch,
@@ -32,4 +35,11 @@ export async function askFinish(
   if (choice !== 'later')
     return control.finish({ change: name, choice, message: undefined, acceptsConfig: false })
   return { message: 'Nothing was done.', next: `ralph finish ${name}`, data: { change_id: name, choice } }
+}
+
+/** Nothing is left to decide. */
+function isFinished({ choice, died_at: died, where, original_branch: original }: StatusReport): boolean {
+  return (
+    choice === 'cleanup' && died === undefined && where?.cleaned_at !== undefined && where.branch !== original
+  )
 }
