@@ -194,9 +194,15 @@ function isUndoneWithAttempt(world: World, token: Token, words: string): boolean
   // A submodule keeps its own part of an attempt, and that is said with it.
   const inside = token.path.startsWith('sub/') ? ['-C', 'sub'] : []
   const kept = world.tryGit([...inside, 'for-each-ref', '--format=%(refname)', `refs/ralph/${change}`])
+  // A fresh start puts the whole of a run away, saved or not, and names where.
+  const earlier = words.match(/refs\/ralph\/demo\/earlier\/[\w+-]+/g) ?? []
   const refs = kept
     .split('\n')
-    .filter((ref) => /attempts\/\d+$/.test(ref) && numbers.has(ref.split('/').at(-1)))
+    .filter(
+      (ref) =>
+        /attempts\/\d+$/.test(ref) &&
+        (numbers.has(ref.split('/').at(-1)) || earlier.some((run) => ref.startsWith(`${run}/`))),
+    )
   return refs.some((ref) => holds(world, ref, token))
 }
 
