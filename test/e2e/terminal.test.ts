@@ -83,6 +83,19 @@ describe('on a terminal', () => {
     expect(at.git('branch', '--show-current')).toBe('main')
   })
 
+  test('B2: what was typed while the loop ran answers no question at its end', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const screen = terminal(at, loop(`until [ -e ../go ]; do sleep 0.05; done; ${goodAgent}`))
+    await screen.until((raw) => raw.includes('Story 1'))
+    screen.type('keep\r')
+    await screen.until((raw) => raw.includes('keep'))
+    writeFileSync(join(at.root, 'go'), '')
+    await screen.until((raw) => raw.includes('squash, keep or later?'))
+    screen.type('c\r')
+    expect((await screen.exited).exitCode).toBe(0)
+    expect(at.git('branch', '--show-current')).toBe('main')
+  })
+
   test('F36: a squash at the question is one commit on the branch the user came from, and the last words say so', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const screen = terminal(at, loop(goodAgent))

@@ -3,7 +3,7 @@ import type { Human } from '../../ports.ts'
 import type { Io } from '../io.ts'
 import { isTerminal, paintFor } from '../io.ts'
 import type { Context } from '../cli/context.ts'
-import { ask } from './ask.ts'
+import { ask, dropTyped } from './ask.ts'
 import { branchName } from './describe.ts'
 import { entryLines } from './layout.ts'
 import type { Sheet } from './layout.ts'
@@ -28,12 +28,14 @@ export function humanAt(options: HumanOptions): Human {
   const paint = paintFor(options.stdout, options.env)
   return {
     async choose(question, stop) {
+      dropTyped(options.stdin)
       const answer = (await askWhere(options, question, stop)) ?? 'later'
       if (answer !== 'squash') return answer
       options.onSquash?.()
       return 'later'
     },
     async isDone(task, stop) {
+      dropTyped(options.stdin)
       options.before()
       options.ring?.()
       const lines = [
