@@ -162,16 +162,17 @@ export function makeWorld(
   return world
 }
 
-let first: World | undefined
+/** Of the worker, not of this module: vitest loads that anew for each file. */
+const worker = globalThis as { firstWorld?: World }
 
 /** The work tree that most tests begin with, made once per worker. */
 function firstCommit(): string {
-  if (first === undefined) {
+  if (worker.firstWorld === undefined) {
     const made = makeWorld({ commit: true })
     process.once('exit', () => made.end())
-    first = made
+    worker.firstWorld = made
   }
-  return first.dir
+  return worker.firstWorld.dir
 }
 
 const templates = new Map<(world: World) => void, World>()
