@@ -5,7 +5,7 @@ import { lstatNow } from './files.ts'
 import { named, type Git } from './git.ts'
 import { compareRefs, type RefChanges, type Refs } from './refs.ts'
 import type { Store } from './store.ts'
-import { restoreCommand } from './reunite.ts'
+import { restoreCommand } from './gone.ts'
 import type { Snapshot } from './snapshot.ts'
 import { isAncestor } from './tree.ts'
 
