@@ -1,4 +1,5 @@
 // `--dry-run`: the preflight, the plan and the prompts; spawns and changes nothing.
+import { changeDirOf } from '../adapters/openspec/changes.ts'
 import { refuseReadOnly } from '../adapters/git/preflight.ts'
 import { RalphError } from '../core/error.ts'
 import type { Settings } from '../core/event.ts'
@@ -15,6 +16,7 @@ import { modeOf, refuseLeftover } from './mode.ts'
 import { refuseRunning } from './open-run.ts'
 import { checked, openChange, refuseInvalid, refuseUnknownStories } from './plan.ts'
 import { loopSettings, strangeStories } from './settings.ts'
+import { refuseUncommitted } from './uncommitted.ts'
 import { knownRun } from './site.ts'
 import type { Site } from './site.ts'
 
@@ -63,6 +65,12 @@ export async function dryRun(
   refuseUnknownStories(change, settings.stories)
   if (hasWork(change))
     await refuseMissingGates(allGates(settings), { cwd: site.git.worktree, env: site.env }).catch(note)
+  if (hasWork(change) && hasOwnTree)
+    await refuseUncommitted(site.git, {
+      agent: config.agent_command,
+      gates: allGates(settings),
+      brought: changeDirOf(change.root, change.name),
+    }).catch(note)
   const checkpoints = checkpointsFor(site, {
     change: change.name,
     strategy: settings.checkpoint,

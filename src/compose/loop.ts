@@ -29,7 +29,7 @@ import { checkpointsFor } from './checkpoints.ts'
 import { agree, refuseUnagreed } from './config-trust.ts'
 import { openRun, refuseRunning } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
-import { isFinishedAway, modeOf, onlyUnfinished, refuseLeftover, resumedFolder } from './mode.ts'
+import { isFinishedAway, modeOf, refuseLeftover, resumedFolder, runToResume } from './mode.ts'
 import { notifications } from './notify.ts'
 import {
   changeFolder,
@@ -52,6 +52,7 @@ import { desktopFor } from './desktop.ts'
 import { knownRun } from './site.ts'
 import type { Site } from './site.ts'
 import { finishHeld } from './control.ts'
+import { refuseUncommitted } from './uncommitted.ts'
 import { unarchived, wrapUpOf } from './wrap-up.ts'
 import { headText } from '../adapters/git/ref-files.ts'
 import { backToPlace, checkOutRunBranch } from './run-branch.ts'
@@ -71,7 +72,7 @@ export async function runLoop(
   feedback?: string,
 ): Promise<LoopEnd> {
   const { config } = request.settings
-  const wanted = request.change ?? (wish === 'resume' ? await onlyUnfinished(here) : undefined)
+  const wanted = request.change ?? (wish === 'resume' ? await runToResume(here) : undefined)
   // Only the name is of use after the lock: what else is known by now may be somebody else's past.
   const { name } =
     wish === 'resume' && wanted !== undefined
@@ -155,6 +156,13 @@ async function runHeld(
     refuseUnknownStories(change, settings.stories)
     if (hasWork(change))
       await refuseMissingGates(allGates(settings), { cwd: site.git.worktree, env: site.env })
+    if (hasWork(change) && site !== home)
+      await refuseUncommitted(home.git, {
+        agent: config.agent_command,
+        gates: allGates(settings),
+        tree: site.git.worktree,
+        brought: folder,
+      })
     const checkpoints = checkpointsFor(site, {
       change: change.name,
       strategy: settings.checkpoint,

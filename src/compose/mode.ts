@@ -17,9 +17,45 @@ import type { KnownRun, Site } from './site.ts'
 export type Mode = 'start' | 'fresh' | 'resume'
 
 /** `ralph resume` alone means the run that can be gone on with, however many changes are open. */
-export async function onlyUnfinished(site: Site): Promise<string | undefined> {
-  const runs = (await knownRuns(site)).filter((run) => run.state.status !== 'done')
-  return runs.length === 1 ? runs[0]?.change : undefined
+export async function runToResume(site: Site): Promise<string | undefined> {
+  const runs = await knownRuns(site)
+  const unfinished = runs.filter((run) => run.state.status !== 'done')
+  const left = unfinished.length > 0 ? unfinished : await withMore(site, runs)
+  if (left.length === 1) return left[0]?.change
+  try {
+    return (await changeFolder(site, undefined)).name
+  } catch (error) {
+    if (!(error instanceof RalphError) || error.code !== 'change_ambiguous') throw error
+    const [first] = left
+    if (first !== undefined)
+      throw new RalphError('change_ambiguous', `There are ${left.length} runs to resume: ${namesOf(left)}.`, {
+        hint: `Name the one you mean, e.g. \`ralph resume ${first.change}\`.`,
+        exitCode: 2,
+      })
+    const kept = runs.find((run) => run.state.choice !== 'cleanup')
+    throw new RalphError(
+      'nothing_to_resume',
+      runs.length === 0
+        ? 'There is no run to resume.'
+        : `There is no run left to resume: ${namesOf(runs)} ${runs.length === 1 ? 'is' : 'are'} done.`,
+      {
+        hint: `${kept === undefined ? '' : `Bring its work to your branch: ralph finish ${kept.change}. `}What is open: ralph list`,
+        exitCode: 2,
+      },
+    )
+  }
+}
+
+function namesOf(runs: readonly KnownRun[]): string {
+  return runs.map((run) => run.change).join(', ')
+}
+
+/** Done, and their plans have got new stories since. */
+async function withMore(site: Site, runs: readonly KnownRun[]): Promise<readonly KnownRun[]> {
+  const has = await Promise.all(
+    runs.map(async (run) => !(await isFinishedAway(site, run)) && hasMore(site, run, undefined)),
+  )
+  return runs.filter((_, at) => has[at])
 }
 
 /** A run that is done, and whose change was archived after it: there is no folder any more, but an answer. */

@@ -159,6 +159,33 @@ describe('what is true of the change', () => {
     expect(stdout).not.toContain('next')
   })
 
+  test('B6: resume without a name, and no run is left: said so, with no advice to start one again', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('openspec/changes/other/tasks.md', tasksOf(1))
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'other')
+    const none = await ralph(at, ['resume'])
+    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('There is no run to resume.')])
+    for (const name of ['demo', 'other']) {
+      expect((await loop(at, name, goodAgent)).code).toBe(0)
+      expect((await ralph(at, ['finish', name, '--squash'])).code).toBe(0)
+    }
+    const { code, stderr } = await ralph(at, ['resume'])
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/There is no run left to resume: other, demo are done\.\n.*ralph list/),
+    ])
+    expect(stderr).not.toMatch(/open changes|ralph loop/)
+    const start = await ralph(at, ['loop'])
+    expect(start.stderr).toContain('No task is open in any of the 2 changes: demo, other')
+    at.write(
+      'openspec/changes/demo/tasks.md',
+      `${at.read('openspec/changes/demo/tasks.md')}\n${tasksOf(2).slice(tasksOf(1).length)}`,
+    )
+    expect((await ralph(at, ['resume', '--agent-command', goodAgent])).code).toBe(0)
+    expect(at.read('story-2.txt')).toBe('work of 2\n')
+  })
+
   test('B13: after a cleanup the own work tree is named with the command that removes it, until it is removed', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     await loop(at, 'demo', goodAgent, '--worktree', '--on-complete', 'cleanup')

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, realpathSync, renameSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, realpathSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Scratch } from './harness.ts'
@@ -30,6 +30,31 @@ describe('--worktree', () => {
     expect(at.read('README.md')).toBe('# changed by the user\n')
     expect(at.git('diff', '--cached', '--name-only')).toBe('')
   })
+
+  test.each([
+    ['agent', ['--agent-command', './mine.sh']],
+    ['gate', ['--agent-command', goodAgent, '--verify', 'sh mine.sh']],
+  ])(
+    'B3: %s: a script of the user’s own that is not committed is refused before the start',
+    async (_, args) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      at.write('mine.sh', `#!/bin/sh\n${goodAgent}\n`)
+      chmodSync(join(at.repo, 'mine.sh'), 0o755)
+      const run = (...more: string[]) => ralph(at, ['loop', 'demo', '--worktree', ...args, ...more])
+      const words = /mine\.sh is not committed, so the loop's work tree does not have it\./
+      const dry = await run('--dry-run')
+      expect([dry.code, dry.stdout]).toEqual([2, expect.stringMatching(words)])
+      const refused = await run()
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringMatching(words)])
+      expect(refused.stderr).toContain('Commit it, or give its absolute path.')
+      expect(existsSync(join(at.root, 'repo-ralph-demo'))).toBe(false)
+      at.git('add', 'mine.sh')
+      expect((await run('--dry-run')).code).toBe(2)
+      at.git('commit', '-qm', 'mine')
+      expect((await run('--dry-run')).code).toBe(0)
+      expect((await run()).code).toBe(0)
+    },
+  )
 
   test('an untracked change folder is brought along', async () => {
     const at = scratch({ tasks: tasksOf(1), commit: false })

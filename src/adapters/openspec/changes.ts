@@ -65,10 +65,17 @@ export async function resolveChange(
     return await refuseClosed(root, only.name)
   }
   const names = [only, ...others].map((each) => each.name)
-  throw new RalphError('change_ambiguous', `There are ${names.length} open changes: ${names.join(', ')}`, {
-    hint: `Name the one you mean, e.g. \`ralph loop ${names[0] ?? ''}\`.`,
-    exitCode: 2,
-  })
+  const [message, hint] =
+    open.length > 0
+      ? [
+          `There are ${names.length} open changes`,
+          `Name the one you mean, e.g. \`ralph loop ${names[0] ?? ''}\`.`,
+        ]
+      : [
+          `No task is open in any of the ${names.length} changes`,
+          'Name the one you mean. What there is: ralph list',
+        ]
+  throw new RalphError('change_ambiguous', `${message}: ${names.join(', ')}`, { hint, exitCode: 2 })
 }
 
 async function refuseClosed(root: string, name: string): Promise<string> {
