@@ -22,7 +22,10 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const isLeft = checkpoint !== undefined && !isCleaned && !isInPlace && branch !== undefined
   const isHere = isMine && (isCleaned || isInPlace)
   const made = isCleaned && finished?.type === 'loop.finished' ? squashOf(finished) : ''
-  const attempt = run.state.iterations.findLast((each) => each.attempt_ref !== undefined)?.attempt_ref
+  const attempt = run.state.iterations.findLast((each) => each.attempt_ref !== undefined)
+  const isEmpty = run.events.some(
+    (event) => event.type === 'attempt.kept' && event.n === attempt?.n && !event.changed,
+  )
   const [isDirty, isSquashed, gone, notes, live, isThere, isAncestor, plan, isKept] = await Promise.all([
     isHere && checkpoint !== undefined
       ? hasUncommitted(git).then(async (is) => is && !(await isMerged(git, checkpoint, originalBranch)))
@@ -34,7 +37,8 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
     !isLeft || readRef(git, `refs/heads/${branch}`).then((hash) => hash !== ''),
     isLeft && hasMoved(git, run).then((has) => has && isMerged(git, checkpoint, originalBranch)),
     isHere || checkpoint === undefined ? planHere(site, run) : undefined,
-    attempt === undefined || readRef(git, attempt).then((hash) => hash !== ''),
+    !isEmpty &&
+      (attempt?.attempt_ref === undefined || readRef(git, attempt.attempt_ref).then((hash) => hash !== '')),
   ])
   // What else is uncommitted is the user's own.
   const uncommitted = isSquashed && isHere ? false : isDirty

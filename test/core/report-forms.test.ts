@@ -13,7 +13,7 @@ import { history, iteration } from './report-history.ts'
 
 const report = runReport(history)
 const plainPaint = paintFor(process.stdout, { NO_COLOR: '1' })
-const lost = '6 of 8 attempts were undone: ~120.5k tokens (60%), $1.60, 1h 02m'
+const lost = '6 of 8 attempts were not kept: ~120.5k tokens (60%), $1.60, 1h 02m'
 
 describe('text', () => {
   test('names what was lost, what is estimated and what has no price', () => {

@@ -250,6 +250,15 @@ describe('what status and the others say', () => {
     expect(at.read('new.txt')).toBe('x\n')
   })
 
+  test('B8: an attempt that changed nothing is not offered as work', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const end = await loop(at, 'echo "<promise>FAILED: no</promise>"', '--max-retries', '0')
+    expect([end.code, end.stdout]).toEqual([3, expect.stringContaining('1 attempt was not kept')])
+    expect(end.stdout).not.toMatch(/ralph diff \d|(was|were) undone/)
+    for (const command of ['status', 'why'])
+      expect((await ralph(at, [command])).stdout, command).not.toMatch(/ralph diff|put aside/)
+  })
+
   test('F12: a stop of an attempt that had changed nothing offers no diff of it', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const agent = 'echo ready; exec tail -f /dev/null'

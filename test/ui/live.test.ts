@@ -48,7 +48,7 @@ describe('live line', () => {
         nowMs,
         columns: 100,
       })
-    expect(at('limit', 1000)).toBe('‖ 2h 59m left · 0 tokens · usage limit reached, until 17:02')
+    expect(at('limit', 1000)).toBe('‖ 2h 59m left · usage limit reached, until 17:02')
     expect(at('limit', 1000 + 3_600_000)).toContain('1h 59m left')
     expect(at('overloaded', 1000)).not.toContain('limit')
   })

@@ -134,12 +134,14 @@ export function measureUsage(deps: UsageDeps): MeasuringUsage {
         : `About ${figures.input_tokens}, estimated from the size of its session files`
     const warning = `The tokens of this iteration are not known: ${why}. ${guess}.`
     const isFirst = !hasWarned
+    const isOwn = agent === 'command' && figures.input_tokens === 0 && why === nothingFound.auto
     hasWarned = true
     return {
       ...figures,
       ...(figures.input_tokens > 0 || ownCost(own) !== undefined ? await cost(figures) : {}),
       estimated: true,
-      warning: isFirst ? warning : '',
+      // Of the user's own command nobody expects figures: the end says that they are not known.
+      warning: isFirst && !isOwn ? warning : '',
       source: 'estimate',
       note: warning,
     }

@@ -21,6 +21,8 @@ export interface Board {
   readonly spent: Spent
   /** Of the attempt at hand: whether it differs from its checkpoint. */
   readonly hasChanged: boolean
+  /** The same of the last one that ended. */
+  readonly hasLastChanged: boolean
   /** Complete, by an attempt that changed no file. */
   readonly unchanged: readonly string[]
 }
@@ -41,6 +43,7 @@ export const emptyBoard: Board = {
   last: undefined,
   spent: { tokens: 0, duration_ms: 0 },
   hasChanged: true,
+  hasLastChanged: true,
   unchanged: [],
 }
 
@@ -72,6 +75,7 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
     last: iteration,
     spent: added(board.spent, iteration),
     hasChanged: true,
+    hasLastChanged: board.hasChanged,
     unchanged:
       board.hasChanged || iteration.verdict !== 'complete'
         ? board.unchanged

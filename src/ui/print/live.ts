@@ -108,12 +108,14 @@ export function liveText(
   const spinner =
     live.untilMs === undefined ? (turning[view.frame % turning.length] ?? '') : symbolOf('waiting')
   const cost = live.costBefore + live.costNow
+  const used = live.tokensBefore + live.tokensNow
   const fixed = [
     live.attempt,
     live.untilMs === undefined
       ? seconds(view.nowMs - live.sinceMs)
       : `${seconds(live.untilMs - view.nowMs)} left`,
-    `${tokens(live.tokensBefore + live.tokensNow)} tokens`,
+    // Not known yet, or never: no figure is better than a wrong one.
+    used > 0 ? `${tokens(used)} tokens` : '',
     cost > 0 ? usd(cost) : '',
   ]
     .filter((part) => part !== '')

@@ -101,7 +101,11 @@ function pictures(report: RunReport): string {
   return `<section aria-labelledby="when"><h2 id="when">Iterations by story</h2>
 <div class="wide">${timelineSvg(report)}</div>
 <ul class="legend">${keys.join('')}</ul>
-</section>
+</section>${report.totals.tokens > 0 ? spending(report) : ''}`
+}
+
+function spending(report: RunReport): string {
+  return `
 <section aria-labelledby="spent"><h2 id="spent">Tokens over time</h2>
 <div class="wide">${tokensSvg(report)}</div>
 ${report.not_kept.tokens > 0 ? `<ul class="legend"><li><span class="swatch" aria-hidden="true"></span> all</li><li><span class="swatch lost" aria-hidden="true"></span> of it in attempts that were not kept</li></ul>` : ''}

@@ -49,13 +49,13 @@ export function timeWord(spent: Spending): string {
 type Part = Omit<Spending, 'cost_usd' | 'tokens_estimated'> &
   SpentTokens & { readonly cost_usd?: number | undefined }
 
-/** "2 of 5 attempts were undone: 1.2k tokens (34%), $0.10, 4m 05s"; empty when all were. */
+/** "2 of 5 attempts were not kept: 1.2k tokens (34%), $0.10, 4m 05s"; empty when all were. */
 function notKeptWords(whole: Pick<Spending, 'iterations' | 'tokens'>, part: Part): string {
   if (part.iterations === 0) return ''
   const share = whole.tokens > 0 ? ` (${String(Math.round((100 * part.tokens) / whole.tokens))}%)` : ''
   const were = part.iterations === 1 ? 'was' : 'were'
   const figures = [`${tokenWords(part)}${share}`, costWord(part), duration(part.duration_ms)]
-  return `${String(part.iterations)} of ${plural(whole.iterations, 'attempt')} ${were} undone: ${figures.filter((word) => word !== '-').join(', ')}`
+  return `${String(part.iterations)} of ${plural(whole.iterations, 'attempt')} ${were} not kept: ${figures.filter((word) => word !== '-').join(', ')}`
 }
 
 /** What the figures leave out or guess. */

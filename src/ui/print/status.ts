@@ -31,7 +31,7 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
     ['stories', `${String(done)}/${String(total)} done${ranWords(report)}`],
     ...nowFacts(report, nowMs),
     ['attempts', `${String(report.current_iteration)}, at most ${String(report.max_iterations)}`],
-    ['tokens', tokenWord(spentBy(report)) + costPart(report)],
+    ['tokens', usedWord(report) + costPart(report)],
     ['work', workWords(report)],
     ...(report.finish_refused === undefined
       ? []
@@ -115,8 +115,13 @@ function spentBy({ total_tokens: tokens, iterations }: StatusReport): SpentToken
   return { tokens, tokens_estimated: iterations.some((iteration) => iteration.tokens_estimated) }
 }
 
+/** Before the first attempt has ended nothing is known. */
+function usedWord(report: StatusReport): string {
+  return report.iterations.length === 0 && report.total_tokens === 0 ? '-' : tokenWord(spentBy(report))
+}
+
 function costPart({ cost_usd: cost, total_tokens: used }: StatusReport): string {
-  if (cost === undefined) return ', unpriced'
+  if (cost === undefined) return used > 0 ? ', unpriced' : ''
   return used > 0 && cost > 0 ? `, ${usd(cost)}` : ''
 }
 
@@ -226,7 +231,7 @@ function allStatuses(reports: readonly StatusReport[], { paint }: StatusView): s
     report.alive ? 'yes' : 'no',
     `${String(report.stories.filter(({ status }) => status === 'done').length)}/${String(report.stories.length)}`,
     `${String(report.current_iteration)}/${String(report.max_iterations)}`,
-    tokenWord(spentBy(report)),
+    usedWord(report),
     oneLine(report.worktree_name),
   ])
   const headings = ['change', 'status', 'alive', 'stories', 'iterations', 'tokens', 'work tree']

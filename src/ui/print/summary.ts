@@ -114,7 +114,7 @@ function lostWords({ not_kept: lost }: Result['totals']): readonly string[] {
   ]
   const were = lost.iterations === 1 ? 'was' : 'were'
   return [
-    `${plural(lost.iterations, 'attempt')} ${were} undone${spent.length === 0 ? '' : `: ${spent.join(', ')}`}`,
+    `${plural(lost.iterations, 'attempt')} ${were} not kept${spent.length === 0 ? '' : `: ${spent.join(', ')}`}`,
   ]
 }
 
@@ -253,12 +253,12 @@ function stepsOf(ending: Ending): readonly Step[] {
 }
 
 /** How to see what the last attempt did, where it was not kept. */
-function lookSteps({ last }: Board, change: string): readonly Step[] {
+function lookSteps({ last, hasLastChanged }: Board, change: string): readonly Step[] {
   if (last === undefined || keepsWork[last.verdict]) return []
   const n = String(last.n)
   const gate: readonly Step[] =
     last.verdict === 'gate_failed' ? [['see', `ralph logs ${change} --gate ${n}`, 'all it printed']] : []
-  return last.attempt_ref === undefined
+  return last.attempt_ref === undefined || !hasLastChanged
     ? gate
     : [...gate, ['see', `ralph diff ${n} ${change}`, 'what it had done']]
 }
