@@ -18,6 +18,7 @@ import { refuseHalfDone } from './operations.ts'
 import { storedOrigin } from './origin.ts'
 import { missingObjects, unpin } from './pins.ts'
 import { remoteOf } from './remote.ts'
+import { headRef } from './ref-files.ts'
 import { moveRefs, readRefs, setHead, type Head, type Refs } from './refs.ts'
 import { renameCommits } from './rename.ts'
 import { lateTold, listed } from './reunite.ts'
@@ -32,6 +33,7 @@ import { changedPaths, emptyTree, isAncestor, treeChanges, treeOf } from './tree
 export async function finishBranch(store: Store, choice: FinishChoice, said = ''): Promise<FinishReport> {
   const memory = store.memory()
   const { git } = store
+  const stood = headRef(git)
   const refs = await readRefs(git)
   const branch = `ralph/${store.change}`
   const tip = refs.all[`refs/heads/${branch}`] ?? memory.checkpoint
@@ -125,7 +127,9 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
   const off = `${store.refs}/archive/${plan.time}-saved`
   if (isOff) await moveRefs(git, 'archive', [`update ${off} ${checkpoint}`])
   const stripped = plan.to === '' || snapshot === undefined ? [] : await strippedBy(store, snapshot, plan)
-  const { made, told } = await store.operate({ op: 'finish', ...plan }, () => perform(store, plan))
+  const { made, told } = await store.operate({ op: 'finish', ...plan }, () =>
+    perform(store, plan, plan.head === undefined ? undefined : stood),
+  )
   const hooked =
     squash !== undefined && made !== undefined && 'commit' in made
       ? await changedPaths(git, squash.tree, made.commit)
@@ -301,13 +305,16 @@ export async function redoFinish(store: Store, plan: CleanupPlan): Promise<strin
   return [what, ...told].join('; ')
 }
 
-/** Each step may have been done already. `told`: what there is to say of the user's own. */
+/** Each step may have been done already, unless it is told where HEAD `stood`. `told`: what there is to say of the user's own. */
 async function perform(
   store: Store,
   plan: CleanupPlan,
+  stood?: string,
 ): Promise<{ made: Squashed | undefined; told: readonly string[] }> {
   const { git, home } = store
   const branch = `refs/heads/ralph/${store.change}`
+  // A switch in this very moment takes the work out of the tree that it is about to be brought with.
+  const stays = (): boolean => stood === undefined || headRef(git) === stood
   await moveRefs(git, 'archive', [
     `update ${store.refs}/archive/${plan.time} ${plan.tip}`,
     ...(plan.carried === undefined ? [] : [`update ${store.refs}/carried ${plan.carried.commit}`]),
@@ -317,6 +324,11 @@ async function perform(
     plan.index === 'as_is'
       ? []
       : await keepStaged(store, { next: prepared, snapshot: await loadSnapshot(store) })
+  if (!stays()) {
+    await store.step('finish', { did: 'undone' })
+    await store.note({ type: 'git.ended', op: 'finish' })
+    throw switched(store, 'Nothing was touched.')
+  }
   if (plan.to !== '') {
     const at = home === undefined ? git : git.at(home)
     const late = await applyTrees(at, store.folder, plan.from, plan.to, store.protectedPaths)
@@ -328,6 +340,7 @@ async function perform(
     ahead = await madeSince(git, plan.head, refs)
     const isGone = plan.head.ref !== '' && plan.head.commit !== '' && refs.all[plan.head.ref] === undefined
     if (isGone) await moveRefs(git, 'cleanup', [`create ${plan.head.ref} ${plan.head.commit}`])
+    if (!stays()) throw switched(store, 'The cleanup is half done; all of the work is on the branch.')
     if (ahead === '' || plan.head.ref !== '') await setHead(git, plan.head, 'cleanup')
   }
   if (prepared !== undefined) await installIndex(git, prepared)
@@ -340,6 +353,13 @@ async function perform(
   await releaseSubmodules(store, await loadSnapshot(store), plan.time)
   for (const file of ['snapshot.json', 'origin.json']) await rm(join(store.folder, file), { force: true })
   return { made, told }
+}
+
+function switched({ git, change }: Store, safe: string): RalphError {
+  return new RalphError('finish_conflict', `Somebody switched ${git.worktree} to another branch.`, {
+    hint: `${safe} git switch ralph/${change}, then ralph finish ${change} --cleanup again.`,
+    exitCode: 1,
+  })
 }
 
 /** Where HEAD is now, if a cleanup that was cut off had moved it, and the user has committed there since; else empty. */

@@ -3,6 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { gitIn } from '../../../src/adapters/git/git.ts'
+import { findRepository } from '../../../src/adapters/git/repository.ts'
 import { addWorktree } from '../../../src/adapters/git/worktrees.ts'
 import type { RalphError } from '../../../src/core/error.ts'
 import { copyWorld, endTemplates, filesOf, worldOfTest as world, picture, type World } from './world.ts'
@@ -27,6 +29,28 @@ async function loop(
 const branches = (w: World): string[] => w.git('branch', '--format=%(refname:short)').trim().split('\n')
 
 describe('cleanup', () => {
+  it('O3, found by torture: a user who switches while the cleanup begins: nothing is touched, and it works when they are back', async () => {
+    const w = world()
+    const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim()
+    const done = join(w.root, 'done')
+    const shim = `case "$*" in *'ralph: archive'*) [ -e ${done} ] || { : > ${done}; ${real} switch -q main; };; esac`
+    writeFileSync(join(w.root, 'git'), `#!/bin/sh\n${shim}\nexec ${real} "$@"\n`, { mode: 0o755 })
+    const settings = { timeoutMs: 30_000, env: { ...w.env, PATH: `${w.root}:${w.env['PATH'] ?? ''}` } }
+    const git = gitIn(await findRepository(w.dir, settings), settings)
+    const checkpoints = w.checkpoints('branch', { git })
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    w.write('work.txt', 'w')
+    await checkpoints.keep(1)
+    await checkpoints.save('1', 'checkpoint: 1')
+    await expect(checkpoints.finish('cleanup')).rejects.toMatchObject({ code: 'finish_conflict' })
+    expect(w.git('branch', '--show-current').trim()).toBe('main')
+    expect(w.git('show', 'ralph/demo:work.txt')).toBe('w')
+    w.git('switch', '-q', 'ralph/demo')
+    await checkpoints.finish('cleanup')
+    expect([w.git('branch', '--show-current').trim(), w.read('work.txt')]).toEqual(['main', 'w'])
+  })
+
   it('O3: a branch that its user has set back: what was taken off it stays off, and is named with what keeps it', async () => {
     const w = world()
     const checkpoints = await loop(w)
