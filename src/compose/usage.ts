@@ -7,7 +7,7 @@ import { turnsOf } from '../core/turns.ts'
 import type { UsageSummary } from '../core/usage-summary.ts'
 import type { UsageRequest } from '../ui/app.ts'
 import { must } from './choose.ts'
-import { knownRuns } from './site.ts'
+import { isRunning, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export async function usageOf(site: Site, request: UsageRequest): Promise<UsageSummary> {
@@ -56,10 +56,24 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
         gates: settings.gates,
         branch: state.branch ?? '',
         original_branch: state.originalBranch ?? '',
+        ...(await broughtTo(site, run)),
       },
     }),
     files: await filesByStory(site, run),
   })
+}
+
+/** After a cleanup or a squash its branch is gone. */
+async function broughtTo(site: Site, run: KnownRun): Promise<{ work?: string }> {
+  const { branch, choice, originalBranch } = run.state
+  if (choice !== 'cleanup' || branch === originalBranch || isRunning(run)) return {}
+  const { where } = await (await import('./whereabouts.ts')).whereabouts(site, run)
+  if (where?.cleaned_at === undefined) return {}
+  const place = originalBranch === '' ? 'a detached HEAD' : originalBranch
+  if (where.squashed !== undefined) return { work: `one commit on ${place}, ${where.squashed}` }
+  return {
+    work: `on ${place}${where.uncommitted === false ? '' : ', uncommitted'}, since the cleanup at ${where.cleaned_at.slice(11, 19)}`,
+  }
 }
 
 /** From one checkpoint to the next; one that git has no more tells nothing. */

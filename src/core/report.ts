@@ -21,6 +21,8 @@ interface RunAbout {
   readonly gates: readonly string[]
   readonly branch: string
   readonly original_branch: string
+  /** Where the work is since it was brought back; absent before. */
+  readonly work?: string
 }
 
 export interface Spending {

@@ -31,6 +31,27 @@ const chromium = (process.env['PATH'] ?? '')
   .find((path) => existsSync(path))
 
 describe('a run as a document', () => {
+  test('B11: after a squash or a cleanup the report says where the work is, and names no branch that is gone', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    const report = async (): Promise<string> => (await ralph(at, ['report', 'demo'])).stdout
+    expect(await report()).toMatch(/^branch +ralph\/demo, from main$/m)
+    await ralph(at, ['finish', 'demo', '--squash'])
+    const squashed = await report()
+    expect(squashed).toContain(`work    one commit on main, ${at.git('rev-parse', 'HEAD').slice(0, 12)}\n`)
+    expect(squashed).not.toContain('ralph/demo')
+    at.write('openspec/changes/demo/tasks.md', tasksOf(1))
+    await ralph(at, [
+      'loop',
+      'demo',
+      '--agent-command',
+      `echo more > more.txt; ${goodAgent}`,
+      '--on-complete',
+      'cleanup',
+    ])
+    expect(await report()).toMatch(/^work +on main, uncommitted, since the cleanup at [\d:]{8}$/m)
+  })
+
   test('history, text, Markdown, JSON and HTML tell the same tokens and cost per story and attempt, and what was not kept', async () => {
     const at = await ranLoop()
     const history = (await ralph(at, ['history', 'demo'])).stdout
@@ -49,6 +70,8 @@ describe('a run as a document', () => {
     expect(markdown).toMatch(
       /^\| 2 Story 2 \| done \| 2\/2 \| 2 \| 240 \| \$1\.00 \| 120, \$0\.50 \(1 iteration\) \|/m,
     )
+    // B11: it used up its retries.
+    expect(markdown).toMatch(/^\| 3 Story 3 \| failed \|/m)
     expect(markdown.match(/^\| \d \| \d \| \d \|/gm)).toHaveLength(5)
     const json = JSON.parse(await report('json')) as RunReport
     expect(json).toMatchObject({

@@ -140,11 +140,13 @@ export function iterationsTable(report: RunReport): Table {
 /** How it was run: names and words, in the order of interest. */
 export function aboutOf({ about }: RunReport): readonly (readonly [name: string, words: string])[] {
   if (about === undefined) return []
-  const { agents, model, gates, branch, original_branch: original } = about
+  const { agents, model, gates, branch, original_branch: original, work } = about
   const facts: readonly (readonly [string, string])[] = [
     ['agent', `${agents.join(', then ')}${model === '' ? '' : ` (${model})`}`],
     ['gates', gates.join(' · ') || 'none'],
-    ['branch', branch === original ? branch : `${branch}, from ${original}`],
+    ...(work === undefined
+      ? ([['branch', branch === original ? branch : `${branch}, from ${original}`]] as const)
+      : ([['work', work]] as const)),
   ]
   return facts.filter(([name, words]) => words !== '' && (name !== 'branch' || branch !== ''))
 }
@@ -162,8 +164,11 @@ export function storyLabel(story: StoryReport): string {
   return `${story.story_id} ${story.title}`
 }
 
-export function stateWord(story: StoryReport): string {
-  return story.status || 'no longer planned'
+/** A story that is open after its last attempt failed is called by that. */
+export function stateWord({ status, attempts }: StoryReport): string {
+  const last = attempts.at(-1)
+  if (status === 'open' && last !== undefined && verdictKind(last.verdict) === 'failed') return 'failed'
+  return status || 'no longer planned'
 }
 
 function lossWord(lost: Spending): string {
