@@ -6,11 +6,13 @@ import { knowing, knownRuns, openSite } from './compose/site.ts'
 import type { App, Observe } from './ui/app.ts'
 import type { Io } from './ui/io.ts'
 import { isTerminal } from './ui/io.ts'
+import { folded } from './ui/print/layout.ts'
 
 /** Each part is loaded when a command first needs it: `ralph status` must not pay for the agents. */
 export function createApp(io: Io): App {
   const attended = isTerminal(io.stdout) && isTerminal(io.stdin)
-  const warn = (message: string): void => void io.stderr.write(`warning: ${message}\n`)
+  const warn = (message: string): void =>
+    void io.stderr.write(`${folded(`warning: ${message}`, io.stderr.columns)}\n`)
   let opened: Promise<Site> | undefined
   const site = (): Promise<Site> =>
     (opened ??= openSite(folderOf(io), io.env, { isTerminal: attended, warn }))

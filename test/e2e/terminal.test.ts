@@ -1,9 +1,10 @@
 // The built program on a real pseudo terminal: title, question, Ctrl-C, and what is left of the terminal.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { goodAgent, program, ralph, scratch, tasksOf } from './harness.ts'
-import { shellOnTerminal as terminal } from './on-terminal.ts'
+import { onTerminal, shellOnTerminal as terminal } from './on-terminal.ts'
 
 const loop = (agent: string, more = ''): string =>
   `"${process.execPath}" "${program}" loop demo --agent-command '${agent}' ${more}`
@@ -94,6 +95,26 @@ describe('on a terminal', () => {
     screen.type('c\r')
     expect((await screen.exited).exitCode).toBe(0)
     expect(at.git('branch', '--show-current')).toBe('main')
+  })
+
+  test('F1: errors, hints and what finish says break between words at the width of the terminal', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    for (const args of [
+      ['loop', 'demo'],
+      ['finish', 'demo', '--keep'],
+    ]) {
+      const screen = onTerminal(at, args, at.repo, 50)
+      await screen.exited
+      const plain = stripVTControlCharacters(screen.raw().replaceAll(/\u001B\][^\u0007]*\u0007/g, ''))
+      const lines = plain.trimEnd().split('\r\n')
+      expect(lines.length).toBeGreaterThan(1)
+      expect(lines.filter((line) => line.length >= 50)).toEqual([])
+      const whole = await ralph(at, args)
+      expect(lines.join(' ').replaceAll(/ +/g, ' ')).toBe(
+        (whole.stderr + whole.stdout).trimEnd().replaceAll(/\s+/g, ' '),
+      )
+    }
   })
 
   test('F36: a squash at the question is one commit on the branch the user came from, and the last words say so', async () => {

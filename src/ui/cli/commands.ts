@@ -442,8 +442,12 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         takes: (command) => command,
         ask: ({ observe }) => observe.config(),
         also: async ({ warnings }, { io }) => {
-          const { oneLine } = await import('../print/text.ts')
-          for (const warning of warnings) io.stderr.write(`warning: ${oneLine(warning)}\n`)
+          const [{ oneLine }, { folded }] = await Promise.all([
+            import('../print/text.ts'),
+            import('../print/layout.ts'),
+          ])
+          for (const warning of warnings)
+            io.stderr.write(`${folded(`warning: ${oneLine(warning)}`, io.stderr.columns)}\n`)
         },
         json: async ({ entries }) => (await import('../print/config.ts')).configJson(entries),
         text: async (config, { paint, columns }) =>

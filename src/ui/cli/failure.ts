@@ -5,6 +5,7 @@ import { RalphError } from '../../core/error.ts'
 import { nearest } from '../../core/nearest.ts'
 import type { Io } from '../io.ts'
 import { paintFor } from '../io.ts'
+import { folded } from '../print/layout.ts'
 import { clean } from '../print/text.ts'
 
 export interface FailureOptions {
@@ -30,8 +31,10 @@ export function reportFailure(thrown: unknown, { io, json, command }: FailureOpt
       return exitCode
     }
     const paint = paintFor(io.stderr, io.env)
-    const hint = error.hint === '' ? '' : `  ${clean(error.hint).replaceAll('\n', '\n  ')}\n`
-    io.stderr.write(`${paint.red('error:')} ${clean(error.message)}\n${hint}`)
+    const { columns } = io.stderr
+    const hint = error.hint === '' ? '' : `${folded(clean(error.hint), columns, '  ')}\n`
+    const said = folded(`error: ${clean(error.message)}`, columns).slice('error:'.length)
+    io.stderr.write(`${paint.red('error:')}${said}\n${hint}`)
     return error.exitCode
   }
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)

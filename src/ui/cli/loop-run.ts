@@ -11,6 +11,7 @@ import { agreesAt, humanAt } from '../print/choice.ts'
 import { githubPrinter } from '../print/github.ts'
 import { jsonPrinter, roomIn } from '../print/json.ts'
 import { plainPrinter } from '../print/plain.ts'
+import { folded } from '../print/layout.ts'
 import type { Sheet } from '../print/layout.ts'
 import type { Printer } from '../print/printer.ts'
 import { terminalPrinter } from '../print/terminal.ts'
@@ -91,7 +92,9 @@ async function prepare(
     { ...flags, ...(passThrough && { agent_args: passThrough }) },
     forResume,
   )
-  for (const warning of settings.warnings) context.io.stderr.write(`warning: ${oneLine(warning)}\n`)
+  const { stderr } = context.io
+  for (const warning of settings.warnings)
+    stderr.write(`${folded(`warning: ${oneLine(warning)}`, stderr.columns)}\n`)
   return { ...app, settings }
 }
 
@@ -137,7 +140,7 @@ async function perform(
       for (const event of await squashedEnd({ observe, control }, held)) printer.tell(event)
     if (change !== undefined) await writeJobSummary(context.io, observe, change)
     // With --json stdout is for events.
-    if (note !== undefined) context.io.stderr.write(`${note}\n`)
+    if (note !== undefined) context.io.stderr.write(`${folded(note, context.io.stderr.columns)}\n`)
     context.exitWith(exitCode)
   } finally {
     printer.close()

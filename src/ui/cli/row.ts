@@ -123,12 +123,15 @@ export function act<Args extends unknown[], Options extends OptionValues>(
   return report({
     ...question,
     json: ({ message, data }) => ({ message, ...data }),
-    text: async ({ message, next, gone }, { paint }) => {
-      const [{ clean }, { goneLines }] = await Promise.all([
+    text: async ({ message, next, gone }, { paint, columns }) => {
+      const [{ clean }, { goneLines }, { folded }] = await Promise.all([
         import('../print/text.ts'),
         import('../print/summary.ts'),
+        import('../print/layout.ts'),
       ])
-      const lines = [clean(message), ...(gone === undefined ? [] : goneLines(gone))]
+      const lines = [clean(message), ...(gone === undefined ? [] : goneLines(gone))].map((line) =>
+        folded(line, columns),
+      )
       if (next !== undefined) lines.push(`next: ${paint.bold(clean(next))}`)
       return lines.join('\n')
     },

@@ -53,6 +53,18 @@ export function entryLines(
   ]
 }
 
+/** Sentences for a screen; a line that is set in is a list or to be copied, and stays as it is. */
+export function folded(text: string, columns: number | undefined, indent = ''): string {
+  const room = columns === undefined ? Infinity : Math.min(columns, widest) - 1 - indent.length
+  return text
+    .split('\n')
+    .flatMap((line) =>
+      line.startsWith(' ') || room === Infinity ? [line] : wrapWords(line, Math.max(10, room)),
+    )
+    .map((line) => `${indent}${line}`)
+    .join('\n')
+}
+
 /** Breaks between words; within one only where it is wider than the screen. */
 export function wrapWords(text: string, room: number): readonly string[] {
   const lines: string[] = []

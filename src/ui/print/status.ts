@@ -5,6 +5,7 @@ import type { Paint } from '../io.ts'
 import { branchName, storyName } from './describe.ts'
 import { inColourOf, mark, stateNow, statusName, symbolOf } from '../vocabulary.ts'
 import { factLines } from './facts.ts'
+import { folded } from './layout.ts'
 import { goneLines } from './summary.ts'
 import { table } from './table.ts'
 import type { Cell } from './table.ts'
@@ -48,7 +49,9 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
   return [
     `${paint.bold(oneLine(report.change_id))}  ${headWord(report, paint)}`,
     ...factLines(facts, page),
-    ...(report.notes ?? []).map((line) => `  ${paint.yellow('note:')} ${oneLine(line)}`),
+    ...(report.notes ?? []).map((line) =>
+      folded(`note: ${oneLine(line)}`, columns, '  ').replace('note:', paint.yellow('note:')),
+    ),
     ...goneLines(report.gone ?? []).map((line) => `  ${line}`),
     ...factLines(
       nextCommand(report).map((next) => ['next', next, 'command']),
