@@ -18,7 +18,7 @@ export function parseSetting(key: OptionKey, raw: unknown, name: string): unknow
       ? `${name} wants ${wantsOf(spec)}, not ${quote(raw)}`
       : `${name}: there is no agent ${quote(unknown)}`
   throw new RalphError('config', message, {
-    hint: suggestion(spec, raw) ?? `what it is for: ${spec.help}`,
+    hint: suggestion(key, raw) ?? `what it is for: ${spec.help}`,
     exitCode: 2,
   })
 }
@@ -116,12 +116,16 @@ function textValues(raw: object | null): unknown {
   )
 }
 
-function suggestion(spec: OptionSpec, raw: unknown): string | undefined {
-  const choices = spec.choices ?? []
+function suggestion(key: OptionKey, raw: unknown): string | undefined {
+  const { kind, choices = [] }: OptionSpec = specOf(key)
   if (choices.length === 0) return undefined
   const words = typeof raw === 'string' ? raw.split(',').map((word) => word.trim()) : []
   const wrong = words.find((word) => !choices.includes(word))
+  if (key === 'on_complete' && wrong === 'squash')
+    return 'a squash is for you to say, once the loop has ended: ralph finish --squash'
   const near = wrong === undefined ? undefined : nearest(wrong, choices)
+  // The message has the list already.
+  if (kind === 'choice') return near === undefined ? undefined : `did you mean ${near}?`
   return near === undefined
     ? `it can be: ${choices.join(', ')}`
     : `did you mean ${near}? It can be: ${choices.join(', ')}`

@@ -79,6 +79,7 @@ describe('on a terminal', () => {
     await screen.until((raw) => raw.includes('squash, keep or later?'))
     expect(screen.raw()).toMatch(/all changes on main, uncommitted/)
     expect(screen.raw()).toMatch(/stay on ralph\/demo/)
+    expect(screen.raw().match(/\(a\s+backup\s+is\s+kept\)/g)).toHaveLength(2)
     screen.type('c\r')
     expect((await screen.exited).exitCode).toBe(0)
     expect(at.git('branch', '--show-current')).toBe('main')

@@ -70,6 +70,8 @@ describe('wrong words', () => {
     [['diff', '0'], 'Type the number of an attempt', 'ralph attempts'],
     [['restore', 'x'], 'Type the number of an attempt', 'ralph restore --help'],
     [['help', 'lop'], "unknown command 'lop'", 'did you mean loop?'],
+    [['loop', '--on-complete', 'squash'], 'wants one of ask, cleanup, keep, not', 'ralph finish --squash'],
+    [['completion'], 'bash, zsh and fish', 'ralph completion bash'],
     [['completion', 'zhs'], 'Allowed choices are bash, zsh, fish', 'did you mean zsh?'],
     [['usage', '--today', '--by', 'modle'], 'Allowed choices are agent, model', 'did you mean model?'],
     [['finish'], '--cleanup, --squash or --keep', 'uncommitted'],

@@ -56,6 +56,12 @@ See where it stands, and how to go on, with: ralph status`
 function usageError(error: CommanderError, command: string): RalphError {
   const [first = '', second = ''] = error.message.replace(/^error: /, '').split('\n')
   const near = /^\(Did you mean (.+)\?\)$/.exec(second)?.[1] ?? nearestChoice(first) ?? otherName(first)
+  if (error.code === 'commander.missingArgument' && command === 'completion')
+    return new RalphError('usage', 'Which shell? There is bash, zsh and fish.', {
+      hint: 'e.g. ralph completion bash',
+      exitCode: 2,
+      cause: error,
+    })
   const known = error.code === 'commander.unknownCommand' || command.startsWith('-')
   return new RalphError('usage', first, {
     hint: near === undefined ? `see: ralph ${known ? '' : `${command} `}--help` : `did you mean ${near}?`,

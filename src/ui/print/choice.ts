@@ -124,7 +124,7 @@ function choices(originalBranch: string, branch: string, worktree?: string): rea
   }
   return [
     ['cleanup', `all changes on ${original}, uncommitted; the branch ${work} is deleted (a backup is kept)`],
-    ['squash', `all changes on ${original} as one commit; the branch ${work} is deleted, too`],
+    ['squash', `all changes on ${original} as one commit; the branch ${work} is deleted (a backup is kept)`],
     [
       'keep',
       worktree === undefined
