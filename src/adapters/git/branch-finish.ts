@@ -19,7 +19,7 @@ import { storedOrigin } from './origin.ts'
 import { missingObjects, unpin } from './pins.ts'
 import { remoteOf } from './remote.ts'
 import { headRef } from './ref-files.ts'
-import { moveRefs, readRefs, setHead, type Head, type Refs } from './refs.ts'
+import { moveRefs, readRef, readRefs, setHead, type Head, type Refs } from './refs.ts'
 import { renameCommits } from './rename.ts'
 import { lateTold, listed } from './reunite.ts'
 import { commitSquash, placeOf, planSquash, type Squashed } from './squash.ts'
@@ -312,7 +312,6 @@ async function perform(
   stood?: string,
 ): Promise<{ made: Squashed | undefined; told: readonly string[] }> {
   const { git, home } = store
-  const branch = `refs/heads/ralph/${store.change}`
   // A switch in this very moment takes the work out of the tree that it is about to be brought with.
   const stays = (): boolean => stood === undefined || headRef(git) === stood
   await moveRefs(git, 'archive', [
@@ -320,10 +319,12 @@ async function perform(
     ...(plan.carried === undefined ? [] : [`update ${store.refs}/carried ${plan.carried.commit}`]),
   ])
   const prepared = plan.index === 'prepared' ? join(store.folder, 'finish-index') : undefined
-  const told =
+  const staged = async (): Promise<string[]> =>
     plan.index === 'as_is'
       ? []
       : await keepStaged(store, { next: prepared, snapshot: await loadSnapshot(store) })
+  const told = await staged()
+  const isStaged = told.length > 0
   if (!stays()) {
     await store.step('finish', { did: 'undone' })
     await store.note({ type: 'git.ended', op: 'finish' })
@@ -340,6 +341,8 @@ async function perform(
     ahead = await madeSince(git, plan.head, refs)
     const isGone = plan.head.ref !== '' && plan.head.commit !== '' && refs.all[plan.head.ref] === undefined
     if (isGone) await moveRefs(git, 'cleanup', [`create ${plan.head.ref} ${plan.head.commit}`])
+    // Since the first look.
+    if (!isStaged) told.push(...(await staged()))
     if (!stays()) throw switched(store, 'The cleanup is half done; all of the work is on the branch.')
     if (ahead === '' || plan.head.ref !== '') await setHead(git, plan.head, 'cleanup')
   }
@@ -348,11 +351,36 @@ async function perform(
     await takeFrom(git, realIndex(git), ahead, await changedPaths(git, plan.head.commit, ahead))
   if (plan.index === 'none') await installIndex(git, undefined)
   const made = plan.squash === undefined ? undefined : await commitSquash(store, plan.squash)
-  await moveRefs(git, 'cleanup', [`delete ${branch}`, `delete ${store.refs}/checkpoint`])
+  told.push(...(await deleteBranch(store, plan)))
   await unpin(store)
   await releaseSubmodules(store, await loadSnapshot(store), plan.time)
   for (const file of ['snapshot.json', 'origin.json']) await rm(join(store.folder, file), { force: true })
   return { made, told }
+}
+
+/** What was committed there, or on top of it in the loop's own tree, since the plan was made is in no archive yet. */
+async function deleteBranch(store: Store, { tip, time }: CleanupPlan): Promise<string[]> {
+  const { git, home, change } = store
+  const branch = `refs/heads/ralph/${change}`
+  const later = `${store.refs}/archive/${time}-later`
+  const [now, { head }] = await Promise.all([readRef(git, branch), readRefs(git)])
+  const own = home === undefined ? '' : head.commit
+  const news: string[] = []
+  for (const hash of new Set([now, own]))
+    if (hash !== '' && !(await isAncestor(git, hash, tip))) news.push(hash)
+  await moveRefs(git, 'cleanup', [
+    ...news.map((hash, at) => `update ${later}${at === 0 ? '' : `-${at}`} ${hash}`),
+    // Whoever commits in this very moment is not overruled: it fails, and is done again.
+    ...(now === '' ? [] : [`delete ${branch} ${now}`]),
+    `delete ${store.refs}/checkpoint`,
+  ])
+  return await Promise.all(
+    news.map(async (hash, at) => {
+      const subject = named(await git.line(['log', '-1', '--format=%s', hash]))
+      const range = `${tip.slice(0, 12)}..${hash.slice(0, 12)}`
+      return `committed on ralph/${change} meanwhile, and not brought: ${hash.slice(0, 12)} (${subject}); it is kept as ${later}${at === 0 ? '' : `-${at}`}: git cherry-pick ${range}`
+    }),
+  )
 }
 
 function switched({ git, change }: Store, safe: string): RalphError {

@@ -7,7 +7,9 @@ import { shellWord } from '../process/shell-word.ts'
 import { conflict, tryMerge } from './apply.ts'
 import type { Git } from './git.ts'
 import { realIndex, takeFrom } from './index-file.ts'
+import { topPath } from './gone.ts'
 import { readRefs } from './refs.ts'
+import { listed } from './reunite.ts'
 import type { Store } from './store.ts'
 import { changedPaths, emptyTree, isAncestor, treeOf, treeOrNone } from './tree.ts'
 
@@ -68,15 +70,9 @@ export async function commitSquash(store: Store, plan: SquashPlan): Promise<Squa
   const { onto, tree, message } = plan
   const file = join(store.folder, 'squash-message')
   const before = (await readRefs(git)).head.commit
-  if (before !== onto) {
-    const made = await madeBefore(store, git, onto, before)
-    if (made !== '') return await settled(git, plan, made)
-    return {
-      refused: 'the branch has moved since',
-      hint: `The work is there, uncommitted. Commit it: git add -A && git commit`,
-    }
-  }
   await writeDurably(file, `${message}\n`)
+  const work = await changedPaths(git, await against(git, onto), tree)
+  if (before !== onto) return await found(store, plan, before, work)
   const index = join(store.folder, 'squash-index')
   await git.run(['read-tree', tree], { index })
   const result = await exec('git', ['commit', '--quiet', '-F', file], {
@@ -85,13 +81,67 @@ export async function commitSquash(store: Store, plan: SquashPlan): Promise<Squa
     timeoutMs,
   })
   const now = (await readRefs(git)).head.commit
-  if (now !== onto) return await settled(git, plan, now)
+  if (now !== onto) return await found(store, plan, now, work)
   // As after a `git commit` that was refused: all of it is staged, and the same command can be typed again.
+  const staged = await git.list([
+    'diff-index',
+    '--cached',
+    '--name-only',
+    '--no-renames',
+    '-z',
+    await against(git, onto),
+  ])
+  const isWork = new Set(work)
+  const isAlone = staged.every((path) => isWork.has(path))
   await takeFrom(git, realIndex(git), tree, await unstaged(git, onto, tree))
   return {
     refused: wordsOf(result),
-    hint: `The work is there and staged, nothing is lost. Fix what it says, then: git commit -F ${shellWord(file)}`,
+    hint: `The work is there and staged, nothing is lost. Fix what it says, then: git commit -F ${shellWord(file)}${isAlone ? '' : onlyThese(work)}`,
   }
+}
+
+/** HEAD is elsewhere: by this commit, one of an earlier try, or one that somebody made meanwhile. */
+async function found(
+  store: Store,
+  plan: SquashPlan,
+  head: string,
+  work: readonly string[],
+): Promise<Squashed> {
+  const git = placeOf(store)
+  const { onto, tree } = plan
+  const isWork = new Set(work)
+  // A hook may have taken out of the message what tells it.
+  const isHead = (await changedPaths(git, head, tree)).every((path) => !isWork.has(path))
+  const made = (await madeBefore(store, git, onto, head)) || (isHead ? head : '')
+  if (made === '') {
+    const file = join(store.folder, 'squash-message')
+    return {
+      refused: 'somebody committed on the branch meanwhile',
+      hint: `The work is in the work tree, uncommitted. Commit it: git add${onlyThese(work)} && git commit -F ${shellWord(file)}${onlyThese(work)}`,
+    }
+  }
+  const [other, changed] = await Promise.all([
+    changedPaths(git, made, tree),
+    changedPaths(git, await against(git, onto), made),
+  ])
+  const isOther = new Set(other)
+  const isChanged = new Set(changed)
+  // What a hook has written otherwise is in it, what a hook has left out is not.
+  const lacking = work.filter((path) => isOther.has(path) && !isChanged.has(path))
+  const done = await settled(git, plan, made)
+  if (lacking.length === 0) return done
+  return {
+    refused: `a hook left ${listed(lacking)} out of the commit ${made.slice(0, 12)}`,
+    hint: `That part of the work is in the work tree, uncommitted: git add${onlyThese(lacking)} && git commit --amend --no-edit`,
+  }
+}
+
+function onlyThese(paths: readonly string[]): string {
+  return ` -- ${paths.map(topPath).join(' ')}`
+}
+
+async function against(git: Git, onto: string): Promise<string> {
+  return onto === '' ? await emptyTree(git) : onto
 }
 
 /** Hooks may run the tests. */
@@ -109,11 +159,11 @@ async function settled(git: Git, { onto }: SquashPlan, commit: string): Promise<
 
 /** Of what differs, the paths that are in the index as they were: what the user has staged since is theirs. */
 async function unstaged(git: Git, onto: string, to: string): Promise<string[]> {
-  const against = onto === '' ? await emptyTree(git) : onto
+  const start = await against(git, onto)
   const staged = new Set(
-    await git.list(['diff-index', '--cached', '--name-only', '--no-renames', '-z', against]),
+    await git.list(['diff-index', '--cached', '--name-only', '--no-renames', '-z', start]),
   )
-  return (await changedPaths(git, against, to)).filter((path) => !staged.has(path))
+  return (await changedPaths(git, start, to)).filter((path) => !staged.has(path))
 }
 
 /** By an earlier try, which was cut off before it could say so; empty when there is none. */

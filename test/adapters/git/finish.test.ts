@@ -29,12 +29,12 @@ async function loop(
 const branches = (w: World): string[] => w.git('branch', '--format=%(refname:short)').trim().split('\n')
 
 describe('cleanup', () => {
-  it('O3, found by torture: a user who switches while the cleanup begins: nothing is touched, and it works when they are back', async () => {
-    const w = world()
+  /** A loop whose git runs `deed` once, just before the cleanup writes its first ref. */
+  async function whileItBegins(w: World, deed: string): Promise<ReturnType<World['checkpoints']>> {
     const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim()
     const done = join(w.root, 'done')
-    const shim = `case "$*" in *'ralph: archive'*) [ -e ${done} ] || { : > ${done}; ${real} switch -q main; };; esac`
-    writeFileSync(join(w.root, 'git'), `#!/bin/sh\n${shim}\nexec ${real} "$@"\n`, { mode: 0o755 })
+    const shim = `case "$*" in *'ralph: archive'*) [ -e ${done} ] || { : > ${done}; (${deed}); };; esac`
+    writeFileSync(join(w.root, 'git'), `#!/bin/sh\ngit=${real}\n${shim}\nexec $git "$@"\n`, { mode: 0o755 })
     const settings = { timeoutMs: 30_000, env: { ...w.env, PATH: `${w.root}:${w.env['PATH'] ?? ''}` } }
     const git = gitIn(await findRepository(w.dir, settings), settings)
     const checkpoints = w.checkpoints('branch', { git })
@@ -43,12 +43,28 @@ describe('cleanup', () => {
     w.write('work.txt', 'w')
     await checkpoints.keep(1)
     await checkpoints.save('1', 'checkpoint: 1')
+    return checkpoints
+  }
+
+  it('O3, found by torture: a user who switches while the cleanup begins: nothing is touched, and it works when they are back', async () => {
+    const w = world()
+    const checkpoints = await whileItBegins(w, '$git switch -q main')
     await expect(checkpoints.finish('cleanup')).rejects.toMatchObject({ code: 'finish_conflict' })
     expect(w.git('branch', '--show-current').trim()).toBe('main')
     expect(w.git('show', 'ralph/demo:work.txt')).toBe('w')
     w.git('switch', '-q', 'ralph/demo')
     await checkpoints.finish('cleanup')
     expect([w.git('branch', '--show-current').trim(), w.read('work.txt')]).toEqual(['main', 'w'])
+  })
+
+  it('O3: a commit that the user makes on the branch while the cleanup runs is kept, and named', async () => {
+    const w = world()
+    const checkpoints = await whileItBegins(w, '$git commit -q --allow-empty -m theirs')
+    const { message } = await checkpoints.finish('cleanup')
+    const [, hash = '', ref = ''] = /not brought: (\w+) \(theirs\); it is kept as (\S+):/.exec(message) ?? []
+    expect(w.git('rev-parse', '--short=12', ref).trim()).toBe(hash)
+    expect(branches(w)).toEqual(['main'])
+    expect(w.read('work.txt')).toBe('w')
   })
 
   it('O3: a branch that its user has set back: what was taken off it stays off, and is named with what keeps it', async () => {

@@ -1,5 +1,6 @@
 // The result as one commit of the user's, and as commits with the names of their stories.
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execSync } from 'node:child_process'
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { addWorktree } from '../../../src/adapters/git/worktrees.ts'
@@ -55,6 +56,55 @@ describe('finish --squash', () => {
     expect(report.commit).toBe(w.git('rev-parse', 'HEAD').trim())
     expect(report.message).toMatch(/^the work is one commit on main, [0-9a-f]{12};/)
     expect((await checkpoints.finish('squash', message)).message).toContain('nothing is left to finish')
+  })
+
+  it('F37: a commit that the user makes while a hook runs is theirs, and not called the work', async () => {
+    const w = world()
+    const checkpoints = await loop(w)
+    hook(w, 'pre-commit', 'env -u GIT_INDEX_FILE git commit -q --no-verify --allow-empty -m theirs')
+    const report = await checkpoints.finish('squash', message)
+    expect(report.commit).toBeUndefined()
+    expect(report.refused?.why).toContain('somebody committed on the branch meanwhile')
+    expect(w.git('log', '-1', '--format=%s').trim()).toBe('theirs')
+    expect([w.read('one.txt'), w.read('src/b.txt')]).toEqual(['1', 'loop\n'])
+    w.write('mine.txt', 'not the loop’s')
+    rmSync(join(w.dir, '.git/hooks/pre-commit'))
+    const [, command = 'false'] = /Commit it: (.*)$/.exec(report.refused?.hint ?? '') ?? []
+    execSync(command, { cwd: w.dir, env: w.env })
+    expect(w.git('log', '-1', '--format=%s').trim()).toBe('Demo')
+    expect(w.git('status', '--porcelain')).toBe('?? mine.txt\n')
+  })
+
+  it('F37: a hook that leaves a part of the work out: that part is named, with the command that adds it', async () => {
+    const w = world()
+    const checkpoints = await loop(w)
+    hook(w, 'pre-commit', 'git reset -q; git add one.txt')
+    const report = await checkpoints.finish('squash', message)
+    expect(report.commit).toBeUndefined()
+    expect(report.refused?.why).toMatch(/^a hook left src\/b\.txt, two\.txt out of the commit/)
+    rmSync(join(w.dir, '.git/hooks/pre-commit'))
+    const [, command = 'false'] = /uncommitted: (.*)$/.exec(report.refused?.hint ?? '') ?? []
+    execSync(command, { cwd: w.dir, env: w.env })
+    expect(w.git('show', 'HEAD:src/b.txt')).toBe('loop\n')
+    expect(w.git('status', '--porcelain')).toBe('')
+  })
+
+  it('F37: a hook refuses, and something of the user’s is staged: the printed command commits the work alone', async () => {
+    const w = world()
+    w.write('staged.txt', 's')
+    w.git('add', 'staged.txt')
+    const checkpoints = await loop(w)
+    hook(w, 'pre-commit', 'exit 1')
+    const report = await checkpoints.finish('squash', message)
+    rmSync(join(w.dir, '.git/hooks/pre-commit'))
+    const [, command = 'false'] = /then: (.*)$/.exec(report.refused?.hint ?? '') ?? []
+    execSync(command, { cwd: w.dir, env: w.env })
+    expect(w.git('show', '--name-only', '--format=').trim().split('\n')).toEqual([
+      'one.txt',
+      'src/b.txt',
+      'two.txt',
+    ])
+    expect(w.git('status', '--porcelain')).toBe('A  staged.txt\n')
   })
 
   it('F37: what the user had not committed is not committed now, and what was staged is staged', async () => {
