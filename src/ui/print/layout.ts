@@ -55,7 +55,8 @@ export function entryLines(
 
 /** Sentences for a screen; a line that is set in is a list or to be copied, and stays as it is. */
 export function folded(text: string, columns: number | undefined, indent = ''): string {
-  const room = columns === undefined ? Infinity : Math.min(columns, widest) - 1 - indent.length
+  const room =
+    columns === undefined || columns === Infinity ? Infinity : Math.min(columns, widest) - 1 - indent.length
   return text
     .split('\n')
     .flatMap((line) =>
