@@ -103,8 +103,11 @@ async function capture({ path, link, store, state, staged, known, inside }: Insi
   if (known === undefined) {
     await moveRefs(git, 'archive', await attemptMoves(git, nameInside(store.change), timeName(store)))
     // After `git mv`: that setting is put back with the others that an agent changes.
-    if (link !== null)
-      await git.run(['config', '--local', 'core.worktree', relative(git.gitDir, git.worktree)])
+    const place = relative(git.gitDir, git.worktree)
+    const setting = ['config', '--local', 'core.worktree']
+    // Written only where it is another: a kill in the middle of it would leave the settings locked.
+    if (link !== null && (await git.line(setting, { accept: [1] })) !== place)
+      await git.run([...setting, place])
   }
   if (!isSame) await moveRefs(git, 'checkpoint', [`update ${store.refs}/checkpoint ${commit}`])
   const indexes = await storeIndexes(store, commit)
