@@ -126,7 +126,7 @@ function diskKb(folder: string): number {
 }
 
 /** Of each megabyte, in bytes: 1.3 MB of 200. */
-const shownPerMb = 6500
+const shownPerMb = 6_000
 
 /** A turn of 33 KB as Claude Code prints it: words and a tool's input in deltas, both again as messages, and what the tools answered. */
 function writeFlood(path: string, megabytes: number): void {
