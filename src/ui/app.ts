@@ -1,4 +1,5 @@
 // Everything a face can ask for, as functions that return data: faces print, compose.ts does.
+// Long because it is one list of types: what a face may ask for is looked up here, and nowhere else.
 import type { LoadedConfig, RawFlags } from '../config/load.ts'
 import type {
   GoneFile,

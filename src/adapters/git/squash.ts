@@ -83,16 +83,8 @@ export async function commitSquash(store: Store, plan: SquashPlan): Promise<Squa
   const now = (await readRefs(git)).head.commit
   if (now !== onto) return await found(store, plan, now, work)
   // As after a `git commit` that was refused: all of it is staged, and the same command can be typed again.
-  const staged = await git.list([
-    'diff-index',
-    '--cached',
-    '--name-only',
-    '--no-renames',
-    '-z',
-    await against(git, onto),
-  ])
   const isWork = new Set(work)
-  const isAlone = staged.every((path) => isWork.has(path))
+  const isAlone = (await stagedPaths(git, onto)).every((path) => isWork.has(path))
   await takeFrom(git, realIndex(git), tree, await unstaged(git, onto, tree))
   return {
     refused: wordsOf(result),
@@ -159,11 +151,13 @@ async function settled(git: Git, { onto }: SquashPlan, commit: string): Promise<
 
 /** Of what differs, the paths that are in the index as they were: what the user has staged since is theirs. */
 async function unstaged(git: Git, onto: string, to: string): Promise<string[]> {
+  const staged = new Set(await stagedPaths(git, onto))
+  return (await changedPaths(git, await against(git, onto), to)).filter((path) => !staged.has(path))
+}
+
+async function stagedPaths(git: Git, onto: string): Promise<string[]> {
   const start = await against(git, onto)
-  const staged = new Set(
-    await git.list(['diff-index', '--cached', '--name-only', '--no-renames', '-z', start]),
-  )
-  return (await changedPaths(git, start, to)).filter((path) => !staged.has(path))
+  return await git.list(['diff-index', '--cached', '--name-only', '--no-renames', '-z', start])
 }
 
 /** By an earlier try, which was cut off before it could say so; empty when there is none. */
