@@ -98,6 +98,16 @@ export function ownerOfRef(
   )
 }
 
+/** Whether the agent or a gate has made it where there was none: if it was there before and looks as before, somebody had deleted it meanwhile. */
+export function wasMadeAgain({ name, before, now }: ChangedRef, { writes }: Ledger): boolean {
+  const own = writes.filter(({ ref }) => ref === name)
+  // Of these git gives no old value.
+  const isKnown = own.length > 0 && !name.startsWith('refs/remotes/')
+  return (
+    isKnown && before !== undefined && before === now && own.at(-1)?.to === now && foundBy(own) === undefined
+  )
+}
+
 /** What others than the agent and the gates left on a ref while the attempt ran, whatever it is now. */
 export function leftBeside({ name, before, now }: ChangedRef, { writes }: Ledger): string[] {
   const own = writes.filter(({ ref }) => ref === name)

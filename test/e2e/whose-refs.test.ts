@@ -75,6 +75,27 @@ describe("O12, M4: the user's own refs", () => {
     expect(told(end)).toContainEqual(expect.stringMatching(/the agent moved side; it is back/))
   })
 
+  test('O12, O13: a tag that the user deletes and the agent makes again, as it was, is told and stays', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.git('tag', 'v1')
+    const agent = once(`${beside(at, 'git tag -d v1 >/dev/null')}; git tag -f v1 main; ${failed}`)
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--json'])
+    expect([end.code, at.git('tag')]).toEqual([0, 'v1'])
+    expect(told(end)).toEqual([
+      'tags/v1 was deleted beside the loop, and the agent made it again; it stays: git update-ref -d refs/tags/v1 deletes it',
+    ])
+  })
+
+  test('O13: a tag that the agent itself deletes and makes again is no news', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.git('tag', 'v1')
+    const agent = once(
+      `git tag -d v1 >/dev/null; git tag v1 main; git tag -f v1 main; git pack-refs --all; ${failed}`,
+    )
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--json'])
+    expect([end.code, at.git('tag'), told(end)]).toEqual([0, 'v1', []])
+  })
+
   test('section 6.4: what another loop does to its own branch is not undone, and not even told', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     at.git('branch', 'ralph/b')

@@ -38,7 +38,15 @@ import { madeTrees, removeTrees, treeTold } from './made-trees.ts'
 import { keepSubmodules } from './keep-submodules.ts'
 import { commitTree, indexMark, isAncestor, joined, treeOf, treeOfIndex, writeTree } from './tree.ts'
 import { deepWarnings } from './unseen.ts'
-import { besideRef, earlierValues, madeTold, othersTold, planRefs, shortRef } from './whose-refs.ts'
+import {
+  againTold,
+  besideRef,
+  earlierValues,
+  madeTold,
+  othersTold,
+  planRefs,
+  shortRef,
+} from './whose-refs.ts'
 
 /** Idempotent: a second run of the same number finds the refs in place and adds only what is new. */
 export async function keepAttempt(
@@ -61,7 +69,7 @@ export async function keepAttempt(
     readRef(git, ref),
     autostashes(git.gitDir),
   ])
-  const { own: all, others, beside } = planRefs(store, snapshot, now.all, ledger)
+  const { own: all, others, beside, again } = planRefs(store, snapshot, now.all, ledger)
   const stashes = planStashes(snapshot.stash_log, log, ledger)
   const were = await earlierValues(git, others)
   const strays = strayCommits(snapshot, ledger)
@@ -214,6 +222,7 @@ export async function keepAttempt(
       `${moved}/before`,
       were.some(({ from }) => !gone.has(from)),
     ),
+    ...againTold('the agent', again),
     ...stashes.gone
       .filter((hash) => !gone.has(hash))
       .map(

@@ -6,7 +6,7 @@ import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { planStashes, putBackBeside, putBackStashes, readStashLog } from './stash-list.ts'
 import { forgetWatches, watchedGates } from './watch.ts'
-import { besideTold, madeTold, planRefs, shortRef } from './whose-refs.ts'
+import { againTold, besideTold, madeTold, planRefs, shortRef } from './whose-refs.ts'
 
 /** Before a save or a revert; what the agent did was settled when the attempt was kept. */
 export async function settleGates(store: Store, snapshot: Snapshot): Promise<void> {
@@ -24,7 +24,7 @@ export async function settleGates(store: Store, snapshot: Snapshot): Promise<voi
   if (ledger.writes.length + ledger.commands.length === 0) return
   const besideBack = await putBackBeside(store, all, ledger)
   const [now, log] = await Promise.all([readRefs(git), readStashLog(git)])
-  const { own } = planRefs(store, snapshot, now.all, ledger)
+  const { own, again } = planRefs(store, snapshot, now.all, ledger)
   const stashes = planStashes(snapshot.stash_log, log, ledger)
   const gone = await missingObjects(git, [
     ...[...own.moved, ...own.deleted].map(({ from }) => from),
@@ -57,6 +57,7 @@ export async function settleGates(store: Store, snapshot: Snapshot): Promise<voi
     ...moved.map(({ name }) => `a gate moved ${shortRef(name)}; it is back, its version is ${aside(name)}`),
     ...deleted.map(({ name }) => `a gate deleted ${shortRef(name)}; it is back`),
     ...madeTold('a gate', own.created, aside),
+    ...againTold('a gate', again),
     ...stashes.made.map(
       ({ hash, message }) => `a gate stashed work (${message}); it is kept: git stash apply ${hash}`,
     ),

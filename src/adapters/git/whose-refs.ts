@@ -1,5 +1,5 @@
 // Refs after an attempt, sorted by whose change it is: the agent's and the gates' go back, everybody else's stay as they are.
-import { leftBeside, ownerOfRef, type Ledger } from '../../core/ownership.ts'
+import { leftBeside, ownerOfRef, wasMadeAgain, type Ledger } from '../../core/ownership.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { lstatNow } from './files.ts'
 import { named, type Git } from './git.ts'
@@ -16,6 +16,8 @@ export interface RefPlan {
   readonly others: RefChanges
   /** Commits that others left on the branch the loop stands on. */
   readonly beside: readonly string[]
+  /** Deleted by somebody else meanwhile, and there again as it was by the agent or a gate. */
+  readonly again: readonly string[]
 }
 
 export function planRefs(store: Store, snapshot: Snapshot, now: Refs['all'], ledger: Ledger): RefPlan {
@@ -47,6 +49,9 @@ export function planRefs(store: Store, snapshot: Snapshot, now: Refs['all'], led
       created: changes.created.filter(({ name }) => claimed(name).isOthers),
     },
     beside: ref === '' ? [] : leftBeside({ name: ref, before: snapshot.refs[ref], now: now[ref] }, ledger),
+    again: [...new Set(ledger.writes.map(({ ref: name }) => name))].filter((name) =>
+      wasMadeAgain({ name, before: snapshot.refs[name], now: now[name] }, ledger),
+    ),
   }
 }
 
@@ -81,6 +86,13 @@ export function othersTold(
   return [
     `changed beside the loop, not by the agent as far as ralph can tell: ${few(words)}; it stays${where}`,
   ]
+}
+
+export function againTold(who: string, again: readonly string[]): string[] {
+  return again.map(
+    (name) =>
+      `${shortRef(name)} was deleted beside the loop, and ${who} made it again; it stays: ${['git', 'update-ref', '-d', name].map(shellWord).join(' ')} deletes it`,
+  )
 }
 
 /** With the command that brings each back. */
