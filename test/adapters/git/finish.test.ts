@@ -29,11 +29,15 @@ async function loop(
 const branches = (w: World): string[] => w.git('branch', '--format=%(refname:short)').trim().split('\n')
 
 describe('cleanup', () => {
-  /** A loop whose git runs `deed` once, just before the cleanup writes its first ref. */
-  async function whileItBegins(w: World, deed: string): Promise<ReturnType<World['checkpoints']>> {
+  /** A loop whose git runs `deed` once, just before the cleanup writes its first ref, or the one that is `named`. */
+  async function whileItBegins(
+    w: World,
+    deed: string,
+    named = 'archive',
+  ): Promise<ReturnType<World['checkpoints']>> {
     const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim()
     const done = join(w.root, 'done')
-    const shim = `case "$*" in *'ralph: archive'*) [ -e ${done} ] || { : > ${done}; (${deed}); };; esac`
+    const shim = `case "$*" in *'ralph: ${named}'*) [ -e ${done} ] || { : > ${done}; (${deed}) || exit 1; };; esac`
     writeFileSync(join(w.root, 'git'), `#!/bin/sh\ngit=${real}\n${shim}\nexec $git "$@"\n`, { mode: 0o755 })
     const settings = { timeoutMs: 30_000, env: { ...w.env, PATH: `${w.root}:${w.env['PATH'] ?? ''}` } }
     const git = gitIn(await findRepository(w.dir, settings), settings)
@@ -65,6 +69,18 @@ describe('cleanup', () => {
     expect(w.git('rev-parse', '--short=12', ref).trim()).toBe(hash)
     expect(branches(w)).toEqual(['main'])
     expect(w.read('work.txt')).toBe('w')
+  })
+
+  it('O3: a commit that the user makes on the branch between a cleanup that was cut off and its repair is kept, and named', async () => {
+    const w = world()
+    const checkpoints = await whileItBegins(w, 'exit 1', 'cleanup')
+    await expect(checkpoints.finish('cleanup')).rejects.toThrow()
+    const theirs = w.git('commit-tree', '-p', 'ralph/demo', '-m', 'theirs', 'ralph/demo^{tree}').trim()
+    w.git('update-ref', 'refs/heads/ralph/demo', theirs)
+    const message = await checkpoints.recover()
+    const [, ref = 'none'] = /not brought: \w+ \(theirs\); it is kept as (\S+):/.exec(message) ?? []
+    expect(w.git('rev-parse', ref).trim()).toBe(theirs)
+    expect([branches(w), w.read('work.txt')]).toEqual([['main'], 'w'])
   })
 
   it('O3: a branch that its user has set back: what was taken off it stays off, and is named with what keeps it', async () => {
