@@ -132,6 +132,7 @@ function lostBytes(world: World, observed: Observed, words: string, fault: Tell)
     if (token.where === 'index' && (observed.index.has(token.id) || observed.anywhere.has(token.id))) continue
     if (isNamed(token, words) && bringsBack(world, token, words)) continue
     if (isUndoneWithAttempt(world, token, words) || isDeletedLater(world, token, words)) continue
+    if (isInLeftTree(token, words)) continue
     const where = observed.anywhere.has(token.id) ? 'only in refs of ralph, and nobody said so' : 'nowhere'
     fault(
       'lost',
@@ -204,6 +205,12 @@ function isUndoneWithAttempt(world: World, token: Token, words: string): boolean
         (numbers.has(ref.split('/').at(-1)) || earlier.some((run) => ref.startsWith(`${run}/`))),
     )
   return refs.some((ref) => holds(world, ref, token))
+}
+
+/** The half-made tree of a start that was killed goes aside whole, and it is said where to. */
+function isInLeftTree(token: Token, words: string): boolean {
+  const folders = [...words.matchAll(/what was in it is now in (\S+)/g)].map(([, folder = '']) => folder)
+  return token.place === 'loop' && folders.some((folder) => tokensIn(folder).has(token.id))
 }
 
 /** Saved with the work of the agent that it was made beside, it is the loop's: a later agent may delete the file, as any in a checkpoint. */
