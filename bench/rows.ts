@@ -179,7 +179,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 3 },
     by: longest,
     missing:
-      'a first look reads the whole journal, some 15 lines for each iteration, and judges and replays each (a look that goes on, as `logs -f` and `status --watch` do, reads only what is new). It would take a state kept beside the journal that a look may trust.',
+      'the state that the loop keeps beside the journal is checked byte by byte and read whole, with a record for each iteration; `history` prints a line for each.',
   })),
   {
     name: 'refs-packed',

@@ -1,7 +1,8 @@
 // Bundles the program: a small door and a few packs of code behind it, no dependency at run time.
 import { build } from 'esbuild'
 import { execFile } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { chmod, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -23,10 +24,13 @@ const options = {
   minifyWhitespace: true,
   legalComments: 'external',
   logLevel: 'warning',
+  // A state that another core came to is not gone on from (src/adapters/files/kept-state.ts).
+  define: { RALPH_CORE: JSON.stringify(await hashOf('src/core/')) },
 }
 await mkdir(fresh)
 const { program, packs } = await writePacks(options)
 const define = {
+  ...options.define,
   RALPH_VERSION: JSON.stringify(version),
   RALPH_PROGRAM: JSON.stringify(program),
   RALPH_PACKS: JSON.stringify(packs.join(' ')),
@@ -63,6 +67,13 @@ await rename(ready, old).catch((error) => {
 })
 await rename(fresh, ready)
 await rm(old, { recursive: true, force: true })
+
+async function hashOf(path) {
+  const folder = new URL(path, root)
+  const hash = createHash('sha256')
+  for (const name of (await readdir(folder)).toSorted()) hash.update(await readFile(new URL(name, folder)))
+  return hash.digest('hex').slice(0, 16)
+}
 
 /** A small loop in a repository of its own, and a look at it by each command that can: at their ends they keep what V8 made of them. */
 async function warm() {

@@ -2,7 +2,7 @@
 import type { LoadedConfig } from './config/load.ts'
 import { RalphError } from './core/error.ts'
 import type { Knowing, Site } from './compose/site.ts'
-import { knowing, knownRuns, openSite } from './compose/site.ts'
+import { knowing, knownRuns, openSite, remembering } from './compose/site.ts'
 import type { App, Observe } from './ui/app.ts'
 import type { Io } from './ui/io.ts'
 import { isTerminal } from './ui/io.ts'
@@ -17,11 +17,13 @@ export function createApp(io: Io): App {
   const site = (): Promise<Site> =>
     (opened ??= openSite(folderOf(io), io.env, { isTerminal: attended, warn }))
   let looks = 0
+  let first: Knowing | undefined
   let watching: Knowing | undefined
+  const once = (here: Site): Knowing => (first ??= remembering(here))
   /** Who looks once reads the journals at once; who looks again and again, only what they have gained. */
-  const known = (here: Site): Knowing | undefined => {
+  const known = (here: Site): Knowing => {
     looks += 1
-    return looks === 1 ? undefined : (watching ??= knowing(here).known)
+    return looks === 1 ? once(here) : (watching ??= knowing(here).known)
   }
   /** The part is loaded while git looks for the repository. */
   const at = async <Part, Answer>(
@@ -85,7 +87,7 @@ export function createApp(io: Io): App {
         yield* part.followRun(here, change, request)
       },
       history: (change, which) => at(reports, (part, here) => part.historyOf(here, change, which)),
-      why: (change) => at(reports, (part, here) => part.whyOf(here, change)),
+      why: (change) => at(reports, (part, here) => part.whyOf(here, change, once(here))),
       logs: (request) => at(logs, (part, here) => part.writeLogs(here, request)),
       attempts: (change) => at(attempts, (part, here) => part.attemptsOf(here, change)),
       diff: (request) => at(attempts, (part, here) => part.diffOf(here, request)),

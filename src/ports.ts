@@ -281,8 +281,11 @@ export interface Usage {
 }
 
 export interface Journal {
-  /** Resolves only when the line is durable. Lines of the agent's talk (`agent.message`, `agent.tool`) are not kept. */
-  append(event: LoopEvent): Promise<void>
+  /**
+   * Resolves only when the line is durable. Lines of the agent's talk (`agent.message`, `agent.tool`) are not kept. `after` is the state
+   * after it: a journal may keep it for those who look.
+   */
+  append(event: LoopEvent, after?: LoopState): Promise<void>
 }
 
 /**

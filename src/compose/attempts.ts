@@ -132,10 +132,9 @@ async function diffEarlier(
 }
 
 /** From the tree that the run began with to its last checkpoint. */
-async function wholeOf({ change, events, state }: KnownRun): Promise<readonly [base: string, tip: string]> {
-  const first = events.find((event) => event.type === 'checkpoint.saved')
-  if (first?.type === 'checkpoint.saved' && state.checkpoint !== undefined)
-    return [first.commit, state.checkpoint]
+async function wholeOf({ change, recall, state }: KnownRun): Promise<readonly [base: string, tip: string]> {
+  const [first] = recall('checkpoint.saved')
+  if (first !== undefined && state.checkpoint !== undefined) return [first.commit, state.checkpoint]
   throw new RalphError('attempt_not_found', `The run of ${change} has saved nothing yet.`, {
     hint: `Where it stands: ralph status ${change}`,
     exitCode: 2,
@@ -154,7 +153,8 @@ async function pagerOf({ git }: Site): Promise<string> {
 }
 
 /** A dead attempt is kept with what its user has changed since: that was told when it was kept. */
-function theirsIn({ events }: KnownRun, n: number): string[] {
+function theirsIn({ recall }: KnownRun, n: number): string[] {
+  const events = recall('attempt.kept', 'checkpoint.reverted', 'warning')
   const kept = events.findLastIndex((event) => event.type === 'attempt.kept' && event.n === n)
   const since = kept === -1 ? [] : events.slice(kept)
   const settled = since.findIndex((event) => event.type === 'checkpoint.reverted')
@@ -206,11 +206,9 @@ function broughtBack(change: string, n: number, names: readonly string[], undo: 
 const mostNames = 20
 
 /** The checkpoint that it became, if it did: the boxes are settled only there. */
-function savedAs({ events, state }: KnownRun, n: number): SavedAs | undefined {
-  const saved = events.findLast((event) => event.type === 'checkpoint.saved' && event.n === n)
-  return saved?.type === 'checkpoint.saved'
-    ? { commit: saved.commit, tasksFile: state.tasksFile ?? '' }
-    : undefined
+function savedAs({ recall, state }: KnownRun, n: number): SavedAs | undefined {
+  const saved = recall('checkpoint.saved').findLast((event) => event.n === n)
+  return saved === undefined ? undefined : { commit: saved.commit, tasksFile: state.tasksFile ?? '' }
 }
 
 /** An attempt that is not under its ref: where it is, if anywhere. */

@@ -12,13 +12,13 @@ import { loopTree } from '../adapters/git/worktrees.ts'
 import { withShell } from '../adapters/process/launcher.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import { RalphError } from '../core/error.ts'
-import { isTree, knownRun, openSite, pathsOf } from './site.ts'
-import type { KnownRun, Site } from './site.ts'
+import { isTree, openSite, pathsOf, wholeRun } from './site.ts'
+import type { KnownRun, Site, WholeRun } from './site.ts'
 
 export interface OpenRun {
   /** As its journal told it after the lock was taken, or at the last `reread`. */
-  readonly run: KnownRun
-  reread(): Promise<KnownRun>
+  readonly run: WholeRun
+  reread(): Promise<WholeRun>
   /** Epoch ms of the last sign of life of whoever worked on it before. */
   readonly lastSignMs: number
   /** The lock of a work tree too: one loop per tree, whatever its change. A second tree takes the first one's place. */
@@ -53,7 +53,7 @@ export async function openRun<T>(
   let stopBeating: (() => void) | undefined
   // Not its own: whose it was is of use where the journal tells nothing any more.
   const lock = before.held === 'dead' ? before : ({ held: 'no' } as const)
-  const read = async (): Promise<KnownRun> => ({ ...(await knownRun(site, change)), lock })
+  const read = async (): Promise<WholeRun> => ({ ...(await wholeRun(site, change)), lock })
   try {
     let run = await read()
     const enter = async (there: Site): Promise<void> => {

@@ -7,11 +7,11 @@ import { follow } from '../adapters/files/tail.ts'
 import { RalphError } from '../core/error.ts'
 import type { IterationRecord } from '../core/event.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
-import { decisionsOf } from '../core/why.ts'
+import { decisionsOf, decisive } from '../core/why.ts'
 import type { FollowRequest, Told } from '../ports.ts'
 import type { Decisions, History, StatusReport } from '../ui/app.ts'
 import { chooseRun, must } from './choose.ts'
-import { hasDied, isDead, isRunning, isSettled, isTree, knownRuns, pathsOf } from './site.ts'
+import { archivedRuns, hasDied, isDead, isRunning, isSettled, isTree, knownRuns, pathsOf } from './site.ts'
 import type { Knowing, KnownRun, Site } from './site.ts'
 
 /** `--watch` asks every second: `known` need not read everything each time. */
@@ -115,7 +115,7 @@ export async function historyOf(
     change_id: run.change,
     iterations: await iterationsOf(site, run),
     stories: run.state.stories,
-    earlier_runs: await foldersOf(run),
+    earlier_runs: foldersOf(run),
   }
   if (which === undefined) return own
   const { earlierRun, earlierRuns, pastState } = await import('./earlier.ts')
@@ -135,16 +135,18 @@ export async function iterationsOf(site: Site, run: KnownRun): Promise<readonly 
   return (await (await import('./damage.ts')).damagedStatus(site, run)).iterations
 }
 
-export async function whyOf(site: Site, change: string | undefined): Promise<Decisions> {
-  const run = await must(site, change)
+export async function whyOf(site: Site, change: string | undefined, known?: Knowing): Promise<Decisions> {
+  const run = await must(site, change, known)
   return {
     change_id: run.change,
-    decisions: decisionsOf(run.events),
-    earlier_runs: await foldersOf(run),
+    /** When asked for: most want only the last word. */
+    get decisions() {
+      return decisionsOf(run.recall(...decisive))
+    },
+    earlier_runs: foldersOf(run),
   }
 }
 
-async function foldersOf(run: KnownRun): Promise<readonly string[]> {
-  const { archivedRuns } = await import('./earlier.ts')
-  return (await archivedRuns(run)).map((name) => join(run.paths.archive, name))
+function foldersOf(run: KnownRun): readonly string[] {
+  return archivedRuns(run).map((name) => join(run.paths.archive, name))
 }

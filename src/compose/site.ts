@@ -8,6 +8,8 @@ import type { Identity, LockState } from '../adapters/files/lock.ts'
 import { changesDir, runPaths } from '../adapters/files/paths.ts'
 import type { RunPaths } from '../adapters/files/paths.ts'
 import { readJournal } from '../adapters/files/journal.ts'
+import { lookAtJournal, recallFrom } from '../adapters/files/journal-look.ts'
+import type { Recall } from '../adapters/files/journal-look.ts'
 import { openTail } from '../adapters/files/tail.ts'
 import type { Tail } from '../adapters/files/tail.ts'
 import { findRepository } from '../adapters/git/repository.ts'
@@ -73,23 +75,58 @@ export function pathsOf(site: Site, change: string): RunPaths {
 export interface KnownRun {
   readonly change: string
   readonly paths: RunPaths
-  readonly events: readonly LoopEvent[]
+  readonly recall: Recall
   readonly state: LoopState
   readonly lock: LockState
-  /** Why the journal could not be read to its end: `state` and `events` are those before. Empty where it could. */
+  /** Why the journal could not be read to its end: `state` is the one before. Empty where it could. */
   readonly damage: string
 }
 
+/** For a look, and for the choice of a run: what its loop has replayed is not replayed again. */
 export async function knownRun(site: Site, change: string): Promise<KnownRun> {
+  const paths = pathsOf(site, change)
+  const look = await lookAtJournal(paths.journal, change).catch((error: unknown) => {
+    throw unreadable(error, paths.journal)
+  })
+  return { change, paths, ...look, lock: inspectLock(paths.lock, site.identity) }
+}
+
+/** From every line of the journal, and from nothing else: for whoever goes on with it. */
+export interface WholeRun extends KnownRun {
+  readonly events: readonly LoopEvent[]
+}
+
+export async function wholeRun(site: Site, change: string): Promise<WholeRun> {
   const paths = pathsOf(site, change)
   const { events, damage } = await readJournal(paths.journal).catch((error: unknown) => {
     throw unreadable(error, paths.journal)
   })
   const lock = inspectLock(paths.lock, site.identity)
-  return { change, paths, events, state: replay(initialState(change), events), lock, damage }
+  const state = replay(initialState(change), events)
+  return { change, paths, events, recall: recallFrom(events), state, lock, damage }
 }
 
 export type Knowing = (change: string) => Promise<KnownRun>
+
+/** For the parts of one look: a journal that has not changed since is not read again. */
+export function remembering(site: Site): Knowing {
+  const seen = new Map<string, { readonly mark: string; readonly run: KnownRun }>()
+  return async (change) => {
+    const { journal, lock } = pathsOf(site, change)
+    const mark = markOf(journal)
+    const before = seen.get(change)
+    if (before !== undefined && before.mark === mark && mark !== '')
+      return { ...before.run, lock: inspectLock(lock, site.identity) }
+    const run = await knownRun(site, change)
+    seen.set(change, { mark, run })
+    return run
+  }
+}
+
+function markOf(path: string): string {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stats === undefined ? '' : [stats.ino, stats.size, stats.mtimeNs].join(' ')
+}
 
 /** For whoever looks again and again: each time only what the journals have gained is read. */
 export function knowing(site: Site): { readonly known: Knowing; readonly close: () => Promise<void> } {
@@ -113,7 +150,7 @@ export function knowing(site: Site): { readonly known: Knowing; readonly close: 
     } catch (error) {
       throw unreadable(error, paths.journal)
     }
-    return { change, paths, events: [...events], state: tail.state, lock, damage: tail.damage }
+    return { change, paths, recall: recallFrom([...events]), state: tail.state, lock, damage: tail.damage }
   }
   return {
     known(change) {
@@ -154,6 +191,18 @@ function namesIn(folder: string): readonly string[] {
   } catch {
     // None yet.
     return []
+  }
+}
+
+/** Runs of a change before this one: their names in its archive. */
+export function archivedRuns({ paths }: KnownRun): readonly string[] {
+  try {
+    const found = readdirSync(paths.archive, { withFileTypes: true })
+    // Beside them: state files of other changes that stood in this work tree.
+    return found.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).toSorted()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
   }
 }
 

@@ -57,11 +57,11 @@ function stoppedAtQuestion(change: string, pid: number): Said {
 }
 
 /** What the stopped attempt had done, the user's own edits beside it too, is not in the tree any more. */
-function putAside(before: KnownRun, { change, state, events }: KnownRun): string {
+function putAside(before: KnownRun, { change, state, recall }: KnownRun): string {
   const last = state.iterations.at(-1)
   if (last === undefined || last.attempt_ref === undefined || last.verdict !== 'interrupted') return ''
   if (state.iterations.length === before.state.iterations.length) return ''
-  const undone = events.findLast((event) => event.type === 'checkpoint.reverted')
+  const undone = recall('checkpoint.reverted').at(-1)
   if (undone?.n === last.n && undone.files_total === 0)
     return '\nThe work tree is at the checkpoint; the attempt had changed nothing.'
   return `\nThe work tree is back at the checkpoint; what was changed since is put aside: ralph diff ${last.n} ${change}; bring it back: ralph restore ${last.n} ${change}`

@@ -20,7 +20,7 @@ export async function usageOf(site: Site, request: UsageRequest): Promise<UsageS
     since: request.since,
     by: request.by,
     turns: runs.flatMap((run) =>
-      turnsOf(run.state.iterations, run.events).map((turn) => ({
+      turnsOf(run.state.iterations, run.recall('agent.session', 'agent.ended')).map((turn) => ({
         ...turn,
         story_id: storyOf(run, turn.story_id),
       })),
@@ -77,8 +77,8 @@ async function broughtTo(site: Site, run: KnownRun): Promise<{ work?: string }> 
 }
 
 /** From one checkpoint to the next; one that git has no more tells nothing. */
-async function filesByStory({ git }: Site, { events, state }: KnownRun): Promise<Map<string, string[]>> {
-  const saved = events.flatMap((event) => (event.type === 'checkpoint.saved' ? [event] : []))
+async function filesByStory({ git }: Site, { recall, state }: KnownRun): Promise<Map<string, string[]>> {
+  const saved = recall('checkpoint.saved')
   const found = new Map<string, string[]>()
   for (const [at, { n, commit }] of saved.entries()) {
     const before = saved[at - 1]?.commit

@@ -15,17 +15,16 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const { git } = site
   if (run.state.phase === 'idle') return {}
   const { branch, home, choice, checkpoint, originalBranch, worktree } = run.state
-  const finished = run.events.findLast((event) => event.type === 'loop.finished')
+  const finished = run.recall('loop.finished').at(-1)
   const isCleaned = choice === 'cleanup'
   const isInPlace = branch === originalBranch
   const isMine = home === undefined ? worktree === git.worktree : home === git.worktree
   const isLeft = checkpoint !== undefined && !isCleaned && !isInPlace && branch !== undefined
   const isHere = isMine && (isCleaned || isInPlace)
-  const made = isCleaned && finished?.type === 'loop.finished' ? squashOf(finished) : ''
+  const made = isCleaned && finished !== undefined ? squashOf(finished) : ''
   const attempt = run.state.iterations.findLast((each) => each.attempt_ref !== undefined)
-  const isEmpty = run.events.some(
-    (event) => event.type === 'attempt.kept' && event.n === attempt?.n && !event.changed,
-  )
+  const isEmpty =
+    attempt !== undefined && run.recall('attempt.kept').some(({ n, changed }) => n === attempt.n && !changed)
   const [isDirty, isSquashed, gone, notes, live, isThere, isAncestor, plan, isKept] = await Promise.all([
     isHere && checkpoint !== undefined
       ? hasUncommitted(git).then(async (is) => is && !(await isMerged(git, checkpoint, originalBranch)))
@@ -43,7 +42,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   // What else is uncommitted is the user's own.
   const uncommitted = isSquashed && isHere ? false : isDirty
   const told = [...live, ...(uncommitted === false ? [] : notes)]
-  const isRefused = finished?.type === 'loop.finished' && !finished.ok && choice !== 'cleanup'
+  const isRefused = finished?.ok === false && choice !== 'cleanup'
   return {
     where: {
       // A run that began nothing may have been given the cleanup of the one before it.
@@ -134,7 +133,8 @@ async function stillGone(git: Git, gone: readonly GoneFile[]): Promise<GoneFile[
 }
 
 /** As the summary of the last loop had them; what the user has agreed to since is settled. */
-async function notesOf(site: Site, { change, events }: KnownRun): Promise<string[]> {
+async function notesOf(site: Site, { change, recall }: KnownRun): Promise<string[]> {
+  const events = recall('loop.started', 'warning')
   const began = events.findLastIndex((event) => event.type === 'loop.started')
   // What a repair has undone is told before the loop that goes on.
   const told = events.flatMap((event, at) =>

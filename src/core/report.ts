@@ -100,8 +100,14 @@ export function runReport(history: RunHistory): RunReport {
   const { iterations, stories } = history
   const first = iterations[0]
   const startMs = first === undefined ? 0 : epochMs(first.started)
-  const attempts = iterations.map((iteration) => attemptReport(iteration, startMs))
-  const byStory = (storyId: string) => attempts.filter((_, index) => iterations[index]?.story_id === storyId)
+  const byStory = new Map<string, AttemptReport[]>()
+  const attempts = iterations.map((iteration) => {
+    const attempt = attemptReport(iteration, startMs)
+    const own = byStory.get(iteration.story_id)
+    if (own === undefined) byStory.set(iteration.story_id, [attempt])
+    else own.push(attempt)
+    return attempt
+  })
   const sum = (count: (iteration: IterationRecord) => number): number =>
     iterations.reduce((total, iteration) => total + count(iteration), 0)
   return {
@@ -125,7 +131,7 @@ export function runReport(history: RunHistory): RunReport {
     },
     not_kept: spending(attempts.filter((attempt) => !attempt.kept)),
     stories: knownStories(stories, iterations).map((story) => {
-      const own = byStory(story.id)
+      const own = byStory.get(story.id) ?? []
       return {
         story_id: story.id,
         title: story.title,

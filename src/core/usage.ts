@@ -60,6 +60,7 @@ interface SpentIteration {
  * alone: an estimate ends a run only where it has reached the limit itself.
  */
 export function overshoots(limits: BudgetLimits, iterations: readonly SpentIteration[]): string {
+  if (!isLimited(limits)) return ''
   const spent = (used: readonly number[]): readonly Spent[] =>
     used.map((value, at) => ({ value, isGuess: iterations[at]?.tokens_estimated === true }))
   const tokens = iterations.map((iteration) => iteration.tokens_used)
@@ -74,6 +75,11 @@ export function overshoots(limits: BudgetLimits, iterations: readonly SpentItera
           (value) => `$${value.toFixed(2)}`,
         ))
   )
+}
+
+/** Adding up a long run for nobody would make each iteration dearer than the one before. */
+function isLimited({ max_tokens, max_cost_usd }: BudgetLimits): boolean {
+  return max_tokens !== undefined || max_cost_usd !== undefined
 }
 
 interface Spent {
@@ -100,6 +106,7 @@ export function exceedsHardLimit(
   iterations: readonly SpentIteration[],
   open: UsageFigures,
 ): boolean {
+  if (!isLimited(limits)) return false
   const all = [...iterations, { tokens_used: tokensUsed(open), cost_usd: open.cost_usd }]
   const tokens = sum(all.map((iteration) => iteration.tokens_used))
   const cost = sum(costs(all))

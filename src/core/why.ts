@@ -11,23 +11,39 @@ export interface Decision {
   readonly inputs: Readonly<Record<string, unknown>>
 }
 
-export function decisionsOf(events: readonly LoopEvent[]): readonly Decision[] {
+/** Of all facts, these are decisions. */
+export const decisive = [
+  'loop.started',
+  'story.started',
+  'agent.ended',
+  'gate.ended',
+  'boxes.settled',
+  'iteration.ended',
+  'waiting',
+  'warning',
+  'error',
+  'loop.died',
+  'repair.ended',
+  'loop.finished',
+  'complete',
+] as const
+
+type DecisiveEvent = Extract<LoopEvent, { type: (typeof decisive)[number] }>
+
+export function decisionsOf(events: readonly DecisiveEvent[]): readonly Decision[] {
   const lastStart = events.findLastIndex((event) => event.type === 'loop.started' && !event.resumed)
-  return events.slice(Math.max(0, lastStart)).flatMap((event) => decisionOf(event) ?? [])
+  return events.slice(Math.max(0, lastStart)).map(decisionOf)
 }
 
 type Why = readonly [decision: string, rule: string, inputs?: Decision['inputs']]
 
-function decisionOf(event: LoopEvent): Decision | undefined {
-  const why = whyOf(event)
-  if (why === undefined) return undefined
-  const [decision, rule, inputs = {}] = why
+function decisionOf(event: DecisiveEvent): Decision {
+  const [decision, rule, inputs = {}] = whyOf(event)
   const n = event.type === 'iteration.ended' ? event.iteration.n : 'n' in event ? event.n : undefined
   return { time: event.time, ...(n !== undefined && { n }), decision, rule, inputs }
 }
 
-function whyOf(event: LoopEvent): Why | undefined {
-  // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- of all facts, these are decisions
+function whyOf(event: DecisiveEvent): Why {
   switch (event.type) {
     case 'loop.started': {
       const { max_retries, stall_threshold, done_criteria, gates, agents, checkpoint } = event.settings
@@ -100,8 +116,6 @@ function whyOf(event: LoopEvent): Why | undefined {
       const end = `ended: ${event.status} (exit code ${event.exit_code})`
       return [end, rule, { reason, stop_reason, ...totals }]
     }
-    default:
-      return undefined
   }
 }
 

@@ -61,7 +61,7 @@ export function openStream(
         publish(event)
         return nothing
       }
-      const appended = journal.append(event)
+      const appended = journal.append(event, state)
       const recorded = appended.then(
         () => {
           isRecorded = true

@@ -1,12 +1,10 @@
 // The journal: one JSON line per event, written before the next command runs, on the disk before anything that a power cut must not forget.
 import {
   closeSync,
-  constants,
   fdatasync,
   fstatSync,
   ftruncateSync,
   openSync,
-  readFileSync,
   writeFileSync,
   type BigIntStats,
 } from 'node:fs'
@@ -16,8 +14,10 @@ import { isTalk } from '../../core/cursor.ts'
 import { readJson } from '../../core/json.ts'
 import type { LoopEvent } from '../../core/event.ts'
 import { isSurelyEvent } from '../../core/shape.ts'
+import type { LoopState } from '../../core/state.ts'
 import type { Journal } from '../../ports.ts'
-import { link, mkdir, readFile, rename, stat, writeFile } from './now.ts'
+import { stateKeeper } from './kept-state.ts'
+import { link, mkdir, readFile, readNow, rename, stat, writeFile } from './now.ts'
 import { ifThere } from './whole.ts'
 
 export interface JournalOptions {
@@ -36,13 +36,13 @@ export function fileJournal(
   { spend = () => false, onChanged = () => undefined }: JournalOptions = {},
 ): Journal & { close(): Promise<void> } {
   let own: OwnFile | undefined
-  let waiting: LoopEvent[] = []
+  let waiting: Entry[] = []
   let flushing: Promise<void> | undefined
 
-  const write = async (events: readonly LoopEvent[]): Promise<void> => {
+  const write = async (entries: readonly Entry[]): Promise<void> => {
     own ??= await openOwn(path)
     await look(own)
-    await own.append(events)
+    await own.append(entries)
   }
   const look = async (file: OwnFile): Promise<void> => {
     const what = await file.mend()
@@ -51,26 +51,26 @@ export function fileJournal(
   }
   // Group commit: what is appended while a sync runs goes out with the next one.
   const flush = async (): Promise<void> => {
-    const events = waiting
+    const entries = waiting
     waiting = []
     flushing = undefined
     try {
-      await write(events).catch((error: unknown) => {
+      await write(entries).catch((error: unknown) => {
         if (!spend(error)) throw error
-        return write(events)
+        return write(entries)
       })
     } catch (error) {
       // Tried again with the next one: a journal may end too early, but has no gap.
-      waiting.unshift(...events)
+      waiting.unshift(...entries)
       throw error
     }
   }
 
   let last = Promise.resolve()
   return {
-    append(event) {
+    append(event, after) {
       if (isTalk(event)) return Promise.resolve()
-      waiting.push(event)
+      waiting.push({ event, after })
       if (flushing === undefined) {
         flushing = last.then(flush)
         last = flushing.catch(() => undefined)
@@ -90,9 +90,14 @@ export function fileJournal(
   }
 }
 
+interface Entry {
+  readonly event: LoopEvent
+  readonly after: LoopState | undefined
+}
+
 /** The file as this process has read and written it. */
 interface OwnFile {
-  append(events: readonly LoopEvent[]): Promise<void>
+  append(entries: readonly Entry[]): Promise<void>
   /** Says what became of a file that is not as it was left; empty where it is. */
   mend(): Promise<string>
   close(): void
@@ -101,7 +106,9 @@ interface OwnFile {
 async function openOwn(path: string): Promise<OwnFile> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   let file: number | undefined = openSync(path, 'a', 0o600)
-  const kept = keptBytes(await closedTail(path, file))
+  const base = await closedTail(path, file)
+  const kept = keptBytes(base)
+  const states = stateKeeper(path, base)
   let mark = markOf(fstatSync(file, { bigint: true }))
   const opened = (): number => (file ??= openSync(path, 'a', 0o600))
   const close = (): void => {
@@ -114,13 +121,17 @@ async function openOwn(path: string): Promise<OwnFile> {
     if (now.size === BigInt(kept.length)) mark = markOf(now)
   }
   return {
-    async append(events) {
+    async append(entries) {
       const handle = opened()
       const { size } = fstatSync(handle)
-      const lines = Buffer.from(linesOf(events))
+      const each = entries.map((entry) => ({
+        ...entry,
+        line: Buffer.from(`${JSON.stringify(entry.event)}\n`),
+      }))
+      const lines = Buffer.concat(each.map(({ line }) => line))
       try {
         writeFileSync(handle, lines)
-        if (!events.every(mayWait)) await datasync(handle)
+        if (!entries.every(({ event }) => mayWait(event))) await datasync(handle)
       } catch (error) {
         // Half a line would spoil the one after it.
         file = undefined
@@ -135,6 +146,10 @@ async function openOwn(path: string): Promise<OwnFile> {
       }
       kept.add(lines)
       remark(handle)
+      for (const { line, event, after } of each) {
+        states.add(line)
+        if (after !== undefined) states.keep(event, after)
+      }
     },
     async mend() {
       let now: BigIntStats | undefined
@@ -219,10 +234,6 @@ const hasStep: ReadonlySet<string> = new Set(['adopt', 'save'])
 
 const datasync = promisify(fdatasync)
 
-function linesOf(events: readonly LoopEvent[]): string {
-  return events.map((event) => `${JSON.stringify(event)}\n`).join('')
-}
-
 function markOf({ ino, size, mtimeNs }: BigIntStats): string {
   return [ino, size, mtimeNs].join(' ')
 }
@@ -262,25 +273,19 @@ export interface JournalText {
 
 export async function readJournal(path: string): Promise<JournalText> {
   try {
-    return await parseJournal(path, readNow(path))
+    return await parseJournal(path, readNow(path).toString('utf8'))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { events: [], damage: '' }
     throw error
   }
 }
 
-/** At once: asking another thread takes longer than reading. Opened so, a pipe in its place is no wait for ever. */
-function readNow(path: string): string {
-  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  try {
-    return readFileSync(file, 'utf8')
-  } finally {
-    closeSync(file)
-  }
-}
-
 /** Only the last line may be torn, and only if it has no end: a crash cut it off. */
-async function parseJournal(path: string, text: string): Promise<JournalText> {
+export async function parseJournal(
+  path: string,
+  text: string,
+  linesBefore = (): number => 0,
+): Promise<JournalText> {
   const events: LoopEvent[] = []
   const lines = text.split('\n')
   for (const [index, line] of lines.entries()) {
@@ -288,7 +293,8 @@ async function parseJournal(path: string, text: string): Promise<JournalText> {
     const value = readJson(line)
     const event = isSurelyEvent(value) ? value : await judged(value)
     if (event !== undefined) events.push(event)
-    else if (index < lines.length - 1) return { events, damage: damageOf(path, index + 1, line) }
+    else if (index < lines.length - 1)
+      return { events, damage: damageOf(path, linesBefore() + index + 1, line) }
   }
   return { events, damage: '' }
 }

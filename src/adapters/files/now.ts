@@ -2,11 +2,14 @@
 import {
   accessSync,
   chmodSync,
+  closeSync,
+  constants,
   copyFileSync,
   fsync,
   linkSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readFileSync,
   readdirSync,
   readlinkSync,
@@ -57,3 +60,13 @@ export const writeFile = now(writeFileSync) as Promises['writeFile']
 
 /** Waits for the disk, so not at once: meanwhile others are heard. */
 export const sync: (file: number) => Promise<void> = promisify(fsync)
+
+/** Of a file that others write. Opened so, a pipe in its place is no wait for ever. */
+export function readNow(path: string): Buffer {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    return readFileSync(file)
+  } finally {
+    closeSync(file)
+  }
+}
