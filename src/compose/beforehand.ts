@@ -1,4 +1,5 @@
 // What a user should know before a loop spends anything: who pays, which gates there could be, what a manual loop does.
+import { basename } from 'node:path'
 import { loginOf } from '../adapters/agents/installed.ts'
 import { verificationCommands } from '../adapters/openspec/verification.ts'
 import { onPath } from '../adapters/process/on-path.ts'
@@ -37,6 +38,19 @@ export function billingOf(
       return [agent, is === 'found' ? how : 'unknown']
     }),
   )
+}
+
+/** Of a program of the user's own, as far as its command line tells. */
+export function programName({ agent_command: command }: Pick<Config, 'agent_command'>): {
+  agent_program?: string
+} {
+  const [word] = /^[\w@%+:,./-]+/.exec(command?.trim() ?? '') ?? []
+  const name = word === undefined || word.endsWith('/') ? undefined : basename(word)
+  // Of a line for the shell its first word says little.
+  return name === undefined ||
+    /^(?:cat|echo|cd|export|set|if|for|while|until|test|sh|bash|env|exec)$/.test(name)
+    ? {}
+    : { agent_program: name }
 }
 
 /** R12: a key in the environment bills a user who has a subscription as well. A key alone is a set-up like any other. */

@@ -213,11 +213,20 @@ async function squashText({ change, state }: OpenRun['run'], own: string | undef
   return squashMessage({
     changeId: change,
     // Archived since, or not to be read: the name says what it is.
-    title: state.root === undefined ? change : await readTitle(state.root, change).catch(() => change),
+    title: inWords(
+      state.root === undefined ? change : await readTitle(state.root, change).catch(() => change),
+    ),
     own,
     stories: state.settings?.done_criteria === 'manual' ? [] : state.stories.filter(({ id }) => ids.has(id)),
     agents: [...new Set(kept.map(({ agent }) => agent))],
   })
+}
+
+/** A proposal without a title has the change's name for one: `add-login` is no subject of a commit. */
+function inWords(title: string): string {
+  if (!/^[a-z][a-z0-9]*(?:-[a-z0-9]+)+$/.test(title)) return title
+  const words = title.replaceAll('-', ' ')
+  return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`
 }
 
 const keeps: ReadonlySet<string> = new Set(['complete', 'partial', 'progress', 'kept'])

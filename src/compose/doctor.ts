@@ -15,7 +15,7 @@ import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Diagnosis } from '../ui/app.ts'
 import { agentView, gateToOffer } from './beforehand.ts'
-import { missingProgram } from './gate-programs.ts'
+import { cannotRun, openTargets } from './gate-programs.ts'
 import { findRootOf } from './root.ts'
 import { isRunning, knownRuns, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -176,23 +176,35 @@ async function plans(site: Site): Promise<Check[]> {
 
 async function gates({ git, env }: Site, config: Config | undefined): Promise<Check[]> {
   const set = config?.verify ?? []
-  const asked = await Promise.all(set.map((gate) => missingProgram(gate, { cwd: git.worktree, env })))
+  const asked = await Promise.all(set.map((gate) => cannotRun(gate, { cwd: git.worktree, env })))
   const missing = asked.flatMap((found): Check[] =>
     found === undefined ? [] : [{ name: 'gates', verdict: 'problem', ...found }],
   )
   if (missing.length > 0) return missing
+  const absent = openTargets(set, git.worktree).map((detail): Check => ({
+    name: 'gates',
+    verdict: 'warning',
+    detail,
+    fix: gateFix,
+  }))
+  if (absent.length > 0) return absent
   if (set.length > 0) return [ok('gates', set.join(' | '))]
   const offer = await gateToOffer(git.worktree)
-  if (offer === '') return [ok('gates', "none: the agent's word counts")]
+  const none = "none: the agent's word alone counts"
   return [
     {
       name: 'gates',
       verdict: 'warning',
-      detail: `none: the agent's word counts, although there is ${offer}`,
-      fix: `ralph loop --verify "${offer}", or in ralph.yaml: verify: ["${offer}"]`,
+      detail: offer === '' ? none : `${none}, although there is ${offer}`,
+      fix:
+        offer === ''
+          ? 'Name a command that checks the work: ralph loop --verify "…", or in ralph.yaml: verify: ["…"]'
+          : `ralph loop --verify "${offer}", or in ralph.yaml: verify: ["${offer}"]`,
     },
   ]
 }
+
+const gateFix = 'Add it, or change the gate: --verify, or verify: in ralph.yaml.'
 
 function fixOf(change: string): string {
   return `ralph resume ${change} or ralph finish ${change} --cleanup`

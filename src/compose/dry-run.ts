@@ -7,11 +7,11 @@ import { allGates } from '../core/limits.ts'
 import { initialState } from '../core/state.ts'
 import { planRead } from '../engine/record.ts'
 import type { DryRun, Observe } from '../ui/app.ts'
-import { billingOf, gateToOffer, hasWork, manualWords } from './beforehand.ts'
+import { billingOf, gateToOffer, hasWork, manualWords, programName } from './beforehand.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { refuseUnagreed } from './config-trust.ts'
 import { damagedRun } from './damage.ts'
-import { refuseMissingGates } from './gate-programs.ts'
+import { openTargets, refuseMissingGates } from './gate-programs.ts'
 import { modeOf, refuseLeftover } from './mode.ts'
 import { refuseRunning } from './open-run.ts'
 import { checked, openChange, refuseInvalid, refuseUnknownStories } from './plan.ts'
@@ -111,6 +111,7 @@ export async function dryRun(
     own_worktree: hasOwnTree,
     done_criteria: change.doneCriteria,
     agents: agents ?? settings.agents,
+    ...programName(config),
     billing: billingOf(agents ?? settings.agents, site.env, config),
     gates: settings.gates,
     gate_offered: settings.gates.length > 0 ? '' : await gateToOffer(site.git.worktree),
@@ -126,6 +127,7 @@ export async function dryRun(
       ...change.warnings,
       ...strangeStories(config.stories, change.name, ids),
       ...unplanned,
+      ...(hasWork(change) ? openTargets(allGates(settings), site.git.worktree) : []),
       ...(await checked(change)),
       ...preflight.warnings,
     ],

@@ -25,7 +25,7 @@ function runBy(worktree: string, command: string, depth: number): Run[] {
     return content === undefined ? [] : [[path, content]]
   })
   const recipes = words.flatMap((word, at): Run[] => {
-    if (word === 'make' || word === 'gmake') return firstOf(worktree, ['GNUmakefile', 'makefile', 'Makefile'])
+    if (word === 'make' || word === 'gmake') return makefileOf(worktree)
     if (word === 'just') return firstOf(worktree, ['justfile', 'Justfile', '.justfile'])
     return /^(npm|pnpm|yarn|bun)$/.test(word) ? scripts(worktree, words.slice(at + 1), depth) : []
   })
@@ -35,7 +35,7 @@ function runBy(worktree: string, command: string, depth: number): Run[] {
 /** `npm test`, `npm run build`, `yarn lint`: the entry of package.json, with what npm runs before and after it. */
 function scripts(worktree: string, words: readonly string[], depth: number): Run[] {
   const name = words.find((word) => !word.startsWith('-') && !/^(run|run-script)$/.test(word))
-  const entries = scriptsOf(worktree)
+  const entries = scriptsOf(worktree) ?? {}
   const wanted = name === 't' ? 'test' : name
   if (wanted === undefined || entries[wanted] === undefined || depth === 0) return []
   return [`pre${wanted}`, wanted, `post${wanted}`].flatMap((script) => {
@@ -45,13 +45,19 @@ function scripts(worktree: string, words: readonly string[], depth: number): Run
   })
 }
 
-function scriptsOf(worktree: string): Record<string, string> {
+/** Undefined where there is no package.json that can be read. */
+export function scriptsOf(worktree: string): Record<string, string> | undefined {
   const parsed = readJson(fileAt(join(worktree, 'package.json'))?.toString('utf8') ?? '')
-  const { scripts: found } = (parsed ?? {}) as { scripts?: unknown }
+  if (typeof parsed !== 'object' || parsed === null) return undefined
+  const { scripts: found } = parsed as { scripts?: unknown }
   if (typeof found !== 'object' || found === null) return {}
   return Object.fromEntries(
     Object.entries(found).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
   )
+}
+
+export function makefileOf(worktree: string): Run[] {
+  return firstOf(worktree, ['GNUmakefile', 'makefile', 'Makefile'])
 }
 
 function firstOf(worktree: string, names: readonly string[]): Run[] {

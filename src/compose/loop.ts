@@ -23,6 +23,7 @@ import {
   manualWords,
   openspecWords,
   spentBy,
+  programName,
 } from './beforehand.ts'
 import { watchBudget } from './budget-watch.ts'
 import { checkpointsFor } from './checkpoints.ts'
@@ -40,7 +41,7 @@ import {
   refuseUnknownStories,
 } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
-import { refuseMissingGates } from './gate-programs.ts'
+import { absentTargets, openTargets, refuseMissingGates } from './gate-programs.ts'
 import { liftPause } from './pause.ts'
 import { enterTree, repairRun } from './recovery.ts'
 import { rootOf, streamOf } from './run-engine.ts'
@@ -229,6 +230,7 @@ async function runHeld(
           cwd: site.git.worktree,
           env: site.env,
           timeoutMs: settings.iteration_timeout_min * 60_000,
+          absent: absentTargets(allGates(settings), site.git.worktree),
         }),
         usage,
         clock: site.clock,
@@ -251,6 +253,7 @@ async function runHeld(
         ...(mode !== 'resume' && !hasWork(change) && { nothing_to_do: true as const }),
         openspec: openspecWords(site.env),
         billing: billingOf(settings.agents, site.env, config),
+        ...programName(config),
         ...(mode !== 'resume' && (await gateFound(site, settings))),
         ...(mode === 'resume' && { spent: spentBy(stream.state) }),
       },
@@ -260,6 +263,7 @@ async function runHeld(
         ...entered.notes,
         ...named,
         ...warnings,
+        ...(hasWork(change) ? openTargets(allGates(settings), site.git.worktree) : []),
         ...change.warnings,
         ...strangeStories(
           config.stories,

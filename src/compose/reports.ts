@@ -7,7 +7,7 @@ import { follow } from '../adapters/files/tail.ts'
 import { RalphError } from '../core/error.ts'
 import type { IterationRecord } from '../core/event.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
-import { decisionsOf, decisive } from '../core/why.ts'
+import { decisionsOf, decisive, failedGateOf } from '../core/why.ts'
 import type { FollowRequest, Told } from '../ports.ts'
 import type { Decisions, History, StatusReport } from '../ui/app.ts'
 import { chooseRun, must } from './choose.ts'
@@ -142,6 +142,10 @@ export async function whyOf(site: Site, change: string | undefined, known?: Know
     /** When asked for: most want only the last word. */
     get decisions() {
       return decisionsOf(run.recall(...decisive))
+    },
+    get failed_gate() {
+      const last = run.state.iterations.at(-1)
+      return last?.verdict === 'gate_failed' ? failedGateOf(run.recall('gate.ended'), last.n) : undefined
     },
     earlier_runs: foldersOf(run),
   }

@@ -42,7 +42,9 @@ export function squashMessage(about: {
   const { changeId, title, own, stories, agents } = about
   const listed = stories.map((story) => `- ${inLine(`${story.id} ${story.title}`)}`).join('\n')
   const written = own === undefined ? [inLine(title), listed] : [own.trim()]
-  const by = agents.length === 0 ? 'ralph' : `ralph (${agents.map(inLine).join(', ')})`
+  // What `command` is nobody else knows.
+  const known = agents.filter((agent) => agent !== 'command')
+  const by = known.length === 0 ? 'ralph' : `ralph (${known.map(inLine).join(', ')})`
   const trailers = [`Ralph-Change: ${inLine(changeId)}`, `Co-authored-by: ${by} <ralph@localhost>`]
   return [...written, trailers.join('\n')].filter((part) => part !== '').join('\n\n')
 }

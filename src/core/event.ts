@@ -216,6 +216,8 @@ const publicBodies = [
     billing: z.record(z.string(), z.string()).optional(),
     /** Without gates: a command of the project's own that could be one; empty where none was found. */
     gate_found: z.string().optional(),
+    /** With the agent `command`: the name of the user's own program. */
+    agent_program: z.string().optional(),
     /** How OpenSpec's program is called from here: by its name, or by npx where it is not on PATH. */
     openspec: z.string().optional(),
     /** With resumed: what the run had used before. */

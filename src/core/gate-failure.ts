@@ -26,10 +26,28 @@ export function failureSentence({ what, message, where }: GateFailure): string {
   return `${what}${said === '' ? '' : `: ${said}`}${place}`
 }
 
-/** For one line: the failure where it can be told, else the last line that says something. */
+/** For one line: the failure where it can be told, else the first of the last lines that complains, else the last one. */
 export function shortFailure(output: string, found = findFailure(output)): string {
   if (found !== undefined) return cut(failureSentence(found))
-  return cut(lastLines(output, 1)[0] ?? '')
+  const lines = lastLines(output, 10)
+  return cut(lines.find((line) => complaint.test(line)) ?? lines.at(-1) ?? '')
+}
+
+const complaint =
+  /\b(?:errors?|fail(?:s|ed|ure|ures)?|unknown|unexpected|not found|cannot|can't|could not|missing|no such)\b/i
+
+/** What is worth reading of a failed gate: the failing test and what it says where that is known, else the last lines. */
+export function tellingLines(
+  {
+    failure,
+    output_tail: output,
+  }: { readonly failure?: GateFailure | undefined; readonly output_tail: string },
+  most: number,
+): { readonly what?: string; readonly lines: readonly string[] } {
+  const found = failure ?? findFailure(output)
+  if (found === undefined) return { lines: lastLines(output, most) }
+  const place = found.where === undefined || found.what.includes(found.where) ? [] : [`at ${found.where}`]
+  return { what: found.what, lines: [...found.message.slice(0, most - 1), ...place] }
 }
 
 /** The last lines that say something. */
@@ -38,6 +56,15 @@ export function lastLines(output: string, count: number): readonly string[] {
     .filter((line) => line.trim() !== '' && !isOfPackageManager(line))
     .slice(-count)
 }
+
+/** Whether npm, make or their like say that they have nothing of this name to run. */
+export function missesTarget(output: string, name: string | undefined): boolean {
+  if (name === undefined) return false
+  return plainLines(output).some((line) => noSuchTarget.exec(line)?.[1] === name)
+}
+
+const noSuchTarget =
+  /(?:\bMissing script: |\bUnknown command: |\bScript not found |\bCommand |No rule to make target )["'`]?([\w:.-]+)["'`]?(?: not found|[.,]|$)/
 
 const mostMessageLines = 5
 const mostSentence = 300

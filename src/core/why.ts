@@ -1,5 +1,6 @@
 // `ralph why`: each decision of the last run, its resumes too, with its rule and its inputs, read off the journal.
 import type { IterationRecord, LoopEvent } from './event.ts'
+import { tellingLines } from './gate-failure.ts'
 
 export interface Decision {
   readonly time: string
@@ -34,6 +35,24 @@ export function decisionsOf(events: readonly DecisiveEvent[]): readonly Decision
   const lastStart = events.findLastIndex((event) => event.type === 'loop.started' && !event.resumed)
   return events.slice(Math.max(0, lastStart)).map(decisionOf)
 }
+
+/** The gate that ended the last attempt, and what it said about it. */
+export interface FailedGate {
+  readonly command: string
+  readonly exit_code?: number
+  /** The failing test. */
+  readonly what?: string
+  readonly lines: readonly string[]
+}
+
+export function failedGateOf(events: readonly LoopEvent[], n: number): FailedGate | undefined {
+  const gate = events.findLast((event) => event.type === 'gate.ended')
+  if (gate?.outcome !== 'failed' || gate.n !== n) return undefined
+  const { command, exit_code } = gate
+  return { command, ...(exit_code !== undefined && { exit_code }), ...tellingLines(gate, mostLines) }
+}
+
+const mostLines = 5
 
 type Why = readonly [decision: string, rule: string, inputs?: Decision['inputs']]
 

@@ -12,7 +12,7 @@ import type {
 import type { ChangeDetail, ChangeSummary } from '../core/change.ts'
 import type { RunReport } from '../core/report.ts'
 import type { StateFile } from '../core/state-file.ts'
-import type { Decision } from '../core/why.ts'
+import type { Decision, FailedGate } from '../core/why.ts'
 import type { UsageSummary } from '../core/usage-summary.ts'
 import type { FinishChoice, FollowRequest, Human, Told } from '../ports.ts'
 
@@ -171,6 +171,7 @@ export interface DryRun {
   /** Those that would run; none where none is installed. */
   readonly agents: readonly string[]
   /** Who pays, by agent; `unknown` where ralph cannot see it. */
+  readonly agent_program?: string
   readonly billing: Readonly<Record<string, string>>
   readonly gates: readonly string[]
   /** Found in the project and not used; empty where there is none, or where gates are set. */
@@ -327,6 +328,8 @@ export interface AttemptList {
 export interface Decisions {
   readonly change_id: string
   readonly decisions: readonly Decision[]
+  /** Where a gate ended the last attempt. */
+  readonly failed_gate?: FailedGate | undefined
   readonly earlier_runs: readonly string[]
 }
 

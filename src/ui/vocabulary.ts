@@ -164,3 +164,8 @@ const inAscii: ReadonlyMap<string, string> = new Map([
   ['░', '.'],
 ])
 const beyondAscii = new RegExp(`[${[...inAscii.keys()].filter((key) => key > '~').join('')}]`, 'g')
+
+/** `command` and `acp` are ralph's words for a program of the user's own. */
+export function agentName(agent: string, program = 'your own agent'): string {
+  return agent === 'command' ? program : agent
+}

@@ -197,6 +197,50 @@ describe('a gate whose program is not there', () => {
     })
   })
 
+  test('B4: a mistyped script or target is refused with the right name; one without a near name is told, and stops the loop instead of its retries', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('package.json', '{"scripts":{"test":"true","lint":"true"}}')
+    at.write('Makefile', 'check: all\nall:\n\ttrue\n')
+    const loop = (...gates: string[]): string[] => [
+      'loop',
+      'demo',
+      '--agent-command',
+      goodAgent,
+      ...gates.flatMap((gate) => ['--verify', gate]),
+    ]
+    for (const [gate, what, right] of [
+      ['npm tets', 'npm has no command tets', 'npm test'],
+      ['true && npm run lnit', 'package.json has no script lnit', 'true && npm run lint'],
+      ['make chekc', 'Makefile has no target chekc', 'make check'],
+    ] as const) {
+      const start = await ralph(at, loop(gate))
+      expect([start.code, start.stdout]).toEqual([2, ''])
+      expect(start.stderr).toContain(`The gate \`${gate}\` cannot run: ${what}.`)
+      expect(start.stderr).toContain(`--verify "${right}"`)
+    }
+    const gate = 'npm run smoke'
+    const told =
+      'package.json has no script smoke: until a story adds it, the gate `npm run smoke` cannot run'
+    expect((await ralph(at, [...loop(gate), '--dry-run'])).stdout).toContain(told)
+    const end = await ralph(at, loop('npm test', gate))
+    expect(end.code).toBe(1)
+    expect(end.stderr).toContain(told)
+    expect(end.stdout).toContain('npm run smoke could not be run (exit 1)')
+    expect(end.stdout).toMatch(/continue +ralph resume demo/)
+    expect(at.state()).toMatchObject({ status: 'stopped', stop_reason: 'gate', iterations: [{}] })
+    const mended = await ralph(at, ['resume', 'demo', '--verify', 'npm test'])
+    expect(mended.code).toBe(0)
+  })
+
+  test("B4: a script that was there when the loop began, and that the agent took away, is the story's own fault", async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('package.json', '{"scripts":{"smoke":"true"}}')
+    const agent = `[ $RALPH_ITERATION != 1 ] || echo '{"scripts":{}}' > package.json; ${goodAgent}`
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--verify', 'npm run smoke'])
+    expect(end.code).toBe(0)
+    expect(at.state().iterations.map(({ verdict }) => verdict)).toEqual(['gate_failed', 'complete'])
+  })
+
   test.each([
     ['a word of the shell', 'test -e README.md'],
     ['a file that an agent may still write', './check.sh'],
@@ -210,10 +254,12 @@ describe('a gate whose program is not there', () => {
   })
 })
 
-test('F9: in a repository without a commit nobody is told that main is there', async () => {
+test('F9, B12: in a repository without a commit nobody is told that main is there', async () => {
   const at = scratch({ tasks: tasksOf(1), commit: false })
+  const plan = await ralph(at, ['loop', 'demo', '--dry-run', '--agent-command', goodAgent])
   const { stdout } = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
   expect(stdout).toContain('The work is on ralph/demo (you are on it). main has no commit yet.')
+  expect(plan.stdout).toContain('warning: main has no commit yet, so there is nothing to come back to')
   expect(stdout).not.toContain('main is not changed')
   const end = await ralph(at, ['finish', 'demo', '--cleanup'])
   expect([end.code, at.git('branch', '--show-current')]).toEqual([0, 'main'])
@@ -277,7 +323,7 @@ describe('--dry-run', () => {
     expect(stdout).toContain('(found npm test: add --verify "npm test")')
     expect(stdout.split('\n').length).toBeLessThan(14)
     const named = await ralph(at, ['loop', 'demo', '--dry-run', '--agent-command', 'x', '--verify', 'true'])
-    expect(named.stdout).toMatch(/agent +command\n.*gates +true\n/s)
+    expect(named.stdout).toMatch(/agent +x\n.*gates +true\n/s)
   })
 
   test('B3: says that a start would be refused, and why: no agent, an unfinished run, a story that is not there', async () => {

@@ -53,7 +53,7 @@ describe('finish --squash', () => {
     writeFileSync(join(at.repo, '.git/hooks/pre-commit'), '#!/bin/sh\ngit add -A\n', { mode: 0o755 })
     await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
     const { stdout } = await ralph(at, ['finish', 'demo', '--squash'])
-    expect(stdout).toContain('; also in it, added or changed by a hook of yours: mine.txt')
+    expect(stdout).toContain('. Also in it, added or changed by a hook of yours: mine.txt.')
     expect(stdout).not.toContain('still is not')
     expect(at.git('show', 'HEAD:mine.txt')).toBe('mine')
   })
@@ -71,6 +71,17 @@ describe('finish --squash', () => {
     const again = await ralph(at, ['finish', 'demo', '--squash'])
     const said = `demo is finished already: squashed into ${at.git('rev-parse', '--short=7', 'HEAD')} on main.\n`
     expect([again.code, again.stdout]).toEqual([0, said])
+  })
+
+  test("F12: without a title in the proposal the change's name in words is the subject; an agent of the user's own is no co-author by the name of command", async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('openspec/changes/add-login/proposal.md', '## Why\nBecause.\n')
+    at.write('openspec/changes/add-login/tasks.md', tasksOf(1))
+    await ralph(at, ['loop', 'add-login', '--agent-command', goodAgent])
+    expect((await ralph(at, ['finish', 'add-login', '--squash'])).code).toBe(0)
+    expect(at.git('log', '-1', '--format=%B')).toBe(
+      'Add login\n\n- 1 Story 1\n\nRalph-Change: add-login\nCo-authored-by: ralph <ralph@localhost>',
+    )
   })
 
   test('F37: with a message of the user’s own, and after a halt: the run goes on from there', async () => {
@@ -121,8 +132,8 @@ describe('finish --squash', () => {
     await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
     const end = await ralph(at, ['finish', 'demo', '--squash'])
     expect([end.code, end.stderr]).toEqual([0, ''])
-    expect(end.stdout).toMatch(/also in it, since it is the plan .*openspec\/changes\/demo\/tasks\.md/)
-    expect(end.stdout).toContain('what else you had not committed before the loop still is not')
+    expect(end.stdout).toMatch(/Also in it, since it is the plan .*openspec\/changes\/demo\/tasks\.md/)
+    expect(end.stdout).toContain('What else you had not committed before the loop still is not')
     expect(at.git('show', '--name-only', '--format=').split('\n')).toEqual([
       'openspec/changes/demo/proposal.md',
       'openspec/changes/demo/tasks.md',
@@ -142,7 +153,7 @@ describe('finish --squash', () => {
     }
     const { at, said } = await end(false)
     expect([said.code, said.stderr]).toEqual([0, ''])
-    expect(said.stdout).toContain('also in it, since it is the plan that you had not committed: tasks.md')
+    expect(said.stdout).toContain('Also in it, since it is the plan that you had not committed: tasks.md')
     expect(at.git('show', '--name-only', '--format=').split('\n')).toEqual(['story-1.txt', 'tasks.md'])
     expect(at.git('status', '--porcelain')).toBe('')
     const { said: refused } = await end(true)
@@ -172,7 +183,7 @@ describe('finish --squash', () => {
     expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
     const { stdout } = await ralph(at, ['finish', 'demo', '--squash'])
     expect(at.git('show', '--name-only', '--format=').split('\n')).toContain('README.md')
-    expect(stdout).toContain('also in it, since you changed it between two attempts: README.md;')
+    expect(stdout).toContain('Also in it, since you changed it between two attempts: README.md.')
   })
 
   test('F37, G25: killed while a hook runs: the next command ends the hook and makes the commit', async () => {

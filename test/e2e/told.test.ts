@@ -208,13 +208,62 @@ describe('what happened', () => {
     return at
   }
 
+  test('B5: of a gate whose format nobody knows why shows the last lines, and the reason is the one that complains', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const check = at.script(
+      'check',
+      '#!/bin/sh\nseq 9; echo "widget 3 is missing"; echo "see the manual"; echo bye; exit 4\n',
+    )
+    const end = await ralph(at, [
+      'loop',
+      'demo',
+      '--agent-command',
+      goodAgent,
+      '--max-retries',
+      '0',
+      '--verify',
+      check,
+    ])
+    expect(end.stdout).toContain('failed (exit 4): widget 3 is missing')
+    const { stdout } = await ralph(at, ['why'])
+    expect(stdout).toContain(
+      `because  ${check} failed (exit 4):\n             8\n             9\n             widget 3 is missing\n             see the manual\n             bye\n`,
+    )
+    expect(stdout).not.toContain('the same failure')
+    expect(stdout).toContain(
+      'safe     0 of 1 story done; nothing is saved so far on ralph/demo (you are on it), from main',
+    )
+    expect(JSON.parse((await ralph(at, ['why', '--json'])).stdout)).toMatchObject({
+      failed_gate: {
+        command: check,
+        exit_code: 4,
+        lines: ['8', '9', 'widget 3 is missing', 'see the manual', 'bye'],
+      },
+    })
+  })
+
+  test("B9, F11: finish of a run that saved nothing says so, in sentences; what is the user's own is back", async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('mine.txt', 'mine\n')
+    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--max-retries', '0', '--verify', 'false'])
+    const { stdout } = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect(stdout).toMatch(
+      /^The loop has saved nothing, so nothing is brought to main but your own uncommitted files\. The commits of ralph\/demo are archived as refs\/ralph\/demo\/archive\/\w+\.\n/,
+    )
+    expect([at.git('branch', '--show-current'), at.git('status', '--porcelain')]).toEqual([
+      'main',
+      '?? mine.txt',
+    ])
+  })
+
   test('F26: why says what, since when, what is safe and where, and what to type; each advised command works; the trace is apart', async () => {
     const at = await stuck()
     const { stdout, stderr } = await ralph(at, ['why'])
     expect(stderr).toBe('')
-    expect(stdout).toMatch(/^demo {2}✕ stuck {2}since \d\d:\d\d, \S+.* ago\n/)
-    expect(stdout).toContain('what     story 2 Story 2 failed 2 times in a row (#2, #3); no retry is left')
-    expect(stdout).toMatch(/because .*failed \(exit 1\): says hello/)
+    expect(stdout).toMatch(/^demo {2}✕ stuck {2}since \d\d:\d\d, (?:just now|\S+.* ago)\n/)
+    expect(stdout).toContain('what     story 2 "Story 2" failed 2 times in a row (#2, #3); no retry is left')
+    expect(stdout).toMatch(/because .*failed \(exit 1\):\n {13}says hello\n {11}the same failure each time\n/)
+    expect(stdout).toContain(`look     ${gate} (does it fail without the agent's work, too?)`)
     expect(stdout).toContain(
       'safe     1 of 2 stories done; the work is on ralph/demo (you are on it), from main',
     )
@@ -311,7 +360,8 @@ describe('the report', () => {
     await loop(at, 'demo', goodAgent, '--model', 'm-1', '--verify', 'true')
     for (const format of ['text', 'md', 'html', 'json']) {
       const { stdout } = await ralph(at, ['report', '--format', format])
-      for (const word of ['command', 'm-1', 'true', 'ralph/demo', 'main', 'story-1.txt'])
+      const agent = format === 'json' ? '"command"' : 'your own agent'
+      for (const word of [agent, 'm-1', 'true', 'ralph/demo', 'main', 'story-1.txt'])
         expect(stdout, format).toContain(word)
     }
     const bin = join(at.root, 'bin')

@@ -159,7 +159,7 @@ describe('on a terminal', () => {
     await toQuestion(screen)
     const text = screen.lines().join('\n')
     expect(text).toContain('cleanup   all changes on main, uncommitted; the branch ralph/add-login')
-    expect(text).toContain('keep      stay on ralph/add-login with its commits; main is not changed')
+    expect(text).toContain('keep      stay on ralph/add-login with its commits\n')
     answer('delete everything\n')
     await screen.until((lines) => lines.some((line) => line.includes('please type c, s, k or l')))
     answer('cleanup\n')

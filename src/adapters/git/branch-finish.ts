@@ -141,7 +141,9 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
         ? `the work is one commit on ${nameOf(origin)}, ${made.commit.slice(0, 12)}${await besidesWork(git, { initial, tip, startPaths, touched, plan: squash?.plan ?? [], hooked })}`
         : choice === 'squash' && made === undefined
           ? `nothing of the loop's is left to commit on ${nameOf(origin)}`
-          : `${carried !== undefined ? 'the rest' : stays.length > 0 ? 'what the loop has saved' : 'everything'} is on ${nameOf(origin)}, uncommitted`,
+          : loopPaths.length === 0 && carried === undefined
+            ? `the loop has saved nothing, so nothing is brought to ${nameOf(origin)}${startPaths.length === 0 ? '' : ' but your own uncommitted files'}`
+            : `${carried !== undefined ? 'the rest' : stays.length > 0 ? 'what the loop has saved' : 'everything'} is on ${nameOf(origin)}, uncommitted`,
     ...(stays.length === 0
       ? []
       : [
@@ -156,7 +158,7 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
     plan.head.commit !== '' &&
     refs.all[plan.head.ref] === undefined
       ? [
-          `${nameOf(origin)} was gone (renamed or deleted), and is made again at ${plan.head.commit.slice(0, 12)}`,
+          `the branch ${nameOf(origin)} was gone (renamed or deleted), and is made again at ${plan.head.commit.slice(0, 12)}`,
         ]
       : []),
     ...(isMerged ? [] : await theirsAmong(git, memory.adopted)),

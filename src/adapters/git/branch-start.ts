@@ -47,6 +47,11 @@ export async function preflightBranch(store: Store, wish: StartMode): Promise<Pr
   const earlier = isLost ? await putAway(git, change) : ''
   const warnings = [
     ...(earlier === '' ? [] : [earlier]),
+    ...(origin.commit === ''
+      ? [
+          `${nameOf(origin)} has no commit yet, so there is nothing to come back to; better first: git add --all && git commit -m "start"`,
+        ]
+      : []),
     ...(await doubtful(git, scan, store.protectedPaths)),
   ]
   return { worktree: git.worktree, originalBranch: nameOf(origin), branch, warnings }

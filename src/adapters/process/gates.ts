@@ -1,5 +1,5 @@
 // Runs the user's gates: each by `sh -c` in the work tree, and nothing of it alive afterwards.
-import { findFailure } from '../../core/gate-failure.ts'
+import { findFailure, missesTarget } from '../../core/gate-failure.ts'
 import type { GateResult, Gates } from '../../ports.ts'
 import { faultMessage } from './fault.ts'
 import { startGroup } from './group.ts'
@@ -13,6 +13,8 @@ export interface ShellGatesOptions {
   /** Without it a gate may take as long as it takes. */
   readonly timeoutMs?: number
   readonly graceMs?: number
+  /** By command, the script or target that was not there when the loop began. */
+  readonly absent?: ReadonlyMap<string, string>
 }
 
 export function shellGates(options: ShellGatesOptions): Gates {
@@ -90,7 +92,10 @@ export function shellGates(options: ShellGatesOptions): Gates {
       if (ended.exitCode === undefined)
         return result({ outcome: 'failed' }, `\nended by ${ended.signal ?? 'a signal'}`)
       // What a shell answers when there is no such program, or none that may be run: the gate has judged nothing.
-      const couldNotRun = ended.exitCode === 126 || ended.exitCode === 127
+      const couldNotRun =
+        ended.exitCode === 126 ||
+        ended.exitCode === 127 ||
+        (ended.exitCode !== 0 && missesTarget(tail.text(), options.absent?.get(command)))
       return result({
         outcome: couldNotRun ? 'could_not_run' : ended.exitCode === 0 ? 'passed' : 'failed',
         exitCode: ended.exitCode,

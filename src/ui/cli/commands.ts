@@ -287,7 +287,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           const { traceText, whyText } = await import('../print/why.ts')
           return trace || report === undefined
             ? traceText(decisions, paint)
-            : whyText(report, { paint, nowMs: Date.now(), columns })
+            : whyText(report, decisions.failed_gate, { paint, nowMs: Date.now(), columns })
         },
       }),
       report({

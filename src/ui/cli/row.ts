@@ -124,12 +124,16 @@ export function act<Args extends unknown[], Options extends OptionValues>(
     ...question,
     json: ({ message, data }) => ({ message, ...data }),
     text: async ({ message, next, gone }, { paint, columns }) => {
-      const [{ clean }, { goneLines }, { folded }] = await Promise.all([
+      const [{ clean, sentences }, { goneLines }, { folded }] = await Promise.all([
         import('../print/text.ts'),
         import('../print/summary.ts'),
         import('../print/layout.ts'),
       ])
-      const lines = [clean(message), ...(gone === undefined ? [] : goneLines(gone))].map((line) =>
+      const said = clean(message)
+        .split('\n')
+        .map((line) => (/^[a-z0-9].*; /.test(line) ? sentences(line) : line))
+        .join('\n')
+      const lines = [said, ...(gone === undefined ? [] : goneLines(gone))].map((line) =>
         folded(line, columns),
       )
       if (next !== undefined) lines.push(`next: ${paint.bold(clean(next))}`)

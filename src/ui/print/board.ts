@@ -23,6 +23,10 @@ export interface Board {
   readonly hasChanged: boolean
   /** The same of the last one that ended. */
   readonly hasLastChanged: boolean
+  /** The gate that has failed the last two attempts at a story in the same way. */
+  readonly sameGate: string | undefined
+  /** The last one that did not pass. */
+  readonly failedGate: string | undefined
   /** Complete, by an attempt that changed no file. */
   readonly unchanged: readonly string[]
 }
@@ -44,6 +48,8 @@ export const emptyBoard: Board = {
   spent: { tokens: 0, duration_ms: 0 },
   hasChanged: true,
   hasLastChanged: true,
+  sameGate: undefined,
+  failedGate: undefined,
   unchanged: [],
 }
 
@@ -63,6 +69,7 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
   if (event.type === 'gate.ended')
     return {
       ...board,
+      failedGate: event.outcome === 'failed' ? event.command : board.failedGate,
       spent: { ...board.spent, duration_ms: board.spent.duration_ms + event.duration_ms },
     }
   if (event.type === 'attempt.kept') return { ...board, hasChanged: event.changed }
@@ -76,11 +83,18 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
     spent: added(board.spent, iteration),
     hasChanged: true,
     hasLastChanged: board.hasChanged,
+    sameGate: isSame(board, iteration) ? board.failedGate : undefined,
     unchanged:
       board.hasChanged || iteration.verdict !== 'complete'
         ? board.unchanged
         : [...board.unchanged, iteration.story_id],
   }
+}
+
+function isSame({ last }: Board, { verdict, story_id: id, reason }: IterationRecord): boolean {
+  return (
+    verdict === 'gate_failed' && last?.verdict === verdict && last.reason === reason && last.story_id === id
+  )
 }
 
 function added(spent: Spent, iteration: IterationRecord): Spent {

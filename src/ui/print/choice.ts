@@ -128,7 +128,7 @@ function choices(originalBranch: string, branch: string, worktree?: string): rea
     [
       'keep',
       worktree === undefined
-        ? `stay on ${work} with its commits; ${original} is not changed`
+        ? `stay on ${work} with its commits`
         : `leave it on ${work} in ${oneLine(worktree)}; your checkout is not changed`,
     ],
     later,

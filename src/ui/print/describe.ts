@@ -1,8 +1,8 @@
 // Events as lines for a person; the same for a pipe and for what scrolls above a terminal's live line.
-import { findFailure, lastLines } from '../../core/gate-failure.ts'
+import { tellingLines } from '../../core/gate-failure.ts'
 import { keepsWork } from '../../core/report.ts'
 import type { IterationRecord, LoopEvent } from '../../core/event.ts'
-import { inColourOf, mark, verdictMeaning, verdictName, waitWords } from '../vocabulary.ts'
+import { agentName, inColourOf, mark, verdictMeaning, verdictName, waitWords } from '../vocabulary.ts'
 import type { Board } from './board.ts'
 import { figures } from './board.ts'
 import { entryLines, widthFor } from './layout.ts'
@@ -20,7 +20,7 @@ export function headerLines(event: Of<'loop.started'>, sheet: Sheet): readonly s
   const { gates } = event.settings
   if (event.nothing_to_do) return [`${paint.bold(name)}   no story is open`]
   const agents = event.settings.agents.map(
-    (agent) => `${agent === 'command' ? 'your own agent' : agent}${billWord(event.billing?.[agent])}`,
+    (agent) => `${agentName(agent, event.agent_program)}${billWord(event.billing?.[agent])}`,
   )
   const parts = [
     name,
@@ -128,23 +128,19 @@ export function gateLines(event: Of<'gate.ended'>, sheet: Sheet): readonly strin
 
 function failureLines(event: Of<'gate.ended'>, sheet: Sheet): readonly string[] {
   const { paint } = sheet
-  const found = event.failure ?? findFailure(event.output_tail)
+  const { what, lines } = tellingLines(event, mostOutput)
   const total =
     event.output_lines ?? event.output_tail.split('\n').filter((line) => line.trim() !== '').length
   const dimmed = (text: string, indent: number): readonly string[] =>
     entryLines({ indent, text: clip(oneLine(text), 400), style: paint.dim }, sheet)
-  const tail = found === undefined ? lastLines(event.output_tail, mostOutput) : []
-  const place = found?.where === undefined || found.what.includes(found.where) ? [] : [`at ${found.where}`]
-  const lines =
-    found === undefined
-      ? tail.flatMap((line) => dimmed(line, 6))
-      : [
-          ...entryLines({ indent: 6, text: oneLine(found.what) }, sheet),
-          ...[...found.message, ...place].flatMap((line) => dimmed(line, 8)),
-        ]
-  const more = total - (found === undefined ? tail.length : 1 + found.message.length)
+  const head = what === undefined ? [] : entryLines({ indent: 6, text: oneLine(what) }, sheet)
+  const more = total - lines.length - (what === undefined ? 0 : 1)
   const all = `ralph logs ${oneLine(event.change_id)} --gate ${String(event.n)}`
-  return [...lines, ...(more > 0 ? dimmed(`${plural(more, 'more line')}: ${all}`, 6) : [])]
+  return [
+    ...head,
+    ...lines.flatMap((line) => dimmed(line, what === undefined ? 6 : 8)),
+    ...(more > 0 ? dimmed(`${plural(more, 'more line')}: ${all}`, 6) : []),
+  ]
 }
 
 const mostOutput = 10

@@ -1,6 +1,7 @@
 // What a loop would do, in about ten lines: which stories, where, with whom, how it is checked, and whether it may start.
 import type { DryRun } from '../app.ts'
 import type { Paint } from '../io.ts'
+import { agentName } from '../vocabulary.ts'
 import { branchName, storyName } from './describe.ts'
 import { factLines } from './facts.ts'
 import type { Fact } from './facts.ts'
@@ -83,12 +84,12 @@ function whereWords(plan: DryRun): string {
     : `${branch}, in ${oneLine(plan.worktree)}`
 }
 
-function agentWords({ agents, billing, stories }: DryRun): string {
+function agentWords({ agents, agent_program: program, billing, stories }: DryRun): string {
   if (stories.length === 0) return 'none is needed'
   if (agents.length === 0) return 'none is installed'
   const words = agents.map((agent) => {
     const pays = billing[agent]
-    if (pays === undefined) return agent
+    if (pays === undefined) return agentName(agent, program)
     return `${agent} (${pays === 'unknown' ? 'login not known' : oneLine(pays)})`
   })
   return words.join(', then ')

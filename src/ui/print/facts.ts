@@ -19,12 +19,17 @@ export function factLines(
 ): readonly string[] {
   return facts.flatMap(([name, words, kind]) => {
     const lines =
-      kind === 'command' || columns === Infinity
-        ? [words]
-        : wrapWords(words, Math.max(20, columns - width - 4))
+      kind === 'command' || columns === Infinity ? [words] : set(words, Math.max(20, columns - width - 4))
     return lines.map((line, at) => {
       const shown = kind === 'command' ? paint.bold(line) : line
       return `  ${paint.dim((at === 0 ? name : '').padEnd(width))} ${shown}`
     })
   })
+}
+
+/** What is set in stays so. */
+function set(words: string, room: number): readonly string[] {
+  const text = words.trimStart()
+  const indent = ' '.repeat(words.length - text.length)
+  return wrapWords(text, room - indent.length).map((line) => indent + line)
 }

@@ -1,4 +1,5 @@
 // Lines for the log of a GitHub Actions job: a group for each attempt, an annotation for what failed, and the report as its summary.
+import { agentName } from '../vocabulary.ts'
 import type { LoopEvent } from '../../core/event.ts'
 import type { Io, Output } from '../io.ts'
 import { storyName } from './describe.ts'
@@ -25,7 +26,7 @@ export function githubPrinter(io: Pick<Io, 'stdout' | 'stderr' | 'env'>): Printe
       if (event.type === 'story.started') titles.set(event.story_id, storyName(event.story_id, event.title))
       if (event.type === 'iteration.started') {
         endGroup()
-        command('group', `#${String(event.n)} ${nameOf(titles, event.story_id)}, ${event.agent}`)
+        command('group', `#${String(event.n)} ${nameOf(titles, event.story_id)}, ${agentName(event.agent)}`)
         isGrouped = true
       }
       // How it ended is seen without opening the group.

@@ -1,6 +1,6 @@
 // The live line, pure: what is known from events, and how it looks in so many columns.
 import type { LoopEvent } from '../../core/event.ts'
-import { symbolOf, waitWords } from '../vocabulary.ts'
+import { agentName, symbolOf, waitWords } from '../vocabulary.ts'
 import { inTree, storyTitle } from './describe.ts'
 import { clip, duration, oneLine, tokens, usd } from './text.ts'
 
@@ -19,6 +19,8 @@ export interface Live {
   readonly costBefore: number
   readonly costNow: number
   readonly worktree: string
+  /** The user's own agent. */
+  readonly program: string | undefined
 }
 
 export const idleLive: Live = {
@@ -33,6 +35,7 @@ export const idleLive: Live = {
   costBefore: 0,
   costNow: 0,
   worktree: '',
+  program: undefined,
 }
 
 export function applyLive(live: Live, event: LoopEvent, nowMs: number): Live {
@@ -47,17 +50,18 @@ type Changes = { readonly [Type in LoopEvent['type']]?: Change<Extract<LoopEvent
 const changes: Changes = {
   'loop.started': (event) => ({
     worktree: event.worktree,
+    program: event.agent_program,
     tokensBefore: event.spent?.tokens ?? 0,
     costBefore: event.spent?.cost_usd ?? 0,
   }),
   'story.started': (event) => ({
     story: `${String(event.index)}/${String(event.total)} ${storyTitle(event.story_id, event.title)}`,
   }),
-  'iteration.started': (event, nowMs) => ({
+  'iteration.started': (event, nowMs, live) => ({
     busy: true,
     attempt: `#${String(event.n)}`,
     sinceMs: nowMs,
-    doing: event.agent,
+    doing: agentName(event.agent, live.program),
     untilMs: undefined,
     tokensNow: 0,
     costNow: 0,

@@ -4,7 +4,7 @@ import type { LoopEvent } from '../../core/event.ts'
 import { lastingWarnings } from '../../core/outcome.ts'
 import type { Io, Output } from '../io.ts'
 import { isTerminal, paintFor } from '../io.ts'
-import { isUtf8, legible, mark } from '../vocabulary.ts'
+import { agentName, isUtf8, legible, mark } from '../vocabulary.ts'
 import { applyBoard, emptyBoard, storyRow } from './board.ts'
 import {
   gateLines,
@@ -75,7 +75,10 @@ export function createLines(
       case 'iteration.started': {
         // Between two terminals of the same run times say nothing; in a log they do.
         const at = toScreen ? '' : `   ${clockTime(event.time)}`
-        const who = (board.started?.settings.agents.length ?? 1) > 1 ? `${event.agent}   ` : ''
+        const who =
+          (board.started?.settings.agents.length ?? 1) > 1
+            ? `${agentName(event.agent, board.started?.agent_program)}   `
+            : ''
         const right = `${who}#${String(event.n)}${at}`
         const opened = story
         story = undefined

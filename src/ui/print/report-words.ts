@@ -2,7 +2,7 @@
 import { countAttempts } from '../../core/report.ts'
 import type { AttemptReport, RunReport, Spending, StoryReport } from '../../core/report.ts'
 import type { Verdict } from '../../core/event.ts'
-import { symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
+import { agentName, symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
 import { duration, plural, tokenWord, tokenWords, usd } from './text.ts'
 import type { SpentTokens } from './text.ts'
@@ -142,7 +142,10 @@ export function aboutOf({ about }: RunReport): readonly (readonly [name: string,
   if (about === undefined) return []
   const { agents, model, gates, branch, original_branch: original, work } = about
   const facts: readonly (readonly [string, string])[] = [
-    ['agent', `${agents.join(', then ')}${model === '' ? '' : ` (${model})`}`],
+    [
+      'agent',
+      `${agents.map((agent) => agentName(agent)).join(', then ')}${model === '' ? '' : ` (${model})`}`,
+    ],
     ['gates', gates.join(' · ') || 'none'],
     ...(work === undefined
       ? ([['branch', branch === original ? branch : `${branch}, from ${original}`]] as const)

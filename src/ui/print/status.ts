@@ -3,7 +3,7 @@ import { keepsWork } from '../../core/report.ts'
 import type { StatusReport } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { branchName, storyName } from './describe.ts'
-import { inColourOf, mark, stateNow, statusName, symbolOf } from '../vocabulary.ts'
+import { agentName, inColourOf, mark, stateNow, statusName, symbolOf } from '../vocabulary.ts'
 import { factLines } from './facts.ts'
 import { folded } from './layout.ts'
 import { goneLines } from './summary.ts'
@@ -136,9 +136,9 @@ function nowFacts(report: StatusReport, nowMs: number): readonly (readonly [stri
     facts.push(['story', storyName(current.story_id, story?.title ?? '')])
     facts.push([
       'attempt',
-      `#${String(current.n)}, try ${String(current.attempt)}, by ${oneLine(current.agent)}, for ${since(current.started, nowMs)}`,
+      `#${String(current.n)}, try ${String(current.attempt)}, by ${agentName(oneLine(current.agent))}, for ${since(current.started, nowMs)}`,
     ])
-    facts.push(['last sign', `${since(current.last_activity, nowMs)} ago`])
+    facts.push(['last sign', ago(current.last_activity, nowMs)])
   }
   if (report.waiting_for !== undefined) {
     const until = report.waiting_until === undefined ? '' : `, until ${clockTime(report.waiting_until)}`
@@ -215,10 +215,7 @@ function deathFacts(report: StatusReport, nowMs: number): readonly (readonly [st
   if (report.died_at === undefined) return []
   const pids = report.orphan_pids ?? []
   return [
-    [
-      'died',
-      `${since(report.died_at, nowMs)} ago: ralph was killed, and has not touched the work tree since`,
-    ],
+    ['died', `${ago(report.died_at, nowMs)}: ralph was killed, and has not touched the work tree since`],
     ...(pids.length > 0 ? ([['orphan', orphanWords(pids)]] as const) : []),
   ]
 }
@@ -316,6 +313,11 @@ function openNext(report: StatusReport): readonly string[] {
   ]
 }
 
-export function since(stamp: string, nowMs: number): string {
+/** Nobody counts the first second. */
+export function ago(stamp: string, nowMs: number): string {
+  return nowMs - Date.parse(stamp) < 1000 ? 'just now' : `${since(stamp, nowMs)} ago`
+}
+
+function since(stamp: string, nowMs: number): string {
   return duration(Math.max(0, Math.floor((nowMs - Date.parse(stamp)) / 1000) * 1000))
 }

@@ -7,7 +7,7 @@ import { figures } from './board.ts'
 import { branchName } from './describe.ts'
 import { entryLines, widthFor } from './layout.ts'
 import type { Sheet } from './layout.ts'
-import { clean, clip, oneLine, plural, shortHash, tokenWords, usd, widthOf } from './text.ts'
+import { clean, clip, oneLine, plural, sentences, shortHash, tokenWords, usd, widthOf } from './text.ts'
 
 type Complete = Extract<LoopEvent, { type: 'complete' }>
 type Result = Pick<Complete, 'status' | 'reason' | 'stop_reason' | 'totals'>
@@ -159,7 +159,7 @@ function whereWords({ complete, board, finished, begun, isUnborn }: Ending): rea
       `Nothing was kept: you are back on ${branchName(started.original_branch)}, with your files as they were.`,
     ]
   if (finished?.ok && !isKeptOnBranch(finished.message)) {
-    if (finished.message !== '') return sentences(finished.message)
+    if (finished.message !== '') return finishedWords(finished.message)
   }
   // A work tree of the loop's own is there before anything is begun in it.
   if (started?.home !== undefined && !begun)
@@ -171,7 +171,9 @@ function whereWords({ complete, board, finished, begun, isUnborn }: Ending): rea
   const original = branchName(started.original_branch)
   if (started.branch === started.original_branch) return [`The work is in your tree, on ${original}.`]
   if (isCleanedUp(complete, finished)) return [`The work is on ${original}, uncommitted.`]
-  const where = finished?.ok ? sentences(finished.message) : [`The work is on ${oneLine(started.branch)}.`]
+  const where = finished?.ok
+    ? finishedWords(finished.message)
+    : [`The work is on ${oneLine(started.branch)}.`]
   const isUnchanged = complete.choice !== 'cleanup'
   return [
     ...where.slice(0, 1).map((line) => {
@@ -204,13 +206,12 @@ function isKeptOnBranch(message: string): boolean {
   return message.startsWith('the work is on ') && message.includes('` brings it back to ')
 }
 
-function sentences(message: string): readonly string[] {
+function finishedWords(message: string): readonly string[] {
   const plain = oneLine(message)
     .split('; ')
     .filter((part) => !/^`ralph finish .*` brings it back to /.test(part))
     .join('; ')
-  const sentence = `${plain.slice(0, 1).toUpperCase()}${plain.slice(1)}`
-  return sentence === '' ? [] : [/[.!?:]$/.test(sentence) ? sentence : `${sentence}.`]
+  return plain === '' ? [] : [sentences(plain)]
 }
 
 /** In the reason of a run that was asked for some stories only, while others are open. */
@@ -253,14 +254,17 @@ function stepsOf(ending: Ending): readonly Step[] {
 }
 
 /** How to see what the last attempt did, where it was not kept. */
-function lookSteps({ last, hasLastChanged }: Board, change: string): readonly Step[] {
+function lookSteps({ last, hasLastChanged, sameGate }: Board, change: string): readonly Step[] {
   if (last === undefined || keepsWork[last.verdict]) return []
   const n = String(last.n)
+  // The attempts are undone: what fails now is older than they are.
+  const without: readonly Step[] =
+    sameGate === undefined ? [] : [['see', oneLine(sameGate), "does it fail without the agent's work, too?"]]
   const gate: readonly Step[] =
     last.verdict === 'gate_failed' ? [['see', `ralph logs ${change} --gate ${n}`, 'all it printed']] : []
   return last.attempt_ref === undefined || !hasLastChanged
-    ? gate
-    : [...gate, ['see', `ralph diff ${n} ${change}`, 'what it had done']]
+    ? [...without, ...gate]
+    : [...without, ...gate, ['see', `ralph diff ${n} ${change}`, 'what it had done']]
 }
 
 function takeSteps({ complete, board: { started }, finished, begun }: Ending): readonly Step[] {

@@ -134,6 +134,16 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${String(count)} ${count === 1 ? one : many}`
 }
 
+/** What was joined by semicolons, as sentences; names and commands keep their first letter, and what is to be copied has no stop behind it. */
+export function sentences(text: string): string {
+  const parts = text.split('; ').map((part) => {
+    const first = /^(?:the|back|everything|nothing|what|not|no|among|as|its?|also|git's)\b/.test(part)
+    const said = first ? `${part.slice(0, 1).toUpperCase()}${part.slice(1)}` : part
+    return /[.!?:`]$|: (?:git|ralph) \S[^:]*$/.test(said) ? said : `${said}.`
+  })
+  return parts.join(' ')
+}
+
 /** Text as one word of a shell line, quoted only where it has to be. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`

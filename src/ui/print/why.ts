@@ -4,26 +4,32 @@ import type { IterationRecord } from '../../core/event.ts'
 import type { Decisions, StatusReport } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { verdictName } from '../vocabulary.ts'
-import { storyName } from './describe.ts'
+import { storyTitle } from './describe.ts'
 import { earlierLines } from './earlier.ts'
 import { factLines } from './facts.ts'
 import type { Fact } from './facts.ts'
-import { headWord, isAside, nextCommand, planOf, since, stopOf, waits, workWords } from './status.ts'
+import { ago, headWord, isAside, nextCommand, planOf, stopOf, waits, workWords } from './status.ts'
 import type { StatusView } from './status.ts'
 import { clip, clockTime, excerpt, oneLine, plural } from './text.ts'
 
+type FailedGate = NonNullable<Decisions['failed_gate']>
+
 /** The state file of a run has no word for its death. */
-export function whyText(report: StatusReport, { paint, nowMs, columns }: StatusView): string {
+export function whyText(
+  report: StatusReport,
+  gate: FailedGate | undefined,
+  { paint, nowMs, columns }: StatusView,
+): string {
   const ended = report.died_at ?? report.iterations.at(-1)?.ended ?? report.updated_at
   const when =
     report.alive || ended === undefined
       ? ''
-      : paint.dim(`  since ${clockTime(ended).slice(0, 5)}, ${since(ended, nowMs)} ago`)
+      : paint.dim(`  since ${clockTime(ended).slice(0, 5)}, ${ago(ended, nowMs)}`)
   const change = oneLine(report.change_id)
   const facts: Fact[] = [
-    ...causeRows(report),
+    ...causeRows(report, gate),
     ['safe', safeWords(report)],
-    ...lookRows(report),
+    ...lookRows(report, gate),
     ...nextCommand(report).map((command) => ['next', command, 'command'] as const),
     ...(mayUseWords(report)
       ? [['', `ralph resume ${change} --feedback "…" tells the agent more`, 'command'] as const]
@@ -37,11 +43,13 @@ export function whyText(report: StatusReport, { paint, nowMs, columns }: StatusV
 }
 
 /** What happened, in the order in which somebody would tell it. */
-function causeRows(report: StatusReport): readonly (readonly [string, string])[] {
+function causeRows(report: StatusReport, gate: FailedGate | undefined): readonly Fact[] {
   const { iterations, stories } = report
   const last = iterations.at(-1)
-  const nameOf = ({ story_id: id }: Pick<IterationRecord, 'story_id'>): string =>
-    storyName(id, stories.find((story) => story.id === id)?.title ?? '')
+  const nameOf = ({ story_id: id }: Pick<IterationRecord, 'story_id'>): string => {
+    const title = storyTitle(id, stories.find((story) => story.id === id)?.title ?? '')
+    return title === id ? id : `${id} "${title}"`
+  }
   if (report.alive && report.current !== undefined)
     return [['what', `it works on story ${nameOf(report.current)}, attempt #${String(report.current.n)}`]]
   if (report.alive) return [['what', aliveWords(report)]]
@@ -59,8 +67,25 @@ function causeRows(report: StatusReport): readonly (readonly [string, string])[]
       'what',
       `story ${nameOf(last)} failed ${times}${failures.length === 1 ? '' : ' in a row'} (${tries}); ${report.stop_reason === 'retries' ? 'no retry is left' : stopped(report)}`,
     ],
-    ['because', how],
+    ...(gate === undefined ? [['because', how] as const] : gateRows(gate)),
+    ...(isSame(failures) ? [['', 'the same failure each time'] as const] : []),
   ]
+}
+
+/** The failing test's own line first, its message below it. */
+function gateRows({ command, exit_code: exit, what, lines }: FailedGate): readonly Fact[] {
+  const how = exit === undefined ? 'failed' : `failed (exit ${String(exit)})`
+  const said = lines.map((line) => ['', `${what === undefined ? '  ' : '    '}${oneLine(line)}`] as const)
+  return [
+    ['because', `${oneLine(command)} ${how}${what === undefined && said.length === 0 ? '' : ':'}`],
+    ...(what === undefined ? [] : [['', `  ${oneLine(what)}`] as const]),
+    ...said,
+  ]
+}
+
+function isSame(failures: readonly IterationRecord[]): boolean {
+  const [first, second] = failures
+  return second !== undefined && failures.every(({ reason }) => reason === first?.reason)
 }
 
 /** Between two attempts. */
@@ -87,11 +112,17 @@ function safeWords(report: StatusReport): string {
   const { done, total } = planOf(report)
   const saved = total === 0 ? '' : `${String(done)} of ${plural(total, 'story', 'stories')} done; `
   const words = workWords(report)
+  if (
+    !report.alive &&
+    words.startsWith('on ralph/') &&
+    !report.iterations.some(({ verdict }) => keepsWork[verdict])
+  )
+    return `${saved}nothing is saved so far ${words}`
   const subject = words.startsWith('nothing ') ? '' : words.startsWith('was ') ? 'the work ' : 'the work is '
   return `${saved}${subject}${words}`
 }
 
-function lookRows(report: StatusReport): readonly Fact[] {
+function lookRows(report: StatusReport, failed: FailedGate | undefined): readonly Fact[] {
   const last = report.iterations.findLast(({ verdict }) => !keepsWork[verdict])
   if (report.alive || report.status === 'done' || last === undefined) return []
   const n = String(last.n)
@@ -100,7 +131,14 @@ function lookRows(report: StatusReport): readonly Fact[] {
   const gate =
     last.verdict === 'gate_failed' ? [`ralph logs ${change} --gate (all that the gate printed)`] : []
   const said = `ralph logs ${change} --iteration ${n} (what the agent said)`
-  return [...kept, ...gate, said].map((command, at) => [at === 0 ? 'look' : '', command, 'command'] as const)
+  // The attempts are undone: what fails now is older than they are.
+  const without =
+    failed !== undefined && isSame(failuresInARow(report.iterations))
+      ? [`${oneLine(failed.command)} (does it fail without the agent's work, too?)`]
+      : []
+  return [...without, ...kept, ...gate, said].map(
+    (command, at) => [at === 0 ? 'look' : '', command, 'command'] as const,
+  )
 }
 
 function mayUseWords({ alive, stop_reason: why, died_at: died }: StatusReport): boolean {
