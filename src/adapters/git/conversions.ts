@@ -70,7 +70,11 @@ export function globalSettings({ env = process.env }: Pick<Store, 'env'>): strin
 }
 
 /** Whether any conversion may concern a path of these folders: asked of the file system alone. */
-export function mayConvert(store: Store, conversions: Conversions, folders: readonly string[]): boolean {
+export function mayConvert(
+  store: Pick<Store, 'git' | 'env'>,
+  conversions: Conversions,
+  folders: readonly string[],
+): boolean {
   const autocrlf = conversions.findLast(([key]) => key === 'core.autocrlf')?.[1] ?? 'false'
   if (!/^(false|no|off|0)$/i.test(autocrlf)) return true
   const { git } = store

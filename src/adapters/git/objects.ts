@@ -112,30 +112,41 @@ export async function writeCommit(
 /** A commit, durable when it resolves; undefined where the repository has rules of its own for new files. */
 export async function writeObject(git: Git, kind: 'commit', body: Buffer): Promise<string | undefined> {
   if (isShared(git)) return undefined
-  const objects = join(git.gitCommonDir, 'objects')
-  const whole = Buffer.concat([Buffer.from(`${kind} ${body.length}\0`), body])
   // As long as the name of its tree.
   const hash = createHash(body.indexOf('\n') > 'tree '.length + 40 ? 'sha256' : 'sha1')
-    .update(whole)
+    .update(`${kind} ${body.length}\0`)
+    .update(body)
     .digest('hex')
-  const place = join(objects, hash.slice(0, 2))
-  const temporary = join(place, `tmp_obj_${randomBytes(6).toString('hex')}`)
+  return (await writeObjects(git, [{ kind, hash, body }])) ? hash : undefined
+}
+
+/** Durable when it resolves, and then all of them are there; false where that could not be. */
+export async function writeObjects(
+  git: Git,
+  wanted: readonly { readonly kind: string; readonly hash: string; readonly body: Buffer }[],
+): Promise<boolean> {
+  const written: { temporary: string; hash: string; handle: number }[] = []
   try {
-    await mkdir(place, { recursive: true })
-    const handle = openSync(temporary, 'wx', 0o444)
-    try {
-      writeFileSync(handle, deflateSync(whole))
-      await sync(handle)
-    } finally {
-      closeSync(handle)
+    for (const { kind, hash, body } of wanted) {
+      const place = folderOf(git, hash)
+      await mkdir(place, { recursive: true })
+      const temporary = join(place, `tmp_obj_${randomBytes(6).toString('hex')}`)
+      const handle = openSync(temporary, 'wx', 0o444)
+      written.push({ temporary, hash, handle })
+      writeFileSync(handle, deflateSync(Buffer.concat([Buffer.from(`${kind} ${body.length}\0`), body])))
     }
-    await rename(temporary, join(place, hash.slice(2)))
-    await syncFolder(place)
-    return hash
+    // Beside each other: the disk takes them in one go.
+    await Promise.all(written.map(({ handle }) => sync(handle)))
+    for (const { temporary, hash } of written) await rename(temporary, looseFile(git, hash))
+    const places = new Set(written.map(({ hash }) => folderOf(git, hash)))
+    await Promise.all([...places].map((place) => syncFolder(place)))
+    return true
   } catch {
     // Git says it in its own words.
-    await rm(temporary, { force: true }).catch(() => undefined)
-    return undefined
+    for (const { temporary } of written) await rm(temporary, { force: true }).catch(() => undefined)
+    return false
+  } finally {
+    for (const { handle } of written) closeSync(handle)
   }
 }
 
@@ -153,7 +164,11 @@ export function isLoose(git: Git, hash: string): boolean {
 }
 
 function looseFile(git: Git, hash: string): string {
-  return join(git.gitCommonDir, 'objects', hash.slice(0, 2), hash.slice(2))
+  return join(folderOf(git, hash), hash.slice(2))
+}
+
+function folderOf(git: Git, hash: string): string {
+  return join(git.gitCommonDir, 'objects', hash.slice(0, 2))
 }
 
 export function readLoose(git: Git, hash: string): { kind: string; body: Buffer } | undefined {

@@ -6,6 +6,7 @@ import { lstatNow, onDisk } from './files.ts'
 import type { Git } from './git.ts'
 import type { Author } from './author.ts'
 import { treeChangesNow, treeOfNow, writeCommit, type TreeChange } from './objects.ts'
+import { writePlainTree } from './plain-tree.ts'
 import type { Scan } from './scan.ts'
 import { syncLoose } from './sync.ts'
 
@@ -44,6 +45,12 @@ export async function writeTree(
     ...inside.flat(),
   ]
   if (mayBeOthers) await syncLoose(git)
+  const isPlain = added.length + nested.length === 0 && present.length + deleted.length > 0
+  const plain = isPlain ? await writePlainTree(git, index, { present, deleted }) : undefined
+  if (plain !== undefined) {
+    rememberTree(index, plain)
+    return { tree: plain, nested, special: special.filter(isOurs) }
+  }
   try {
     // Apart from the others: a path beyond what is now a symbolic link can only be removed by force.
     if (deleted.length > 0) await updateIndex(git, index, ['--force-remove'], deleted)
@@ -110,11 +117,15 @@ export async function treeOfIndex(
   const known = treesOfIndexes.get(indexMark(index))
   if (known !== undefined) return known
   const tree = await git.line([...syncing(files), 'write-tree'], { index })
-  // Asked again: git has written into the index that it holds this tree.
+  rememberTree(index, tree)
+  return tree
+}
+
+function rememberTree(index: string, tree: string): void {
+  // Asked again: it has been written into the index that it holds this tree.
   const mark = indexMark(index)
   if (treesOfIndexes.size > 100) treesOfIndexes.clear()
   if (mark !== '') treesOfIndexes.set(mark, tree)
-  return tree
 }
 
 /** As `ls-files -s -v` lists them: `H 100644 <hash> 0\t<path>`. */

@@ -1,0 +1,206 @@
+import * as fc from 'fast-check'
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { copyIndex } from '../../../src/adapters/git/index-file.ts'
+import { writePlainTree } from '../../../src/adapters/git/plain-tree.ts'
+import { scanTree } from '../../../src/adapters/git/scan.ts'
+import { makeWorld, worldOfTest, type World } from './world.ts'
+
+const privateIndex = (w: World): string => join(w.root, 'private-index')
+
+/** The index of the repository, copied, and what differs from it. */
+async function begin(w: World): Promise<{ present: string[]; deleted: string[] }> {
+  await copyIndex(join(w.dir, '.git', 'index'), privateIndex(w))
+  const scan = await scanTree(w.gitPort, { index: privateIndex(w) })
+  return { present: [...scan.changed, ...scan.untracked], deleted: [...scan.deleted] }
+}
+
+/** As git does it, in an index of its own. */
+async function byGit(w: World): Promise<string> {
+  const index = join(w.root, 'index-of-git')
+  await copyIndex(join(w.dir, '.git', 'index'), index)
+  await w.gitPort.run(['add', '-A'], { index })
+  return await w.gitPort.line(['write-tree'], { index })
+}
+
+const steps = fc.array(
+  fc.record({
+    path: fc.constantFrom(
+      'a.txt',
+      'src/b.txt',
+      'src-0',
+      'src.x/y',
+      'src/c/d/e',
+      'src/c-d',
+      'src/c.d',
+      'A',
+      'run.sh',
+      'src/c/d/f',
+    ),
+    what: fc.constantFrom('write', 'write', 'write', 'run', 'remove'),
+    text: fc.string({ maxLength: 12 }),
+  }),
+  { minLength: 1, maxLength: 8 },
+)
+
+describe('a tree that is written without git', () => {
+  test('is the tree that git writes, and its index is one that git takes for its own, again and again', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(steps, { minLength: 1, maxLength: 3 }), async (rounds) => {
+        const w = makeWorld()
+        try {
+          for (const round of rounds) {
+            for (const { path, what, text } of round) {
+              if (what === 'remove') rmSync(join(w.dir, path), { force: true })
+              else w.write(path, text)
+              if (what === 'run') chmodSync(join(w.dir, path), 0o755)
+            }
+            const asked = await begin(w)
+            if (asked.present.length + asked.deleted.length === 0) continue
+            const expected = await byGit(w)
+            const index = privateIndex(w)
+            expect(await writePlainTree(w.gitPort, index, asked)).toBe(expected)
+            expect(await w.gitPort.line(['write-tree'], { index })).toBe(expected)
+            const status = await scanTree(w.gitPort, { index })
+            expect([status.changed, status.deleted, status.untracked]).toEqual([[], [], []])
+            const listed = await w.gitPort.line(['ls-tree', '-r', expected])
+            expect((await w.gitPort.line(['ls-files', '-s'], { index })).replaceAll(' 0\t', '\t')).toBe(
+              listed.replaceAll(/^(\d+) blob /gm, '$1 '),
+            )
+            // What comes next begins where this one ended.
+            copyFileSync(index, join(w.dir, '.git', 'index'))
+          }
+          w.git('fsck', '--strict')
+        } finally {
+          w.end()
+        }
+      }),
+      { numRuns: 15 },
+    )
+  })
+
+  test('an edit of the same size and time as what its index holds is seen', async () => {
+    const w = worldOfTest()
+    w.write('a.txt', 'two\n')
+    const asked = await begin(w)
+    await writePlainTree(w.gitPort, privateIndex(w), asked)
+    const { atime, mtime } = statSync(join(w.dir, 'a.txt'))
+    w.write('a.txt', 'six\n')
+    utimesSync(join(w.dir, 'a.txt'), atime, mtime)
+    expect((await scanTree(w.gitPort, { index: privateIndex(w) })).changed).toEqual(['a.txt'])
+  })
+
+  test('an entry that was in doubt before stays in doubt when the index gets younger', async () => {
+    const w = worldOfTest()
+    w.write('a.txt', 'two\n')
+    // Longer ago than any second that is in doubt, but as young as its index, and with other bytes than that has.
+    const then = new Date(Date.now() - 60_000)
+    utimesSync(join(w.dir, 'a.txt'), then, then)
+    w.user('add', 'a.txt')
+    const index = join(w.dir, '.git', 'index')
+    utimesSync(index, then, then)
+    writeFileSync(join(w.dir, 'a.txt'), 'six\n')
+    utimesSync(join(w.dir, 'a.txt'), then, then)
+    // As a file system would have it that keeps whole seconds: git goes by size and time alone.
+    w.user('config', 'core.trustctime', 'false')
+    w.write('src/b.txt', 'other\n')
+    await copyIndex(index, privateIndex(w))
+    const asked = { present: ['src/b.txt'], deleted: [] }
+    expect(await writePlainTree(w.gitPort, privateIndex(w), asked)).toBeDefined()
+    const entries = await w.gitPort.list(['ls-files', '-z', '--debug', 'a.txt'], { index: privateIndex(w) })
+    expect(entries.join('')).toContain('size: 0')
+    expect((await scanTree(w.gitPort, { index: privateIndex(w) })).changed).toEqual(['a.txt'])
+  })
+
+  const refused: Record<string, (w: World) => void> = {
+    'attributes in the work tree': (w) => w.write('.gitattributes', '* text=auto\n'),
+    'attributes of a folder above': (w) => w.write('src/.gitattributes', '*.txt ident\n'),
+    'attributes that only the index has': (w) => {
+      w.write('src/.gitattributes', '*.txt ident\n')
+      w.user('add', '-A')
+      rmSync(join(w.dir, 'src/.gitattributes'))
+    },
+    'attributes of the repository': (w) => w.write('.git/info/attributes', '* filter=x\n'),
+    'attributes of the user': (w) => {
+      w.write('attributes', '* filter=x\n')
+      w.user('config', '--global', 'core.attributesFile', join(w.dir, 'attributes'))
+    },
+    'line ends that git changes': (w) => w.user('config', 'core.autocrlf', 'input'),
+    'modes that git does not look at': (w) => w.user('config', 'core.fileMode', 'false'),
+    'names without case': (w) => w.user('config', 'core.ignoreCase', 'true'),
+    'an index of another version': (w) => w.user('update-index', '--index-version', '4'),
+    'an index with more in it': (w) => w.user('update-index', '--force-untracked-cache'),
+    'an index without a checksum': (w) => {
+      const bytes = readFileSync(join(w.dir, '.git', 'index'))
+      writeFileSync(join(w.dir, '.git', 'index'), bytes.fill(0, bytes.length - 20))
+    },
+    'a file that will be added': (w) => {
+      w.write('later', 'x')
+      w.user('add', '-N', 'later')
+    },
+    'a file that is assumed to be unchanged': (w) => w.user('update-index', '--assume-unchanged', 'run.sh'),
+    'a sparse checkout': (w) => w.user('config', 'core.sparseCheckout', 'true'),
+    'a conflict': (w) => {
+      const blob = w.user('hash-object', '-w', 'run.sh').trim()
+      const line = (stage: number): string => `100644 ${blob} ${stage}\tboth`
+      writeFileSync(join(w.root, 'lines'), `${[1, 2, 3].map(line).join('\n')}\n`)
+      w.user('-c', 'alias.x=!git update-index --index-info <"$1" #', 'x', join(w.root, 'lines'))
+    },
+    'objects that are gone': (w) => {
+      const blob = w.user('rev-parse', 'HEAD:run.sh').trim()
+      rmSync(join(w.dir, '.git', 'objects', blob.slice(0, 2), blob.slice(2)))
+    },
+  }
+  test.each(Object.keys(refused))('is left to git: %s', async (name) => {
+    const w = worldOfTest()
+    w.write('a.txt', 'other\n')
+    w.write('src/b.txt', 'other\n')
+    const asked = { present: ['a.txt', 'src/b.txt'], deleted: [] }
+    await copyIndex(join(w.dir, '.git', 'index'), privateIndex(w))
+    expect(await writePlainTree(w.gitPort, privateIndex(w), asked)).toBeDefined()
+    refused[name]?.(w)
+    await copyIndex(join(w.dir, '.git', 'index'), privateIndex(w))
+    const before = statSync(privateIndex(w))
+    expect(await writePlainTree(w.gitPort, privateIndex(w), asked)).toBeUndefined()
+    expect(statSync(privateIndex(w)).ino).toBe(before.ino)
+  })
+
+  test.each(['.GITignore', 'git~1/x', 'a\\b', 'ümlaut', 'a:b', '../x'])(
+    'is left to git: %s',
+    async (name) => {
+      const w = worldOfTest()
+      const asked = { present: [Buffer.from(name).toString('latin1')], deleted: [] }
+      if (!name.startsWith('..')) w.write(name, 'x')
+      await copyIndex(join(w.dir, '.git', 'index'), privateIndex(w))
+      expect(await writePlainTree(w.gitPort, privateIndex(w), asked)).toBeUndefined()
+    },
+  )
+
+  test('is left to git: links, what lies beyond one, folders in the place of files, and large files', async () => {
+    const w = worldOfTest()
+    await copyIndex(join(w.dir, '.git', 'index'), privateIndex(w))
+    const isLeft = async (...present: string[]): Promise<boolean> =>
+      (await writePlainTree(w.gitPort, privateIndex(w), { present, deleted: [] })) === undefined
+    symlinkSync('a.txt', join(w.dir, 'link'))
+    symlinkSync('src', join(w.dir, 'beyond'))
+    rmSync(join(w.dir, 'run.sh'))
+    mkdirSync(join(w.dir, 'run.sh'))
+    w.write('run.sh/inside', 'x')
+    w.write('large', Buffer.alloc(1024 * 1024 + 1))
+    w.write('small', 'x')
+    expect(await isLeft('small')).toBe(false)
+    for (const path of ['link', 'beyond/b.txt', 'run.sh/inside', 'large', 'nowhere'])
+      expect([path, await isLeft(path)]).toEqual([path, true])
+  })
+})
