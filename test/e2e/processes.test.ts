@@ -8,7 +8,8 @@ import { ralph, scratch, tasksOf } from './harness.ts'
 /** Fewer is welcome: then the new number goes here. `forks`: of ralph itself, which is large. */
 const most = { git: 2, others: 0, forks: 1 }
 
-test('a successful story starts no more processes than it did', async () => {
+/** What was started, by lines, in a loop over three stories: an agent tells of itself. */
+async function recorded(script: string): Promise<readonly string[]> {
   const at = scratch({ tasks: tasksOf(3) })
   const record = join(at.root, 'started')
   mkdirSync(join(at.root, 'bin'))
@@ -23,17 +24,23 @@ test('a successful story starts no more processes than it did', async () => {
     PATH: `${join(at.root, 'bin')}:${at.env['PATH'] ?? ''}`,
     NODE_OPTIONS: `--require=${at.script('record.cjs', recorder(record))}`,
   }
-  const agent = `echo agent >> '${record}'; sed -i "s/\\[ \\] $RALPH_STORY/[x] $RALPH_STORY/" openspec/changes/demo/tasks.md; echo x > $RALPH_STORY.txt; echo '<promise>COMPLETE</promise>'`
+  const agent = `echo agent >> '${record}'; echo x > $RALPH_STORY.txt; ${script}`
   const { code } = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--json'], { env })
   expect(code).toBe(0)
+  return readFileSync(record, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((command) => command.replaceAll(/ (?:--git-dir=|--work-tree=|-c )\S+/g, ''))
+}
 
-  const started = readFileSync(record, 'utf8').trimEnd().split('\n')
+const complete = `sed -i "s/\\[ \\] $RALPH_STORY/[x] $RALPH_STORY/" openspec/changes/demo/tasks.md; echo '<promise>COMPLETE</promise>'`
+
+test('a successful story starts no more processes than it did', async () => {
+  const started = await recorded(complete)
   const agents = started.flatMap((line, index) => (line === 'agent' ? [index] : []))
   expect(agents).toHaveLength(3)
   // The first story also begins the loop, the last one also ends it.
-  const between = started
-    .slice((agents[1] ?? 0) + 1, agents[2])
-    .map((command) => command.replaceAll(/ (?:--git-dir=|--work-tree=|-c )\S+/g, ''))
+  const between = started.slice((agents[1] ?? 0) + 1, agents[2])
   const git = between.filter((command) => command.startsWith('git '))
   const forks = between.filter((command) => command === 'fork')
   const others = between.filter((command) => command !== 'fork' && !git.includes(command))
@@ -42,6 +49,23 @@ test('a successful story starts no more processes than it did', async () => {
   expect(git.length, `of git:\n${git.join('\n')}\n`).toBeLessThanOrEqual(most.git)
   expect(others.length, `others:\n${others.join('\n')}\n`).toBeLessThanOrEqual(most.others)
   expect(forks.length, between.join('\n')).toBeLessThanOrEqual(most.forks)
+})
+
+test('a failed attempt has the whole tree looked at three times: what it left, whether that is undone, and before the next agent', async () => {
+  const started = await recorded(
+    `if [ $RALPH_STORY-$RALPH_ATTEMPT = 2-1 ]; then echo more >> 1.txt; echo '<promise>FAILED: no</promise>'; else ${complete}; fi`,
+  )
+  const agents = started.flatMap((line, index) => (line === 'agent' ? [index] : []))
+  expect(agents).toHaveLength(4)
+  const between = started.slice((agents[1] ?? 0) + 1, agents[2])
+  const names = between.filter((command) => command.startsWith('git ')).map((line) => line.split(' ')[1])
+  expect(names.filter((name) => name === 'status')).toHaveLength(3)
+  // Each of these writes an index, which is as large as the repository.
+  const writing = names.filter((name) =>
+    /^(update-index|write-tree|checkout-index|read-tree)$/.test(name ?? ''),
+  )
+  expect(writing).toContain('checkout-index')
+  expect(writing.length, writing.join()).toBeLessThanOrEqual(3)
 })
 
 /** Writes down every process that the program itself starts, whichever way. */

@@ -9,7 +9,7 @@ import { lstatNow } from './files.ts'
 import { named, shown, type Git } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
 import { allSettings, readSettings } from './settings.ts'
-import { entryPath, indexEntries, joined } from './tree.ts'
+import { entryPath, indexEntries, indexMark, joined } from './tree.ts'
 
 /**
  * Of every entry, or `only` of these. Not `skip-worktree` where it says what is so, that there is no file, nor in a sparse checkout:
@@ -95,6 +95,17 @@ function isSkipped(entry: string): boolean {
 
 /** By the bytes of the index, so that the usual one costs no process; true where only git can tell. */
 async function mayHaveFlags(git: Git, index: string): Promise<boolean> {
+  const mark = indexMark(index)
+  if (mark !== '' && mark === flagless) return false
+  const may = await mayBeFlagged(git, index)
+  if (!may && mark === indexMark(index)) flagless = mark
+  return may
+}
+
+/** The index without any that was looked at last: copies of a large one are asked many times. */
+let flagless = ''
+
+async function mayBeFlagged(git: Git, index: string): Promise<boolean> {
   const bytes = await readIfThere(index)
   if (bytes === undefined) return false
   const settings = await allSettings(git)

@@ -1,12 +1,15 @@
-// What an attempt left, as `keep` has just seen it: where nothing has touched that since, a checkpoint need not look at the whole tree again.
+// What an attempt left, as `keep` has just seen it: where nothing has touched that since, nobody need look at the whole tree again for it.
 import { lstatSync } from 'node:fs'
 import { ifThereNow, markOf } from '../files/whole.ts'
-import { onDisk } from './files.ts'
+import { beyondFolders, lstatNow, onDisk } from './files.ts'
 import type { Git } from './git.ts'
+import type { TreeChange } from './objects.ts'
 import type { Store } from './store.ts'
-import { indexMark } from './tree.ts'
+import type { Snapshot } from './snapshot.ts'
+import { indexMark, treeChanges } from './tree.ts'
 
 interface Look {
+  readonly mayBeSaved: boolean
   readonly base: string
   readonly n: number
   readonly tree: string
@@ -25,7 +28,14 @@ export function rememberLook(
     paths,
     index,
     ...look
-  }: { base: string; n: number; tree: string; index: string; paths: readonly string[] },
+  }: {
+    mayBeSaved: boolean
+    base: string
+    n: number
+    tree: string
+    index: string
+    paths: readonly string[]
+  },
 ): void {
   const marks = new Map(paths.map((path) => [path, markAt(store.git, path)]))
   looks.set(store.folder, { ...look, index: indexMark(index), marks })
@@ -43,11 +53,36 @@ export function treeJustKept(
 ): string | undefined {
   const look = looks.get(store.folder)
   looks.delete(store.folder)
-  if (look?.base !== base || look.n !== n || look.index === '' || look.index !== indexMark(index))
-    return undefined
+  if (look?.mayBeSaved !== true || look.base !== base || look.n !== n) return undefined
+  if (look.index === '' || look.index !== indexMark(index)) return undefined
   for (const [path, mark] of look.marks)
     if (path !== but && markAt(store.git, path) !== mark) return undefined
   return look.tree
+}
+
+/**
+ * What the attempt has done to the checkpoint's tree, if every file of it is as it was kept: what a revert begins with. What else has
+ * changed since it finds when it looks whether all is back.
+ */
+export async function changesJustKept(
+  store: Store,
+  { commit, tree }: Snapshot,
+  n: number,
+): Promise<readonly TreeChange[] | undefined> {
+  const { git } = store
+  const look = looks.get(store.folder)
+  looks.delete(store.folder)
+  if (look?.base !== commit || look.n !== n || store.absence?.() !== undefined) return undefined
+  const changes = await treeChanges(git, tree, look.tree)
+  const isBeyond = beyondFolders(git.worktree)
+  // In the place of a file there may be a folder by now, with more in it than the file's name tells.
+  const isAsKept = changes.every(
+    ({ path }) =>
+      look.marks.get(path) === markAt(git, path) &&
+      lstatNow(git.worktree, path)?.isDirectory() !== true &&
+      !isBeyond(path),
+  )
+  return isAsKept ? changes : undefined
 }
 
 /** Empty where there is nothing. */

@@ -230,8 +230,9 @@ export async function keepAttempt(
       ),
   ]
   const isPlainWork = united === seen && nested.length + special.length + snapshot.gitlinks.length === 0
-  if (mayBeSaved && isPlainWork)
+  if (isPlainWork)
     rememberLook(store, {
+      mayBeSaved,
       base: snapshot.commit,
       n,
       tree: seen,

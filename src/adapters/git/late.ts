@@ -1,7 +1,7 @@
 // Between the look at an attempt and its revert a person may still be writing: that goes on top of the attempt before it is undone.
 import { join, relative } from 'node:path'
 import { leftBeside } from '../../core/ownership.ts'
-import { canRead, lstatNow } from './files.ts'
+import { beyondFolders, canRead, lstatNow } from './files.ts'
 import { named } from './git.ts'
 import { readLedger } from './ledger.ts'
 import { moveRefs, readRef } from './refs.ts'
@@ -17,7 +17,10 @@ export async function keepLate(store: Store, snapshot: Snapshot, paths: readonly
   const { attempt, isKept, keptMs } = store.memory()
   if (isKept !== true || keptMs === undefined || store.absence?.() !== undefined) return
   // Folders are repositories of their own and are moved, not removed; what nobody can read was no edit of the last second.
+  const isBeyond = beyondFolders(git.worktree)
   const late = paths.filter((path) => {
+    // Behind a link lies what is in no work tree; the link itself is among the paths.
+    if (isBeyond(path)) return false
     const stat = lstatNow(git.worktree, path)
     if (stat === undefined || stat.ctimeMs <= keptMs - slackMs) return false
     return canRead(git.worktree, path)

@@ -8,17 +8,18 @@ import { beyondFolders, diskMark, lstatIfThere, lstatNow, onDisk } from './files
 import { named, shown, type Git } from './git.ts'
 import { gatherGitDir } from './git-dirs.ts'
 import { hiddenByAgent, holdsExempt } from './hidden.ts'
+import { changesJustKept } from './just-kept.ts'
 import { scanOpened } from './locked.ts'
 import { openFolders, putBackFolderModes, putBackModes } from './modes.ts'
 import { openAbove } from './open.ts'
 import { moveAway, removePath } from './remove.ts'
 import { timeName, type Store } from './store.ts'
-import { exempt, scanEmptyFolders } from './scan.ts'
+import { exempt, scanEmptyFolders, type Scan } from './scan.ts'
 import { bareNames, nestedRepositories, treeFolders, type Snapshot } from './snapshot.ts'
-import type { TreeFolder } from './objects.ts'
+import type { TreeChange, TreeFolder } from './objects.ts'
 import { absentPaths } from './sparse.ts'
 import { syncPaths } from './sync.ts'
-import { joined } from './tree.ts'
+import { joined, withSameTree } from './tree.ts'
 import { putBackUnignored } from './unignored.ts'
 import { removeDeep, removeSpecial } from './unseen.ts'
 
@@ -52,7 +53,7 @@ export async function revertTree(
   for (let round = 0; round < 5; round += 1) {
     if (round === 1) await removeSpecial(store, snapshot, stays)
     const [scan, empty] = await Promise.all([
-      scanOpened(git, { index }),
+      round === 0 ? firstLook(store, snapshot, index) : scanOpened(git, { index }),
       round > 0 ? scanEmptyFolders(git, index) : [],
     ])
     // Once the checkpoint's own rules are back in place, git says exactly what the agent's rules still hide.
@@ -96,7 +97,7 @@ export async function revertTree(
     const absent = await absentPaths(git, index, wrong, snapshot.outside)
     for (const path of absent) if (isResting(path)) await removePath(git.worktree, path)
     const back = wrong.filter((path) => !absent.has(path) && isResting(path))
-    await checkOut(git, index, back)
+    await withSameTree(index, () => checkOut(git, index, back))
     for (const path of back) written.add(path)
   }
   throw new RalphError(
@@ -107,6 +108,26 @@ export async function revertTree(
       exitCode: 1,
     },
   )
+}
+
+/** What to begin with: as the attempt was kept, where nobody has touched that since. */
+async function firstLook(
+  store: Store,
+  snapshot: Snapshot,
+  index: string,
+): Promise<Pick<Scan, 'changed' | 'deleted' | 'untracked' | 'ignored'>> {
+  const { attempt = 0 } = store.memory()
+  const isSparse = snapshot.outside !== undefined
+  const known = isSparse ? undefined : await changesJustKept(store, snapshot, attempt)
+  if (known === undefined) return await scanOpened(store.git, { index })
+  const paths = (isWanted: (each: TreeChange) => boolean): string[] =>
+    known.filter(isWanted).map(({ path }) => path)
+  return {
+    changed: paths(({ from, to }) => from !== undefined && to !== undefined),
+    deleted: paths(({ to }) => to === undefined),
+    untracked: paths(({ from }) => from === undefined),
+    ignored: [],
+  }
 }
 
 /** By force only where something else is in the way: a file that somebody makes after the removal stays for the next round. */

@@ -2,7 +2,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import { lstatNow, onDisk } from './files.ts'
+import { beyondFolders, lstatNow, onDisk } from './files.ts'
 import type { Git } from './git.ts'
 import type { Author } from './author.ts'
 import { treeChangesNow, treeOfNow, writeCommit, type TreeChange } from './objects.ts'
@@ -44,6 +44,11 @@ export async function writeTree(
     ...added,
     ...inside.flat(),
   ]
+  // A path beyond what is now a symbolic link can only be removed by force; the others go along, for an index may be large.
+  const isBeyond = beyondFolders(git.worktree)
+  const isForced = (path: string): boolean => isBeyond(path) || lstatNow(git.worktree, path) !== undefined
+  const forced = present.length > 0 ? deleted.filter(isForced) : deleted
+  const gone = present.length > 0 ? deleted.filter((path) => !isForced(path)) : []
   if (mayBeOthers) await syncLoose(git)
   const isPlain = added.length + nested.length === 0 && present.length + deleted.length > 0
   const plain = isPlain ? await writePlainTree(git, index, { present, deleted }) : undefined
@@ -52,9 +57,9 @@ export async function writeTree(
     return { tree: plain, nested, special: special.filter(isOurs) }
   }
   try {
-    // Apart from the others: a path beyond what is now a symbolic link can only be removed by force.
-    if (deleted.length > 0) await updateIndex(git, index, ['--force-remove'], deleted)
-    if (present.length > 0) await updateIndex(git, index, ['--add', '--remove', '--replace'], present)
+    if (forced.length > 0) await updateIndex(git, index, ['--force-remove'], forced)
+    if (present.length > 0)
+      await updateIndex(git, index, ['--add', '--remove', '--replace'], [...gone, ...present])
     return { tree: await treeOfIndex(git, index, present.length), nested, special: special.filter(isOurs) }
   } catch (error) {
     if (!(error instanceof RalphError) || error.code !== 'git_failed') throw error
@@ -126,6 +131,14 @@ function rememberTree(index: string, tree: string): void {
   const mark = indexMark(index)
   if (treesOfIndexes.size > 100) treesOfIndexes.clear()
   if (mark !== '') treesOfIndexes.set(mark, tree)
+}
+
+/** For work that changes nothing in the index but what it knows of the files: what it holds need not be asked again. */
+export async function withSameTree(index: string, work: () => Promise<unknown>): Promise<void> {
+  const tree = treesOfIndexes.get(indexMark(index))
+  await work()
+  const mark = indexMark(index)
+  if (tree !== undefined && mark !== '') treesOfIndexes.set(mark, tree)
 }
 
 /** As `ls-files -s -v` lists them: `H 100644 <hash> 0\t<path>`. */

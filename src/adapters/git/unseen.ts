@@ -1,8 +1,8 @@
 // What git does not see of a work tree: pipes, sockets and devices, and folders nested deeper than a path can be long.
-import { readdirSync, type Dirent } from 'node:fs'
 import { named, type Git } from './git.ts'
 import { holdsExempt } from './hidden.ts'
 import { onDisk } from './files.ts'
+import { listingOf } from './listing.ts'
 import { placeOf } from './open.ts'
 import { removePath } from './remove.ts'
 import type { Store } from './store.ts'
@@ -24,17 +24,15 @@ export function findUnseen({ worktree }: Pick<Git, 'worktree'>, isExempt: (path:
   const deep: string[] = []
   const empty: string[] = []
   const visit = (folder: string): void => {
-    const entries = entriesOf(placeOf(worktree, folder))
-    if (entries === undefined || (folder !== '' && entries.some(({ name }) => name.toString() === '.git')))
-      return
-    if (entries.length === 0) empty.push(folder)
-    for (const entry of entries) {
-      const path = `${folder}${entry.name.toString('latin1')}`
-      if (entry.isDirectory()) {
-        if (path === '.git' || isExempt(`${path}/`)) continue
-        if (onDisk(worktree, path).length > farthest) deep.push(`${path}/`)
-        else visit(`${path}/`)
-      } else if (!entry.isFile() && !entry.isSymbolicLink() && !isExempt(path)) special.push(path)
+    const listing = listingOf(placeOf(worktree, folder))
+    if (listing === undefined || (folder !== '' && listing.isRepository)) return
+    if (listing.isEmpty) empty.push(folder)
+    for (const name of listing.special) if (!isExempt(`${folder}${name}`)) special.push(`${folder}${name}`)
+    for (const name of listing.folders) {
+      const path = `${folder}${name}`
+      if (path === '.git' || isExempt(`${path}/`)) continue
+      if (onDisk(worktree, path).length > farthest) deep.push(`${path}/`)
+      else visit(`${path}/`)
     }
   }
   visit('')
@@ -99,14 +97,3 @@ function above(path: string): string[] {
 
 /** Of 4,096 bytes; the rest is for the names of files. */
 const farthest = 3_700
-
-/** None where it cannot be looked into, or has gone. */
-function entriesOf(place: Buffer): Dirent<Buffer>[] | undefined {
-  try {
-    return readdirSync(place, { withFileTypes: true, encoding: 'buffer' })
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? ''
-    if (['EACCES', 'ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(code)) return undefined
-    throw error
-  }
-}

@@ -75,6 +75,63 @@ describe.each(['branch', 'stash'] as const)(
       },
     )
 
+    it.each<[string, (w: World) => void, string]>([
+      [
+        'a folder in the place of a file',
+        (w) => {
+          rmSync(join(w.dir, 'agent.txt'))
+          w.write('agent.txt/theirs.txt', 'late\n')
+        },
+        'agent.txt/theirs.txt',
+      ],
+      [
+        'a link in the place of a folder',
+        (w) => {
+          mkdirSync(join(w.root, 'elsewhere'))
+          for (const name of ['deep.txt', 'new.txt'])
+            writeFileSync(join(w.root, 'elsewhere', name), 'not in the repository\n')
+          rmSync(join(w.dir, 'b'), { recursive: true })
+          symlinkSync('../elsewhere', join(w.dir, 'b'))
+        },
+        'b',
+      ],
+      [
+        'a file that the attempt had deleted',
+        (w) => {
+          w.write('src/keep.txt', 'late\n')
+        },
+        'src/keep.txt',
+      ],
+    ])('%s, put there by the user, is kept and not followed', async (_, change, kept) => {
+      const w = makeWorld()
+      worlds.push(w)
+      w.write('src/keep.txt', 'one\n')
+      w.write('b/deep.txt', 'one\n')
+      w.user('add', '-A')
+      w.user('commit', '-qm', 'more')
+      const checkpoints = w.checkpoints(strategy, { clock: { now: () => Date.now() } })
+      await checkpoints.start('start')
+      await checkpoints.ensure('1')
+      w.write('agent.txt', 'by the agent\n')
+      w.write('b/deep.txt', 'by the agent\n')
+      w.write('b/new.txt', 'by the agent\n')
+      rmSync(join(w.dir, 'src/keep.txt'))
+      await checkpoints.keep(1)
+      change(w)
+      await checkpoints.restore()
+      const attempt = 'refs/ralph/demo/attempts/1'
+      expect(w.user('show', `${attempt}:${kept}`)).toBe(kept === 'b' ? '../elsewhere' : 'late\n')
+      expect(w.user('show', `${attempt}~:b/new.txt`)).toBe('by the agent\n')
+      expect([w.read('b/deep.txt'), w.read('src/keep.txt')]).toEqual(['one\n', 'one\n'])
+      expect([existsSync(join(w.dir, 'agent.txt')), existsSync(join(w.dir, 'b/new.txt'))]).toEqual([
+        false,
+        false,
+      ])
+      if (kept === 'b')
+        for (const name of ['deep.txt', 'new.txt'])
+          expect(readFileSync(join(w.root, 'elsewhere', name), 'utf8')).toBe('not in the repository\n')
+    })
+
     it('O4: a file of theirs that an agent removes comes back as they had it last, not as it was when the loop began', async () => {
       const w = makeWorld()
       worlds.push(w)

@@ -1,0 +1,75 @@
+// What is in a folder is read again when it may have changed, and only then.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { listingOf } from '../../../src/adapters/git/listing.ts'
+
+function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), 'ralph-listing-'))
+  onTestFinished(() => rmSync(made, { recursive: true }))
+  return made
+}
+
+/** As a folder looks that nobody has changed for a while. */
+const later = (): number => Date.now() + 60_000
+const listed = (place: string, nowMs?: number): ReturnType<typeof listingOf> =>
+  listingOf(Buffer.from(place), nowMs)
+
+it('a folder that rests is read once', () => {
+  const place = folder()
+  mkdirSync(join(place, 'sub'))
+  writeFileSync(join(place, 'file'), '')
+  const first = listed(place, later())
+  expect(first).toEqual({ folders: ['sub'], special: [], isEmpty: false, isRepository: false })
+  expect(listed(place, later())).toBe(first)
+})
+
+it.each<[string, string, Partial<NonNullable<ReturnType<typeof listingOf>>>]>([
+  ['a pipe that came', 'mkfifo pipe', { special: ['pipe'] }],
+  ['a pipe in the place of a file', 'mkfifo pipe; mv pipe file', { special: ['file'] }],
+  ['a folder that went', 'rmdir sub', { folders: [] }],
+  ['a repository', 'mkdir .git', { isRepository: true }],
+  ['a link to one', 'echo > .git', { isRepository: true }],
+  ['nothing at all', 'rm -r sub file', { isEmpty: true }],
+  ['a change whose time was set back', 'rmdir sub; touch -d 2000-01-01 .', { folders: [] }],
+])('%s is seen in a folder that rested before', (_, script, seen) => {
+  const place = folder()
+  mkdirSync(join(place, 'sub'))
+  writeFileSync(join(place, 'file'), '')
+  listed(place, later())
+  execFileSync('sh', ['-ec', script], { cwd: place })
+  expect(listed(place, later())).toMatchObject(seen)
+})
+
+it('another folder of the same name is another', () => {
+  const [place, other] = [folder(), folder()]
+  for (const [each, name] of [
+    [place, 'one'],
+    [other, 'two'],
+  ] as const) {
+    mkdirSync(join(each, 'at', name), { recursive: true })
+    listed(join(each, 'at'), later())
+  }
+  renameSync(join(place, 'at'), join(place, 'away'))
+  renameSync(join(other, 'at'), join(place, 'at'))
+  expect(listed(join(place, 'at'), later())?.folders).toEqual(['two'])
+})
+
+it('a folder that was changed a moment ago is read again: the next change may bear the same time', () => {
+  const place = folder()
+  const first = listed(place)
+  expect(listed(place)).not.toBe(first)
+  expect(listed(place)).toEqual(first)
+})
+
+it('one that is gone, or is none, has no listing', () => {
+  const place = folder()
+  mkdirSync(join(place, 'sub'))
+  listed(join(place, 'sub'), later())
+  rmSync(join(place, 'sub'), { recursive: true })
+  expect(listed(join(place, 'sub'), later())).toBeUndefined()
+  writeFileSync(join(place, 'sub'), '')
+  expect(listed(join(place, 'sub'), later())).toBeUndefined()
+})
