@@ -15,6 +15,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { withShell } from '../../../src/adapters/process/launcher.ts'
 import { bundle } from '../../bundle.ts'
 import { killable, openCheckpoints, type Killable } from './kill-driver.ts'
 import { filesOf, gits, makeWorld, type Strategy, type World } from './world.ts'
@@ -94,16 +95,17 @@ export function testKills(
         const tested = new Set<string>()
         /** Two moments with the same files are one. */
         const isNew = (files: string): boolean => !tested.has(files) && tested.add(files).has(files)
-        const recovers = async (where: string): Promise<void> => {
-          const checkpoints = openCheckpoints(place.dir, place.journal, strategy, env)
-          await checkpoints.recover()
-          expect(await checkpoints.recover(), where).toBe('')
-          if (!isDone(place.journal, operation)) {
-            expect(visible(view(place.dir, env, more.inside)), where).toEqual(visible(before))
-            await killable[operation](checkpoints)
-          }
-          expect(view(place.dir, env, more.inside), where).toEqual(after)
-        }
+        const recovers = (where: string): Promise<void> =>
+          withShell(async () => {
+            const checkpoints = openCheckpoints(place.dir, place.journal, strategy, env)
+            await checkpoints.recover()
+            expect(await checkpoints.recover(), where).toBe('')
+            if (!isDone(place.journal, operation)) {
+              expect(visible(view(place.dir, env, more.inside)), where).toEqual(visible(before))
+              await killable[operation](checkpoints)
+            }
+            expect(view(place.dir, env, more.inside), where).toEqual(after)
+          })
         for (let at = 1; at <= commands.length; at += more.every) {
           const command = commands[at - 1] ?? ''
           const where = (when: string): string =>

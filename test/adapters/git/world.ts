@@ -19,6 +19,7 @@ import { branchCheckpoints } from '../../../src/adapters/git/branch.ts'
 import { gitIn, type Git } from '../../../src/adapters/git/git.ts'
 import { stashCheckpoints } from '../../../src/adapters/git/stash.ts'
 import type { CheckpointDeps } from '../../../src/adapters/git/store.ts'
+import { withShell } from '../../../src/adapters/process/launcher.ts'
 import { blankMemory, remember } from '../../../src/core/git-memory.ts'
 import type { EventBody, LoopEvent } from '../../../src/core/event.ts'
 import type { Checkpoints } from '../../../src/ports.ts'
@@ -98,6 +99,9 @@ export function makeWorld(
       return await checkpoints.keep(n, mayBeSaved)
     },
   })
+  // As in a loop. And to fork a worker for each git command takes longer than most of them.
+  let closeShell = (): void => undefined
+  void withShell(() => new Promise<void>((resolve) => (closeShell = resolve)))
   const world: World = {
     root,
     dir,
@@ -136,6 +140,7 @@ export function makeWorld(
         }),
       ),
     end: () => {
+      closeShell()
       // What a test has locked keeps only a plain user out.
       if (process.getuid?.() !== 0) execFileSync('chmod', ['-R', 'u+rwX', root])
       rmSync(root, { recursive: true, force: true })
