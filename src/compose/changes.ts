@@ -80,7 +80,7 @@ async function branchElsewhere({ git }: Site, { state }: KnownRun): Promise<stri
   const { branch, originalBranch, choice } = state
   if (branch === undefined || branch === originalBranch || choice === 'cleanup') return undefined
   const ref = `refs/heads/${branch}`
-  return headRef(git) !== ref && (await readRef(git, ref)) !== '' ? branch : undefined
+  return headRef(git) !== ref && (await readRef(git, ref)) !== undefined ? branch : undefined
 }
 
 export async function showOne(site: Site, change: string | undefined): Promise<ChangeDetail> {

@@ -76,7 +76,7 @@ export async function must(site: Site, change: string | undefined, known?: Knowi
 
 /** After a fresh start that was killed before its first record, or without the record of its run. */
 async function hasBranch({ git }: Site, change: string | undefined): Promise<boolean> {
-  return change !== undefined && (await readRef(git, `refs/heads/ralph/${change}`)) !== ''
+  return change !== undefined && (await readRef(git, `refs/heads/ralph/${change}`)) !== undefined
 }
 
 /** The name becomes a path in the private folder. */

@@ -174,7 +174,7 @@ export async function finishHeld(
 async function finishedAlready(site: Site, run: OpenRun['run']): Promise<string> {
   const { branch, choice, git, originalBranch } = run.state
   const isBrought = choice === 'cleanup' && git.cleaned !== undefined && git.origin === undefined
-  const isLeft = needsRepair(run) || (await readRef(site.git, `refs/heads/ralph/${run.change}`)) !== ''
+  const isLeft = needsRepair(run) || (await readRef(site.git, `refs/heads/ralph/${run.change}`)) !== undefined
   if (!isSettled(run) && (!isBrought || isLeft || branch === originalBranch)) return ''
   const { whereabouts } = await import('./whereabouts.ts')
   const { where } = await whereabouts(site, run)

@@ -120,9 +120,9 @@ async function repository(
 async function commits({ git }: Site): Promise<Check> {
   const ref = headRef(git)
   const isBorn =
-    ref === ''
+    ref === undefined
       ? (await git.run(['rev-parse', '--quiet', '--verify', 'HEAD'], { accept: [1, 128] })).code === 0
-      : (await readRef(git, ref)) !== ''
+      : (await readRef(git, ref)) !== undefined
   if (isBorn) return ok('repository', git.worktree)
   return {
     name: 'repository',

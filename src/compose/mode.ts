@@ -149,7 +149,7 @@ export async function resumedFolder(home: Site, run: KnownRun): Promise<{ name: 
 
 async function hasBranch(site: Site, change: string): Promise<boolean> {
   const ref = `refs/heads/ralph/${change}`
-  return (await readRef(site.git, ref)) !== ''
+  return (await readRef(site.git, ref)) !== undefined
 }
 
 /** Half an attempt of another change lies in this tree: it would be taken for the user's own work. */

@@ -6,7 +6,7 @@ import { named, shown } from '../adapters/git/git.ts'
 import type { Git } from '../adapters/git/git.ts'
 import { operationTimes, refuseHalfDone } from '../adapters/git/operations.ts'
 import { headRef, headText } from '../adapters/git/ref-files.ts'
-import { readRef } from '../adapters/git/refs.ts'
+import { readRef, shortName } from '../adapters/git/refs.ts'
 import { sweepTree } from '../adapters/git/stale-locks.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import type { CleanupPlan } from '../core/git-memory.ts'
@@ -27,9 +27,9 @@ export async function checkOutRunBranch({ git, warn }: Site, { change, state }: 
   // What an attempt has left half done is put in order with it.
   if (state.git.openAttempt === undefined && state.git.pending === undefined)
     await refuseHalfDone(git, 'repository_state', `ralph resume ${change}`)
-  const stood = headRef(git).replace('refs/heads/', '')
+  const stood = headRef(git)
   if (!(await goTo(git, change, branch))) return
-  const back = stood === '' ? 'git switch --detach -' : `git switch ${shellWord(stood)}`
+  const back = stood === undefined ? 'git switch --detach -' : `git switch ${shellWord(shortName(stood))}`
   warn(`this checkout goes to ${branch}, where the run of ${change} goes on; back afterwards: ${back}`)
 }
 
@@ -63,8 +63,9 @@ export async function returnToRun(
 /** `branch` may be a commit. */
 async function goTo(git: Git, change: string, branch: string): Promise<boolean> {
   const head = headRef(git)
-  if (head === `refs/heads/${branch}` || (await readRef(git, `refs/heads/${branch}`)) === '') return false
-  const place = head === '' ? 'a detached HEAD' : head.replace('refs/heads/', '')
+  if (head === `refs/heads/${branch}` || (await readRef(git, `refs/heads/${branch}`)) === undefined)
+    return false
+  const place = head === undefined ? 'a detached HEAD' : shortName(head)
   const { out } = await git.run(['status', '--porcelain', '-z', '--no-renames', '--ignore-submodules=dirty'])
   if (out !== '') {
     throw new RalphError(

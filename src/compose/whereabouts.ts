@@ -33,11 +33,12 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
     stillGone(git, run.state.gone),
     notesOf(site, run),
     liveWords(site, run),
-    !isLeft || readRef(git, `refs/heads/${branch}`).then((hash) => hash !== ''),
+    !isLeft || readRef(git, `refs/heads/${branch}`).then((hash) => hash !== undefined),
     isLeft && hasMoved(git, run).then((has) => has && isMerged(git, checkpoint, originalBranch)),
     isHere || checkpoint === undefined ? planHere(site, run) : undefined,
     !isEmpty &&
-      (attempt?.attempt_ref === undefined || readRef(git, attempt.attempt_ref).then((hash) => hash !== '')),
+      (attempt?.attempt_ref === undefined ||
+        readRef(git, attempt.attempt_ref).then((hash) => hash !== undefined)),
   ])
   // What else is uncommitted is the user's own.
   const uncommitted = isSquashed && isHere ? false : isDirty
@@ -47,7 +48,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
     where: {
       // A run that began nothing may have been given the cleanup of the one before it.
       branch: checkpoint === undefined && run.state.git.cleaned === undefined ? '' : branch,
-      checked_out: headRef(git).replace(/^refs\/heads\//, ''),
+      checked_out: headRef(git)?.replace(/^refs\/heads\//, '') ?? '',
       ...(home !== undefined && { home, worktree }),
       ...(isCleaned && finished !== undefined && { cleaned_at: finished.time }),
       ...(isSquashed && { squashed: made }),
@@ -107,7 +108,8 @@ async function hasUncommitted(git: Git): Promise<boolean | undefined> {
 async function hasMoved(git: Git, { state }: KnownRun): Promise<boolean> {
   const { origin, adopted } = state.git
   // What the user put on the run's branch may have been anywhere before.
-  if (origin?.kind !== 'branch' || origin.commit === state.checkpoint || adopted.length > 0) return true
+  if (origin?.ref === undefined || origin.commit === undefined) return true
+  if (origin.commit === state.checkpoint || adopted.length > 0) return true
   return (await readRef(git, origin.ref)) !== origin.commit
 }
 

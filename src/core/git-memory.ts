@@ -1,31 +1,27 @@
 // What the journal remembers of the repository: where the user stood, the last checkpoint, and a git operation that never ended.
 import type { EventBody } from './event.ts'
 
-/** Where the loop began, and where *cleanup* goes back to. */
-export interface Origin {
-  readonly kind: 'branch' | 'detached' | 'unborn'
-  /** `refs/heads/main`; empty when detached. */
-  readonly ref: string
-  /** Where the user stood; empty when unborn. */
-  readonly commit: string
-}
+/** Where HEAD is: on a branch (`refs/heads/main`), which may have no commit yet, or on a commit alone. */
+export type Head =
+  | { readonly ref: string; readonly commit?: string | undefined }
+  | { readonly ref?: undefined; readonly commit: string }
 
 /** What a cleanup brought from the loop's own work tree into the user's checkout; see carry.ts. */
 export interface Carried {
   /** Its tree is what the checkout had then; its parents: the checkout's commit, the loop's tip. */
   readonly commit: string
-  readonly origin: Origin
+  /** Where the loop began. */
+  readonly origin: Head
 }
 
 /** How a cleanup brings the work of `ralph/<change>` back: all that is needed to carry it out, or to go on with it after a crash. */
 export interface CleanupPlan {
   readonly tip: string
   readonly time: string
-  /** Trees to carry files between; empty when they are in place already. */
-  readonly from: string
-  readonly to: string
+  /** To carry files between; absent when they are in place already. */
+  readonly trees?: { readonly from: string; readonly to: string }
   /** Where HEAD goes; absent when it stays. */
-  readonly head?: { readonly ref: string; readonly commit: string }
+  readonly head?: Head
   /** What becomes of the index: the prepared file, none at all, or as it is. */
   readonly index: 'prepared' | 'none' | 'as_is'
   /** With a work tree of its own: what the user's checkout has of the work from here on. */
@@ -38,18 +34,23 @@ export interface SquashPlan {
   readonly message: string
   /** What it holds. */
   readonly tree: string
-  /** Its parent; empty when it is the first. */
-  readonly onto: string
+  /** Its parent; absent when it is the first. */
+  readonly onto?: string | undefined
   /** Files of the plan, not committed when the loop began: it has ticked them, so they are in the commit. */
   readonly plan?: readonly string[]
 }
 
 /** A multi-step change of the repository, with what is needed to complete or to undo it. */
 export type Operation =
-  /** `previous`: the tip of an earlier run's branch, empty when there is none. Both are absent with stashes. */
-  | { readonly op: 'start'; readonly origin: Origin; readonly previous?: string; readonly time?: string }
+  /** `previous`: the tip of an earlier run's branch. With stashes there is no `time` either. */
+  | {
+      readonly op: 'start'
+      readonly origin: Head
+      readonly previous?: string | undefined
+      readonly time?: string
+    }
   | { readonly op: 'take'; readonly story: string }
-  | { readonly op: 'adopt'; readonly story: string; readonly from: string; readonly to: string }
+  | { readonly op: 'adopt'; readonly story: string; readonly from: string; readonly to?: string | undefined }
   | { readonly op: 'save'; readonly story: string; readonly message: string }
   | { readonly op: 'keep'; readonly n: number; readonly commit: string; readonly now_ms?: number }
   | { readonly op: 'restore'; readonly commit: string }
@@ -93,7 +94,8 @@ export interface Pending {
 }
 
 export interface GitMemory {
-  readonly origin?: Origin
+  /** Where the loop began, and where *cleanup* goes back to. */
+  readonly origin?: Head
   /** The "initial state": tells the user's own changes from the loop's. */
   readonly initial?: string
   readonly checkpoint?: string
@@ -168,7 +170,7 @@ function settled(memory: GitMemory, { operation, ...done }: Pending): GitMemory 
       }
     case 'save': {
       if (checkpoint === undefined) return clean
-      const saved = { message: operation.message, commit: checkpoint, before: rest.checkpoint ?? '' }
+      const saved = { message: operation.message, commit: checkpoint, before: rest.checkpoint ?? checkpoint }
       const holds = rest.attempt === undefined ? {} : { n: rest.attempt }
       return { ...clean, checkpoint, saved, later: [...rest.later, { ...holds, commit: checkpoint }] }
     }
@@ -176,7 +178,7 @@ function settled(memory: GitMemory, { operation, ...done }: Pending): GitMemory 
       return { ...clean, later, ...(checkpoint !== undefined && { checkpoint }) }
     case 'adopt': {
       const { from, to } = operation
-      const adopted = from === to || to === '' ? clean.adopted : [...clean.adopted, { from, to }]
+      const adopted = from === to || to === undefined ? clean.adopted : [...clean.adopted, { from, to }]
       return { ...clean, adopted, later, ...(checkpoint !== undefined && { checkpoint }) }
     }
     case 'finish': {
@@ -234,58 +236,74 @@ function stepped(pending: Pending, { step }: { readonly step: string }): Pending
 type Fields = Readonly<Record<string, unknown>>
 
 function operationOf({ op, data }: { readonly op: string; readonly data: Fields }): Operation {
-  const operation: unknown = { ...data, op }
+  const operation: unknown = { ...asWrittenNow(op, data), op }
   return isOperation(operation) ? operation : { op: 'unknown', name: op }
+}
+
+/** Earlier versions wrote an empty text where there was none, and the trees of a cleanup one by one. */
+function asWrittenNow(op: string, { from, to, ...data }: Fields): Fields {
+  if (op !== 'finish') return withoutEmpty({ ...data, from, to })
+  return withoutEmpty(from === undefined || from === '' ? data : { trees: { from, to }, ...data })
+}
+
+const mayBeNone = new Set(['ref', 'commit', 'onto', 'previous', 'from', 'to'])
+
+function withoutEmpty(data: Fields): Fields {
+  const inner = (value: unknown): unknown =>
+    isFields(value) && !Array.isArray(value) ? withoutEmpty(value) : value
+  const there = Object.entries(data).filter(
+    ([name, value]) => value !== undefined && !(value === '' && mayBeNone.has(name)),
+  )
+  return Object.fromEntries(there.map(([name, value]) => [name, inner(value)]))
 }
 
 function isOperation(value: unknown): value is Operation {
   if (!isFields(value)) return false
-  const has = (...names: readonly string[]): boolean => names.every((name) => typeof value[name] === 'string')
   switch (value['op'] as Operation['op']) {
     case 'start':
-      return isOrigin(value['origin'])
+      return isHead(value['origin'])
     case 'take':
-      return has('story')
+      return hasTexts(value, 'story')
     case 'adopt':
-      return has('story', 'from', 'to')
+      return hasTexts(value, 'story', 'from')
     case 'save':
-      return has('story', 'message')
+      return hasTexts(value, 'story', 'message')
     case 'keep':
       return typeof value['n'] === 'number'
     case 'restore':
-      return has('commit')
+      return hasTexts(value, 'commit')
     case 'finish':
-      return has('tip', 'time') && (value['index'] === undefined || isCleanup(value, has))
+      return hasTexts(value, 'tip', 'time') && (value['index'] === undefined || isCleanup(value))
     case 'rename':
-      return has('from', 'to', 'initial', 'checkpoint', 'time')
+      return hasTexts(value, 'from', 'to', 'initial', 'checkpoint', 'time')
     case 'unknown':
     default:
       return false
   }
 }
 
-function isCleanup(
-  { head, carried, squash, index }: Fields,
-  has: (...names: readonly string[]) => boolean,
-): boolean {
-  const isHead = head === undefined || isOrigin({ kind: 'branch', ...Object(head) })
-  const isCarried =
-    carried === undefined || (isFields(carried) && isOrigin(carried['origin']) && 'commit' in carried)
-  const isSquash = squash === undefined || isFields(squash)
+function isCleanup({ trees, head, carried, squash, index }: Fields): boolean {
   return (
-    has('from', 'to') &&
-    isHead &&
-    isCarried &&
-    isSquash &&
+    (trees === undefined || hasTexts(trees, 'from', 'to')) &&
+    (head === undefined || isHead(head)) &&
+    (carried === undefined || (isFields(carried) && isHead(carried['origin']) && 'commit' in carried)) &&
+    (squash === undefined || isFields(squash)) &&
     ['prepared', 'none', 'as_is'].includes(String(index))
   )
 }
 
-export function isOrigin(value: unknown): value is Origin {
-  if (!isFields(value)) return false
-  const { kind, ref, commit } = value
-  const isKind = kind === 'branch' || kind === 'detached' || kind === 'unborn'
-  return isKind && typeof ref === 'string' && typeof commit === 'string'
+/** As a file has it; undefined for anything else. */
+export function headOf(value: unknown): Head | undefined {
+  const head = isFields(value) ? withoutEmpty(value) : undefined
+  return isHead(head) ? head : undefined
+}
+
+function isHead(value: unknown): value is Head {
+  return hasTexts(value, 'ref') || hasTexts(value, 'commit')
+}
+
+function hasTexts(value: unknown, ...names: readonly string[]): boolean {
+  return isFields(value) && names.every((name) => typeof value[name] === 'string')
 }
 
 function isFields(value: unknown): value is Fields {

@@ -1,24 +1,26 @@
 // Whose is a change of the loop's own work tree: a switch of HEAD, a sweep by git, a stash, work that is undone before it is saved.
+import type { Head } from './git-memory.ts'
 import type { Claim, GitCommand, Ledger } from './ownership.ts'
 
 /** Whose git left HEAD where it is; undefined when none of the watched ones did. */
 export function moverOf(
-  was: { readonly ref: string },
-  now: { readonly ref: string; readonly commit: string },
+  was: Head,
+  now: Head,
   { switches, writes, commands }: Pick<Ledger, 'switches' | 'writes' | 'commands'>,
 ): HeadMove['by'] {
-  const to = now.ref || now.commit
+  const to = now.ref ?? now.commit
   const last = switches.findLast(({ head }) => head === to)
   if (last !== undefined && switches.at(-1) === last) return last.by
   // Detached, and went on from there by commits of its own.
   const [went, wrote] = [switches.at(-1), writes.findLast(({ ref }) => ref === 'HEAD')]
-  const isOnward = went !== undefined && !went.head.startsWith('refs/') && wrote?.to === now.commit
-  if (now.ref === '' && isOnward && wrote.by === went.by) return went.by
+  const isOnward =
+    now.ref === undefined && went?.head.startsWith('refs/') === false && wrote?.to === now.commit
+  if (isOnward && wrote?.by === went.by) return went.by
   // Who commits on a branch need not be who went there.
   if (was.ref !== now.ref)
     return switches.length > 0 ? undefined : commands.findLast(({ argv }) => isGoing(argv))?.by
   const names = ['HEAD', now.ref]
-  return writes.findLast((write) => names.includes(write.ref) && (write.to ?? '') === now.commit)?.by
+  return writes.findLast((write) => names.includes(write.ref) && write.to === now.commit)?.by
 }
 
 /** Makes HEAD name another branch, or none, and is no switch that git tells of. */

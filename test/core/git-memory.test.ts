@@ -4,7 +4,7 @@ import type { EventBody } from '../../src/core/event.ts'
 import { beganEvent, blankMemory, remember, stepEvent } from '../../src/core/git-memory.ts'
 import type { GitMemory, Operation, Step } from '../../src/core/git-memory.ts'
 
-const origin = { kind: 'branch', ref: 'refs/heads/main', commit: 'c0' } as const
+const origin = { ref: 'refs/heads/main', commit: 'c0' }
 
 function memoryOf(...events: readonly EventBody[]): GitMemory {
   return events.reduce(remember, blankMemory)
@@ -99,7 +99,7 @@ describe('G25: a journal tells what became of each git operation', () => {
       { checkpoint: 'c' },
     ],
     ['take', { op: 'take', story: 'a story' }, { did: 'undone' }, { isUndone: true }],
-    ['adopt', { op: 'adopt', story: '1', from: 'a', to: '' }, { did: 'undone' }, { isUndone: true }],
+    ['adopt', { op: 'adopt', story: '1', from: 'a' }, { did: 'undone' }, { isUndone: true }],
     [
       'save',
       { op: 'save', story: '1', message: 'checkpoint: 1' },
@@ -119,9 +119,8 @@ describe('G25: a journal tells what became of each git operation', () => {
         op: 'finish',
         tip: 'c',
         time: 't',
-        from: 'f',
-        to: 'g',
-        head: { ref: '', commit: 'c' },
+        trees: { from: 'f', to: 'g' },
+        head: { commit: 'c' },
         index: 'prepared',
       },
       { did: 'undone' },
@@ -133,10 +132,8 @@ describe('G25: a journal tells what became of each git operation', () => {
         op: 'finish',
         tip: 'c',
         time: 't',
-        from: '',
-        to: '',
         index: 'none',
-        squash: { message: 'm', tree: 't', onto: '' },
+        squash: { message: 'm', tree: 't' },
       },
       { did: 'undone' },
       { isUndone: true },
@@ -152,6 +149,34 @@ describe('G25: a journal tells what became of each git operation', () => {
     const read = JSON.parse(JSON.stringify(written)) as EventBody[]
     expect(memoryOf(...read).pending).toEqual({ operation, beside: [], isUndone: false, ...then })
     expect(written[0]).toMatchObject({ type: 'git.began', op })
+  })
+
+  test.each([
+    [
+      'start',
+      { origin: { kind: 'detached', ref: '', commit: 'c' }, previous: '', time: 't' },
+      { origin: { kind: 'detached', commit: 'c' }, time: 't' },
+    ],
+    [
+      'start',
+      { origin: { kind: 'unborn', ref: 'refs/heads/main', commit: '' } },
+      { origin: { kind: 'unborn', ref: 'refs/heads/main' } },
+    ],
+    ['adopt', { story: '1', from: 'a', to: '' }, { story: '1', from: 'a' }],
+    ['save', { story: '', message: '' }, { story: '', message: '' }],
+    [
+      'finish',
+      { tip: 'c', time: 't', from: 'f', to: 'g', head: { ref: '', commit: 'c' }, index: 'none' },
+      { tip: 'c', time: 't', trees: { from: 'f', to: 'g' }, head: { commit: 'c' }, index: 'none' },
+    ],
+    [
+      'finish',
+      { tip: 'c', time: 't', from: '', to: '', index: 'none', squash: { message: '', tree: 't', onto: '' } },
+      { tip: 'c', time: 't', index: 'none', squash: { message: '', tree: 't' } },
+    ],
+  ])('%s of a journal that has an empty text where there is none is read', (op, data, then) => {
+    const began: EventBody = { type: 'git.began', op, data }
+    expect(memoryOf(began).pending?.operation).toEqual({ op, ...then })
   })
 
   test('journals from before attempts were timed are read', () => {

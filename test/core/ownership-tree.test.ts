@@ -67,7 +67,7 @@ describe('O3: who moved HEAD', () => {
   ] as const)('detached: %s', (_, by, to, expected) => {
     const switches = [{ by: 'agent' as const, head: 'c1' }]
     const writes = [{ by, ref: 'HEAD', from: 'c1', to }]
-    const detached = { ref: '', commit: 'c2' }
+    const detached = { commit: 'c2' }
     expect(moverOf({ ref: 'refs/heads/x' }, detached, { switches, writes, commands: [] })).toBe(expected)
   })
 
@@ -85,7 +85,7 @@ describe('O3: who moved HEAD', () => {
 
   test('a detached HEAD is told by its commit', () => {
     const switches = [{ ...toX, head: 'c2' }]
-    expect(moverOf(now, { ref: '', commit: 'c2' }, { switches, writes: [], commands: [] })).toBe('agent')
+    expect(moverOf(now, { commit: 'c2' }, { switches, writes: [], commands: [] })).toBe('agent')
   })
 
   test('nobody is blamed without evidence', () => {

@@ -7,7 +7,7 @@ import { changedPaths } from './tree.ts'
 export async function adoptedWords(
   git: Git,
   checkpoints: { readonly from: string; readonly to: string },
-  heads: { readonly from: string; readonly to: string },
+  heads: { readonly from: string | undefined; readonly to: string | undefined },
   storyId: string,
 ): Promise<string> {
   const [paths, commits] = await Promise.all([
@@ -24,9 +24,9 @@ export async function adoptedWords(
 /** Hash and subject of each, the newest first. */
 export async function commitsBetween(
   git: Git,
-  { from, to }: { readonly from: string; readonly to: string },
+  { from, to }: { readonly from: string | undefined; readonly to: string | undefined },
 ): Promise<string[]> {
-  if (from === to || from === '' || to === '') return []
+  if (from === to || from === undefined || to === undefined) return []
   const list = await git.line(['log', '--format=%h %s', `${from}..${to}`])
   return textOf(list)
     .split('\n')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { mkdir, rename } from '../files/now.ts'
 import { readIfThere, syncFiles } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
-import type { Origin } from '../../core/git-memory.ts'
+import type { Head } from '../../core/git-memory.ts'
 import type { PreflightReport } from '../../ports.ts'
 import { attemptMoves } from './attempts.ts'
 import { checkOut } from './check-out.ts'
@@ -13,7 +13,7 @@ import { copyDurably, copyIndex, installIndex, realIndex } from './index-file.ts
 import { putAway, wayOut } from './lost-record.ts'
 import { storedOrigin, storeOrigin } from './origin.ts'
 import { doubtful, refuseClash, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
-import { moveRefs, readRefs, refsUnder, setHead, type Head, type Refs } from './refs.ts'
+import { moveRefs, originName, readRefs, refsUnder, setHead, shortName, type Refs } from './refs.ts'
 import { ofChange, timeName, type Store } from './store.ts'
 import { exempt, scanTree } from './scan.ts'
 import { observe } from './observe.ts'
@@ -21,7 +21,7 @@ import { saveSnapshot } from './snapshot.ts'
 import { differing, noteStaged, stageIn } from './staged.ts'
 import { startingPoint } from './starting-point.ts'
 import { refuseLockFiles } from './stale-locks.ts'
-import { commitTree, treeOf, treeOfIndex, treeOrNone, writeTree } from './tree.ts'
+import { commitTree, orEmpty, treeOf, treeOfIndex, writeTree } from './tree.ts'
 
 export type StartMode = 'start' | 'fresh' | 'resume'
 
@@ -38,7 +38,12 @@ export async function preflightBranch(store: Store, wish: StartMode): Promise<Pr
   if (wish === 'resume' && memory.checkpoint !== undefined) {
     // What an attempt left that was cut off is found without that index.
     if (memory.openAttempt === undefined) await refuseHiddenEdits(git)
-    return { worktree: git.worktree, originalBranch: nameOf(memory.origin), branch, warnings: [] }
+    return {
+      worktree: git.worktree,
+      originalBranch: memory.origin === undefined ? '' : originName(memory.origin),
+      branch,
+      warnings: [],
+    }
   }
   const mode = await modeNow(store, refs, wish)
   const origin = await originOf(store, refs, mode)
@@ -54,7 +59,7 @@ export async function preflightBranch(store: Store, wish: StartMode): Promise<Pr
       : []),
     ...(await doubtful(git, scan, store.protectedPaths)),
   ]
-  return { worktree: git.worktree, originalBranch: nameOf(origin), branch, warnings }
+  return { worktree: git.worktree, originalBranch: originName(origin), branch, warnings }
 }
 
 export async function startBranch(store: Store, wish: StartMode): Promise<{ commit: string }> {
@@ -67,7 +72,7 @@ export async function startBranch(store: Store, wish: StartMode): Promise<{ comm
   const observed = await observe(store)
   const mode = await modeNow(store, observed.refs, wish)
   const origin = await originOf(store, observed.refs, mode)
-  const previous = observed.refs.all[branchOf(store)] ?? ''
+  const previous = observed.refs.all[branchOf(store)]
   const time = timeName(store)
   const undo = await undoing(store, observed.refs.head)
   const made = store.operate({ op: 'start', origin, previous, time }, async () => {
@@ -83,7 +88,7 @@ export async function startBranch(store: Store, wish: StartMode): Promise<{ comm
     const nested = observed.scan.untracked.filter((path) => path.endsWith('/'))
     const isExempt = exempt(store.protectedPaths, [...observed.scan.ignored, ...nested])
     const { tree } = await writeTree(git, index, observed.scan, isExempt)
-    const isEmpty = tree === (await treeOrNone(git, observed.refs.head.commit))
+    const isEmpty = tree === (await treeOf(git, await orEmpty(git, observed.refs.head.commit)))
     const message = `initial state\n\n${isEmpty ? 'empty\n\n' : ''}${ofChange(store)}`
     const commit = await commitTree(git, tree, [observed.refs.head.commit], message, await store.author())
     await syncFiles([index])
@@ -117,7 +122,7 @@ async function undoing(store: Store, head: Head): Promise<(error: unknown) => Pr
   return async (error) => {
     try {
       const now = await readRefs(git)
-      if (now.head.ref !== head.ref || (head.ref === '' && now.head.commit !== head.commit))
+      if (now.head.ref !== head.ref || (head.ref === undefined && now.head.commit !== head.commit))
         await setHead(git, head, 'undo start')
       if (!(await isSameFile(realIndex(git), index))) await installIndex(git, hadIndex ? index : undefined)
       await moveRefs(git, 'undo start', backTo(before, await loopRefs(store)))
@@ -159,10 +164,14 @@ async function isSameFile(one: string, other: string): Promise<boolean> {
 }
 
 /** Before HEAD moved nothing of the user's had changed: undone. After: completed. */
-export async function redoStart(store: Store, previous: string, commit: string | undefined): Promise<string> {
+export async function redoStart(
+  store: Store,
+  previous: string | undefined,
+  commit: string | undefined,
+): Promise<string> {
   const { git } = store
   const refs = await readRefs(git)
-  const tip = refs.all[branchOf(store)] ?? ''
+  const tip = refs.all[branchOf(store)]
   if (commit !== undefined && tip === commit && refs.head.ref === branchOf(store)) {
     await completeStart(store, commit, await treeOf(git, commit))
     return 'the start of the loop was completed'
@@ -213,7 +222,6 @@ async function completeStart(store: Store, commit: string, tree: string): Promis
     commit,
     tree,
     index,
-    ownIndex: '',
     earlier: undefined,
     fresh,
   })
@@ -223,34 +231,33 @@ async function completeStart(store: Store, commit: string, tree: string): Promis
 async function saveUserIndex(
   store: Store,
   index: string,
-  { head, isStaged, name }: { head: string; isStaged: boolean; name: string },
-): Promise<string> {
+  { head, isStaged, name }: { head: string | undefined; isStaged: boolean; name: string },
+): Promise<string | undefined> {
   const { git } = store
   const own = join(store.folder, name)
   if (!(await copyDurably(realIndex(git), own))) {
     await git.run(['read-tree', '--empty'], { index })
-    return ''
+    return undefined
   }
   await copyIndex(own, index)
   // A flag would hide an agent's edits from every later scan.
   await dropFlags(git, index)
-  if (!isStaged) return ''
+  if (!isStaged) return undefined
   return await commitTree(git, await treeOfIndex(git, own), [head], 'staged before the loop')
 }
 
 /** A new run from the earlier run's branch: the index there is ralph's. What the user had staged before that run, and since, is given back. */
-async function keepStaging({ git, folder }: Store, { commit }: Origin): Promise<void> {
+async function keepStaging({ git, folder }: Store, { commit }: Head): Promise<void> {
   const own = join(folder, 'user-index')
-  if (!existsSync(own))
-    await git.run(commit === '' ? ['read-tree', '--empty'] : ['read-tree', commit], { index: own })
+  if (!existsSync(own)) await git.run(['read-tree', commit ?? '--empty'], { index: own })
   await stageIn(git, own, (await differing(git, realIndex(git), 'HEAD')) ?? [])
   await syncFiles([own])
 }
 
-async function originOf(store: Store, refs: Refs, mode: StartMode): Promise<Origin> {
+async function originOf(store: Store, refs: Refs, mode: StartMode): Promise<Head> {
   const { change, git, home } = store
   // In a work tree of its own the loop starts detached; the work is for the branch of the user's checkout.
-  const { ref } = home === undefined ? refs.head : await startingPoint(git.at(home), change)
+  const { ref } = home === undefined ? refs.head : (await startingPoint(git.at(home), change)).head
   const { commit } = refs.head
   if (refs.all[branchOf(store)] !== undefined && mode !== 'fresh') {
     const isRecorded = (await knownOrigin(store)) !== undefined
@@ -268,13 +275,12 @@ async function originOf(store: Store, refs: Refs, mode: StartMode): Promise<Orig
   const { carried } = store.memory()
   // Gone on with after a cleanup: the tree stands at the loop's own tip, the work is still for where the user stood.
   if (carried !== undefined) return carried.origin
-  if (!ref.startsWith('refs/heads/ralph/')) {
-    return { kind: ref === '' ? 'detached' : commit === '' ? 'unborn' : 'branch', ref, commit }
-  }
+  if (ref === undefined && commit !== undefined) return { commit }
+  if (ref !== undefined && !ref.startsWith('refs/heads/ralph/')) return { ref, commit }
   const isOwn = ref === branchOf(store)
   const known = isOwn ? await knownOrigin(store) : undefined
   if (known !== undefined) return known
-  throw new RalphError('repository_state', `you are still on ${ref.replace('refs/heads/', '')}`, {
+  throw new RalphError('repository_state', `you are still on ${shortName(ref ?? 'HEAD')}`, {
     hint: `Nothing was touched. ${isOwn ? await wayOut(git, change) : await wayHome(git, change)}`,
     exitCode: 2,
   })
@@ -282,18 +288,13 @@ async function originOf(store: Store, refs: Refs, mode: StartMode): Promise<Orig
 
 /** Off the branch of another change. */
 async function wayHome(git: Store['git'], change: string): Promise<string> {
-  const { ref, beside } = await startingPoint(git, change)
-  const home = beside === '' || ref === '' ? 'YOUR-BRANCH' : ref.replace('refs/heads/', '')
+  const { head, beside } = await startingPoint(git, change)
+  const home = beside === undefined || head.ref === undefined ? 'YOUR-BRANCH' : shortName(head.ref)
   return `First: git switch ${home}`
 }
 
-async function knownOrigin(store: Store): Promise<Origin | undefined> {
+async function knownOrigin(store: Store): Promise<Head | undefined> {
   return store.memory().origin ?? (await storedOrigin(store))
-}
-
-function nameOf(origin: Origin | undefined): string {
-  if (origin === undefined) return ''
-  return origin.kind === 'detached' ? origin.commit : origin.ref.replace('refs/heads/', '')
 }
 
 function branchOf(store: Store): string {

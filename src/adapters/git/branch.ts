@@ -6,20 +6,19 @@ import { ownerOfRef } from '../../core/ownership.ts'
 import type { Checkpoints } from '../../ports.ts'
 import { adoptedWords } from './adopted.ts'
 import { tellAside } from './aside.ts'
-import { finishBranch, redoFinish } from './branch-finish.ts'
+import { finishBranch } from './branch-finish.ts'
+import { redoFinish } from './finish-perform.ts'
 import { preflightBranch, redoStart, startBranch } from './branch-start.ts'
 import { insistOnConversions } from './conversions.ts'
 import { dropFlags, refuseHiddenEdits } from './flags.ts'
-import { shown } from './git.ts'
 import { copyIndex, installIndex, realIndex } from './index-file.ts'
 import { tellSwept } from './keep-submodules.ts'
 import { readLedger } from './ledger.ts'
 import { mendRepository } from './mend.ts'
 import { endOperations, refuseHalfDone } from './operations.ts'
 import { headRef } from './ref-files.ts'
-import { moveRefs, readRefs, setHead, type Refs } from './refs.ts'
+import { moveRefs, placeOf, readRefs, setHead, shortName, type Refs } from './refs.ts'
 import { moveBranch } from './rename.ts'
-import { placeOf } from './reunite.ts'
 import { nothingToResume, ofChange, timeName, type CheckpointDeps, type Store } from './store.ts'
 import { exempt } from './scan.ts'
 import { isDirty, observe } from './observe.ts'
@@ -72,7 +71,7 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
     const copy = join(store.folder, index)
     const held = await treeOfIndex(store.git, copy).catch(() => '')
     if (held !== tree) await store.git.run(['read-tree', tree], { index: copy })
-    await saveSnapshot(store, observed, { commit: checkpoint, tree, index, ownIndex: '', earlier, inside })
+    await saveSnapshot(store, observed, { commit: checkpoint, tree, index, earlier, inside })
     return { commit: checkpoint }
   }
   if (!mayRepair) {
@@ -90,7 +89,7 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
     await restore(store)
   } else if (observed.refs.head.ref === branch) {
     await refuseHalfDone(store.git, 'repository_state', `\`ralph resume ${store.change}\``)
-    await adopt(store, observed, storyId)
+    await adopt(store, observed, storyId, checkpoint)
   } else if (dirty) {
     throw new RalphError(
       'repository_state',
@@ -108,8 +107,7 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
 }
 
 /** Changed between two attempts, so by a person: taken into the checkpoint, never reverted. */
-async function adopt(store: Store, observed: Observed, storyId: string): Promise<void> {
-  const { checkpoint = '' } = store.memory()
+async function adopt(store: Store, observed: Observed, storyId: string, checkpoint: string): Promise<void> {
   const { git } = store
   const tip = observed.refs.head.commit
   const earlier = await loadSnapshot(store)
@@ -122,22 +120,22 @@ async function adopt(store: Store, observed: Observed, storyId: string): Promise
       observed.scan,
       exempt(store.protectedPaths, earlier?.ignored ?? []),
     )
-    const isSame = tip !== '' && tree === (await treeOf(git, tip))
+    const isSame = tip !== undefined && tree === (await treeOf(git, tip))
     const commit = isSame
       ? tip
       : await commitTree(
           git,
           tree,
-          [tip || checkpoint],
+          [tip ?? checkpoint],
           `changes before ${storyId}\n\n${ofChange(store)}`,
           await store.author(),
         )
-    const isLost = tip !== '' && !(await isAncestor(git, checkpoint, tip))
+    const isLost = tip !== undefined && !(await isAncestor(git, checkpoint, tip))
     if (isLost)
       await moveRefs(git, 'archive', [`update ${store.refs}/archive/${timeName(store)} ${checkpoint}`])
     await becomeCheckpoint(store, 'adopt', commit, tree, index)
   })
-  const { checkpoint: now = tip } = store.memory()
+  const { checkpoint: now = checkpoint } = store.memory()
   const heads = { from: checkpoint, to: tip }
   const message = await adoptedWords(git, { from: checkpoint, to: now }, heads, storyId)
   await store.note({ type: 'warning', code: 'changes_adopted', message })
@@ -159,14 +157,19 @@ async function planSave(store: Store, storyId: string, snapshot: Snapshot, refs:
   }
 }
 
-/** A commit that the user made here since the attempt ended: it stays in the history of the branch. Empty when there is none. */
-async function commitBeside(store: Store, { commit }: Snapshot, refs: Refs, kept: string): Promise<string> {
+/** A commit that the user made here since the attempt ended: it stays in the history of the branch. Undefined when there is none. */
+async function commitBeside(
+  store: Store,
+  { commit }: Snapshot,
+  refs: Refs,
+  kept: string,
+): Promise<string | undefined> {
   const name = branchRef(store)
   const now = refs.all[name] ?? commit
-  if (now === commit || (await isAncestor(store.git, now, kept))) return ''
+  if (now === commit || (await isAncestor(store.git, now, kept))) return undefined
   const { attempt = 0 } = store.memory()
   const { owner } = ownerOfRef(store.change, { name, before: commit, now }, await readLedger(store, attempt))
-  return owner === 'user' ? now : ''
+  return owner === 'user' ? now : undefined
 }
 
 /** From the step on it can only be completed: the commit holds everything. */
@@ -240,5 +243,5 @@ function branchRef(store: Pick<Store, 'change'>): string {
 }
 
 function place({ refs }: Observed): string {
-  return refs.head.ref === '' ? 'a detached HEAD' : shown(refs.head.ref.replace('refs/heads/', ''))
+  return refs.head.ref === undefined ? 'a detached HEAD' : shortName(refs.head.ref)
 }

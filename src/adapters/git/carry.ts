@@ -1,17 +1,16 @@
 // From the loop's own work tree into the user's checkout: everything the first time, and only the rest after an earlier cleanup.
 import { join } from 'node:path'
-import type { Carried } from '../../core/git-memory.ts'
+import type { Carried, Head } from '../../core/git-memory.ts'
 import { mergeTrees, moveFirst, refuseOverwrite, uncommitted } from './apply.ts'
 import { lstatNow } from './files.ts'
-import { shown, type Git, type Repository } from './git.ts'
-import { readRefs } from './refs.ts'
+import type { Git, Repository } from './git.ts'
+import { originName } from './refs.ts'
 import type { Store } from './store.ts'
 import { scanTree } from './scan.ts'
 import { changedPaths, commitTree, isAncestor, joined, treeOf } from './tree.ts'
 
 interface Carry {
-  readonly from: string
-  readonly to: string
+  readonly trees: { readonly from: string; readonly to: string }
   /** A commit that holds it all, for the next time. */
   readonly commit: string
   /** Carried earlier, and not as it was carried any more: the user's. */
@@ -24,11 +23,11 @@ interface Carry {
 export async function planCarry(
   store: Store,
   home: Repository,
+  head: Head & { readonly commit: string },
   from: { readonly initial: string; readonly tip: string; readonly earlier: Carried | undefined },
 ): Promise<Carry> {
   const { git, brought = [] } = store
   const there = git.at(home)
-  const { head } = await readRefs(there)
   const isBrought = (path: string): boolean =>
     brought.some((folder) => path.startsWith(`${Buffer.from(folder).toString('latin1')}/`))
   const index = join(store.folder, 'home-index')
@@ -51,7 +50,7 @@ export async function planCarry(
   const base = await git.line(['rev-parse', `${isMerged ? from.tip : began}^{tree}`])
   const bringing = {
     change: store.change,
-    original: shown(head.ref.replace('refs/heads/', '')) || head.commit,
+    original: originName(head),
   }
   const isRalphs = new Set(asCarried)
   const left = carried.filter((path) => !isRalphs.has(path) && !isBrought(path))
@@ -65,7 +64,7 @@ export async function planCarry(
   const to = await mergeTrees(git, base, ours, await treeOf(git, from.tip), bringing)
   await refuseOverwrite(there, ours, to, (path) => isRalphs.has(path) || isBrought(path), bringing)
   const commit = await commitTree(git, to, [head.commit, from.tip], 'carried into the checkout')
-  return { from: ours, to, commit, left, isMerged }
+  return { trees: { from: ours, to }, commit, left, isMerged }
 }
 
 async function unchangedSince(

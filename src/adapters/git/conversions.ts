@@ -21,7 +21,7 @@ export async function insistOnConversions(store: Store, snapshot: Snapshot): Pro
   const { git } = store
   const start = snapshot.conversions
   const mark = globalSettings(store)
-  if (start === undefined || (mark !== '' && mark === snapshot.global_settings)) return []
+  if (start === undefined || (mark !== undefined && mark === snapshot.global_settings)) return []
   const asked = ['config', '-z', '--show-scope', '--get-regexp', `^(${conversionKeys})$`]
   const fields = (await git.run(asked, { accept: [1] })).out.split('\0')
   const now: [string, string][] = []
@@ -62,11 +62,11 @@ export function globalFiles(env: NodeJS.ProcessEnv): string[] {
 }
 
 /** A mark of the user's own configuration; what it includes may be anywhere, so then it never counts as unchanged. */
-export function globalSettings({ env = process.env }: Pick<Store, 'env'>): string {
+export function globalSettings({ env = process.env }: Pick<Store, 'env'>): string | undefined {
   const text = globalFiles(env)
     .map((file) => readNow(file))
     .join('\0')
-  return /^\s*\[include/im.test(text) ? '' : createHash('sha256').update(text).digest('hex')
+  return /^\s*\[include/im.test(text) ? undefined : createHash('sha256').update(text).digest('hex')
 }
 
 /** Whether any conversion may concern a path of these folders: asked of the file system alone. */

@@ -7,14 +7,14 @@ import { named, shown, type Git } from './git.ts'
 import { readRef } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
-import { emptyTree, treeChanges } from './tree.ts'
+import { orEmpty, treeChanges } from './tree.ts'
 
 /** Files that were in no commit when the loop began, or came beside an attempt since, and that this attempt removed or set back. */
 export async function goneFiles(store: Store, snapshot: Snapshot, tree: string): Promise<GoneFile[]> {
   const { git } = store
   const { origin, initial } = store.memory()
   if (tree === snapshot.tree || origin === undefined || initial === undefined) return []
-  const before = origin.commit === '' ? await emptyTree(git) : origin.commit
+  const before = await orEmpty(git, origin.commit)
   const own = (await treeChanges(git, before, initial)).filter(({ to }) => to !== undefined)
   const missing = own.length === 0 ? [] : await lackedBy(git, before, tree, own)
   // Told once: what an earlier story took away is in the list already.
@@ -34,8 +34,8 @@ async function goneSince(store: Store, snapshot: Snapshot, tree: string): Promis
   if (removed.length === 0 || later.length === 0) return []
   const came = new Set<string>()
   for (const [at, { n, commit }] of later.entries()) {
-    const kept = n === undefined ? '' : await readRef(git, `${store.refs}/attempts/${n}`)
-    const earlier = kept === '' ? (later[at - 1]?.commit ?? initial) : kept
+    const kept = n === undefined ? undefined : await readRef(git, `${store.refs}/attempts/${n}`)
+    const earlier = kept ?? later[at - 1]?.commit ?? initial
     for (const { path, from } of await treeChanges(git, earlier, commit))
       if (from === undefined) came.add(path)
   }
@@ -61,7 +61,7 @@ async function lackedBy(
 /** Of an earlier run: files that were in no commit when it began, and that the work tree has not, or has as they were committed. */
 export async function leftInArchive(git: Git, { origin, initial }: GitMemory): Promise<GoneFile[]> {
   if (origin === undefined || initial === undefined) return []
-  const before = origin.commit === '' ? await emptyTree(git) : origin.commit
+  const before = await orEmpty(git, origin.commit)
   const own = (await treeChanges(git, before, initial)).filter(({ to }) => to !== undefined)
   const there = own.filter(
     ({ path, from }) => from !== undefined && lstatNow(git.worktree, path) !== undefined,

@@ -24,10 +24,10 @@ export type GuardedFile = Readonly<z.infer<typeof guardedFileSchema>>
 export type Guarded = Readonly<Record<string, GuardedFile>>
 
 /** `hooksPath`: the setting, whose folder counts where it lies in the git directory. */
-export function findGuarded(git: Git, hooksPath: string): Guarded {
+export function findGuarded(git: Git, hooksPath: string | undefined): Guarded {
   const found: Record<string, GuardedFile> = {}
   const common = git.gitCommonDir
-  const hooks = hooksPath === '' ? '' : inside(common, resolve(git.worktree, hooksPath))
+  const hooks = hooksPath === undefined ? '' : inside(common, resolve(git.worktree, hooksPath))
   const own = inside(common, git.gitDir)
   const roots = [
     ...ofRepository(common, ''),
@@ -48,7 +48,11 @@ export function findGuarded(git: Git, hooksPath: string): Guarded {
 }
 
 /** Files of the work tree that the user's git runs or reads as settings: they are the work's own, and are only told. By path, with their hashes. */
-export function findObeyed(git: Git, hooksPath: string, included: readonly string[]): Record<string, string> {
+export function findObeyed(
+  git: Git,
+  hooksPath: string | undefined,
+  included: readonly string[],
+): Record<string, string> {
   const { worktree, gitCommonDir: common } = git
   const found: Record<string, string> = {}
   const walk = (path: string): void => {
@@ -59,7 +63,7 @@ export function findObeyed(git: Git, hooksPath: string, included: readonly strin
     else if (stats !== undefined) found[path] = guardedAt(place, 'config').sha
   }
   const roots = [
-    ...(hooksPath === '' ? [] : [resolve(worktree, hooksPath)]),
+    ...(hooksPath === undefined ? [] : [resolve(worktree, hooksPath)]),
     ...included.map((path) => resolve(common, path)),
   ]
   for (const root of roots) {

@@ -27,7 +27,7 @@ import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** Durable when it resolves; each content is stored once, under its hash. */
-export async function rememberGuarded(store: Store, hooksPath: string): Promise<Guarded> {
+export async function rememberGuarded(store: Store, hooksPath: string | undefined): Promise<Guarded> {
   const found = findGuarded(store.git, hooksPath)
   await mkdir(storeOf(store), { recursive: true, mode: 0o700 })
   const stored = new Set(await readdir(storeOf(store)))

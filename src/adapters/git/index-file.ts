@@ -58,15 +58,15 @@ export async function installIndex(git: Git, from: string | undefined): Promise<
   }
 }
 
-/** These paths as the commit (none if empty) has them; the others stay. */
+/** These paths as the commit, if there is one, has them; the others stay. */
 export async function takeFrom(
   git: Git,
   index: string,
-  commit: string,
+  commit: string | undefined,
   paths: readonly string[],
 ): Promise<void> {
   if (paths.length === 0) return
-  const entries = commit === '' ? [] : await git.list(['ls-tree', '-r', '-z', '--full-tree', commit])
+  const entries = commit === undefined ? [] : await git.list(['ls-tree', '-r', '-z', '--full-tree', commit])
   const wanted = new Set(paths)
   const back = entries.filter((entry) => wanted.has(entry.slice(entry.indexOf('\t') + 1)))
   await git.run(['update-index', '--force-remove', '-z', '--stdin'], { index, input: joined(paths) })

@@ -15,7 +15,7 @@ import type { Store } from './store.ts'
 import type { Snapshot, Submodule } from './snapshot.ts'
 import { outwaitLocks } from './stale-locks.ts'
 import { isGitDir, outermost, storeOf, submoduleAt, writeLink } from './submodule.ts'
-import { commitTree, emptyTree, joined, treeChanges } from './tree.ts'
+import { commitTree, emptyTree, joined, orEmpty, treeChanges } from './tree.ts'
 
 export interface KeptInside {
   readonly isChanged: boolean
@@ -166,7 +166,7 @@ export async function tellSwept(
     if (!isGitDir(gitDir)) continue
     const git = inner.git.into({ worktree: gitDir, gitDir, gitCommonDir: gitDir })
     const name = `${prefix}${path}`
-    const base = was.head.commit === '' ? await emptyTree(git) : was.head.commit
+    const base = await orEmpty(git, was.head.commit)
     const own = now?.tree === was.tree ? [] : await changedFiles(git, base, was.tree)
     // Where it is gone or as it was committed, nothing is left of what stood there; where it is anything else, it was worked on.
     const still = new Set(now === undefined ? [] : await changedFiles(git, base, now.tree))

@@ -91,18 +91,20 @@ export async function keepAttempt(
   const stripped = await keepBytes(store, snapshot, seen, paths)
   const { tree, left } = await withHidden(store, snapshot, seen, ignored)
   putBackOpened(opened)
-  const headMoved = now.head.commit !== '' && now.head.commit !== snapshot.head.commit
-  const descends =
+  const { head } = now
+  const headMoved = head.commit !== undefined && head.commit !== snapshot.head.commit
+  const onTop =
     headMoved &&
-    (snapshot.head.commit === '' || (await isAncestor(git, snapshot.head.commit, now.head.commit)))
+    (snapshot.head.commit === undefined || (await isAncestor(git, snapshot.head.commit, head.commit)))
+      ? head.commit
+      : undefined
+  const descends = onTop !== undefined
   // The agent's own commits stay reachable whatever it did; so does the state that the attempt began with.
-  const heads = descends
-    ? [now.head.commit, snapshot.commit]
-    : [snapshot.commit, headMoved ? now.head.commit : '']
+  const heads = descends ? [onTop, snapshot.commit] : [snapshot.commit, headMoved ? head.commit : undefined]
   const isPlain = descends && snapshot.commit === snapshot.head.commit
-  const parents = earlier !== '' ? [earlier] : isPlain ? heads.slice(0, 1) : heads
+  const parents = earlier !== undefined ? [earlier] : isPlain ? heads.slice(0, 1) : heads
   // Asked again after the revert: there is nothing new, and nothing must lie on top of the attempt.
-  const isKept = earlier !== '' && (tree === snapshot.tree || (await treeOf(git, earlier)) === tree)
+  const isKept = earlier !== undefined && (tree === snapshot.tree || (await treeOf(git, earlier)) === tree)
   const commit = isKept
     ? earlier
     : await commitTree(git, tree, parents, `attempt ${n}\n\nRalph-Base: ${snapshot.commit}`)
@@ -118,7 +120,7 @@ export async function keepAttempt(
     if (conflicts !== '') return conflicts
     const left = await leftOut(git, snapshot, {
       tree: planned.to ?? seen,
-      head: now.head.commit,
+      head: head.commit,
       refs: changes,
       stashes: stashes.made,
       ledger,
@@ -127,9 +129,9 @@ export async function keepAttempt(
     return left === '' && isIdle ? await workElsewhere(store, snapshot, trees, ledger) : left
   }
 
-  const leaked = descends ? await leakedPaths(store, snapshot, now.head.commit) : []
+  const leaked = descends ? await leakedPaths(store, snapshot, onTop) : []
   // Without this step a checkpoint has the tree alone: what is in a branch's history gets pushed.
-  if (descends && leaked.length === 0) await store.step('keep', { did: 'head', commit: now.head.commit })
+  if (descends && leaked.length === 0) await store.step('keep', { did: 'head', commit: onTop })
   for (const hash of beside) await store.step('keep', { did: 'beside', n, hash })
   const moved = `${store.refs}/moved/${n}`
   const aside = (name: string): string => `${moved}/${name.replace(/^refs\//, '')}`
@@ -151,7 +153,7 @@ export async function keepAttempt(
     ...trees.map(({ name, head }) => `update ${aside(`worktrees/${name}`)} ${head}`),
     ...pins.filter(([, hash]) => !gone.has(hash)).map(([name, hash]) => `update ${name} ${hash}`),
   ])
-  if (now.head.ref !== snapshot.head.ref || now.head.ref === '')
+  if (head.ref !== snapshot.head.ref || head.ref === undefined)
     await setHead(git, snapshot.head, `after attempt ${n}`)
   await endOperations(git.gitDir)
   const standing = await removeTrees(git, trees)
@@ -334,7 +336,7 @@ export function attemptIndex(store: Store): string {
 
 /** Ignored at the checkpoint, and in a commit now. */
 async function leakedPaths(store: Store, snapshot: Snapshot, head: string): Promise<string[]> {
-  if (!snapshot.head.ref.startsWith('refs/heads/ralph/')) return []
+  if (snapshot.head.ref?.startsWith('refs/heads/ralph/') !== true) return []
   const isExempt = exempt(store.protectedPaths, snapshot.ignored)
   const args = ['log', '-z', '-m', '--format=', '--name-only', '--no-renames', '--diff-filter=A']
   const added = await store.git.list([...args, `${snapshot.commit}..${head}`])
@@ -343,9 +345,9 @@ async function leakedPaths(store: Store, snapshot: Snapshot, head: string): Prom
 
 async function madeCommits(git: Git, snapshot: Snapshot, now: Refs, changes: RefChanges): Promise<string[]> {
   const tips = [now.head.commit, ...changes.moved.map(({ to }) => to), ...changes.created.map(({ to }) => to)]
-  if (tips.every((tip) => tip === '' || tip === snapshot.commit)) return []
+  if (tips.every((tip) => tip === undefined || tip === snapshot.commit)) return []
   const known = new Set([...Object.values(snapshot.refs), snapshot.commit])
-  const fresh = tips.filter((tip) => tip !== '' && !known.has(tip))
+  const fresh = tips.filter((tip) => tip !== undefined && !known.has(tip))
   if (fresh.length === 0) return []
   const input = `${[...fresh, ...[...known].map((hash) => `^${hash}`)].join('\n')}\n`
   const out = await git.line(['rev-list', '--reverse', '--topo-order', '--ignore-missing', '--stdin'], {

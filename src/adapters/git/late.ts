@@ -27,7 +27,7 @@ export async function keepLate(store: Store, snapshot: Snapshot, paths: readonly
   })
   if (late.length === 0) return
   const ref = `${store.refs}/attempts/${attempt}`
-  const kept = (await readRef(git, ref)) || snapshot.commit
+  const kept = (await readRef(git, ref)) ?? snapshot.commit
   const index = join(store.folder, 'late-index')
   await git.run(['read-tree', kept], { index })
   await git.run(['update-index', '--add', '--replace', '-z', '--stdin'], { index, input: joined(late) })
@@ -50,7 +50,7 @@ export async function noteLateCommit(
 ): Promise<void> {
   const { attempt, isKept, beside, pending } = store.memory()
   const isOwn = store.outer === undefined && store.absence?.() === undefined
-  if (!isOwn || isKept !== true || attempt === undefined || ref === '') return
+  if (!isOwn || isKept !== true || attempt === undefined || ref === undefined) return
   const known = [...beside, ...(pending?.beside ?? [])]
   const ledger = await readLedger(store, attempt)
   const found = leftBeside({ name: ref, before: refs[ref], now: tip }, ledger)

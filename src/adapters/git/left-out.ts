@@ -6,7 +6,7 @@ import type { RefChanges } from './refs.ts'
 import { workedFrom } from './reunite.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { StashEntry } from './stash-list.ts'
-import { emptyTree, isAncestor } from './tree.ts'
+import { emptyTree, isAncestor, orEmpty } from './tree.ts'
 import { shortRef } from './whose-refs.ts'
 
 /** A place with work in it: the commits that were there before, each with what came on top of it. */
@@ -21,7 +21,7 @@ interface Place {
 export interface Attempted {
   /** The tree that would be saved, and the commit that HEAD is at. */
   readonly tree: string
-  readonly head: string
+  readonly head: string | undefined
   readonly refs: RefChanges
   readonly stashes: readonly StashEntry[]
   readonly ledger: Ledger
@@ -57,16 +57,16 @@ async function placesOfRefs(
   for (const { name, to } of [...refs.created, ...refs.moved]) {
     if (!/^refs\/(heads|tags)\//.test(name)) continue
     const tip = await git.line(['rev-parse', '--verify', '--quiet', `${to}^{commit}`], { accept: [1, 128] })
-    const isIn = async (commit: string): Promise<boolean> =>
-      commit !== '' && (await isAncestor(git, tip, commit))
+    const isIn = async (commit: string | undefined): Promise<boolean> =>
+      commit !== undefined && (await isAncestor(git, tip, commit))
     if (tip === '' || (await isIn(head)) || (await isIn(snapshot.commit))) continue
     const before = await workedFrom(git, snapshot, tip, !isPushed)
     if (before === tip) continue
     const own = name.replace(/^refs\/(heads|tags)\//, '')
-    const range = before === '' ? tip.slice(0, 12) : `${before.slice(0, 12)}..${tip.slice(0, 12)}`
+    const range = before === undefined ? tip.slice(0, 12) : `${before.slice(0, 12)}..${tip.slice(0, 12)}`
     places.push({
       what: name.startsWith('refs/tags/') ? `under the tag ${own}` : `on the branch ${shortRef(name)}`,
-      pairs: [[before === '' ? await emptyTree(git) : before, tip]],
+      pairs: [[await orEmpty(git, before), tip]],
       names: [own, tip.slice(0, 7)],
       bring: `git cherry-pick ${range}`,
     })

@@ -50,13 +50,15 @@ interface LostRun {
 async function lostRun(git: Git, change: string): Promise<LostRun | undefined> {
   const branch = `ralph/${change}`
   const ref = `refs/heads/${branch}`
-  if ((await readRef(git, ref)) === '') return undefined
+  if ((await readRef(git, ref)) === undefined) return undefined
   const head = headRef(git)
   const first = await git.line(['log', '-1', '--grep=^initial state$', '--format=%h %p', ref])
   const [initial = '', parent = ''] = first.split(' ')
   const isRalphs = initial !== ''
   const here =
-    head.startsWith('refs/heads/') && head !== ref ? head.slice('refs/heads/'.length) : 'YOUR-BRANCH'
+    head?.startsWith('refs/heads/') === true && head !== ref
+      ? head.slice('refs/heads/'.length)
+      : 'YOUR-BRANCH'
   if (parent === '') return { branch, isThere: head === ref, home: here, before: initial, isRalphs }
   const heads = await git.line([
     'for-each-ref',

@@ -41,6 +41,6 @@ async function removePipes(store: Store, snapshot: Snapshot): Promise<string[]> 
 async function mendHead({ git }: Store, { head }: Snapshot): Promise<string[]> {
   const file = join(git.gitDir, 'HEAD')
   if (/^(ref: refs\/\S+|[0-9a-f]{40,64})$/.test(headText(git.gitDir))) return []
-  await writeDurably(file, bytesOf(head.ref === '' ? `${head.commit}\n` : `ref: ${head.ref}\n`))
+  await writeDurably(file, bytesOf(head.ref === undefined ? `${head.commit}\n` : `ref: ${head.ref}\n`))
   return ['the agent broke HEAD; it is back']
 }

@@ -13,10 +13,12 @@ export async function pinTips(
   store: Store,
   refs: RefMap,
   stashLog: string,
-  earlier: { readonly refs: RefMap; readonly stash_log: string; readonly pinned: string } | undefined,
+  earlier:
+    | { readonly refs: RefMap; readonly stash_log: string; readonly pinned: string | undefined }
+    | undefined,
 ): Promise<string> {
   if (earlier !== undefined && earlier.stash_log === stashLog && isSameToPin(store, earlier.refs, refs))
-    if (earlier.pinned !== '') return earlier.pinned
+    if (earlier.pinned !== undefined) return earlier.pinned
   const foreign = Object.entries(refs).filter(([name]) => name !== ownBranch(store))
   const tips = [...foreign.map(([, hash]) => hash), ...stashEntries(stashLog).map(({ hash }) => hash)]
   const wanted = [...new Set(tips)].sort()

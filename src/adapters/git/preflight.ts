@@ -102,7 +102,7 @@ function unfit(git: Git, path: string, why: string, remedy: string): RalphError 
 /** Where ralph keeps attempts and checkpoints there can be no ref of that very name. */
 async function refuseTakenRefs(git: Git, change: string): Promise<void> {
   for (const name of ['refs/ralph', `refs/ralph/${change}`]) {
-    if ((await readRef(git, name)) === '') continue
+    if ((await readRef(git, name)) === undefined) continue
     throw refusal(
       `there is a ref called ${name}, where ralph keeps its attempts and checkpoints`,
       `Give it another name: \`git update-ref refs/old-ralph ${name} && git update-ref -d ${name}\`.`,

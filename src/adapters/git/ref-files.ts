@@ -91,9 +91,10 @@ export function headText(gitDir: string): string {
     : ''
 }
 
-/** The ref that HEAD stands for; empty where that is a commit. */
-export function headRef({ gitDir }: Pick<Git, 'gitDir'>): string {
-  return textOf(/^ref: (.*)$/.exec(headText(gitDir))?.[1] ?? '')
+/** The ref that HEAD stands for; undefined where that is a commit. */
+export function headRef({ gitDir }: Pick<Git, 'gitDir'>): string | undefined {
+  const ref = /^ref: (.*)$/.exec(headText(gitDir))?.[1]
+  return ref === undefined ? undefined : textOf(ref)
 }
 
 function isElsewhere(git: Git): boolean {

@@ -2,6 +2,7 @@
 import { appendFileSync, closeSync, existsSync, lstatSync, openSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
+import type { Head } from '../../core/git-memory.ts'
 import { mkdir, rename, rm, sync } from '../files/now.ts'
 import { ifThereNow, syncFiles } from '../files/whole.ts'
 import { bytesOf, isPlainText, textOf } from './bytes.ts'
@@ -9,13 +10,6 @@ import { findRef, headRef, headText, isRefName, isMeant, isUsual, kindsIn, listR
 import { ownEmail, type Git } from './git.ts'
 import { isLoose, isShared, timeZone } from './objects.ts'
 import { mayDiffer, type RefMap } from './ref-picture.ts'
-
-export interface Head {
-  /** Empty when detached. */
-  readonly ref: string
-  /** Empty when its branch has no commit. */
-  readonly commit: string
-}
 
 export interface Refs {
   readonly head: Head
@@ -30,6 +24,20 @@ export interface RefChanges {
   readonly created: readonly { readonly name: string; readonly to: string }[]
 }
 
+/** For a person. */
+export function placeOf(head: Head): string {
+  return head.ref === undefined ? `the commit ${head.commit.slice(0, 12)}` : shortName(head.ref)
+}
+
+/** As `git switch` takes it: a branch, or a commit. */
+export function originName(origin: Head): string {
+  return origin.ref === undefined ? origin.commit : shortName(origin.ref)
+}
+
+export function shortName(ref: string): string {
+  return ref.replace('refs/heads/', '')
+}
+
 /** `isThorough` where an agent may have been at them, see `listRefs`. */
 export async function readRefs(git: Git, isThorough = false): Promise<Refs> {
   const head = readHead(git)
@@ -37,7 +45,7 @@ export async function readRefs(git: Git, isThorough = false): Promise<Refs> {
   const found = await refsUnder(git, kinds ?? ['refs'], isThorough)
   const all =
     kinds === undefined ? Object.fromEntries(Object.entries(found).filter(([name]) => isMeant(name))) : found
-  return { head: head.ref === '' ? head : { ref: head.ref, commit: all[head.ref] ?? '' }, all }
+  return { head: head.ref === undefined ? head : { ref: head.ref, commit: all[head.ref] }, all }
 }
 
 /** By name, symbolic ones apart. */
@@ -53,9 +61,10 @@ export async function refsUnder(git: Git, folders: readonly string[], isThorough
   return all
 }
 
-/** Empty when there is no such ref. */
-export async function readRef(git: Git, name: string): Promise<string> {
-  return findRef(git, name) ?? (await git.line(['rev-parse', '--verify', '--quiet', name], { accept: [1] }))
+export async function readRef(git: Git, name: string): Promise<string | undefined> {
+  const found =
+    findRef(git, name) ?? (await git.line(['rev-parse', '--verify', '--quiet', name], { accept: [1] }))
+  return found || undefined
 }
 
 /** Stashes apart: their list is a log, see stash-list.ts. */
@@ -93,10 +102,10 @@ export async function moveRefs(git: Git, reason: string, commands: readonly stri
 /** Points HEAD at a branch (also one without a commit) or at a commit; files and index are not touched. */
 export async function setHead(git: Git, head: Head, reason: string): Promise<void> {
   const message = ['-m', `ralph: ${reason}`]
+  if (head.ref === undefined) await git.run(['update-ref', ...message, '--no-deref', 'HEAD', head.commit])
+  else if (isPlainText(head.ref)) await git.run(['symbolic-ref', ...message, 'HEAD', head.ref])
   // What `git symbolic-ref` does, for a name that cannot be its argument.
-  if (!isPlainText(head.ref)) await writeLocked(join(git.gitDir, 'HEAD'), bytesOf(`ref: ${head.ref}\n`))
-  else if (head.ref !== '') await git.run(['symbolic-ref', ...message, 'HEAD', head.ref])
-  else await git.run(['update-ref', ...message, '--no-deref', 'HEAD', head.commit])
+  else await writeLocked(join(git.gitDir, 'HEAD'), bytesOf(`ref: ${head.ref}\n`))
   // Git 2.39 does not; where a file system does not do it by itself, an empty HEAD is the end of the repository.
   await syncFiles([join(git.gitDir, 'HEAD')])
 }
@@ -184,8 +193,8 @@ async function writeLocked(place: string, bytes: Uint8Array): Promise<void> {
 
 function readHead(git: Git): Head {
   const text = headText(git.gitDir)
-  if (text.startsWith('ref: ')) return { ref: textOf(text.slice(5)), commit: '' }
-  if (/^[0-9a-f]{40,64}$/.test(text)) return { ref: '', commit: text }
+  if (text.startsWith('ref: ')) return { ref: textOf(text.slice(5)) }
+  if (/^[0-9a-f]{40,64}$/.test(text)) return { commit: text }
   throw new RalphError('repository_state', `HEAD of ${dirname(git.gitDir)} is unreadable`, {
     hint: 'Point it at a branch again: `git symbolic-ref HEAD refs/heads/<branch>`.',
     exitCode: 1,

@@ -12,14 +12,19 @@ type Rename = Extract<Operation, { op: 'rename' }>
 /** `renamed`: how many subjects are others now. Trees, authors and times stay. */
 export async function renameCommits(
   store: Store,
-  { origin, initial, tip, checkpoint }: { origin: string; initial: string; tip: string; checkpoint: string },
+  {
+    origin,
+    initial,
+    tip,
+    checkpoint,
+  }: { origin: string | undefined; initial: string; tip: string; checkpoint: string },
 ): Promise<{ readonly renamed: number; readonly time: string }> {
   const { git } = store
-  const since = origin === '' ? [] : [`^${origin}`]
+  const since = origin === undefined ? [] : [`^${origin}`]
   const list = await git.line(['rev-list', '--reverse', '--topo-order', tip, ...since])
   const hashes = list.split('\n').filter((hash) => hash !== '')
   // Without a word of its own in the history: what it would say is that there was nothing.
-  const isEmpty = origin !== '' && (await treeOf(git, initial)) === (await treeOf(git, origin))
+  const isEmpty = origin !== undefined && (await treeOf(git, initial)) === (await treeOf(git, origin))
   const now = new Map<string, string>()
   let renamed = 0
   for (const { hash, parents, head, message } of await readCommits(git, hashes)) {

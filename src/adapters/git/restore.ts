@@ -34,14 +34,14 @@ export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: 
   const aside = (name: string): string =>
     `${store.refs}/moved/${timeName(store)}/${name.replace(/^refs\//, '')}`
   const { ref, commit } = snapshot.head
-  const tip = refs.all[ref]
+  const tip = ref === undefined ? undefined : refs.all[ref]
   await noteLateCommit(store, snapshot, tip)
   const theirs = await theirCommits(store, snapshot, tip)
   const committed = new Set(theirs?.stay)
   await tellCommitted(store, snapshot, [...committed])
   const stays = staying(store, claims)
   const back =
-    ref === '' || tip === (commit || undefined) || theirs !== undefined
+    ref === undefined || tip === commit || theirs !== undefined
       ? []
       : [
           ...(tip ? [`update ${aside(ref)} ${tip}`] : []),
@@ -52,7 +52,7 @@ export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: 
               ? `update ${ref} ${commit} ${tip}`
               : `delete ${ref} ${tip}`,
         ]
-  if (refs.head.ref !== ref || (ref === '' && refs.head.commit !== commit))
+  if (refs.head.ref !== ref || (ref === undefined && refs.head.commit !== commit))
     await setHead(git, snapshot.head, 'restore')
   await moveRefs(git, 'restore', back)
   await endOperations(git.gitDir)
@@ -72,7 +72,7 @@ export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: 
 
 function indexFile(store: Store, snapshot: Snapshot): string | undefined {
   if (snapshot.own_index === 'none') return undefined
-  return join(store.folder, snapshot.own_index === '' ? snapshot.index : snapshot.own_index)
+  return join(store.folder, snapshot.own_index ?? snapshot.index)
 }
 
 /** A revert that a kill cut off: what was changed since is in no attempt, so it is kept apart before anything else goes. */
@@ -101,8 +101,9 @@ export async function isAsLeft(store: Store, seen?: Snapshot): Promise<boolean> 
   if (saved !== undefined && isKept !== true) return true
   const snapshot = seen ?? (await requireSnapshot(store))
   if (!(await claimTree(store, snapshot)).isSlight) return false
-  const { all } = await readRefs(store.git)
-  if ((await theirCommits(store, snapshot, all[snapshot.head.ref])) !== undefined) return false
+  const { ref } = snapshot.head
+  const tip = ref === undefined ? undefined : (await readRefs(store.git)).all[ref]
+  if ((await theirCommits(store, snapshot, tip)) !== undefined) return false
   for (const submodule of snapshot.submodules ?? []) {
     const isThere = submoduleAt(store.git, submodule.path) !== undefined
     if (isThere && !(await isAsLeft(storeOf(store, submodule), submodule.snapshot))) return false

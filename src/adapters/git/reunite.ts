@@ -6,14 +6,15 @@ import { mkdir } from '../files/now.ts'
 import { applyTrees, tryMerge } from './apply.ts'
 import { putBackBytes } from './exact-bytes.ts'
 import { lstatIfThere, onDisk } from './files.ts'
-import { named, shown, type Git } from './git.ts'
+import { named, type Git } from './git.ts'
 import { goneFiles } from './gone.ts'
 import { putBackModes } from './modes.ts'
-import type { Head, Refs } from './refs.ts'
+import type { Head } from '../../core/git-memory.ts'
+import { placeOf, shortName, type Refs } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { stashEntries, type StashEntry } from './stash-list.ts'
-import { changedPaths, emptyTree, treeOf } from './tree.ts'
+import { changedPaths, emptyTree, orEmpty, treeOf } from './tree.ts'
 
 /** What an attempt left, before anything of it is put back. */
 export interface Left {
@@ -65,9 +66,7 @@ export function leftBehind(
 /** Made in this work tree since the checkpoint, by nobody's git that was watched. Other work trees share the list. */
 export function othersStashes(snapshot: Snapshot, head: Head, log: string, ledger: Ledger): StashEntry[] {
   const known = new Set(stashEntries(snapshot.stash_log).map(({ hash }) => hash))
-  const places = [snapshot.head, head].map(({ ref }) =>
-    ref === '' ? '(no branch)' : ref.replace('refs/heads/', ''),
-  )
+  const places = [snapshot.head, head].map(({ ref }) => (ref === undefined ? '(no branch)' : shortName(ref)))
   return stashEntries(log).filter(
     ({ hash, message }) =>
       !known.has(hash) &&
@@ -124,7 +123,7 @@ async function compare(
   { head, tree }: Left,
 ): Promise<{ base: string | undefined; missing: readonly string[]; rewritten: readonly string[] }> {
   const commit = await workedFrom(git, snapshot, head.commit)
-  const base = commit === '' ? await emptyTree(git) : await treeOf(git, commit)
+  const base = await treeOf(git, await orEmpty(git, commit))
   const [own, theirs, apart] = await Promise.all([
     changedPaths(git, base, snapshot.tree),
     changedPaths(git, base, tree),
@@ -133,7 +132,7 @@ async function compare(
   const isTheirs = new Set(theirs)
   const isApart = new Set(apart)
   return {
-    base: commit === '' ? undefined : base,
+    base: commit === undefined ? undefined : base,
     missing: own.filter((path) => !isTheirs.has(path)),
     rewritten: own.filter((path) => isTheirs.has(path) && isApart.has(path)),
   }
@@ -162,20 +161,20 @@ export async function reunite(store: Store, snapshot: Snapshot, from: string, to
 }
 
 /**
- * The newest commit in its history that was there before the attempt; empty when there is none. Not the merge base:
+ * The newest commit in its history that was there before the attempt; undefined when there is none. Not the merge base:
  * of a branch that had commits of its own, these are no part of the agent's work.
  */
 export async function workedFrom(
   git: Git,
   snapshot: Snapshot,
-  commit: string,
+  commit: string | undefined,
   areRemotesKnown = true,
-): Promise<string> {
-  if (commit === '') return ''
+): Promise<string | undefined> {
+  if (commit === undefined) return undefined
   const known = [snapshot.commit, snapshot.head.commit, ...Object.values(snapshot.refs)]
   const input = [
     commit,
-    ...[...new Set(known)].filter((hash) => hash !== '').map((hash) => `^${hash}`),
+    ...[...new Set(known)].filter((hash) => hash !== undefined).map((hash) => `^${hash}`),
     '',
   ].join('\n')
   const args = ['rev-list', '--boundary', '--ignore-missing', '--stdin']
@@ -183,8 +182,8 @@ export async function workedFrom(
   const lines = (await git.line(args, { input })).split('\n').filter((line) => line !== '')
   if (lines.length === 0) return commit
   const boundary = lines.filter((line) => line.startsWith('-')).map((line) => line.slice(1))
-  if (boundary.length === 1) return boundary[0] ?? ''
-  return await git.line(['merge-base', snapshot.commit, commit], { accept: [1] })
+  if (boundary.length === 1) return boundary[0]
+  return (await git.line(['merge-base', snapshot.commit, commit], { accept: [1] })) || undefined
 }
 
 /** What a stash entry holds and the tree has no longer. */
@@ -197,10 +196,6 @@ export async function takenBy(git: Git, { hash }: StashEntry, tree: string): Pro
     lost.push(...(await changedPaths(git, before, held)).filter((path) => !there.has(path)))
   }
   return lost
-}
-
-export function placeOf({ ref, commit }: Head): string {
-  return ref === '' ? `the commit ${commit.slice(0, 12)}` : shown(ref.replace('refs/heads/', ''))
 }
 
 /** Written by somebody between the look and the change that was about to follow. */

@@ -9,8 +9,8 @@ import { readLedger } from './ledger.ts'
 import { mendRepository } from './mend.ts'
 import { holdsFile } from './objects.ts'
 import { putBackOpened } from './open.ts'
-import { readRefs, type Refs } from './refs.ts'
-import { othersStashes, placeOf, takenBy } from './reunite.ts'
+import { placeOf, readRefs, type Refs } from './refs.ts'
+import { othersStashes, takenBy } from './reunite.ts'
 import { exempt, type Scan } from './scan.ts'
 import type { Store } from './store.ts'
 import { requireSnapshot, type Snapshot } from './snapshot.ts'
@@ -66,7 +66,7 @@ async function treeAsKept(
   judged: Judged | undefined,
 ): Promise<{ tree: string; refs: Refs } | undefined> {
   const { git } = store
-  const { attempt: n = 0, keptHead = '' } = store.memory()
+  const { attempt: n = 0, keptHead } = store.memory()
   const index = attemptIndex(store)
   const ticked = Buffer.from(judged?.mayDiffer ?? '').toString('latin1')
   const tree = treeJustKept(store, { base: snapshot.commit, n, index, but: ticked })
@@ -111,8 +111,8 @@ async function lossIn(
   const isMoved =
     head.ref !== snapshot.head.ref ||
     (head.commit !== snapshot.head.commit &&
-      snapshot.head.commit !== '' &&
-      !(await isAncestor(git, snapshot.head.commit, head.commit)))
+      snapshot.head.commit !== undefined &&
+      !(head.commit !== undefined && (await isAncestor(git, snapshot.head.commit, head.commit))))
   const others = othersStashes(snapshot, head, await readStashLog(git), ledger)
   const taken = await Promise.all(others.map((entry) => takenBy(git, entry, tree)))
   const [did, still] = await Promise.all([

@@ -5,14 +5,14 @@ import { conversionKeys, globalFiles, type Conversions } from './conversions.ts'
 import type { Git } from './git.ts'
 
 export interface Settings {
-  /** Where the user's own list of ignored files lies, as configured; empty when it is in its usual place. */
-  readonly excludesFile: string
+  /** Where the user's own list of ignored files lies, as configured; undefined when it is in its usual place. */
+  readonly excludesFile: string | undefined
   /** Off: git does not look at executable bits. */
   readonly fileMode: boolean
   /** Off: git writes a symbolic link as a plain file. */
   readonly links: boolean
-  /** `core.hooksPath` as the user's git sees it, empty where it is not set. */
-  readonly hooksPath: string
+  /** `core.hooksPath` as the user's git sees it. */
+  readonly hooksPath: string | undefined
   /** `include.path`, all of them. */
   readonly included: readonly string[]
   readonly conversions: Conversions
@@ -24,9 +24,9 @@ export async function readSettings(git: Git): Promise<Settings> {
   const isConversion = new RegExp(`^(${conversionKeys})$`)
   const last = (key: string): string | undefined => pairs.findLast(([name]) => name === key)?.[1]
   return {
-    excludesFile: last('core.excludesfile') ?? '',
+    excludesFile: last('core.excludesfile') || undefined,
     // The last one is ralph's own, for its own commands.
-    hooksPath: pairs.filter(([name]) => name === 'core.hookspath').at(-2)?.[1] ?? '',
+    hooksPath: pairs.filter(([name]) => name === 'core.hookspath').at(-2)?.[1] || undefined,
     included: pairs.filter(([name]) => name === 'include.path').map(([, value]) => value),
     conversions: pairs.filter(([key]) => isConversion.test(key)),
     isSparse: /^(true|yes|on|1)$/i.test(last('core.sparsecheckout') ?? ''),

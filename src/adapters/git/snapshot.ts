@@ -6,6 +6,7 @@ import * as z from 'zod'
 import { readdir, rm } from '../files/now.ts'
 import { fileMark, readRecord, writeDurably } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
+import { headOf, type Head } from '../../core/git-memory.ts'
 import { globalSettings } from './conversions.ts'
 import { exactBytesSchema, rememberBytes } from './exact-bytes.ts'
 import { lstatNow } from './files.ts'
@@ -20,7 +21,7 @@ import { learnFolders, treeFoldersNow, type TreeFolder } from './objects.ts'
 import { isSameToPin, pinTips } from './pins.ts'
 import { baseFile, withBase, withRef, writeBase } from './ref-picture.ts'
 import { rememberUnignored, unignoredSchema } from './unignored.ts'
-import type { Head, Refs } from './refs.ts'
+import type { Refs } from './refs.ts'
 import type { Store } from './store.ts'
 import { exempt, type Scan } from './scan.ts'
 import type { Settings } from './settings.ts'
@@ -29,6 +30,12 @@ import { storeOf } from './submodule.ts'
 import { captureSubmodules, type Inside } from './submodules.ts'
 import { changedPaths, entryPath, indexEntries } from './tree.ts'
 import { findUnseen } from './unseen.ts'
+
+/** Earlier versions wrote an empty text where there was none. */
+const maybeText = z
+  .string()
+  .optional()
+  .transform((text) => text || undefined)
 
 const refMapSchema = z.record(z.string(), z.string()).readonly()
 
@@ -46,11 +53,14 @@ const snapshotSchema = z.object({
   /** Holds the whole tree: tracked and untracked, not ignored. */
   commit: z.string(),
   tree: z.string(),
-  head: z.object({ ref: z.string(), commit: z.string() }),
+  head: z.preprocess(
+    headOf,
+    z.custom<Head>((head) => head !== undefined),
+  ),
   /** Index of `tree`, a file in the private folder. */
   index: z.string(),
-  /** The user's own index, where it differs from `index` (stash); empty otherwise. */
-  own_index: z.string(),
+  /** The user's own index, where it differs from `index` (stash); `none`: there was none. */
+  own_index: maybeText,
   /** Of a record on the disk those that differ from `refs_base`; with an empty hash what is not there any more. */
   refs: refMapSchema,
   /** A file beside it, for it is long and seldom changes. */
@@ -59,12 +69,12 @@ const snapshotSchema = z.object({
   /** Settings, hooks and info/ of the git directory; see guarded-files.ts. */
   guarded: z.record(z.string(), guardedFileSchema).optional(),
   /** The setting `core.hooksPath`. */
-  hooks_path: z.string().default(''),
+  hooks_path: maybeText,
   /** In the work tree, what the user's git runs or reads as settings; see `findObeyed`. */
   included: z.array(z.string()).default([]),
   obeyed: z.record(z.string(), z.string()).default({}),
   /** The setting `core.excludesFile`. */
-  excludes_file: z.string().default(''),
+  excludes_file: maybeText,
   ignored: z.array(z.string()),
   empty: z.array(z.string()),
   /** What git does not see; see unseen.ts. */
@@ -75,7 +85,7 @@ const snapshotSchema = z.object({
   /** Folders with tracked files that hold a repository of their own. */
   nested: z.array(z.string()),
   /** A mark of the hashes under refs/ralph/<change>/pins. */
-  pinned: z.string().default(''),
+  pinned: maybeText,
   /** Permission bits that git would not bring back. */
   modes: z.record(z.string(), z.number()).default({}),
   /** Uncommitted at the start, or made or changed by the loop: what of them git does not keep is kept here. */
@@ -88,7 +98,7 @@ const snapshotSchema = z.object({
   repositories: z.array(z.string()).optional(),
   /** Settings of the run's start that decide what is converted, and a mark of the files that hold the user's own. */
   conversions: z.array(z.tuple([z.string(), z.string()])).optional(),
-  global_settings: z.string().default(''),
+  global_settings: maybeText,
   /** Of the folders of `tree` and the empty ones; see `readFolderModes`. */
   folder_modes: z.record(z.string(), z.number()).optional(),
   /** Tree of what is staged; of submodules only. */
@@ -120,7 +130,7 @@ interface SnapshotParts {
   readonly commit: string
   readonly tree: string
   readonly index: string
-  readonly ownIndex: string
+  readonly ownIndex?: string
   readonly earlier: Snapshot | undefined
   /** Paths that became part of the checkpoint just now. */
   readonly fresh?: readonly string[]
@@ -275,11 +285,16 @@ async function bytesOf(
 }
 
 /** After a checkpoint on the branch: the same surroundings, until `ensure` looks again. */
-export async function advanceSnapshot(store: Store, head: Head, tree: string, refs: Refs): Promise<void> {
+export async function advanceSnapshot(
+  store: Store,
+  head: { readonly ref: string; readonly commit: string },
+  tree: string,
+  refs: Refs,
+): Promise<void> {
   const earlier = await requireSnapshot(store)
   const index = `index-${head.commit}`
   const all = withRef(refs.all, head.ref, head.commit)
-  const pinned = isSameToPin(store, earlier.refs, all) ? earlier.pinned : ''
+  const pinned = isSameToPin(store, earlier.refs, all) ? earlier.pinned : undefined
   const [changed, folders] = await Promise.all([
     changedPaths(store.git, earlier.tree, tree),
     treeFolders(store.git, tree),
@@ -292,7 +307,17 @@ export async function advanceSnapshot(store: Store, head: Head, tree: string, re
     ...bareNames(earlier.empty),
   ])
   const inside = await captureSubmodules(store, gitlinksOf(folders), earlier)
-  const surroundings = { index, own_index: '', refs: all, pinned, own, modes, bytes, folder_modes, ...inside }
+  const surroundings = {
+    index,
+    own_index: undefined,
+    refs: all,
+    pinned,
+    own,
+    modes,
+    bytes,
+    folder_modes,
+    ...inside,
+  }
   const snapshot: Snapshot = { ...earlier, commit: head.commit, tree, head, ...surroundings }
   await writeSnapshot(store, snapshot, earlier)
 }

@@ -11,13 +11,13 @@ import { topPath } from './gone.ts'
 import { readRefs } from './refs.ts'
 import { listed } from './reunite.ts'
 import type { Store } from './store.ts'
-import { changedPaths, emptyTree, isAncestor, treeOf, treeOrNone } from './tree.ts'
+import { changedPaths, isAncestor, orEmpty, treeOf } from './tree.ts'
 
 /** `commit`: what was made; else why it was not, and what to type. */
 export type Squashed = { readonly commit: string } | { readonly refused: string; readonly hint: string }
 
 interface Squashing {
-  readonly onto: string
+  readonly onto: string | undefined
   readonly base: string
   readonly tip: string
   readonly message: string
@@ -33,7 +33,7 @@ export async function planSquash(
 ): Promise<SquashPlan | undefined> {
   const { change } = store
   const git = placeOf(store)
-  const ours = await treeOrNone(git, onto)
+  const ours = await treeOf(git, await orEmpty(git, onto))
   const theirs = await treeOf(git, tip)
   let { tree, conflicts } = await tryMerge(git, await treeOf(git, base), ours, theirs)
   // Whoever has just written a plan has seldom committed it: it goes with the work that it describes.
@@ -71,7 +71,7 @@ export async function commitSquash(store: Store, plan: SquashPlan): Promise<Squa
   const file = join(store.folder, 'squash-message')
   const before = (await readRefs(git)).head.commit
   await writeDurably(file, `${message}\n`)
-  const work = await changedPaths(git, await against(git, onto), tree)
+  const work = await changedPaths(git, await orEmpty(git, onto), tree)
   if (before !== onto) return await found(store, plan, before, work)
   const index = join(store.folder, 'squash-index')
   await git.run(['read-tree', tree], { index })
@@ -96,16 +96,16 @@ export async function commitSquash(store: Store, plan: SquashPlan): Promise<Squa
 async function found(
   store: Store,
   plan: SquashPlan,
-  head: string,
+  head: string | undefined,
   work: readonly string[],
 ): Promise<Squashed> {
   const git = placeOf(store)
   const { onto, tree } = plan
   const isWork = new Set(work)
   // A hook may have taken out of the message what tells it.
-  const isHead = (await changedPaths(git, head, tree)).every((path) => !isWork.has(path))
-  const made = (await madeBefore(store, git, onto, head)) || (isHead ? head : '')
-  if (made === '') {
+  const isHead = (await changedPaths(git, await orEmpty(git, head), tree)).every((path) => !isWork.has(path))
+  const made = (await madeBefore(store, git, onto, head)) ?? (isHead ? head : undefined)
+  if (made === undefined) {
     const file = join(store.folder, 'squash-message')
     return {
       refused: 'somebody committed on the branch meanwhile',
@@ -114,7 +114,7 @@ async function found(
   }
   const [other, changed] = await Promise.all([
     changedPaths(git, made, tree),
-    changedPaths(git, await against(git, onto), made),
+    changedPaths(git, await orEmpty(git, onto), made),
   ])
   const isOther = new Set(other)
   const isChanged = new Set(changed)
@@ -132,10 +132,6 @@ function onlyThese(paths: readonly string[]): string {
   return ` -- ${paths.map(topPath).join(' ')}`
 }
 
-async function against(git: Git, onto: string): Promise<string> {
-  return onto === '' ? await emptyTree(git) : onto
-}
-
 /** Hooks may run the tests. */
 const timeoutMs = 30 * 60_000
 
@@ -150,20 +146,25 @@ async function settled(git: Git, { onto }: SquashPlan, commit: string): Promise<
 }
 
 /** Of what differs, the paths that are in the index as they were: what the user has staged since is theirs. */
-async function unstaged(git: Git, onto: string, to: string): Promise<string[]> {
+async function unstaged(git: Git, onto: string | undefined, to: string): Promise<string[]> {
   const staged = new Set(await stagedPaths(git, onto))
-  return (await changedPaths(git, await against(git, onto), to)).filter((path) => !staged.has(path))
+  return (await changedPaths(git, await orEmpty(git, onto), to)).filter((path) => !staged.has(path))
 }
 
-async function stagedPaths(git: Git, onto: string): Promise<string[]> {
-  const start = await against(git, onto)
+async function stagedPaths(git: Git, onto: string | undefined): Promise<string[]> {
+  const start = await orEmpty(git, onto)
   return await git.list(['diff-index', '--cached', '--name-only', '--no-renames', '-z', start])
 }
 
-/** By an earlier try, which was cut off before it could say so; empty when there is none. */
-async function madeBefore({ change }: Store, git: Git, onto: string, head: string): Promise<string> {
-  if (head === '' || (onto !== '' && !(await isAncestor(git, onto, head)))) return ''
-  const range = onto === '' ? [head] : [head, `^${onto}`]
+/** By an earlier try, which was cut off before it could say so; undefined when there is none. */
+async function madeBefore(
+  { change }: Store,
+  git: Git,
+  onto: string | undefined,
+  head: string | undefined,
+): Promise<string | undefined> {
+  if (head === undefined || (onto !== undefined && !(await isAncestor(git, onto, head)))) return undefined
+  const range = onto === undefined ? [head] : [head, `^${onto}`]
   const found = await git.line([
     'log',
     '--format=%H',
@@ -171,7 +172,7 @@ async function madeBefore({ change }: Store, git: Git, onto: string, head: strin
     `--grep=Ralph-Change: ${change}`,
     ...range,
   ])
-  return found.split('\n').at(-1) ?? ''
+  return found.split('\n').at(-1) || undefined
 }
 
 /** Their own, but for what would lead git elsewhere. */

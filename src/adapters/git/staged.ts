@@ -11,7 +11,7 @@ import type { Snapshot } from './snapshot.ts'
 import { timeName, type Store } from './store.ts'
 import { outermost } from './submodule.ts'
 import { syncLoose } from './sync.ts'
-import { commitTree, emptyTree, indexMark, joined, treeOfIndex } from './tree.ts'
+import { commitTree, indexMark, joined, orEmpty, treeOfIndex } from './tree.ts'
 
 export interface StagedEntry {
   readonly path: string
@@ -46,8 +46,8 @@ export async function noteStaged(store: Store, replacing: Replacing): Promise<re
 async function stagedOnly(store: Store, { next, snapshot, seen = [] }: Replacing): Promise<StagedEntry[]> {
   const { git, folder } = store
   const mark = indexMark(realIndex(git))
-  const names = [snapshot?.index ?? '', snapshot?.own_index ?? '']
-  const own = names.filter((name) => !['', 'none'].includes(name)).map((name) => join(folder, name))
+  const names = [snapshot?.index, snapshot?.own_index]
+  const own = names.flatMap((name) => (name === undefined || name === 'none' ? [] : [join(folder, name)]))
   const written = [...(next === undefined ? [] : [next]), ...own, ...seen]
   if (mark !== '' && written.some((index) => indexMark(index) === mark)) return []
   const index = join(folder, 'staged-index')
@@ -82,10 +82,10 @@ function knownTrees(
   snapshot: Snapshot | undefined,
 ): (() => Promise<readonly string[]>)[] {
   return [
-    async () => [snapshot?.tree ?? (await emptyTree(git))],
+    async () => [await orEmpty(git, snapshot?.tree)],
     async () => {
       const { commit } = (await readRefs(git)).head
-      return commit === '' ? [] : [commit]
+      return commit === undefined ? [] : [commit]
     },
     async () => {
       const trees = await Promise.all(indexes.map((index) => treeOfIndex(git, index).catch(() => '')))
@@ -94,7 +94,7 @@ function knownTrees(
     // What the agent left, and what it had committed.
     async () => {
       const kept = await readRef(git, `${refs}/attempts/${memory().attempt ?? 0}`)
-      return kept === '' ? [] : (await git.line(['rev-list', '--parents', '-n1', kept])).split(' ')
+      return kept === undefined ? [] : (await git.line(['rev-list', '--parents', '-n1', kept])).split(' ')
     },
   ]
 }
@@ -124,7 +124,7 @@ async function hold(store: Store, entries: readonly StagedEntry[]): Promise<stri
   const { git } = store
   const { head } = await readRefs(git)
   const index = join(store.folder, 'staged-index')
-  await git.run(head.commit === '' ? ['read-tree', '--empty'] : ['read-tree', head.commit], { index })
+  await git.run(['read-tree', head.commit ?? '--empty'], { index })
   await stageIn(git, index, entries)
   await syncLoose(git)
   const commit = await commitTree(git, await treeOfIndex(git, index), [head.commit], 'staged, and in no file')

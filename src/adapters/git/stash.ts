@@ -3,7 +3,7 @@ import { mkdir } from '../files/now.ts'
 import { join } from 'node:path'
 import { refuseLockFiles } from './stale-locks.ts'
 import { RalphError } from '../../core/error.ts'
-import type { Origin, Pending } from '../../core/git-memory.ts'
+import type { Pending } from '../../core/git-memory.ts'
 import type { Checkpoints, FinishChoice, FinishReport, PreflightReport } from '../../ports.ts'
 import { adoptedWords } from './adopted.ts'
 import { tellAside } from './aside.ts'
@@ -18,7 +18,7 @@ import { tellSwept } from './keep-submodules.ts'
 import { mendRepository } from './mend.ts'
 import { unpin } from './pins.ts'
 import { doubtful, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
-import { moveRefs, readRefs } from './refs.ts'
+import { moveRefs, originName, readRefs } from './refs.ts'
 import { nothingToResume, timeName, type CheckpointDeps, type Store } from './store.ts'
 import { scanTree } from './scan.ts'
 import { loadSnapshot, requireSnapshot, type Snapshot } from './snapshot.ts'
@@ -26,7 +26,7 @@ import { noteStaged } from './staged.ts'
 import { dropStashes, ownStashes, readStashLog, stashEntries } from './stash-list.ts'
 import { fullState, recordState, storeEntry, type FullState } from './stash-state.ts'
 import { isInsideSame, lookInside } from './submodules.ts'
-import { changedPaths, commitTree } from './tree.ts'
+import { changedPaths, commitTree, orEmpty } from './tree.ts'
 import { checkpointsBy, drop, keep, restore, type SavePlan } from './strategy.ts'
 
 export function stashCheckpoints(deps: CheckpointDeps): Checkpoints {
@@ -39,7 +39,7 @@ async function preflight(store: Store, mode: StartMode): Promise<PreflightReport
   refuseReadOnly(git)
   await refuseLockFiles(git, change)
   const [refs, scan] = await Promise.all([readRefs(git), scanTree(git)])
-  const branch = refs.head.ref === '' ? refs.head.commit : refs.head.ref.replace('refs/heads/', '')
+  const branch = originName(refs.head)
   const report = { worktree: git.worktree, originalBranch: branch, branch }
   const { checkpoint, openAttempt } = store.memory()
   if (mode === 'resume' && checkpoint !== undefined) {
@@ -47,7 +47,7 @@ async function preflight(store: Store, mode: StartMode): Promise<PreflightReport
     if (openAttempt === undefined) await refuseHiddenEdits(git)
     return { ...report, warnings: [] }
   }
-  if (refs.head.commit === '' || store.home !== undefined) {
+  if (refs.head.commit === undefined || store.home !== undefined) {
     const what =
       store.home === undefined
         ? 'a stash needs a commit to stand on'
@@ -67,12 +67,7 @@ async function start(store: Store, mode: StartMode): Promise<{ commit: string }>
     if (checkpoint !== undefined) return { commit: checkpoint }
   }
   await mkdir(store.folder, { recursive: true })
-  const { head } = await readRefs(store.git)
-  const origin: Origin = {
-    kind: head.ref === '' ? 'detached' : 'branch',
-    ref: head.ref,
-    commit: head.commit,
-  }
+  const { head: origin } = await readRefs(store.git)
   return await store.operate({ op: 'start', origin }, async () => {
     if (mode !== 'resume') {
       await moveRefs(store.git, 'archive', await attemptMoves(store.git, store.change, timeName(store)))
@@ -166,7 +161,7 @@ async function completeSave(
   snapshot: Snapshot,
 ): Promise<void> {
   await moveRefs(store.git, 'checkpoint', [`update ${store.refs}/checkpoint ${commit}`])
-  const own = join(store.folder, snapshot.own_index)
+  const own = join(store.folder, snapshot.own_index ?? snapshot.index)
   await noteStaged(store, { next: own, snapshot })
   await installIndex(store.git, own)
   const { head } = await readRefs(store.git)
@@ -176,7 +171,11 @@ async function completeSave(
       store.git,
       realIndex(store.git),
       head.commit,
-      await changedPaths(store.git, snapshot.head.commit, head.commit),
+      await changedPaths(
+        store.git,
+        await orEmpty(store.git, snapshot.head.commit),
+        await orEmpty(store.git, head.commit),
+      ),
     )
   // The user's flag is not for the loop's work: `git status` has to show it.
   await dropFlags(store.git, realIndex(store.git), await changedPaths(store.git, snapshot.tree, commit))
@@ -208,7 +207,7 @@ async function finish(store: Store, choice: FinishChoice): Promise<FinishReport>
   }
   const [loopPaths, startPaths] = await Promise.all([
     changedPaths(git, initial, checkpoint),
-    changedPaths(git, origin.commit, initial),
+    changedPaths(git, await orEmpty(git, origin.commit), initial),
   ])
   const touched = new Set(loopPaths)
   const report = {

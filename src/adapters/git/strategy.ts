@@ -32,7 +32,7 @@ type First<M extends keyof Checkpoints> = (
 
 /** What the next checkpoint stands on, and what makes it one once the tree is a commit. */
 export interface SavePlan {
-  readonly parents: readonly string[]
+  readonly parents: readonly (string | undefined)[]
   readonly author?: Author | undefined
   /** Commits of others that may not be part of it: they are named. */
   readonly beside: GitMemory['beside']

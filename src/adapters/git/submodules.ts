@@ -75,7 +75,9 @@ export function isInsideSame(inside: readonly Inside[], earlier: Snapshot | unde
 export function isSameInside(one: Snapshot, other: Snapshot): boolean {
   const commits = ({ submodules = [] }: Snapshot): string =>
     submodules
-      .map(({ path, snapshot }) => `${path} ${snapshot.commit} ${snapshot.head.ref}\n${commits(snapshot)}`)
+      .map(
+        ({ path, snapshot }) => `${path} ${snapshot.commit} ${snapshot.head.ref ?? ''}\n${commits(snapshot)}`,
+      )
       .join('\n')
   return commits(one) === commits(other)
 }
@@ -124,7 +126,7 @@ async function commitState(
 ): Promise<string> {
   const head = observed.refs.head.commit
   const index = await commitTree(git, staged, [head], `staged, as the loop of ${change} found it`)
-  return await commitTree(git, tree, [head, index, known?.commit ?? ''], `as the loop of ${change} found it`)
+  return await commitTree(git, tree, [head, index, known?.commit], `as the loop of ${change} found it`)
 }
 
 /** After the work tree around them: their folders are there. Each step can be done again. */

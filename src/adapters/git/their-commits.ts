@@ -24,16 +24,17 @@ export async function theirCommits(
 ): Promise<TheirCommits | undefined> {
   const { head } = snapshot
   const absence = store.absence?.()
-  if (head.ref === '' || head.commit === '' || !tip || tip === head.commit) return undefined
-  if (absence === undefined) return await onTheirBranch(store, snapshot, tip)
+  const { ref, commit } = head
+  if (ref === undefined || commit === undefined || tip === undefined || tip === commit) return undefined
+  if (absence === undefined) return await onTheirBranch(store, snapshot.tree, { ref, commit }, tip)
   // Which moves were ralph's the reflog says itself; times tell only the agent's from the user's.
-  const moves = (await reflog(store.git, head.ref)).filter(
+  const moves = (await reflog(store.git, ref)).filter(
     ({ atMs, why }) =>
       !why.startsWith('ralph: ') &&
       ownerOfPath({ changedMs: atMs }, { ...absence, repairs: [] }).owner === 'user',
   )
   const from = moves[0]?.from
-  if (from === undefined || moves.at(-1)?.to !== tip || !(await isAncestor(store.git, head.commit, tip)))
+  if (from === undefined || moves.at(-1)?.to !== tip || !(await isAncestor(store.git, commit, tip)))
     return undefined
   const paths = await changedPaths(store.git, from, tip)
   return { tip, paths, stay: paths }
@@ -42,7 +43,8 @@ export async function theirCommits(
 /** With stashes the loop works on the user's branch: what the user commits there during an attempt is not for a revert to take back. */
 async function onTheirBranch(
   store: Store,
-  { head, tree }: Snapshot,
+  tree: string,
+  head: { readonly ref: string; readonly commit: string },
   tip: string,
 ): Promise<TheirCommits | undefined> {
   const { git } = store

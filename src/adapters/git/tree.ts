@@ -96,11 +96,11 @@ function syncing(files: number): readonly string[] {
 export async function commitTree(
   git: Git,
   tree: string,
-  parents: readonly string[],
+  parents: readonly (string | undefined)[],
   message: string,
   author?: Author,
 ): Promise<string> {
-  const others = parents.filter((parent) => parent !== '')
+  const others = parents.filter((parent) => parent !== undefined)
   const written = await writeCommit(git, tree, others, message, { nowMs: Date.now(), author })
   if (written !== undefined) return written
   const options = others.flatMap((parent) => ['-p', parent])
@@ -203,8 +203,8 @@ export async function treeChanges(git: Git, from: string, to: string): Promise<r
 }
 
 /** Without a commit: the empty tree. */
-export async function treeOrNone(git: Git, commit: string): Promise<string> {
-  return commit === '' ? await emptyTree(git) : await treeOf(git, commit)
+export async function orEmpty(git: Git, commit: string | undefined): Promise<string> {
+  return commit ?? (await emptyTree(git))
 }
 
 export async function emptyTree(git: Git): Promise<string> {

@@ -103,7 +103,7 @@ async function hold(store: Store, files: Unignored): Promise<void> {
   const tree = await git.line(['mktree'], { input: ids.map((id) => `100644 blob ${id}\t${id}\n`).join('') })
   const ref = `${store.refs}/unignored`
   const before = await readRef(git, ref)
-  if (before !== '' && (await treeOf(git, before)) === tree) return
+  if (before !== undefined && (await treeOf(git, before)) === tree) return
   const commit = await commitTree(git, tree, [before], 'files that are no longer ignored')
   await moveRefs(git, 'unignored', [`update ${ref} ${commit}`])
 }

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { Git, Repository } from './git.ts'
-import { readRefs } from './refs.ts'
+import { readRefs, shortName } from './refs.ts'
 import { besideNote, startingPoint } from './starting-point.ts'
 import { dropStart, noteStart } from './started-tree.ts'
 
@@ -36,7 +36,13 @@ export async function addWorktree(
   const { change, changeFolder } = options
   const dir = resolve(git.worktree, options.dir ?? defaultTree(git.worktree, change))
   const point = await startingPoint(git, change)
-  const base = point.commit
+  const base = point.head.commit
+  if (base === undefined) {
+    throw new RalphError('repository_state', 'a work tree of its own needs a commit to start from', {
+      hint: 'Make a first commit, or run without --worktree.',
+      exitCode: 2,
+    })
+  }
   const isOwnCopy = changeFolder !== undefined && (await hasUncommitted(git, changeFolder, base))
   const brought = isOwnCopy ? [changeFolder] : []
   const note = besideNote(change, point)
@@ -48,12 +54,6 @@ export async function addWorktree(
   if (existsSync(dir)) {
     throw new RalphError('usage', `${dir} exists and is no work tree of this repository`, {
       hint: 'Name another folder: --worktree <dir>.',
-      exitCode: 2,
-    })
-  }
-  if (base === '') {
-    throw new RalphError('repository_state', 'a work tree of its own needs a commit to start from', {
-      hint: 'Make a first commit, or run without --worktree.',
       exitCode: 2,
     })
   }
@@ -97,11 +97,12 @@ export async function loopTree(git: Git, change: string): Promise<Repository | u
 async function refuseForeign(tree: Git, change: string): Promise<void> {
   const { head } = await readRefs(tree)
   if (head.ref === `refs/heads/ralph/${change}`) return
-  const name = head.ref.replace('refs/heads/', '')
   const isMarked = existsSync(markOf(tree, change))
-  if (head.ref === '' && isMarked) return
+  if (head.ref === undefined && isMarked) return
   const what =
-    name === '' ? 'is a work tree that ralph did not make for this change' : `is on the branch ${name}`
+    head.ref === undefined
+      ? 'is a work tree that ralph did not make for this change'
+      : `is on the branch ${shortName(head.ref)}`
   throw new RalphError('usage', `${tree.worktree} ${what}`, {
     hint: `Nothing was touched. Name a folder that is not there yet (--worktree <dir>), or remove this one if nothing in it is needed: git worktree remove ${tree.worktree}`,
     exitCode: 2,
@@ -115,8 +116,7 @@ function markOf(tree: Repository, change: string): string {
 
 async function hasUncommitted(git: Git, folder: string, base: string): Promise<boolean> {
   if (!existsSync(join(git.worktree, folder))) return false
-  const isOther =
-    base !== '' && (await git.run(['diff', '--quiet', base, '--', folder], { accept: [1] })).code === 1
+  const isOther = (await git.run(['diff', '--quiet', base, '--', folder], { accept: [1] })).code === 1
   if (isOther) return true
   const { out } = await git.run([
     'status',

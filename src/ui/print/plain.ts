@@ -1,6 +1,7 @@
 // Lines of a loop as it goes: for a pipe or a log, and for what scrolls on a terminal.
 import { isTalk } from '../../core/cursor.ts'
 import type { LoopEvent } from '../../core/event.ts'
+import { headOf, type Head } from '../../core/git-memory.ts'
 import { lastingWarnings } from '../../core/outcome.ts'
 import type { Io, Output } from '../io.ts'
 import { isTerminal, paintFor } from '../io.ts'
@@ -177,7 +178,7 @@ function remembered(
 ): Omit<Ending, 'complete' | 'board'> {
   // A start that failed half-way has changed something, unless it was undone.
   if (event.type === 'git.began' && event.op === 'start')
-    return { ...ending, begun: true, isUnborn: isUnborn(event.data['origin']) }
+    return { ...ending, begun: true, isUnborn: isUnborn(headOf(event.data['origin'])) }
   if (event.type === 'git.step' && event.op === 'start' && event.step === 'undone')
     return { ...ending, begun: false }
   if (event.type === 'checkpoint.saved' || (event.type === 'loop.started' && event.resumed))
@@ -189,6 +190,6 @@ function remembered(
   return ending
 }
 
-function isUnborn(origin: unknown): boolean {
-  return typeof origin === 'object' && origin !== null && 'commit' in origin && origin.commit === ''
+function isUnborn(origin: Head | undefined): boolean {
+  return origin !== undefined && origin.commit === undefined
 }
