@@ -134,7 +134,8 @@ async function diffEarlier(
 /** From the tree that the run began with to its last checkpoint. */
 async function wholeOf({ change, recall, state }: KnownRun): Promise<readonly [base: string, tip: string]> {
   const [first] = recall('checkpoint.saved')
-  if (first !== undefined && state.checkpoint !== undefined) return [first.commit, state.checkpoint]
+  const { lastCheckpoint } = state.git
+  if (first !== undefined && lastCheckpoint !== undefined) return [first.commit, lastCheckpoint]
   throw new RalphError('attempt_not_found', `The run of ${change} has saved nothing yet.`, {
     hint: `Where it stands: ralph status ${change}`,
     exitCode: 2,
@@ -217,7 +218,7 @@ async function refuseUnkept(site: Site, run: KnownRun, n: number): Promise<void>
   const refs = await listAttempts(site.git, change)
   if (refs.some((ref) => ref.n === n)) return
   if (needsRepair(run) && n === (state.unsettled ?? state.current)?.n) {
-    const base = (state.checkpoint ?? 'HEAD').slice(0, 12)
+    const base = (state.git.lastCheckpoint ?? 'HEAD').slice(0, 12)
     throw new RalphError(
       'attempt_not_found',
       `Attempt ${n} of ${change} is not kept yet: its loop died, and what it left is in ${state.worktree}.`,

@@ -14,7 +14,8 @@ import type { KnownRun, Site } from './site.ts'
 export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<StatusReport>> {
   const { git } = site
   if (run.state.phase === 'idle') return {}
-  const { branch, home, choice, checkpoint, originalBranch, worktree } = run.state
+  const { branch, home, choice, originalBranch, worktree } = run.state
+  const { lastCheckpoint: checkpoint } = run.state.git
   const finished = run.recall('loop.finished').at(-1)
   const isCleaned = choice === 'cleanup'
   const isInPlace = branch === originalBranch
@@ -106,10 +107,10 @@ async function hasUncommitted(git: Git): Promise<boolean | undefined> {
 
 /** Where the branch that the run began on still is where it was, nothing of the run can be in it: no need to ask git. */
 async function hasMoved(git: Git, { state }: KnownRun): Promise<boolean> {
-  const { origin, adopted } = state.git
+  const { origin, adopted, lastCheckpoint } = state.git
   // What the user put on the run's branch may have been anywhere before.
   if (origin?.ref === undefined || origin.commit === undefined) return true
-  if (origin.commit === state.checkpoint || adopted.length > 0) return true
+  if (origin.commit === lastCheckpoint || adopted.length > 0) return true
   return (await readRef(git, origin.ref)) !== origin.commit
 }
 

@@ -76,5 +76,5 @@ export function savedLate(state: StartedState, { n, commit }: Of<'checkpoint.sav
     const commits = isOwn && !record.commits.includes(commit) ? [...record.commits, commit] : record.commits
     return { ...record, verdict, reason: '', commits }
   })
-  return { ...state, unsettled: undefined, checkpoint: commit, iterations, gone: [...state.gone, ...gone] }
+  return { ...state, unsettled: undefined, iterations, gone: [...state.gone, ...gone] }
 }

@@ -49,7 +49,7 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
   if (before.phase === 'ended') {
     if (event.type === 'loop.finished') return event.ok ? { ...before, choice: event.choice } : before
     if (event.type === 'checkpoint.saved' && settles) return savedLate(before, event)
-    if (settles) return { ...before, unsettled: undefined, checkpoint: event.commit }
+    if (settles) return { ...before, unsettled: undefined }
     if (event.type === 'attempt.kept') return keptLate(before, event)
     if (event.type === 'orphans.ended' || event.type === 'repair.began' || event.type === 'repair.ended')
       return { ...before, absence: prolonged(before.absence, event) }
@@ -68,7 +68,7 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
         ? enter(state, { phase: 'ensuring', storyId: state.storyId })
         : state
     case 'checkpoint.verified':
-      return state.phase === 'ensuring' ? verified(state, event) : state
+      return state.phase === 'ensuring' ? verified(state) : state
     case 'iteration.started':
       return state.phase === 'opening_iteration' ? iterationStarted(state, event) : state
     case 'agent.started':
@@ -109,11 +109,10 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
     }
     case 'checkpoint.saved': {
       const { commit, changed } = event
-      const saved = { ...state, checkpoint: commit }
-      if (state.phase !== 'saving' || state.current.n !== event.n) return saved
+      if (state.phase !== 'saving' || state.current.n !== event.n) return state
       const gone = [...state.gone, ...state.current.kept.gone]
       const current = { ...state.current, saved: { commit, changed } }
-      return enter({ ...saved, gone }, { phase: 'recording', current })
+      return enter({ ...state, gone }, { phase: 'recording', current })
     }
     case 'checkpoint.refused':
       return state.phase === 'saving' && state.current.n === event.n ? checkpointRefused(state, event) : state

@@ -98,7 +98,10 @@ export interface GitMemory {
   readonly origin?: Head
   /** The "initial state": tells the user's own changes from the loop's. */
   readonly initial?: string
+  /** What a revert goes back to. */
   readonly checkpoint?: string
+  /** The one that was told last: it outlasts a cleanup, and with stashes it is the one that was taken since. */
+  readonly lastCheckpoint?: string
   readonly pending?: Pending
   /** An agent ran after the last checkpoint, and what it left has not been settled. */
   readonly openAttempt?: number
@@ -136,6 +139,10 @@ export function remember(memory: GitMemory, event: EventBody): GitMemory {
       return memory.pending === undefined ? memory : { ...memory, pending: stepped(memory.pending, event) }
     case 'git.ended':
       return memory.pending === undefined ? memory : settled(memory, memory.pending)
+    case 'checkpoint.saved':
+    case 'checkpoint.verified':
+    case 'checkpoint.reverted':
+      return memory.lastCheckpoint === event.commit ? memory : { ...memory, lastCheckpoint: event.commit }
     case 'iteration.started':
       return { ...memory, openAttempt: event.n }
     case 'loop.started':
@@ -182,8 +189,14 @@ function settled(memory: GitMemory, { operation, ...done }: Pending): GitMemory 
       return { ...clean, adopted, later, ...(checkpoint !== undefined && { checkpoint }) }
     }
     case 'finish': {
-      const carried = 'carried' in operation ? { carried: operation.carried } : {}
-      return { ...blankMemory, usedUp: rest.usedUp, cleaned: operation.time, ...carried }
+      const { usedUp, lastCheckpoint } = rest
+      return {
+        ...blankMemory,
+        usedUp,
+        ...(lastCheckpoint !== undefined && { lastCheckpoint }),
+        cleaned: operation.time,
+        ...('carried' in operation && { carried: operation.carried }),
+      }
     }
     case 'keep':
       return {

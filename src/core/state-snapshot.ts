@@ -32,7 +32,7 @@ export function toStateFile(state: LoopState): StateFile {
     ...waitingFields(state),
     tasks_file: state.tasksFile ?? '',
     original_branch: state.originalBranch ?? '',
-    checkpoint: state.checkpoint ?? '',
+    checkpoint: state.git.lastCheckpoint ?? '',
     ...(state.choice !== undefined && { choice: state.choice }),
     ...(state.gone.length > 0 && { gone: [...state.gone] }),
     agent,

@@ -112,7 +112,6 @@ interface Progress {
   readonly step: number
   readonly changeId: string
   readonly updatedAt: string
-  readonly checkpoint: string | undefined
   readonly maxIterations: number
   readonly stories: readonly StorySummary[]
   readonly humanTasks: readonly string[]
@@ -210,7 +209,6 @@ export function initialState(changeId: string): LoopState {
     step: 0,
     changeId,
     updatedAt: '',
-    checkpoint: undefined,
     maxIterations: 0,
     stories: [],
     humanTasks: [],

@@ -83,14 +83,10 @@ function hasKept({ iterations, outcome: end }: StartedState): boolean {
   return end?.status === 'done' || iterations.some(({ verdict }) => keepsWork[verdict])
 }
 
-export function verified(
-  state: StartedState & { readonly storyId: string },
-  event: Of<'checkpoint.verified'>,
-): StartedState {
-  const at = { ...state, checkpoint: event.commit }
+export function verified(state: StartedState & { readonly storyId: string }): StartedState {
   return state.stop === undefined
-    ? enter(at, { phase: 'opening_iteration', storyId: state.storyId })
-    : conclude(at, interruptedOutcome(state))
+    ? enter(state, { phase: 'opening_iteration', storyId: state.storyId })
+    : conclude(state, interruptedOutcome(state))
 }
 
 export function iterationStarted(state: StartedState, event: Of<'iteration.started'>): StartedState {

@@ -26,7 +26,7 @@ export async function perform(command: Command, context: Context): Promise<void>
     }
     case 'open_iteration': {
       const { n, storyId, attempt, attempts, agent } = command
-      const { checkpoint, maxIterations } = context.state()
+      const { git, maxIterations } = context.state()
       // Before the record that an iteration is open: a recovery puts back what was guarded, never an earlier story's bytes.
       await ports.spec.guard()
       return tell({
@@ -37,7 +37,7 @@ export async function perform(command: Command, context: Context): Promise<void>
         attempts,
         max_iterations: maxIterations,
         agent,
-        base_commit: checkpoint ?? '',
+        base_commit: git.lastCheckpoint ?? '',
         log_file: ports.transcript(n),
       })
     }
