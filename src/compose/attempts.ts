@@ -95,7 +95,6 @@ async function noNumber(site: Site, { change, state }: KnownRun, typed: string):
       last === undefined
         ? `What is kept: ralph attempts ${change}`
         : `See one: ralph diff ${last.n} ${change}. All of them: ralph attempts ${change}`,
-    exitCode: 2,
   })
 }
 
@@ -108,7 +107,6 @@ function lastAttempt({ change, state }: KnownRun): number {
   if (found !== undefined) return found.n
   throw new RalphError('attempt_not_found', `No attempt of ${change} is kept.`, {
     hint: `Where it stands: ralph status ${change}`,
-    exitCode: 2,
   })
 }
 
@@ -123,7 +121,6 @@ async function diffEarlier(
   if (found === undefined) {
     throw new RalphError('attempt_not_found', `Run ${number} of ${run.change} has no attempt #${n ?? ''}`, {
       hint: `What is kept: ralph attempts ${run.change}`,
-      exitCode: 2,
     })
   }
   const what = `run ${number}, ${whatWas(await pastState(run, past), found.n)}`
@@ -138,7 +135,6 @@ async function wholeOf({ change, recall, state }: KnownRun): Promise<readonly [b
   if (first !== undefined && lastCheckpoint !== undefined) return [first.commit, lastCheckpoint]
   throw new RalphError('attempt_not_found', `The run of ${change} has saved nothing yet.`, {
     hint: `Where it stands: ralph status ${change}`,
-    exitCode: 2,
   })
 }
 
@@ -224,7 +220,6 @@ async function refuseUnkept(site: Site, run: KnownRun, n: number): Promise<void>
       `Attempt ${n} of ${change} is not kept yet: its loop died, and what it left is in ${state.worktree}.`,
       {
         hint: `See it there: git diff ${base}, and git status for new files. It is kept as attempt ${n} by: ralph resume ${change}, or ralph finish ${change} --keep`,
-        exitCode: 2,
       },
     )
   }
@@ -236,7 +231,6 @@ async function refuseUnkept(site: Site, run: KnownRun, n: number): Promise<void>
     `#${n} of ${change} is one of an earlier run, of ${earlier.run}.`,
     {
       hint: `See it: ralph diff ${n} ${change} --run ${number}. Bring a file of it back: git restore --source=${earlier.ref} -- :/PATH`,
-      exitCode: 2,
     },
   )
 }
@@ -253,7 +247,6 @@ async function inThisTree<T>(
     if (needsRepair(held.run)) {
       throw new RalphError('repository_state', `The loop of ${change} died, and is not in order yet.`, {
         hint: `Nothing was touched. First: ralph resume ${change}, or ralph finish ${change} --keep. ${aside}`,
-        exitCode: 2,
       })
     }
     await held.enter(site)
@@ -264,6 +257,6 @@ async function inThisTree<T>(
 function refused(hint: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof RalphError) || error.code !== 'locked') throw error
-    throw new RalphError('locked', error.message, { hint, exitCode: 7, cause: error })
+    throw new RalphError('locked', error.message, { hint, cause: error })
   }
 }

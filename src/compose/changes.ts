@@ -130,7 +130,6 @@ export async function promptFor(
       storyId === undefined ? `${opened.name} has no open story.` : `${opened.name} has no story ${storyId}.`,
       {
         hint: `Its stories: ${plan.stories.map((each) => each.id).join(', ')}. Name one: ralph prompt ${opened.name} --story ID`,
-        exitCode: 2,
       },
     )
   }

@@ -90,7 +90,6 @@ function refuseGone({ git }: Site): void {
   if (gone === undefined) return
   throw new RalphError('disk', `${gone} is gone: it was deleted or moved while the loop ran.`, {
     hint: 'Nothing was written there. Bring it back, then type: ralph resume',
-    exitCode: 1,
   })
 }
 

@@ -20,7 +20,6 @@ export async function chooseRun(
     const near = nearest(change, names)
     throw new RalphError('change_not_found', `There is no change and no run called "${change}".`, {
       hint: near === undefined ? `There is: ${names.join(', ') || 'none'}.` : `Did you mean ${near}?`,
-      exitCode: 2,
     })
   }
   const runs = await knownRuns(site, known)
@@ -31,10 +30,7 @@ export async function chooseRun(
     throw new RalphError(
       'change_ambiguous',
       `Several loops are running: ${running.map((run) => run.change).join(', ')}.`,
-      {
-        hint: 'Name the one you mean.',
-        exitCode: 2,
-      },
+      { hint: 'Name the one you mean.' },
     )
   }
   return running[0] ?? runs.find((run) => run.state.worktree === site.git.worktree) ?? runs[0]
@@ -47,10 +43,7 @@ export async function onlyRun(site: Site, form: string): Promise<string | undefi
   throw new RalphError(
     'change_ambiguous',
     `Which change? There are ${runs.map((run) => run.change).join(', ')}.`,
-    {
-      hint: `Nothing was touched. Name the one you mean: ${form}`,
-      exitCode: 2,
-    },
+    { hint: `Nothing was touched. Name the one you mean: ${form}` },
   )
 }
 
@@ -69,7 +62,6 @@ export async function must(site: Site, change: string | undefined, known?: Knowi
       hint: (await hasBranch(site, change))
         ? `The branch ralph/${change} of an earlier run is still there. Start over (its commits are archived): ralph loop ${change} --fresh`
         : 'Start one: ralph loop. What there is: ralph list',
-      exitCode: 2,
     },
   )
 }

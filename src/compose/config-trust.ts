@@ -81,7 +81,6 @@ export async function refuseUnagreed(common: string, files: LoadedConfig['files'
   if (first === undefined) return
   throw new RalphError('config', `${first}.`, {
     hint: `Nothing was touched. If it is what you want, type the same command again with --accept-config. If not, bring yours back (git diff shows what it was) or edit it: a version of your own needs no flag.`,
-    exitCode: 2,
   })
 }
 

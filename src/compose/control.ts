@@ -32,7 +32,7 @@ export async function sayDone(site: Site, change: string | undefined): Promise<S
       throw new RalphError(
         'usage',
         `${name} is done when its tasks are ticked; only a loop with --done manual waits for a human's word.`,
-        { hint: `Where it stands: ralph status ${name}`, exitCode: 2 },
+        { hint: `Where it stands: ralph status ${name}` },
       )
     }
     const there = await inOrder(site, held)
@@ -130,7 +130,6 @@ export async function finishHeld(
     const { why, hint } = report.refused
     throw new RalphError('git_failed', `Your git would not commit the work of ${run.change}: ${why}`, {
       hint,
-      exitCode: 1,
     })
   }
   // A loop that died after its last story has not said so, but nothing is left to run.
@@ -238,10 +237,7 @@ export async function cleanRun(
 ): Promise<Said> {
   const name = change ?? (await onlyRun(site, 'ralph clean NAME --attempts'))
   if (!attempts) {
-    throw new RalphError('usage', 'Say what to delete.', {
-      hint: `ralph clean ${name ?? 'NAME'} --attempts`,
-      exitCode: 2,
-    })
+    throw new RalphError('usage', 'Say what to delete.', { hint: `ralph clean ${name ?? 'NAME'} --attempts` })
   }
   if (name !== undefined && agrees !== undefined) {
     const kept = (await Promise.all([listAttempts(site.git, name), listEarlier(site.git, name)])).flat()
@@ -259,7 +255,7 @@ export async function cleanRun(
       throw new RalphError(
         'unfinished_run',
         `The work tree of ${run.change} has yet to be put in order, and its attempts may hold what nothing else does.`,
-        { hint: `First: ralph resume ${run.change} or ralph finish ${run.change} --keep`, exitCode: 2 },
+        { hint: `First: ralph resume ${run.change} or ralph finish ${run.change} --keep` },
       )
     }
     await enterTree(held)
@@ -311,20 +307,14 @@ async function withRun<T>(
     throw new RalphError(
       'nothing_to_resume',
       `There is no run of ${change ?? 'any change'} in this repository.`,
-      {
-        hint: (await wayOutOf(site, change)) || 'What there is: ralph list',
-        exitCode: 2,
-      },
+      { hint: (await wayOutOf(site, change)) || 'What there is: ralph list' },
     )
   }
   if (isRunning(run)) {
     throw new RalphError(
       'locked',
       `The loop of ${run.change} is still running${run.lock.held === 'alive' ? ` (pid ${run.lock.owner.pid})` : ''}.`,
-      {
-        hint: `Stop it first: ralph stop ${run.change}`,
-        exitCode: 7,
-      },
+      { hint: `Stop it first: ralph stop ${run.change}` },
     )
   }
   // Not with its lock in hand: that tells whose the orphans are.

@@ -16,7 +16,6 @@ export async function damagedRun(site: Site, { change, damage }: KnownRun): Prom
   const kept = `What ralph kept: git for-each-ref refs/ralph/${change}. Start over: ralph loop ${change} --fresh (the journal is archived as it is).`
   return new RalphError('journal_unreadable', `${damage} What happened after it is not known.`, {
     hint: `Nothing was touched. If a newer ralph wrote it, update ralph. An agent that still runs is ended by: ralph stop ${change}. ${out === '' ? kept : out}`,
-    exitCode: 1,
   })
 }
 

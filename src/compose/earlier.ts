@@ -29,7 +29,6 @@ export async function earlierRun(site: Site, run: KnownRun, number: number): Pro
       runs.length === 0
         ? `It has none: ralph history ${run.change} shows the only one.`
         : `Its earlier runs are 1 to ${runs.length}: ralph history ${run.change} --all`,
-    exitCode: 2,
   })
 }
 

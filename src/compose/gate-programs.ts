@@ -14,7 +14,7 @@ export async function refuseMissingGates(gates: readonly string[], place: Place)
   for (const gate of gates) {
     const missing = await cannotRun(gate, place)
     if (missing === undefined) continue
-    throw new RalphError('config', missing.detail, { hint: missing.fix, exitCode: 2 })
+    throw new RalphError('config', missing.detail, { hint: missing.fix })
   }
 }
 

@@ -36,7 +36,6 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
   if (first === undefined) {
     throw new RalphError('usage', `Iteration ${request.iteration ?? 1} of ${run.change} has no log.`, {
       hint: `Its iterations: ralph history ${run.change}`,
-      exitCode: 2,
     })
   }
   let log: Log = first
@@ -91,10 +90,7 @@ async function writeGateLog(run: KnownRun, { iteration, write, stop }: LogReques
       : asked.length === 0
         ? `There is no attempt #${iteration} of ${run.change}.`
         : `Attempt #${iteration} of ${run.change} ended before a gate ran: there is no output.`
-  throw new RalphError('usage', message, {
-    hint: `Its attempts: ralph attempts ${run.change}`,
-    exitCode: 2,
-  })
+  throw new RalphError('usage', message, { hint: `Its attempts: ralph attempts ${run.change}` })
 }
 
 function logsOf(run: KnownRun): readonly Log[] {

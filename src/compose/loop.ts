@@ -327,6 +327,5 @@ async function confirmUnplanned(
   if (await request.confirm(manualWords(name, wish))) return
   throw new RalphError('no_tasks', 'Not started.', {
     hint: `Nothing was touched. Write ${unplanned.tasksFile} first (see ralph help loop), or start it with --done manual.`,
-    exitCode: 2,
   })
 }

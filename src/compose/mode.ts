@@ -30,7 +30,6 @@ export async function runToResume(site: Site): Promise<string | undefined> {
     if (first !== undefined)
       throw new RalphError('change_ambiguous', `There are ${left.length} runs to resume: ${namesOf(left)}.`, {
         hint: `Name the one you mean, e.g. \`ralph resume ${first.change}\`.`,
-        exitCode: 2,
       })
     const kept = runs.find((run) => run.state.choice !== 'cleanup')
     throw new RalphError(
@@ -40,7 +39,6 @@ export async function runToResume(site: Site): Promise<string | undefined> {
         : `There is no run left to resume: ${namesOf(runs)} ${runs.length === 1 ? 'is' : 'are'} done.`,
       {
         hint: `${kept === undefined ? '' : `Bring its work to your branch: ralph finish ${kept.change}. `}What is open: ralph list`,
-        exitCode: 2,
       },
     )
   }
@@ -88,7 +86,6 @@ export async function modeOf(
       const hint = (await wayOut(site.git, change)) || `Start one: ralph loop ${change}`
       throw new RalphError('nothing_to_resume', `There is no run of ${change} to go on with.`, {
         hint,
-        exitCode: 2,
       })
     }
     return state.status === 'done' && !(await hasMore(site, run, feedback)) ? 'done already' : 'resume'
@@ -112,7 +109,6 @@ export async function modeOf(
       state.status === 'done'
         ? `Finish it: ralph finish ${change} --cleanup (or ralph resume ${change} --on-complete cleanup). Start over: ralph loop ${change} --fresh; the earlier run is archived.`
         : `Go on with it: ralph resume ${change}. Start over: ralph loop ${change} --fresh; the earlier run is archived.`,
-    exitCode: 2,
   })
 }
 
@@ -164,7 +160,6 @@ export async function refuseLeftover(here: Site, change: string): Promise<void> 
     `The loop of ${left.change} died in this work tree, and what its agent left there has yet to be put in order.`,
     {
       hint: `Nothing was touched. First: ralph resume ${left.change}, or ralph finish ${left.change} --cleanup (or --keep). Or beside it: ralph loop ${change} --worktree`,
-      exitCode: 2,
     },
   )
 }

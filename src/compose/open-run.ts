@@ -108,7 +108,6 @@ export async function siteOf(site: Site, run: KnownRun): Promise<Site> {
     : 'If it was removed:'
   throw new RalphError('repository_state', treeProblem(run.change, worktree), {
     hint: `Nothing was touched. If it was moved by hand, tell git: git worktree repair NEW-FOLDER, then type the command again. ${first} git worktree prune && git worktree add ${cleaned === undefined ? '' : '--detach '}${shellWord(worktree)} ${branch} makes it again, for ralph resume ${run.change} or ralph finish ${run.change} --cleanup. Its commits are on ${branch}: git merge --squash ${branch} brings them here. To start over: git worktree prune, then ralph loop ${run.change} --fresh`,
-    exitCode: 2,
   })
 }
 

@@ -35,7 +35,6 @@ export function liftPause(
   if (!isPlain || acceptsConfig || feedback !== undefined) {
     throw new RalphError('locked', `The loop of ${change} is paused; its settings cannot be changed now.`, {
       hint: `To continue as it is: ralph resume ${change}. To change them: ralph stop ${change}, then this command again.`,
-      exitCode: 7,
     })
   }
   setPaused(paths.pause, false)

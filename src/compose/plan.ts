@@ -80,7 +80,6 @@ export async function openChange(
   if (criteria === 'tasks' && found.tasksFile === '') {
     throw new RalphError('no_tasks', `There is no tasks.md in ${folder}, nor in ${site.git.worktree}.`, {
       hint: 'Write one or bring it back from git, or say what to do in words: --done manual --task "…"',
-      exitCode: 2,
     })
   }
   const title = await readTitle(root, name)
@@ -126,7 +125,6 @@ export async function openChange(
 function otherPlace(name: string, now: string, before: string): RalphError {
   return new RalphError('config', `The run of ${name} began with the plan in ${changeDirOf(before, name)}.`, {
     hint: `Nothing was touched. Here it would be the one in ${changeDirOf(now, name)}. Go to ${before} and type the command again; to go on with the other plan: ralph resume ${name} --accept-config`,
-    exitCode: 2,
   })
 }
 
@@ -176,13 +174,11 @@ export async function refuseInvalid({ name, cli, check }: OpenedChange): Promise
     const why = cli === undefined ? 'is not installed' : 'gave no answer'
     throw new RalphError('config', `${name} could not be validated: the openspec program ${why}`, {
       hint: 'Nothing was touched. Install @fission-ai/openspec (see ralph doctor), or start without --require-valid.',
-      exitCode: 2,
     })
   }
   if (!validation.valid) {
     throw new RalphError('config', `${name} is not valid:\n${validation.issues.join('\n')}`, {
       hint: `Fix it (openspec validate ${name}), or start without --require-valid.`,
-      exitCode: 2,
     })
   }
 }
@@ -235,6 +231,5 @@ export function refuseUnknownStories(change: OpenedChange, wanted: readonly stri
   if (unknown === undefined) return
   throw new RalphError('usage', `${change.name} has no story ${unknown}.`, {
     hint: `Its stories: ${known.join(', ')}. See: ralph show ${change.name}`,
-    exitCode: 2,
   })
 }

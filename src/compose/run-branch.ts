@@ -47,7 +47,6 @@ export async function returnToRun(
   if (begun !== undefined) {
     throw new RalphError('repository_state', `You are in the middle of a ${begun.name} in ${git.worktree}.`, {
       hint: `Nothing in it was touched. End it (git ${begun.name.split(' ')[0]} --continue or --abort), then type the command again.`,
-      exitCode: 2,
     })
   }
   const isMoved = isTheirs(statSync(join(git.gitDir, 'HEAD')).ctimeMs)
@@ -73,7 +72,6 @@ async function goTo(git: Git, change: string, branch: string): Promise<boolean> 
       `The run of ${change} is on ${branch}, and there are changes on ${place}: ${changedNames(out)}.`,
       {
         hint: `Nothing was touched. If ralph was killed, some of them may be its agent's: git switch takes them along. Put them away (git stash -u) or commit what is yours, then \`git switch ${branch}\` and type the command again.`,
-        exitCode: 2,
       },
     )
   }

@@ -187,7 +187,6 @@ function refuseOtherCheckpoint(run: KnownRun, wanted: string | undefined): void 
     `This run keeps its checkpoints by ${checkpoint}; that cannot be changed half-way.`,
     {
       hint: `Go on without --checkpoint, or start over: ralph loop ${run.change} --fresh --checkpoint ${wanted}`,
-      exitCode: 2,
     },
   )
 }
@@ -198,7 +197,6 @@ function lostSettings({ change }: KnownRun): RalphError {
     `The settings that the run of ${change} was started with are no longer known.`,
     {
       hint: `Nothing was touched. Look at those of now (ralph config); to go on with them: ralph resume ${change} --accept-config`,
-      exitCode: 2,
     },
   )
 }

@@ -129,7 +129,6 @@ function stateFileError(error: unknown, worktree: string): RalphError {
   const message = error instanceof Error ? error.message : String(error)
   return new RalphError('disk', `The state file in ${worktree} cannot be written: ${message}`, {
     hint: `The journal and the checkpoints are safe in the git directory. Fix it (.claude must be a folder, writable, with room on the disk), then ${again}.`,
-    exitCode: 1,
     cause: error,
   })
 }

@@ -61,7 +61,6 @@ function storySettings(
   if (unknown !== undefined) {
     throw new RalphError('config', `The settings name the story ${unknown}, and there is no such story.`, {
       hint: `Nothing was touched. The stories of ${change}: ${stories.join(', ')}. Change it below \`stories:\` in ralph.yaml.`,
-      exitCode: 2,
     })
   }
   const found = stories.flatMap((id) => {
@@ -101,7 +100,6 @@ function chooseAgents(config: Config, env: NodeJS.ProcessEnv): string[] {
       'None of the coding agents claude, codex, opencode and gemini is on PATH.',
       {
         hint: 'Install one, or name any program: ralph loop --agent-command "my-agent". To see the loop at work without one: --agent demo.',
-        exitCode: 6,
       },
     )
   }
@@ -109,7 +107,6 @@ function chooseAgents(config: Config, env: NodeJS.ProcessEnv): string[] {
   if (needsCommand !== undefined && config.agent_command === undefined) {
     throw new RalphError('usage', `--agent ${needsCommand} needs --agent-command CMD: the program to run.`, {
       hint: `For example: ralph loop --agent ${needsCommand} --agent-command "gemini --acp"`,
-      exitCode: 2,
     })
   }
   const there = new Set<string>(['command', 'acp', 'demo', ...installed])
@@ -117,7 +114,6 @@ function chooseAgents(config: Config, env: NodeJS.ProcessEnv): string[] {
   if (runnable.length === 0) {
     throw new RalphError('agent_missing', `${named.join(', ')}: not on PATH.`, {
       hint: 'Install it, or name another one; ralph doctor lists what is there.',
-      exitCode: 6,
     })
   }
   return runnable
@@ -136,10 +132,7 @@ async function refuseUnpriced(
     throw new RalphError(
       'budget',
       `--max-cost cannot be kept with ${agent}: its model ${model ?? '(its default)'} has no known price.`,
-      {
-        hint: 'Use --max-tokens instead, or name a model with a known price by --model.',
-        exitCode: 2,
-      },
+      { hint: 'Use --max-tokens instead, or name a model with a known price by --model.' },
     )
   }
 }

@@ -63,7 +63,6 @@ function refuseNoFolder(gitCommonDir: string): void {
   if (stats === undefined || stats.isDirectory()) return
   throw new RalphError('repository_state', `${folder} is no folder, and ralph keeps its own data there.`, {
     hint: `Nothing was touched. Move it away: mv ${shellWord(folder)} ${shellWord(`${folder}.old`)}; then ${again}.`,
-    exitCode: 2,
   })
 }
 
@@ -171,7 +170,6 @@ function unreadable(error: unknown, path: string): unknown {
   if (code !== 'EACCES' && code !== 'EPERM') return error
   return new RalphError('journal_unreadable', `The journal ${path} cannot be read: ${message}`, {
     hint: `Nothing was touched, and the checkpoints are in git. Give yourself access (chmod -R u+rwX ${dirname(path)}, or sudo chown -R "$USER" ${dirname(path)} if it is another user's), then type the command again.`,
-    exitCode: 1,
     cause: error,
   })
 }

@@ -17,7 +17,6 @@ export async function stopLoop(site: Site, change: string | undefined, force: bo
   if (lock.held === 'elsewhere') {
     throw new RalphError('locked', `The loop of ${run.change} runs on another host: ${lock.owner.host}.`, {
       hint: `Log in there and type: ralph stop ${run.change}`,
-      exitCode: 7,
     })
   }
   if (lock.held !== 'alive') return { message: 'No loop is running here.', data: { stopped: false } }
@@ -29,10 +28,7 @@ export async function stopLoop(site: Site, change: string | undefined, force: bo
       throw new RalphError(
         'internal',
         `The loop (pid ${pid}) has been asked to stop, but is still there after ${patienceMs / 1000} s.`,
-        {
-          hint: `Nothing is lost. To kill it: ralph stop ${run.change} --force`,
-          exitCode: 1,
-        },
+        { hint: `Nothing is lost. To kill it: ralph stop ${run.change} --force` },
       )
     }
     await delay(50)

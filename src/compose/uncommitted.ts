@@ -36,7 +36,6 @@ export async function refuseUncommitted(
     if (!states.test((await git.run(asked, { accept: [128] })).out)) continue
     throw new RalphError('config', `${word} is not committed, so the loop's work tree does not have it.`, {
       hint: 'Commit it, or give its absolute path.',
-      exitCode: 2,
     })
   }
 }

@@ -51,7 +51,6 @@ export async function enterWorktree(
   if (config.checkpoint === 'stash') {
     throw new RalphError('usage', '--checkpoint stash has no use in a work tree of its own.', {
       hint: 'Leave out --checkpoint stash or --worktree.',
-      exitCode: 2,
     })
   }
   const dir = config.worktree === true ? {} : { dir: config.worktree }
@@ -91,10 +90,7 @@ async function bringUpToDate(
     throw new RalphError(
       'repository_state',
       `The work tree ${repository.worktree} holds uncommitted changes.`,
-      {
-        hint: 'Commit or remove them there, or name another folder (--worktree DIR).',
-        exitCode: 2,
-      },
+      { hint: 'Commit or remove them there, or name another folder (--worktree DIR).' },
     )
   }
   await checkOut(there, ['--detach', base], `The commit ${base.slice(0, 12)}, where the run begins,`)

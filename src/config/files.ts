@@ -82,7 +82,6 @@ function readIfThere(path: string): Buffer | undefined {
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
     throw new RalphError('config', `cannot read ${path} (${String(code ?? error)})`, {
       hint: 'make it readable, or move it away',
-      exitCode: 2,
       cause: error,
     })
   }
@@ -135,5 +134,5 @@ function settings(written: Record<string, unknown>, path: string): ReadonlyMap<O
 }
 
 function configError(message: string, hint: string): RalphError {
-  return new RalphError('config', message, { hint, exitCode: 2 })
+  return new RalphError('config', message, { hint })
 }

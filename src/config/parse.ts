@@ -17,10 +17,7 @@ export function parseSetting(key: OptionKey, raw: unknown, name: string): unknow
     unknown === undefined
       ? `${name} wants ${wantsOf(spec)}, not ${quote(raw)}`
       : `${name}: there is no agent ${quote(unknown)}`
-  throw new RalphError('config', message, {
-    hint: suggestion(key, raw) ?? `what it is for: ${spec.help}`,
-    exitCode: 2,
-  })
+  throw new RalphError('config', message, { hint: suggestion(key, raw) ?? `what it is for: ${spec.help}` })
 }
 
 function unknownAgent(raw: unknown): string | undefined {

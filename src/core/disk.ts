@@ -37,7 +37,6 @@ export function diskError(error: unknown, hint: (mend: string) => string): Ralph
     if (trouble === undefined || (trouble.words === undefined && error instanceof RalphError)) continue
     return new RalphError('disk', `${trouble.message} (${cause.message}).`, {
       hint: hint(trouble.mend),
-      exitCode: 1,
       cause,
     })
   }

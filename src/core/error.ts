@@ -3,33 +3,36 @@
 /** Exit codes of contract 3 that an error may carry. */
 export type ErrorExit = 1 | 2 | 5 | 6 | 7
 
-/** Closed list: scripts match on these, so a new one is a change of the contract. */
-export type ErrorCode =
-  | 'usage'
-  | 'config'
-  | 'change_not_found'
-  | 'change_ambiguous'
-  | 'openspec_missing'
-  | 'spec_unreadable'
-  | 'no_tasks'
-  | 'box_ambiguous'
-  | 'not_a_repository'
-  | 'repository_state'
-  | 'bad_name'
-  | 'branch_exists'
-  | 'nothing_to_resume'
-  | 'unfinished_run'
-  | 'checkpoint_failed'
-  | 'finish_conflict'
-  | 'attempt_not_found'
-  | 'git_failed'
-  | 'locked'
-  | 'agent_missing'
-  | 'budget'
-  | 'human_needed'
-  | 'journal_unreadable'
-  | 'disk'
-  | 'internal'
+/** Closed list, each with its exit code: scripts match on these, so a new one is a change of the contract. */
+const exitCodes = {
+  usage: 2,
+  config: 2,
+  change_not_found: 2,
+  change_ambiguous: 2,
+  openspec_missing: 2,
+  spec_unreadable: 2,
+  no_tasks: 2,
+  box_ambiguous: 1,
+  not_a_repository: 2,
+  repository_state: 2,
+  bad_name: 2,
+  branch_exists: 2,
+  nothing_to_resume: 2,
+  unfinished_run: 2,
+  checkpoint_failed: 1,
+  finish_conflict: 1,
+  attempt_not_found: 2,
+  git_failed: 1,
+  locked: 7,
+  agent_missing: 6,
+  budget: 2,
+  human_needed: 5,
+  journal_unreadable: 1,
+  disk: 1,
+  internal: 1,
+} as const satisfies Record<string, ErrorExit>
+
+export type ErrorCode = keyof typeof exitCodes
 
 /** In a hint: right where no run has begun; whoever knows of a run says its command instead (`inRun`). */
 export const again = 'type the command again'
@@ -52,12 +55,12 @@ export class RalphError extends Error {
   constructor(
     code: ErrorCode,
     message: string,
-    options: { hint: string; exitCode: ErrorExit; cause?: unknown },
+    options: { hint: string; exitCode?: ErrorExit; cause?: unknown },
   ) {
     super(message, { cause: options.cause })
     this.name = 'RalphError'
     this.code = code
     this.hint = options.hint
-    this.exitCode = options.exitCode
+    this.exitCode = options.exitCode ?? exitCodes[code]
   }
 }

@@ -32,7 +32,6 @@ export function journalError(error: unknown, state: LoopState, isRecorded: boole
     diskError(error, hint) ??
     new RalphError('disk', `The journal cannot be written (${message}).`, {
       hint: hint('Mend that'),
-      exitCode: 1,
       cause: error,
     })
   )

@@ -246,7 +246,6 @@ function locked(
           : (owner.purpose ?? 'loop') === 'loop'
             ? `Look: ralph status ${owner.change}. Stop it: ralph stop ${owner.change}.`
             : 'Nothing was touched. Type the command again in a moment.',
-      exitCode: 7,
     },
   )
 }

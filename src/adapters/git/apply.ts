@@ -162,10 +162,7 @@ export async function applyTrees(
     throw new RalphError(
       'checkpoint_failed',
       `git could not write ${missing.slice(0, 5).map(named).join(', ')}`,
-      {
-        hint: `Is the disk full, or a folder closed? Mend that, then ${again}.`,
-        exitCode: 1,
-      },
+      { hint: `Is the disk full, or a folder closed? Mend that, then ${again}.` },
     )
   await syncPaths(git, paths)
   putBackModes(git, { modes: withExecution(modes, changes), own: [] }, () => false)
@@ -241,6 +238,5 @@ export function conflict(what: string, paths: readonly string[], hint: string): 
   const names = paths.slice(0, 10).map(named).join(', ')
   return new RalphError('finish_conflict', `${what}: ${names}`, {
     hint,
-    exitCode: 1,
   })
 }

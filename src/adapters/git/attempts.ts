@@ -168,7 +168,6 @@ export async function findAttempt(git: Git, change: string, n: number, saved?: S
   const numbers = attempts.map((attempt) => attempt.n).join(', ')
   throw new RalphError('attempt_not_found', `there is no attempt ${n} of ${change}`, {
     hint: numbers === '' ? 'No attempt is kept.' : `These are kept: ${numbers}.`,
-    exitCode: 2,
   })
 }
 

@@ -143,7 +143,6 @@ function halfStarted({ change }: Store, error: unknown, cause: unknown): unknown
   if (!(error instanceof RalphError)) return error
   return new RalphError('checkpoint_failed', error.message, {
     hint: `The start is half done: HEAD or the index may be those of ralph/${change} already. Your files are untouched, and what you had staged is saved. ${error.hint}`,
-    exitCode: 1,
     cause,
   })
 }
@@ -268,7 +267,6 @@ async function originOf(store: Store, refs: Refs, mode: StartMode): Promise<Head
         hint: !isRecorded
           ? await wayOut(git, change)
           : `Go on with \`ralph resume ${change}\`, or start over with \`ralph loop ${change} --fresh\` (its commits are archived).`,
-        exitCode: 2,
       },
     )
   }
@@ -282,7 +280,6 @@ async function originOf(store: Store, refs: Refs, mode: StartMode): Promise<Head
   if (known !== undefined) return known
   throw new RalphError('repository_state', `you are still on ${shortName(ref ?? 'HEAD')}`, {
     hint: `Nothing was touched. ${isOwn ? await wayOut(git, change) : await wayHome(git, change)}`,
-    exitCode: 2,
   })
 }
 

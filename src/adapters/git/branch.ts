@@ -78,10 +78,7 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
     throw new RalphError(
       'checkpoint_failed',
       `the work tree does not stay at the checkpoint of ${store.change}`,
-      {
-        hint: 'Something else is writing to it. End that, then `ralph resume`; nothing was lost.',
-        exitCode: 1,
-      },
+      { hint: 'Something else is writing to it. End that, then `ralph resume`; nothing was lost.' },
     )
   }
   if (openAttempt !== undefined) {
@@ -96,7 +93,6 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
       `the loop works on ralph/${store.change}, but there are changes on ${place(observed)}`,
       {
         hint: `Commit or stash them, \`git switch ralph/${store.change}\`, then \`ralph resume ${store.change}\`.`,
-        exitCode: 2,
       },
     )
   } else {

@@ -129,7 +129,6 @@ async function refuseFull(to: string): Promise<void> {
   if ((await readdir(to)).length > 0) {
     throw new RalphError('usage', `${to} is not empty`, {
       hint: 'Name a folder that is empty or not there yet.',
-      exitCode: 2,
     })
   }
 }

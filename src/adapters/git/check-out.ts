@@ -12,9 +12,6 @@ export async function checkOut(git: Git, to: readonly string[], what: string): P
   throw new RalphError(
     'repository_state',
     `${what} has files that git ignores in ${git.worktree}: ${names.map((line) => line.trim()).join(', ') || said.trim()}.`,
-    {
-      hint: 'Nothing was touched. They are yours: move them away, then type the command again.',
-      exitCode: 2,
-    },
+    { hint: 'Nothing was touched. They are yours: move them away, then type the command again.' },
   )
 }

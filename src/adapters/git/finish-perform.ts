@@ -114,7 +114,6 @@ async function deleteBranch(store: Store, { tip, time }: CleanupPlan): Promise<s
 function switched({ git, change }: Store, safe: string): RalphError {
   return new RalphError('finish_conflict', `Somebody switched ${git.worktree} to another branch.`, {
     hint: `${safe} git switch ralph/${change}, then ralph finish ${change} --cleanup again.`,
-    exitCode: 1,
   })
 }
 

@@ -158,7 +158,6 @@ async function refuseTaken({ git, change }: Store, ref: string): Promise<void> {
     `${shortName(ref)} is checked out in another work tree: ${folder}`,
     {
       hint: `The cleanup has touched nothing. Give the branch free there (\`git -C ${shellWord(folder)} switch --detach\`), then \`ralph finish ${change} --cleanup\` again; or \`ralph finish ${change} --keep\`.`,
-      exitCode: 1,
     },
   )
 }
@@ -173,6 +172,6 @@ function elsewhere(store: Store, origin: Head, ref = ''): RalphError {
   return new RalphError(
     'finish_conflict',
     `${store.home?.worktree ?? store.git.worktree} is not on ${placeOf(origin)}, where the work came from`,
-    { hint: `The cleanup has touched nothing. ${first}, then ${finish} again.`, exitCode: 1 },
+    { hint: `The cleanup has touched nothing. ${first}, then ${finish} again.` },
   )
 }

@@ -66,10 +66,7 @@ export async function refuseHiddenEdits(git: Git): Promise<void> {
   throw new RalphError(
     'repository_state',
     `edits hidden by assume-unchanged or skip-worktree would be lost: ${edited.map(named).join(', ')}`,
-    {
-      hint: `Show them to git: \`${showCommand(edited)}\`, then commit or undo them. Nothing was touched.`,
-      exitCode: 2,
-    },
+    { hint: `Show them to git: \`${showCommand(edited)}\`, then commit or undo them. Nothing was touched.` },
   )
 }
 

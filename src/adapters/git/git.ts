@@ -207,14 +207,12 @@ function gitError(
         result.spawnError,
         'Install git 2.38 or newer, or put it on PATH; `ralph doctor` checks it.',
       ),
-      exitCode: 1,
       cause: result.spawnError,
     })
   }
   if (result.timedOut) {
     return new RalphError('git_failed', `${command} did not end within ${timeoutMs / 1000} s and was ended`, {
       hint: `Nothing was lost. Raise --command-timeout, then ${again}.`,
-      exitCode: 1,
     })
   }
   const code = diskCode(words) ?? (isOutOfRoom(words, gitDir) ? 'ENOSPC' : undefined)
@@ -226,6 +224,5 @@ function gitError(
       named.length > 0
         ? `Another git command holds the lock. If none is running, remove the file that is named, then ${again}.`
         : `Mend what git says, then ${again}.`,
-    exitCode: 1,
   })
 }

@@ -100,5 +100,5 @@ export async function takeLock(git: Git, lock: string): Promise<void> {
     }
   }
   const { message, hint } = lockedFile(git, lock)
-  throw new RalphError('checkpoint_failed', message, { hint, exitCode: 1 })
+  throw new RalphError('checkpoint_failed', message, { hint })
 }

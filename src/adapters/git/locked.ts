@@ -15,10 +15,7 @@ export async function refuseLocked(git: Git, scan: Scan): Promise<void> {
   throw new RalphError(
     'repository_state',
     `what cannot be read cannot be saved: ${locked.slice(0, 5).map(named).join(', ')} in ${git.worktree}`,
-    {
-      hint: `Make it readable (${openingOf(git, locked)}), or have git ignore it. Nothing was touched.`,
-      exitCode: 2,
-    },
+    { hint: `Make it readable (${openingOf(git, locked)}), or have git ignore it. Nothing was touched.` },
   )
 }
 

@@ -69,7 +69,6 @@ async function refusedAccess(store: Store, path: string, cause: unknown): Promis
   const what = owner === undefined ? 'refuses access' : `belongs to another user (${owner})`
   return new RalphError('checkpoint_failed', `${named(latin1(place))} ${what}, and ralph has to get at it`, {
     hint: `${remedy}, then ${again}. ${await safety(store)}`,
-    exitCode: 1,
     cause,
   })
 }

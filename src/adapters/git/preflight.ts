@@ -23,7 +23,6 @@ export function refuseName(change: string): void {
   if (!isPlain || !isRefName(Buffer.from(change).toString('latin1'))) {
     throw new RalphError('bad_name', `"${change}" cannot be the name of a branch (ralph/${change})`, {
       hint: 'Rename the change folder: letters, digits, dashes and single dots are fine.',
-      exitCode: 2,
     })
   }
 }
@@ -171,7 +170,7 @@ function otherTrees(git: Git): string[] {
 }
 
 function refusal(message: string, hint: string): RalphError {
-  return new RalphError('repository_state', message, { hint: `${hint} Nothing was touched.`, exitCode: 2 })
+  return new RalphError('repository_state', message, { hint: `${hint} Nothing was touched.` })
 }
 
 const hugeBytes = 50e6

@@ -51,7 +51,6 @@ export async function findRepository(cwd: string, settings: GitSettings): Promis
       `${cwd} belongs to a repository without a work tree (${gitDir})`,
       {
         hint: 'ralph needs files to work on: clone the repository, or `git worktree add`, and run it there.',
-        exitCode: 2,
       },
     )
   }
@@ -61,7 +60,6 @@ export async function findRepository(cwd: string, settings: GitSettings): Promis
   const why = said.startsWith('not a git repository') ? '' : `: ${said}`
   throw new RalphError('not_a_repository', `${cwd} is not in a git repository${why}`, {
     hint: 'Go to your project, or make it a repository with `git init`. To see ralph at work first: ralph demo',
-    exitCode: 2,
   })
 }
 
@@ -107,7 +105,6 @@ function refuseUnasked(cwd: string, said: string): void {
   const exception = /^\s*(git config --global --add safe\.directory .+)$/m.exec(said)?.[1]
   throw new RalphError('repository_state', `git refuses the repository of ${cwd}: ${why}`, {
     hint: `It belongs to another user. Nothing was touched. If you trust it, type: ${exception ?? 'git config --global --add safe.directory DIR'}`,
-    exitCode: 2,
   })
 }
 

@@ -105,7 +105,6 @@ export async function revertTree(
     `the work tree could not be brought back to its checkpoint; still different: ${left.slice(0, 5).map(named).join(', ')}`,
     {
       hint: `Everything is kept: see \`ralph attempts ${store.change}\`. Mend or remove these files, then \`ralph resume\`.`,
-      exitCode: 1,
     },
   )
 }

@@ -355,7 +355,6 @@ export async function requireSnapshot(store: Store): Promise<Snapshot> {
       `${store.git.gitCommonDir} is not the git directory that the loop began with: its last checkpoint, ${checkpoint.slice(0, 12)}, is not in it`,
       {
         hint: `It was replaced or emptied. The files of the work tree are as they were left. If the old one was moved away, move this one aside and that one back, then type: ralph resume ${store.change}`,
-        exitCode: 1,
       },
     )
   }
@@ -365,7 +364,6 @@ export async function requireSnapshot(store: Store): Promise<Snapshot> {
     {
       hint:
         (await wayOut(store.git, store.change)) || `Start over with \`ralph loop ${store.change} --fresh\`.`,
-      exitCode: 1,
     },
   )
 }

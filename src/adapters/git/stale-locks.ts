@@ -57,7 +57,7 @@ export async function sweepOwn(git: Git, change: string): Promise<void> {
     }
     if (performance.now() > deadline) {
       const { message, hint } = lockedFile(git, left[0] ?? folder)
-      throw new RalphError('checkpoint_failed', message, { hint, exitCode: 1 })
+      throw new RalphError('checkpoint_failed', message, { hint })
     }
     await delay(50)
   }
@@ -98,7 +98,7 @@ export async function refuseLockFiles(git: Git, change: string): Promise<void> {
 
 function refusal(git: Git, lock: string): RalphError {
   const { message, hint } = lockedFile(git, lock)
-  return new RalphError('repository_state', message, { hint: `Nothing was touched. ${hint}`, exitCode: 2 })
+  return new RalphError('repository_state', message, { hint: `Nothing was touched. ${hint}` })
 }
 
 /** For messages: who has it, since when, and what to do about it. */

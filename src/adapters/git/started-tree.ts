@@ -61,7 +61,6 @@ function refuseLive({ pid, pid_started: started, boot_id: boot }: Start, change:
   if (pid === process.pid || boot !== bootId() || !isAlive(pid, started)) return
   throw new RalphError('locked', `Another ralph (pid ${pid}) is just making the work tree of ${change}.`, {
     hint: `Nothing was touched. See: ralph status ${change}`,
-    exitCode: 7,
   })
 }
 

@@ -54,7 +54,6 @@ async function preflight(store: Store, mode: StartMode): Promise<PreflightReport
         : 'a work tree of its own has no use for stashes'
     throw new RalphError('repository_state', `--checkpoint stash cannot be used here: ${what}`, {
       hint: 'Use --checkpoint branch, the default. Nothing was touched.',
-      exitCode: 2,
     })
   }
   await refuseState(git, scan, change)
@@ -190,7 +189,6 @@ async function finish(store: Store, choice: FinishChoice): Promise<FinishReport>
       `The run of ${store.change} keeps its checkpoints by stash: it has no commits to ${choice}.`,
       {
         hint: `Nothing was touched. The work is in your tree: ralph finish ${store.change} --cleanup, then git add and git commit.`,
-        exitCode: 2,
       },
     )
   }

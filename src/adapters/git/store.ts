@@ -82,7 +82,6 @@ export function ofChange({ change }: Pick<Store, 'change'>): string {
 export function nothingToResume(change: string): RalphError {
   return new RalphError('nothing_to_resume', `no run of ${change} is open in this repository`, {
     hint: `Start one with \`ralph loop ${change}\`.`,
-    exitCode: 2,
   })
 }
 

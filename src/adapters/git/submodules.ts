@@ -206,7 +206,6 @@ function refuseHalfDone({ git }: Store): void {
     `a ${halfDone.join(' and a ')} is in progress in the submodule ${git.worktree}`,
     {
       hint: 'Finish it or abort it there (`git status` says how), then type the command again. Nothing was touched.',
-      exitCode: 2,
     },
   )
 }

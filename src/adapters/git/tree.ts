@@ -65,7 +65,6 @@ export async function writeTree(
     if (!(error instanceof RalphError) || error.code !== 'git_failed') throw error
     throw new RalphError('checkpoint_failed', `the work tree could not be saved: ${error.message}`, {
       hint: error.hint,
-      exitCode: 1,
       cause: error,
     })
   }

@@ -40,7 +40,6 @@ export async function addWorktree(
   if (base === undefined) {
     throw new RalphError('repository_state', 'a work tree of its own needs a commit to start from', {
       hint: 'Make a first commit, or run without --worktree.',
-      exitCode: 2,
     })
   }
   const isOwnCopy = changeFolder !== undefined && (await hasUncommitted(git, changeFolder, base))
@@ -54,7 +53,6 @@ export async function addWorktree(
   if (existsSync(dir)) {
     throw new RalphError('usage', `${dir} exists and is no work tree of this repository`, {
       hint: 'Name another folder: --worktree <dir>.',
-      exitCode: 2,
     })
   }
   await noteStart(git, change, { dir, commit: base, brought })
@@ -63,7 +61,6 @@ export async function addWorktree(
     await dropStart(git, change)
     throw new RalphError('usage', `the work tree ${dir} cannot be made: ${error.message}`, {
       hint: 'Nothing was touched. Name a folder that can be made: --worktree <dir>.',
-      exitCode: 2,
       cause: error,
     })
   })
@@ -105,7 +102,6 @@ async function refuseForeign(tree: Git, change: string): Promise<void> {
       : `is on the branch ${shortName(head.ref)}`
   throw new RalphError('usage', `${tree.worktree} ${what}`, {
     hint: `Nothing was touched. Name a folder that is not there yet (--worktree <dir>), or remove this one if nothing in it is needed: git worktree remove ${tree.worktree}`,
-    exitCode: 2,
   })
 }
 

@@ -31,7 +31,6 @@ export async function findRoot(
   }
   throw new RalphError('openspec_missing', `There is no openspec/ folder in ${resolve(cwd)} or above it`, {
     hint: 'Nothing was touched. Run `openspec init` in the project, or go to the project first.',
-    exitCode: 2,
   })
 }
 
@@ -75,7 +74,7 @@ export async function resolveChange(
           `No task is open in any of the ${names.length} changes`,
           'Name the one you mean. What there is: ralph list',
         ]
-  throw new RalphError('change_ambiguous', `${message}: ${names.join(', ')}`, { hint, exitCode: 2 })
+  throw new RalphError('change_ambiguous', `${message}: ${names.join(', ')}`, { hint })
 }
 
 async function refuseClosed(root: string, name: string): Promise<string> {
@@ -94,7 +93,6 @@ export function refuseBadName(name: string): void {
   if (bytes > mostBytes) {
     throw new RalphError('bad_name', `"${name.slice(0, 40)}…" is too long for the name of a change`, {
       hint: `It becomes a git branch, a ref and a folder: at most ${mostBytes} bytes, and it has ${bytes}. Rename the change folder.`,
-      exitCode: 2,
     })
   }
   const isBad =
@@ -102,7 +100,6 @@ export function refuseBadName(name: string): void {
   if (!isBad && name !== 'archive') return
   throw new RalphError('bad_name', `${JSON.stringify(name)} cannot be the name of a change`, {
     hint: 'It becomes a git branch (ralph/<change>): no blanks, slashes, dots in a row, or any of ~ ^ : ? * [ \\, and no dash in front.',
-    exitCode: 2,
   })
 }
 
@@ -158,7 +155,6 @@ function toldUnreadable(error: unknown, path: string): RalphError {
   if (code !== 'EACCES' && code !== 'EPERM') throw error
   return new RalphError('spec_unreadable', `${path} cannot be read: ${message}`, {
     hint: `Nothing was touched. Give yourself access (chmod -R u+rwX ${path}, or sudo chown -R "$USER" ${path} if it is another user's), then type the command again.`,
-    exitCode: 2,
     cause: error,
   })
 }
@@ -198,7 +194,6 @@ function notFound(
     hint: [archive, close === undefined ? '' : `Did you mean "${close}"?`, known]
       .filter((part) => part !== '')
       .join(' '),
-    exitCode: 2,
   })
 }
 
@@ -210,7 +205,6 @@ async function storeRoot(folder: string, store: string, cli: OpenSpecCli | undef
   const why = answer?.ok === false ? answer.message : 'the openspec program is not installed'
   throw new RalphError('openspec_missing', `The plans of ${folder} are in the store "${store}", and ${why}`, {
     hint: 'Nothing was touched. Install @fission-ai/openspec and register the store, or run ralph in the store itself.',
-    exitCode: 2,
   })
 }
 

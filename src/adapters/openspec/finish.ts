@@ -37,7 +37,6 @@ export async function archiveChange(
       plan.tasksTotal === 0 ? 'it has no tasks' : `${open.length} boxes are open: ${names.join('; ')}`
     throw new RalphError('human_needed', `${change} was not archived: ${what}`, {
       hint: `Nothing was moved. Finish or tick them, then run \`openspec archive ${change}\`.`,
-      exitCode: 5,
     })
   }
   const answer = await cli.run(['archive', change, '--json', '-y'], root)
@@ -54,6 +53,5 @@ export async function archiveChange(
     hint:
       (answer.ok ? '' : answer.fix) ||
       `The work is done and safe. Run \`openspec archive ${change}\` yourself.`,
-    exitCode: 5,
   })
 }

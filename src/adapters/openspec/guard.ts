@@ -165,7 +165,6 @@ async function copyTree(base: string, guardDir: string): Promise<GuardedTree> {
   const unreadable = (error: unknown): never => {
     throw new RalphError('spec_unreadable', `${base} cannot be copied whole: ${(error as Error).message}`, {
       hint: 'No agent was started: what cannot be copied could not be brought back. Make it readable, then run the command again.',
-      exitCode: 2,
       cause: error,
     })
   }

@@ -39,7 +39,6 @@ export function openspecSource(deps: SourceDeps): SpecSource {
     if (found.length > 0) return found
     throw new RalphError('spec_unreadable', `There is no tasks.md in ${changeDir} nor in ${deps.worktree}`, {
       hint: 'Bring it back from git, or run the loop with `--done manual`.',
-      exitCode: 2,
     })
   }
   const read = async (): Promise<ReadPlan> => {
@@ -87,7 +86,6 @@ async function promptFor(
 function noStory(storyId: string, plan: ReadPlan): RalphError {
   return new RalphError('usage', `There is no story "${storyId}"`, {
     hint: `There are: ${plan.stories.map((each) => each.id).join(', ')}.`,
-    exitCode: 2,
   })
 }
 
@@ -183,7 +181,6 @@ function ambiguous({ task, description }: PlanBox, lines: readonly number[]): Ra
     lines.length === 0 ? 'is no longer in the file' : `could be any of the lines ${lines.join(', ')}`
   return new RalphError('box_ambiguous', `The box of "${description}" (${task.file}:${task.line}) ${where}`, {
     hint: 'No box was touched and the work is in the files. Tick it by hand, then run `ralph resume`.',
-    exitCode: 1,
   })
 }
 

@@ -52,7 +52,6 @@ export async function readTracked(
       } catch (error) {
         throw new RalphError('spec_unreadable', `${path} cannot be read: ${(error as Error).message}`, {
           hint: 'Nothing was changed. Make the file readable (or bring it back from git) and run the command again.',
-          exitCode: 2,
           cause: error,
         })
       }
@@ -72,6 +71,5 @@ export function planOf(files: readonly TasksFile[], where: string): ReadPlan {
   const message = isEmpty ? `${where} is empty` : `${where} has no boxes`
   throw new RalphError('no_tasks', `${message}: there is nothing to do and nothing to call done`, {
     hint: 'Write each task as `- [ ] text`, or run the loop with `--done manual`.',
-    exitCode: 2,
   })
 }

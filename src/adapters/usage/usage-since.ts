@@ -70,7 +70,6 @@ function momentOf(word: string, flag: string, clock: Clock): number {
   if (Number.isNaN(moment)) {
     throw new RalphError('usage', `${flag} is not a time: ${JSON.stringify(word)}`, {
       hint: `Write it as ISO 8601, for example: ralph usage ${flag} ${clock.stamp()}`,
-      exitCode: 2,
     })
   }
   return moment

@@ -519,7 +519,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
 ]
 
 function wrong(message: string, hint: string): RalphError {
-  return new RalphError('usage', message, { hint, exitCode: 2 })
+  return new RalphError('usage', message, { hint })
 }
 
 function iterationNumber(text: string): number {

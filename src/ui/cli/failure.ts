@@ -59,13 +59,11 @@ function usageError(error: CommanderError, command: string): RalphError {
   if (error.code === 'commander.missingArgument' && command === 'completion')
     return new RalphError('usage', 'Which shell? There is bash, zsh and fish.', {
       hint: 'e.g. ralph completion bash',
-      exitCode: 2,
       cause: error,
     })
   const known = error.code === 'commander.unknownCommand' || command.startsWith('-')
   return new RalphError('usage', first, {
     hint: near === undefined ? `see: ralph ${known ? '' : `${command} `}--help` : `did you mean ${near}?`,
-    exitCode: 2,
     cause: error,
   })
 }

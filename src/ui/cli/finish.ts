@@ -13,7 +13,6 @@ export async function askFinish(
   if (!isTerminal(io.stdin) || !isTerminal(io.stdout)) {
     throw new RalphError('usage', 'finish needs to know what to do: --cleanup, --squash or --keep', {
       hint: '--cleanup: the work as uncommitted changes on your branch; --squash: as one commit there; --keep: stay on its own branch',
-      exitCode: 2,
     })
   }
   const reports = await observe.status(change)

@@ -77,6 +77,5 @@ function refuseSwallowedFlag(key: OptionKey, value: unknown, declared: ReadonlyM
   if (swallowed === undefined) return
   throw new RalphError('usage', `${flagOf(key)} needs a value, and ${swallowed} is a flag`, {
     hint: `give it one: ${flagOf(key)} ${specOf(key).value ?? ''}`,
-    exitCode: 2,
   })
 }

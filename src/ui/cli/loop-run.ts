@@ -43,7 +43,6 @@ export async function startLoop(
   if (prompts) {
     throw new RalphError('usage', '--prompts belongs to --dry-run', {
       hint: 'type: ralph loop --dry-run --prompts, or ralph prompt <change> for the next one alone',
-      exitCode: 2,
     })
   }
   const start = (name: string | undefined): Promise<void> =>

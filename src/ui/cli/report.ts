@@ -58,7 +58,6 @@ function formatOf(file: string): ReportFormat {
   if (format !== undefined) return format
   throw new RalphError('usage', `No report can be written as ${ending} (${file}).`, {
     hint: 'Let the name end with .md, .html, .json or .txt, or say what it is with --format.',
-    exitCode: 2,
   })
 }
 
@@ -70,7 +69,6 @@ async function refuseOther(file: string): Promise<void> {
   if (reportMarks.some((mark) => mark.test(text))) return
   throw new RalphError('usage', `${file} is there already, and is no report of ralph's.`, {
     hint: 'Nothing was written. Name another file, or write over it with --force.',
-    exitCode: 2,
   })
 }
 
@@ -87,7 +85,6 @@ function cannotWrite(file: string, cause: unknown): never {
   const why = reasons[code] ?? (cause instanceof Error ? cause.message : String(cause))
   throw new RalphError('usage', `The report cannot be written to ${file}: ${why}.`, {
     hint: 'Nothing was written. Name another file with --output, in a folder that is there.',
-    exitCode: 2,
     cause,
   })
 }

@@ -115,7 +115,6 @@ function refuseNoFolder(folder: string): void {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return
   throw new RalphError('usage', `There is no folder ${folder}`, {
     hint: 'Nothing was touched. -C wants the folder to work in: ralph -C <dir> status',
-    exitCode: 2,
   })
 }
 

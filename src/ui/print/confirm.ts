@@ -9,7 +9,6 @@ export function confirmAt(io: Io, stop: AbortSignal): (question: string) => Prom
     if (!isTerminal(io.stdin) || !isTerminal(io.stdout)) {
       throw new RalphError('usage', `${question} Nobody is there to ask.`, {
         hint: 'Nothing was deleted. To delete without a question, add: --yes',
-        exitCode: 2,
       })
     }
     const answer = await ask(
