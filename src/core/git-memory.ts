@@ -1,9 +1,12 @@
 // What the journal remembers of the repository: where the user stood, the last checkpoint, and a git operation that never ended.
 import type { EventBody } from './event.ts'
 
+/** So spelled, for then nobody can compare it with an empty text. */
+export type RefName = `refs/${string}`
+
 /** Where HEAD is: on a branch (`refs/heads/main`), which may have no commit yet, or on a commit alone. */
 export type Head =
-  | { readonly ref: string; readonly commit?: string | undefined }
+  | { readonly ref: RefName; readonly commit?: string | undefined }
   | { readonly ref?: undefined; readonly commit: string }
 
 /** What a cleanup brought from the loop's own work tree into the user's checkout; see carry.ts. */

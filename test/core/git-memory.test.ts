@@ -4,7 +4,7 @@ import type { EventBody } from '../../src/core/event.ts'
 import { beganEvent, blankMemory, remember, stepEvent } from '../../src/core/git-memory.ts'
 import type { GitMemory, Operation, Step } from '../../src/core/git-memory.ts'
 
-const origin = { ref: 'refs/heads/main', commit: 'c0' }
+const origin = { ref: 'refs/heads/main', commit: 'c0' } as const
 
 function memoryOf(...events: readonly EventBody[]): GitMemory {
   return events.reduce(remember, blankMemory)

@@ -45,7 +45,7 @@ describe('C1: whose doing it is that files of the checkpoint are not there', () 
 })
 
 describe('O3: who moved HEAD', () => {
-  const now = { ref: 'refs/heads/x', commit: 'c2' }
+  const now = { ref: 'refs/heads/x', commit: 'c2' } as const
   const toX = { by: 'agent' as const, head: 'refs/heads/x' }
   const away = { by: 'agent' as const, head: 'refs/heads/y' }
   const wrote = { by: 'gate' as const, ref: 'refs/heads/x', from: 'c1', to: 'c2' }
@@ -78,7 +78,7 @@ describe('O3: who moved HEAD', () => {
     ['by another name', 'symbolic-ref HEAD refs/heads/x', 'gate'],
   ])('HEAD names another branch: %s', (_, command, by) => {
     const commands = [{ by: 'gate' as const, argv: command.split(' '), worktree: '/w' }]
-    const was = { ref: 'refs/heads/ralph/demo' }
+    const was = { ref: 'refs/heads/ralph/demo' } as const
     expect(moverOf(was, now, { switches: [], writes: [wrote], commands })).toBe(by)
     expect(moverOf(was, now, { switches: [away], writes: [wrote], commands })).toBe(undefined)
   })

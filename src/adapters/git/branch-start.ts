@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { mkdir, rename } from '../files/now.ts'
 import { readIfThere, syncFiles } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
-import type { Head } from '../../core/git-memory.ts'
+import type { Head, RefName } from '../../core/git-memory.ts'
 import type { PreflightReport } from '../../ports.ts'
 import { attemptMoves } from './attempts.ts'
 import { checkOut } from './check-out.ts'
@@ -52,9 +52,9 @@ export async function preflightBranch(store: Store, wish: StartMode): Promise<Pr
   const earlier = isLost ? await putAway(git, change) : ''
   const warnings = [
     ...(earlier === '' ? [] : [earlier]),
-    ...(origin.commit === ''
+    ...(origin.commit === undefined
       ? [
-          `${nameOf(origin)} has no commit yet, so there is nothing to come back to; better first: git add --all && git commit -m "start"`,
+          `${originName(origin)} has no commit yet, so there is nothing to come back to; better first: git add --all && git commit -m "start"`,
         ]
       : []),
     ...(await doubtful(git, scan, store.protectedPaths)),
@@ -294,6 +294,6 @@ async function knownOrigin(store: Store): Promise<Head | undefined> {
   return store.memory().origin ?? (await storedOrigin(store))
 }
 
-function branchOf(store: Store): string {
+function branchOf(store: Store): RefName {
   return `refs/heads/ralph/${store.change}`
 }

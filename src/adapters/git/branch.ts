@@ -1,7 +1,7 @@
 // Checkpoints as commits on a branch of their own, `ralph/<change>`: the default strategy.
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import type { Operation, Pending } from '../../core/git-memory.ts'
+import type { Operation, Pending, RefName } from '../../core/git-memory.ts'
 import { ownerOfRef } from '../../core/ownership.ts'
 import type { Checkpoints } from '../../ports.ts'
 import { adoptedWords } from './adopted.ts'
@@ -234,7 +234,7 @@ async function redo(store: Store, pending: Pending): Promise<string> {
   }
 }
 
-function branchRef(store: Pick<Store, 'change'>): string {
+function branchRef(store: Pick<Store, 'change'>): RefName {
   return `refs/heads/ralph/${store.change}`
 }
 

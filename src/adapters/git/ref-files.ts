@@ -9,6 +9,7 @@ import {
   type Dirent,
 } from 'node:fs'
 import { join } from 'node:path'
+import type { RefName } from '../../core/git-memory.ts'
 import { fileMark, isMissing, restingMark } from '../files/whole.ts'
 import { bytesOf, textOf } from './bytes.ts'
 import type { Git } from './git.ts'
@@ -92,9 +93,13 @@ export function headText(gitDir: string): string {
 }
 
 /** The ref that HEAD stands for; undefined where that is a commit. */
-export function headRef({ gitDir }: Pick<Git, 'gitDir'>): string | undefined {
-  const ref = /^ref: (.*)$/.exec(headText(gitDir))?.[1]
-  return ref === undefined ? undefined : textOf(ref)
+export function headRef({ gitDir }: Pick<Git, 'gitDir'>): RefName | undefined {
+  return refIn(headText(gitDir))
+}
+
+export function refIn(head: string): RefName | undefined {
+  const ref = /^ref: refs\/(.*)$/.exec(head)?.[1]
+  return ref === undefined ? undefined : `refs/${textOf(ref)}`
 }
 
 function isElsewhere(git: Git): boolean {

@@ -6,7 +6,17 @@ import type { Head } from '../../core/git-memory.ts'
 import { mkdir, rename, rm, sync } from '../files/now.ts'
 import { ifThereNow, syncFiles } from '../files/whole.ts'
 import { bytesOf, isPlainText, textOf } from './bytes.ts'
-import { findRef, headRef, headText, isRefName, isMeant, isUsual, kindsIn, listRefs } from './ref-files.ts'
+import {
+  findRef,
+  headRef,
+  headText,
+  isRefName,
+  refIn,
+  isMeant,
+  isUsual,
+  kindsIn,
+  listRefs,
+} from './ref-files.ts'
 import { ownEmail, type Git } from './git.ts'
 import { isLoose, isShared, timeZone } from './objects.ts'
 import { mayDiffer, type RefMap } from './ref-picture.ts'
@@ -193,7 +203,8 @@ async function writeLocked(place: string, bytes: Uint8Array): Promise<void> {
 
 function readHead(git: Git): Head {
   const text = headText(git.gitDir)
-  if (text.startsWith('ref: ')) return { ref: textOf(text.slice(5)) }
+  const ref = refIn(text)
+  if (ref !== undefined) return { ref }
   if (/^[0-9a-f]{40,64}$/.test(text)) return { commit: text }
   throw new RalphError('repository_state', `HEAD of ${dirname(git.gitDir)} is unreadable`, {
     hint: 'Point it at a branch again: `git symbolic-ref HEAD refs/heads/<branch>`.',

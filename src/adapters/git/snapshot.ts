@@ -6,7 +6,7 @@ import * as z from 'zod'
 import { readdir, rm } from '../files/now.ts'
 import { fileMark, readRecord, writeDurably } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
-import { headOf, type Head } from '../../core/git-memory.ts'
+import { headOf, type Head, type RefName } from '../../core/git-memory.ts'
 import { globalSettings } from './conversions.ts'
 import { exactBytesSchema, rememberBytes } from './exact-bytes.ts'
 import { lstatNow } from './files.ts'
@@ -287,7 +287,7 @@ async function bytesOf(
 /** After a checkpoint on the branch: the same surroundings, until `ensure` looks again. */
 export async function advanceSnapshot(
   store: Store,
-  head: { readonly ref: string; readonly commit: string },
+  head: { readonly ref: RefName; readonly commit: string },
   tree: string,
   refs: Refs,
 ): Promise<void> {

@@ -48,7 +48,8 @@ export function planRefs(store: Store, snapshot: Snapshot, now: Refs['all'], led
       deleted: changes.deleted.filter(({ name }) => claimed(name).isOthers),
       created: changes.created.filter(({ name }) => claimed(name).isOthers),
     },
-    beside: ref === undefined ? [] : leftBeside({ name: ref, before: snapshot.refs[ref], now: now[ref] }, ledger),
+    beside:
+      ref === undefined ? [] : leftBeside({ name: ref, before: snapshot.refs[ref], now: now[ref] }, ledger),
     again: [...new Set(ledger.writes.map(({ ref: name }) => name))].filter((name) =>
       wasMadeAgain({ name, before: snapshot.refs[name], now: now[name] }, ledger),
     ),
