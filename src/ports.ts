@@ -343,6 +343,8 @@ export interface Human {
       readonly summary: string
       /** Of the loop's own, where it has one: the user's checkout is not on the branch. */
       readonly worktree?: string
+      /** A story failed too often, or nothing was kept for long: another try may be wanted at once. */
+      readonly isStuck?: boolean
     },
     stop: AbortSignal,
   ): Promise<'cleanup' | 'keep' | 'later'>

@@ -243,6 +243,7 @@ async function askChoice(context: Context): Promise<void> {
       branch: state.branch,
       summary,
       ...(state.home !== undefined && { worktree: state.worktree }),
+      isStuck: state.outcome?.stopReason === 'retries' || state.outcome?.stopReason === 'stall',
     },
     context.question,
   )

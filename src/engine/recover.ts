@@ -39,7 +39,7 @@ export interface Repair extends Death {
  */
 export async function repair(loop: Loop, ports: Ports, world: Repair): Promise<string> {
   const { checkpoints, clock } = ports
-  const { phase, pid, current } = loop.state
+  const { phase, pid } = loop.state
   await recordDeath(loop, clock, world)
   const ended = await world.reap()
   if (ended.length > 0) await loop.tell({ type: 'orphans.ended', now_ms: clock.now(), pids: [...ended] })
@@ -53,14 +53,18 @@ export async function repair(loop: Loop, ports: Ports, world: Repair): Promise<s
   // The files are those of the branch as it was before the step.
   if (isBack && repaired !== '' && settled === '' && !isFinish) await checkpoints.restore()
   const detail = [
-    phase === 'ended' ? '' : `the loop (pid ${pid}) had died`,
+    phase === 'ended'
+      ? loop.state.outcome?.stopReason === 'killed'
+        ? 'the last loop was killed'
+        : ''
+      : `the last loop was killed (pid ${pid})`,
     ended.length > 0 ? `its agent was still running and has been ended (${ended.join(', ')})` : '',
-    current === undefined ? '' : `iteration ${current.n} was still open and is recorded now`,
     repaired,
     settled,
   ]
     .filter((part) => part !== '')
-    .join('; ')
+    .map((part, at) => (at === 0 ? part : `${part.slice(0, 1).toUpperCase()}${part.slice(1)}`))
+    .join('. ')
   await loop.tell({ type: 'repair.ended', detail })
   return detail
 }
@@ -105,5 +109,5 @@ async function settle(loop: Loop, { checkpoints, spec }: Ports, isBack: boolean)
   for (const message of await bringBack()) await loop.tell({ type: 'warning', code: 'plan_added', message })
   await loop.tell({ type: 'checkpoint.reverted', n, commit })
   const what = outcome?.stopReason === 'killed' ? '' : `iteration ${n} was cut off by an error; `
-  return `${what}what it left is kept as ${kept.ref}, and ${isWhole ? 'the work tree' : 'all but what is yours'} is back at the checkpoint`
+  return `${what}what it left is kept as ${kept.ref} (ralph diff ${n} ${loop.state.changeId}), and ${isWhole ? 'the work tree' : 'all but what is yours'} is back at the checkpoint`
 }

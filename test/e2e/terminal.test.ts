@@ -98,6 +98,42 @@ describe('on a terminal', () => {
     expect(at.git('branch', '--show-current')).toBe('main')
   })
 
+  test('F3: Enter while the live line is there leaves no copy of it behind; the terminal stays as it was', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = `echo working; until [ -e ../go ]; do sleep 0.05; done; ${goodAgent}`
+    const screen = terminal(at, `${loop(agent, '--on-complete keep')}; stty -a`)
+    await screen.until((raw) => raw.includes('working'))
+    const seen = screen.raw().length
+    screen.type('what is this\r')
+    // The next frame goes up over the row that Enter has left.
+    await screen.until((raw) => raw.slice(seen).includes('\r\u001B[1A\u001B[J'))
+    writeFileSync(join(at.root, 'go'), '')
+    await screen.exited
+    expect(
+      screen
+        .raw()
+        .slice(seen)
+        .match(/\u001B\[1A/g),
+    ).toHaveLength(1)
+    expect(screen.raw()).toMatch(/ icanon/)
+    expect(screen.raw()).toMatch(/ echo /)
+  })
+
+  test('F3: a loop in the background reads nothing of what is typed, and is not stopped by it', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = `echo working; until [ -e ../go ]; do sleep 0.05; done; ${goodAgent}`
+    const screen = terminal(
+      at,
+      `set -m; ${loop(agent, '--on-complete keep')} & read line; echo "got $line"; wait`,
+    )
+    await screen.until((raw) => raw.includes('working'))
+    screen.type('mine\r')
+    await screen.until((raw) => raw.includes('got mine'))
+    writeFileSync(join(at.root, 'go'), '')
+    await screen.exited
+    expect(at.state()).toMatchObject({ status: 'done' })
+  })
+
   test('F1: errors, hints and what finish says break between words at the width of the terminal', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
@@ -183,6 +219,22 @@ describe('on a terminal', () => {
     const resumed = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
     expect(resumed.code).toBe(0)
     expect(at.read('mine.txt')).toBe('mine\n')
+  })
+
+  test('F4: a stuck run offers another try beside the rest; Enter decides nothing, and again goes on with the same agent', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const agent = `[ "$RALPH_STORY" = 1 ] || [ -e ../mended ] || { echo "<promise>FAILED: no luck</promise>"; exit; }; ${goodAgent}`
+    const screen = terminal(at, `${loop(agent.replaceAll("'", "'\\''"), '--max-retries 0')}; echo "code $?"`)
+    await screen.until((raw) => raw.includes('again, cleanup, squash, keep or later? [later]'))
+    expect(screen.raw()).toMatch(/a {2}again {5}try the story again now, as `ralph resume` does/)
+    writeFileSync(join(at.root, 'mended'), '')
+    screen.type('again\r')
+    await screen.until((raw) => raw.includes('cleanup, squash, keep or later? [keep]'))
+    expect(screen.raw()).toContain('resumed')
+    screen.type('keep\r')
+    await screen.exited
+    expect(screen.raw()).toContain('code 0')
+    expect(at.state()).toMatchObject({ status: 'done', iterations: [{}, { verdict: 'failed' }, {}] })
   })
 
   test('R5: Ctrl-C twice forces; the terminal is sane and the next command puts the run in order', async () => {

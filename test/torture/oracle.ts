@@ -188,7 +188,7 @@ function isUndoneWithAttempt(world: World, token: Token, words: string): boolean
   const numbers = new Set(
     [
       ...words.matchAll(
-        /(?:kept as #\d+: ralph diff |what it left is kept as refs\/ralph\/demo\/attempts\/|bring it back: ralph restore )(\d+)/g,
+        /(?:kept as #\d+: ralph diff |[Ww]hat it left is kept as refs\/ralph\/demo\/attempts\/|bring it back: ralph restore )(\d+)/g,
       ),
     ].map(([, n]) => n),
   )

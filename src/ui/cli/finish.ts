@@ -31,7 +31,8 @@ export async function askFinish(
   }
   const options = { ...io, isQuiet: false, before: () => undefined }
   const choice = (await askWhere(options, question, readerGone)) ?? 'later'
-  if (choice !== 'later')
+  // Another try is offered by a loop only.
+  if (choice !== 'later' && choice !== 'again')
     return control.finish({ change: name, choice, message: undefined, acceptsConfig: false })
   return { message: 'Nothing was done.', next: `ralph finish ${name}`, data: { change_id: name, choice } }
 }

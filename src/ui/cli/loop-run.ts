@@ -16,6 +16,7 @@ import type { Sheet } from '../print/layout.ts'
 import type { Printer } from '../print/printer.ts'
 import { terminalPrinter } from '../print/terminal.ts'
 import { oneLine, shellWord } from '../print/text.ts'
+import { typedRows } from '../print/typed.ts'
 import { attention } from '../print/title.ts'
 import type { Context } from './context.ts'
 import { writeJobSummary } from './job-summary.ts'
@@ -45,10 +46,12 @@ export async function startLoop(
       hint: 'type: ralph loop --dry-run --prompts, or ralph prompt <change> for the next one alone',
     })
   }
-  const start = (name: string | undefined): Promise<void> =>
-    perform(context, { observe, control }, settings, (request) =>
+  const start = async (name: string | undefined): Promise<void> => {
+    const again = await perform(context, { observe, control }, settings, (request) =>
       control.loop({ ...request, change: name, acceptsConfig }),
     )
+    if (again !== undefined) await tryAgain(context, again, flags)
+  }
   // With --json stdout is for events.
   await (settings.config.json ? start(change) : withPicked(context, change, start))
 }
@@ -75,9 +78,16 @@ export async function resumeLoop(
   { feedback, acceptsConfig }: { feedback: string | undefined; acceptsConfig: boolean },
 ): Promise<void> {
   const { observe, control, settings } = await prepare(context, flags, true)
-  await perform(context, { observe, control }, settings, (request) =>
+  const again = await perform(context, { observe, control }, settings, (request) =>
     control.resume({ ...request, change, feedback, acceptsConfig }),
   )
+  if (again !== undefined) await tryAgain(context, again, flags)
+}
+
+/** The run knows its settings, but for what may be a secret. */
+function tryAgain(context: Context, change: string, { agent_env }: RawFlags): Promise<void> {
+  const flags = agent_env === undefined ? {} : { agent_env }
+  return resumeLoop(context, change, flags, { feedback: undefined, acceptsConfig: false })
 }
 
 async function prepare(
@@ -97,15 +107,17 @@ async function prepare(
   return { ...app, settings }
 }
 
+/** Resolves with the change that the user wants to be tried again at once. */
 async function perform(
   context: Context,
   { observe, control }: App,
   settings: LoadedConfig,
   work: (request: Omit<LoopRequest, 'change' | 'acceptsConfig'>) => Promise<LoopEnd>,
-): Promise<void> {
+): Promise<string | undefined> {
   const printer = printerFor(context, settings.config)
   let change: string | undefined
   let wantsSquash = false
+  let wantsAgain = false
   /** Its last words wait for the squash that was asked for. */
   let held: Complete | undefined
   // The cursor is never hidden and the terminal never raw: even kill -9 leaves it usable.
@@ -116,6 +128,9 @@ async function perform(
     before: () => printer.pause(),
     onSquash: () => {
       wantsSquash = true
+    },
+    onAgain: () => {
+      wantsAgain = true
     },
     ring: () => {
       if (settings.config.notify !== false) context.io.stdout.write(attention('ralph needs you'))
@@ -132,15 +147,18 @@ async function perform(
       tell: (event) => {
         if (event.type === 'loop.started') change = event.change_id
         if (event.type === 'complete' && wantsSquash) held = event
-        else printer.tell(event)
+        // What comes next is the resume's to say.
+        else if (event.type !== 'complete' || !wantsAgain) printer.tell(event)
       },
     })
+    if (wantsAgain) return change
     if (held !== undefined)
       for (const event of await squashedEnd({ observe, control }, held)) printer.tell(event)
     if (change !== undefined) await writeJobSummary(context.io, observe, change)
     // With --json stdout is for events.
     if (note !== undefined) context.io.stderr.write(`${folded(note, context.io.stderr.columns)}\n`)
     context.exitWith(exitCode)
+    return undefined
   } finally {
     printer.close()
     process.off('exit', printer.close)
@@ -186,5 +204,6 @@ function printerFor(
     now: () => performance.now(),
     isLive: !isPlain,
     isSilent: notify === false,
+    typedRows: typedRows(io.stdin),
   })
 }

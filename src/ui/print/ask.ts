@@ -1,7 +1,5 @@
 // Asks one question on a terminal in its normal line mode, so that Ctrl-C and even kill -9 leave it sane.
-import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { ReadStream } from 'node:tty'
 import type { Io } from '../io.ts'
 
 export interface Question<Answer> {
@@ -35,22 +33,5 @@ export async function ask<Answer>(
   } finally {
     reader.close()
     stdin.pause()
-  }
-}
-
-/** What was typed before a question was there to be read is no answer to it; half a line stays. */
-export function dropTyped(stdin: Io['stdin']): void {
-  // A stand-in for a terminal has no device.
-  if (!(stdin instanceof ReadStream)) return
-  let device: number | undefined
-  try {
-    device = openSync('/dev/tty', constants.O_RDONLY | constants.O_NONBLOCK)
-    const typed = Buffer.alloc(4096)
-    while (readSync(device, typed) > 0);
-  } catch (error) {
-    // EAGAIN: nothing is left. Any other: the terminal cannot be read this way, and the question is asked all the same.
-    if (!(error instanceof Error && 'code' in error)) throw error
-  } finally {
-    if (device !== undefined) closeSync(device)
   }
 }

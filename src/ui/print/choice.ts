@@ -3,11 +3,12 @@ import type { Human } from '../../ports.ts'
 import type { Io } from '../io.ts'
 import { isTerminal, paintFor } from '../io.ts'
 import type { Context } from '../cli/context.ts'
-import { ask, dropTyped } from './ask.ts'
+import { ask } from './ask.ts'
 import { branchName } from './describe.ts'
 import { entryLines } from './layout.ts'
 import type { Sheet } from './layout.ts'
 import { oneLine } from './text.ts'
+import { dropTyped } from './typed.ts'
 
 export interface HumanOptions extends Pick<Io, 'stdin' | 'stdout' | 'env'> {
   /** With `--json` stdout is for events: nothing is asked. */
@@ -16,6 +17,8 @@ export interface HumanOptions extends Pick<Io, 'stdin' | 'stdout' | 'env'> {
   readonly before: () => void
   /** The answer is a squash: that is done once the loop has ended, until then its work stays where it is. */
   readonly onSquash?: () => void
+  /** The answer is another try, now: a resume, once this loop has ended. Without it nobody is offered one. */
+  readonly onAgain?: () => void
   /** Rings before a question in the middle of a loop; at its end the printer has done so. */
   readonly ring?: () => void
 }
@@ -30,9 +33,9 @@ export function humanAt(options: HumanOptions): Human {
     async choose(question, stop) {
       dropTyped(options.stdin)
       const answer = (await askWhere(options, question, stop)) ?? 'later'
-      if (answer !== 'squash') return answer
-      options.onSquash?.()
-      return 'later'
+      if (answer === 'squash') options.onSquash?.()
+      if (answer === 'again') options.onAgain?.()
+      return answer === 'squash' || answer === 'again' ? 'later' : answer
     },
     async isDone(task, stop) {
       dropTyped(options.stdin)
@@ -57,12 +60,16 @@ export function humanAt(options: HumanOptions): Human {
 /** Undefined: nobody answered. */
 export function askWhere(
   options: HumanOptions,
-  { originalBranch, branch, worktree }: Omit<Parameters<Human['choose']>[0], 'summary'>,
+  { originalBranch, branch, worktree, isStuck = false }: Omit<Parameters<Human['choose']>[0], 'summary'>,
   stop: AbortSignal,
-): Promise<'cleanup' | 'squash' | 'keep' | 'later' | undefined> {
+): Promise<'again' | 'cleanup' | 'squash' | 'keep' | 'later' | undefined> {
   options.before()
   const paint = paintFor(options.stdout, options.env)
-  const offered = choices(originalBranch, branch, worktree)
+  const again: Choice = ['again', 'try the story again now, as `ralph resume` does']
+  const offered = [
+    ...(isStuck && options.onAgain !== undefined ? [again] : []),
+    ...choices(originalBranch, branch, worktree),
+  ]
   const lines = [
     '',
     paint.bold('What should happen to the work?'),
@@ -70,12 +77,13 @@ export function askWhere(
   ]
   const names = offered.map(([answer]) => answer)
   const letters = names.map((name) => name.slice(0, 1))
-  const known = { c: 'cleanup', s: 'squash', k: 'keep', l: 'later' } as const
-  // Enter must not move anything.
-  const interpret = meaning(known, 'keep')
+  const known = { a: 'again', c: 'cleanup', s: 'squash', k: 'keep', l: 'later' } as const
+  // Enter must not move anything, and decide nothing about work that is not done.
+  const onEnter = isStuck ? 'later' : 'keep'
+  const interpret = meaning(known, onEnter)
   const question = {
     lines,
-    prompt: `${orOf(names)}? [keep] `,
+    prompt: `${orOf(names)}? [${onEnter}] `,
     interpret: (word: string) => {
       const answer = interpret(word)
       return answer === undefined || names.includes(answer) ? answer : undefined
@@ -142,6 +150,8 @@ function answerLines([answer, what]: Choice, sheet: Sheet): readonly string[] {
 }
 
 const words: Readonly<Record<string, string>> = {
+  again: 'a',
+  resume: 'a',
   cleanup: 'c',
   clean: 'c',
   squash: 's',

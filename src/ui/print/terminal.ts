@@ -18,6 +18,8 @@ export interface TerminalOptions extends Pick<Io, 'stdout' | 'stderr' | 'env'> {
   readonly isLive?: boolean
   /** `notify: false`: no bell. */
   readonly isSilent?: boolean
+  /** How many rows the user's typing has moved the cursor down since the last time. */
+  readonly typedRows?: () => number
 }
 
 export function terminalPrinter({
@@ -28,6 +30,7 @@ export function terminalPrinter({
   frameMs = 100,
   isLive = true,
   isSilent = false,
+  typedRows = () => 0,
 }: TerminalOptions): Printer {
   const lines = createLines({ stdout, stderr, env })
   const paint = paintFor(stdout, env)
@@ -44,7 +47,7 @@ export function terminalPrinter({
   // A terminal made narrower has wrapped the line: its first row is further up by now.
   const erase = (): string => {
     if (shownWidth === 0) return ''
-    const rowsUp = Math.ceil(shownWidth / columns()) - 1
+    const rowsUp = Math.ceil(shownWidth / columns()) - 1 + typedRows()
     shownWidth = 0
     return `\r${rowsUp > 0 ? `\u001B[${String(rowsUp)}A` : ''}\u001B[J`
   }
