@@ -1,5 +1,5 @@
 // `npm test`: installs what is missing, builds, runs every check, and closes with the line `N passed, N failed`.
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ensureInstalled, root } from './install.mjs'
@@ -13,10 +13,21 @@ const env = { ...process.env, OPENSPEC_TELEMETRY: '0', OPENSPEC_NO_UPDATE_CHECK:
 // The checks ask nobody: each Node would read the certificates first, for longer than many of them need.
 const { NODE_EXTRA_CA_CERTS: _, ...offline } = env
 
-function run(label, file, args) {
+async function run(label, file, args) {
   console.log(`\n▸ ${label}`)
-  const { status } = spawnSync(file, args, { cwd: root, stdio: 'inherit', env })
-  return status === 0
+  const child = spawn(file, args, { cwd: root, stdio: 'inherit', env })
+  return (await endOf(child)) === 0
+}
+
+/** Its exit code. */
+function endOf(child, onError = (error) => console.error(error.message)) {
+  return new Promise((resolve) => {
+    child.on('error', (error) => {
+      onError(error)
+      resolve(1)
+    })
+    child.on('close', resolve)
+  })
 }
 
 ensureInstalled()
@@ -28,13 +39,7 @@ async function check(label, file, args) {
   const child = spawn(file, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env: offline })
   const printed = []
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => printed.push(chunk))
-  const code = await new Promise((resolve) => {
-    child.on('error', (error) => {
-      printed.push(Buffer.from(`${error.message}\n`))
-      resolve(1)
-    })
-    child.on('close', resolve)
-  })
+  const code = await endOf(child, (error) => printed.push(Buffer.from(`${error.message}\n`)))
   console.log(`\n▸ ${label}`)
   process.stdout.write(Buffer.concat(printed))
   if (code === 0) passed += 1
@@ -45,9 +50,12 @@ async function check(label, file, args) {
 }
 
 await check('build', process.execPath, ['scripts/build.mjs'])
-await Promise.all([
+// These two take the longest: beside the others, and beside the tests, which wait for processes often enough.
+const longChecks = [
   check('types', bin('tsc'), []),
   check('lint', bin('oxlint'), ['--type-aware', '--deny-warnings', 'src', 'test', 'scripts', 'bench']),
+]
+await Promise.all([
   check('format', bin('oxfmt'), ['--check', 'src', 'test', 'scripts', 'bench']),
   check('unused code', bin('knip'), []),
   check('schemas up to date', bin('tsx'), ['scripts/schemas.ts', '--check']),
@@ -56,10 +64,10 @@ await Promise.all([
 ])
 
 if (!checksOnly) {
-  run('real agents (for the e2e tests)', process.execPath, ['scripts/install-agents.mjs'])
+  await run('real agents (for the e2e tests)', process.execPath, ['scripts/install-agents.mjs'])
   const report = join(root, 'node_modules', '.cache', 'vitest-report.json')
   mkdirSync(dirname(report), { recursive: true })
-  const ok = run('tests', bin('vitest'), [
+  const ok = await run('tests', bin('vitest'), [
     'run',
     '--reporter=default',
     '--reporter=json',
@@ -78,5 +86,6 @@ if (!checksOnly) {
   if (!ok && (counts?.numFailedTests ?? 0) === 0) failed += 1
 }
 
+await Promise.all(longChecks)
 console.log(`\n${passed} passed, ${failed} failed`)
 process.exit(failed === 0 ? 0 : 1)
