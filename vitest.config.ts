@@ -4,36 +4,47 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Begun first, so that no worker is still at one of them when all the others have ended: by how long they took, in CI. */
 const longest = [
-  'property',
   'submodules',
   'real-agents',
   'real',
   'after-death',
   'locks-and-journal',
-  'kill-stash',
-  'permissions',
-  'openspec',
-  'power-cut',
-  'whose-files',
   'fresh-eyes',
-  'told',
-  'acp-real',
-  'contract',
-  'first-user',
+  'kill-stash',
   'kill-branch',
+  'acp-real',
+  'permissions',
   'whose-settings',
-  'agents',
+  'told',
+  'openspec',
+  'whose-files',
+  'power-cut',
+  'first-user',
+  'first-minutes',
+  'contract',
+  'property',
+  'worktree-again',
   'attack',
+  'hazards',
+  'agents',
+  'result',
+  'usage',
+  'whose-refs',
   'kill-submodules',
 ]
 
-/** Begun last: they start no processes, and to start one takes the longer the bigger the heap has grown. */
-const withoutProcesses = /^test\/(core|fuzz|config|engine)\/|^test\/(performance|architecture)\./
+/** Begun last, the long ones first: they start no processes, and to start one takes the longer the bigger the heap has grown. */
+const withoutProcesses = [
+  /^test\/fuzz\/|^test\/core\/prompt\./,
+  /^test\/(core|config|engine)\/|^test\/(performance|architecture)\./,
+]
 
 class LongestFirst extends BaseSequencer {
   public override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = (file: TestSpecification): number => {
-      if (withoutProcesses.test(relative(import.meta.dirname, file.moduleId))) return longest.length + 1
+      const path = relative(import.meta.dirname, file.moduleId)
+      const last = withoutProcesses.findIndex((group) => group.test(path))
+      if (last !== -1) return longest.length + 1 + last
       const at = longest.indexOf(basename(file.moduleId, '.test.ts'))
       return at === -1 ? longest.length : at
     }
