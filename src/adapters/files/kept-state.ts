@@ -62,14 +62,23 @@ function textOf({ iterations, stories, ...rest }: LoopState): string | undefined
   return isWhole ? `[${text},${JSON.stringify(stories)},${JSON.stringify(iterations)}]` : undefined
 }
 
+/** Never throws: its lines are in the journal already. */
 function write(file: string, text: string): void {
   const draft = `${file}.${process.pid}.tmp`
   try {
     writeFileSync(draft, text, { mode: 0o600 })
     renameSync(draft, file)
   } catch {
-    // A full disk, or a folder that is closed: the journal tells all of it.
+    // A full disk, or a folder that an agent has closed: the journal tells all of it.
+    discard(draft)
+  }
+}
+
+function discard(draft: string): void {
+  try {
     rmSync(draft, { force: true })
+  } catch {
+    // In a closed folder nothing can be taken away either.
   }
 }
 

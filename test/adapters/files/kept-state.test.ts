@@ -202,6 +202,14 @@ describe('the state beside a journal', () => {
     expect((await lookAtJournal(path, change)).state).toEqual(await whole())
     expect(existsSync(`${beside}.${process.pid}.tmp`)).toBe(false)
   })
+
+  test('where not even its draft can be taken away the journal has every line once', async () => {
+    mkdirSync(join(`${beside}.${process.pid}.tmp`, 'in-the-way'), { recursive: true })
+    const events = playedRun(60)
+    await write(events)
+    expect((await readJournal(path)).events).toEqual(events)
+    expect(existsSync(beside)).toBe(false)
+  })
 })
 
 function otherChange(head: Record<string, unknown>, body: string): Parts {
