@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
+import { onTerminal } from './on-terminal.ts'
 import type { Scratch } from './harness.ts'
 
 const failing = 'echo try > try.txt; echo "<promise>FAILED: no luck</promise>"'
@@ -254,6 +255,22 @@ describe('what happened', () => {
       'main',
       '?? mine.txt',
     ])
+  })
+
+  test('F13: history, attempts and config show long values whole: wrapped on a terminal, not cut', async () => {
+    const at = await stuck()
+    const long = `${'--flag '.repeat(14)}last-word`
+    at.write('ralph.yaml', `agent_command: ./agent ${long}\n`)
+    for (const [command, word] of [
+      ['history', 'says hello'],
+      ['attempts', 'says hello'],
+      ['config', 'last-word'],
+    ] as const) {
+      const screen = onTerminal(at, [command], at.repo, 80)
+      await screen.exited
+      const text = screen.raw().replaceAll(/\s+/g, ' ')
+      expect(text, command).toContain(word)
+    }
   })
 
   test('F26: why says what, since when, what is safe and where, and what to type; each advised command works; the trace is apart', async () => {

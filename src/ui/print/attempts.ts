@@ -8,7 +8,7 @@ import { whenOf } from './history.ts'
 import type { HistoryPage } from './history.ts'
 import { table } from './table.ts'
 import type { Cell } from './table.ts'
-import { clip, clipPainted, excerpt, oneLine } from './text.ts'
+import { clip, excerpt, oneLine } from './text.ts'
 
 export function attemptsText(list: AttemptList, page: HistoryPage): string {
   const parts = [...ofThisRun(list, page), ...ofEarlierRuns(list, page)]
@@ -31,10 +31,10 @@ function ofThisRun(
     verdictCell(verdict, paint),
     { text: excerpt(reason, 200), paint: paint.dim },
   ])
-  const lines = table(['#', 'story', 'try', 'result', 'reason'], rows, paint).split('\n')
+  const lines = table(['#', 'story', 'try', 'result', 'reason'], rows, paint, columns)
   const which = `${String(last.n)} ${oneLine(id)}`
   const hint = `see one: ${paint.bold(`ralph diff ${which}`)}   bring it back: ${paint.bold(`ralph restore ${which}`)}`
-  return [[...lines.map((line) => clipPainted(line, columns)), hint].join('\n')]
+  return [`${lines}\n${hint}`]
 }
 
 /** Their numbers began at 1 too, so they are named with their run. */
@@ -53,9 +53,9 @@ function ofEarlierRuns(
     { text: excerpt(reason ?? '', 200), paint: paint.dim },
   ])
   const headings = ['earlier run', '#', 'story', 'try', 'result', 'reason']
-  const lines = table(headings, rows, paint).split('\n')
+  const lines = table(headings, rows, paint, columns)
   const hint = `see one: ${paint.bold(`ralph diff ${String(last.n)} ${oneLine(id)} --run ${String(last.run_number)}`)}   they are under ${last.ref.replace(/\/[^/]+\/attempts\/\d+$/, '/')}`
-  return [[...lines.map((line) => clipPainted(line, columns)), hint].join('\n')]
+  return [`${lines}\n${hint}`]
 }
 
 function verdictCell(verdict: Verdict, paint: Paint): Cell {

@@ -4,7 +4,7 @@ import { specOf } from '../../config/options.ts'
 import type { Paint } from '../io.ts'
 import { entryLines } from './layout.ts'
 import { table } from './table.ts'
-import { clip, oneLine } from './text.ts'
+import { clip, oneLine, widthOf } from './text.ts'
 
 export interface ConfigPage {
   readonly paint: Paint
@@ -20,11 +20,16 @@ export function configText(
     const set = entry.origin !== 'default'
     return [
       entry.key,
-      { text: clip(valueText(entry), set ? 60 : 26), paint: set ? paint.bold : paint.dim },
+      { text: clip(valueText(entry), mostCells), paint: set ? paint.bold : paint.dim },
       { text: fromWord(entry), paint: set ? paint.cyan : paint.dim },
       { text: specOf(entry.key).help, paint: paint.dim },
     ]
   })
+  // In its row it would push all others off the screen.
+  const long = entries
+    .filter(isSetting)
+    .filter((entry) => entry.origin !== 'default' && widthOf(valueText(entry)) > mostCells)
+    .flatMap((entry) => entryLines({ text: `${entry.key}: ${valueText(entry)}` }, { paint, columns }))
   const levels = [['project', files.project] as const, ['user', files.user] as const]
   const looked = levels.flatMap(([name, file]) =>
     file === undefined
@@ -35,10 +40,13 @@ export function configText(
   return [
     table(['setting', 'value', 'from', 'what it is for'], rows, paint, columns),
     '',
+    ...(long.length === 0 ? [] : [...long, '']),
     ...entryLines({ text: order }, { paint, columns }),
     ...looked,
   ].join('\n')
 }
+
+const mostCells = 26
 
 /** The files are named below the table. */
 function fromWord({ origin, where }: SettingEntry): string {

@@ -7,17 +7,7 @@ import { inColourOf, statusName, symbolOf, verdictMeaning, verdictName } from '.
 import { storyName } from './describe.ts'
 import { costWord, notesOf } from './report-words.ts'
 import { table } from './table.ts'
-import {
-  clip,
-  clipPainted,
-  clockTime,
-  duration,
-  excerpt,
-  oneLine,
-  plural,
-  tokenWord,
-  tokenWords,
-} from './text.ts'
+import { clip, clockTime, duration, excerpt, oneLine, plural, tokenWord, tokenWords } from './text.ts'
 
 export interface HistoryPage {
   readonly paint: Paint
@@ -81,12 +71,8 @@ function runLines(
     ]
   })
   const report = runReport({ change_id: change, status: 'stopped', reason: '', stories: [], iterations })
-  const lines = table(['#', 'at', 'story', 'result', 'took', 'tokens', 'cost', 'reason'], rows, paint)
-  return [
-    ...lines.split('\n').map((line) => clipPainted(line, columns)),
-    totalLine(report),
-    ...notesOf(report),
-  ]
+  const headings = ['#', 'at', 'story', 'result', 'took', 'tokens', 'cost', 'reason']
+  return [table(headings, rows, paint, columns), totalLine(report), ...notesOf(report)]
 }
 function totalLine({ totals }: RunReport): string {
   const figures = [
