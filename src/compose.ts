@@ -37,6 +37,7 @@ export function createApp(io: Io): App {
   const deaths = () => import('./compose/recovery.ts')
   const attempts = () => import('./compose/attempts.ts')
   const control = () => import('./compose/control.ts')
+  const finish = () => import('./compose/finish.ts')
   const loops = () => import('./compose/loop.ts')
   const plans = () => import('./compose/changes.ts')
   const reports = () => import('./compose/reports.ts')
@@ -105,7 +106,7 @@ export function createApp(io: Io): App {
       stop: ({ change, force }) => at(stops, (part, here) => part.stopLoop(here, change, force)),
       pause: ({ change, isOff }) => at(pauses, (part, here) => part.pauseLoop(here, change, isOff)),
       done: (change) => at(control, (part, here) => part.sayDone(here, change)),
-      finish: (request) => at(control, (part, here) => part.finishOrAccept(here, request)),
+      finish: (request) => at(finish, (part, here) => part.finishOrAccept(here, request)),
       clean: (request) => at(control, (part, here) => part.cleanRun(here, request)),
       restore: (request) => at(attempts, (part, here) => part.restoreTo(here, request)),
       makeDemo: async () => (await import('./compose/demo.ts')).makeDemo(io.env),

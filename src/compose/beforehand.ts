@@ -4,11 +4,15 @@ import { loginOf } from '../adapters/agents/installed.ts'
 import { verificationCommands } from '../adapters/openspec/verification.ts'
 import { onPath } from '../adapters/process/on-path.ts'
 import type { Config } from '../config/options.ts'
+import { RalphError } from '../core/error.ts'
 import type { Settings } from '../core/event.ts'
 import { totalCostUsd, totalTokens } from '../core/state.ts'
 import type { LoopState } from '../core/state.ts'
 import { storyStatus } from '../core/story.ts'
+import type { LoopRequest } from '../ui/app.ts'
+import { isUnplanned } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
+import type { Site } from './site.ts'
 
 export function hasWork({ doneCriteria, plan }: Pick<OpenedChange, 'doneCriteria' | 'plan'>): boolean {
   return doneCriteria === 'manual' || plan.stories.some((story) => storyStatus(story) === 'open')
@@ -92,4 +96,29 @@ export function spentBy(state: LoopState): { tokens: number; cost_usd?: number; 
     ...(cost !== undefined && { cost_usd: cost }),
     duration_ms: state.iterations.reduce((sum, iteration) => sum + iteration.duration_ms, 0),
   }
+}
+
+/** The demo's word is all that it has. */
+export async function gateFound(site: Site, { gates, agents }: Settings): Promise<{ gate_found?: string }> {
+  if (gates.length > 0 || agents.every((agent) => agent === 'demo')) return {}
+  return { gate_found: await gateToOffer(site.git.worktree) }
+}
+
+/** B4: whoever has just made a change and types `ralph loop` expects no agent that is asked ten times for its title. */
+export async function confirmUnplanned(
+  here: Site,
+  name: string,
+  folder: string,
+  request: LoopRequest,
+): Promise<void> {
+  const { config } = request.settings
+  // Who says "manual", or says what to do, knows what comes.
+  if (config.done !== undefined || config.task !== undefined) return
+  const unplanned = await isUnplanned(here, name, folder)
+  if (unplanned === undefined) return
+  const wish = { task: unplanned.title, max_iterations: config.max_iterations }
+  if (await request.confirm(manualWords(name, wish))) return
+  throw new RalphError('no_tasks', 'Not started.', {
+    hint: `Nothing was touched. Write ${unplanned.tasksFile} first (see ralph help loop), or start it with --done manual.`,
+  })
 }

@@ -1,28 +1,17 @@
-// done, finish, clean: each is carried out or refused with the reason; none is ever lost.
-import { existsSync } from 'node:fs'
+// done and clean, and the run in hand that they and `finish` need: each is carried out or refused with the reason.
 import { cleanAttempts, keptByCleaning, listAttempts, listEarlier } from '../adapters/git/attempts.ts'
 import { shown } from '../adapters/git/git.ts'
 import { wayOut } from '../adapters/git/lost-record.ts'
-import { readRef } from '../adapters/git/refs.ts'
-import { remoteOf } from '../adapters/git/remote.ts'
 import type { UsersOwn } from '../adapters/git/users-own.ts'
-import { readSettingsFile } from '../config/files.ts'
-import { userFolder } from '../config/load.ts'
-import { inOneLine, RalphError } from '../core/error.ts'
-import { squashMessage } from '../core/commit-text.ts'
-import type { FinishChoice } from '../ports.ts'
+import { RalphError } from '../core/error.ts'
 import type { Control, Said } from '../ui/app.ts'
-import { openspecWords } from './beforehand.ts'
-import { acceptGitSettings } from './checkpoints.ts'
 import { chooseRun, onlyRun } from './choose.ts'
-import { agree, unagreed } from './config-trust.ts'
 import { damagedRun } from './damage.ts'
 import { openRun } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
-import { planNow } from './plan-now.ts'
 import { enterTree, repairRun } from './recovery.ts'
 import { withEngine } from './run-engine.ts'
-import { isRunning, isSettled, needsRepair } from './site.ts'
+import { isRunning, needsRepair } from './site.ts'
 import type { Site } from './site.ts'
 
 export async function sayDone(site: Site, change: string | undefined): Promise<Said> {
@@ -49,186 +38,6 @@ export async function sayDone(site: Site, change: string | undefined): Promise<S
     }
   })
 }
-
-/** The choice, the user's word on what agents changed of config files and git's settings, or both. */
-export async function finishOrAccept(
-  site: Site,
-  { change, choice, message: own, acceptsConfig }: Parameters<Control['finish']>[0],
-): Promise<Said> {
-  return withRun(site, change, async (held) => {
-    const finished = choice === undefined ? undefined : await finishHeld(site, held, choice, own)
-    if (!acceptsConfig && finished !== undefined) return finished
-    await inOrder(site, held)
-    const { run } = held
-    const files = {
-      project: await readSettingsFile(site.git.worktree),
-      user: await readSettingsFile(userFolder(site.env)),
-    }
-    const doubtful = await unagreed(site.git.gitCommonDir, files)
-    await agree(site.git.gitCommonDir, files)
-    const taken = [
-      ...doubtful.map((what) => what.replace(/, and you have not agreed to that$/, ': agreed')),
-      ...(await acceptGitSettings(site, run.change)),
-    ]
-    const message = taken.length === 0 ? `There was nothing to agree to for ${run.change}.` : taken.join('\n')
-    return {
-      ...finished,
-      message: finished === undefined ? message : `${finished.message}\n${message}`,
-      data: { ...finished?.data, change_id: run.change, accepted: taken },
-    }
-  })
-}
-
-export async function finishHeld(
-  site: Site,
-  held: OpenRun,
-  choice: Exclude<FinishChoice, 'later'>,
-  own?: string,
-): Promise<Said> {
-  // One that was killed half-way is completed, whatever is asked for now.
-  const isCompleted = held.run.state.git.pending?.operation.op === 'finish'
-  // A squash is a cleanup whose work is committed, a rename a keep: that is what the run remembers.
-  const kept = isCompleted || choice === 'squash' ? 'cleanup' : choice === 'rename' ? 'keep' : choice
-  const already = await finishedAlready(site, held.run)
-  if (already !== '') {
-    const { change, state } = held.run
-    return {
-      message: `${change} is finished already: ${already}.`,
-      ...(state.status !== 'done' && { next: `ralph resume ${change}` }),
-      data: { change_id: change, choice, user_paths: [], loop_paths: [] },
-    }
-  }
-  const there = await inOrder(site, held)
-  const { run } = held
-  const report = await withEngine(there, held, async (loop, ports) => {
-    held.beat()
-    try {
-      const message = choice === 'squash' ? await squashText(run, own) : ''
-      const finished = await ports.checkpoints.finish(choice, message)
-      await loop.tell({
-        type: 'loop.finished',
-        choice: kept,
-        ok: true,
-        message: finished.message,
-        ...(finished.commit !== undefined && { commit: finished.commit }),
-      })
-      return finished
-    } catch (error) {
-      // Remembered with its way out, so that a look at the run does not advise the same again.
-      if (error instanceof RalphError && error.code === 'finish_conflict')
-        await loop.tell({
-          type: 'loop.finished',
-          choice: kept,
-          ok: false,
-          message: inOneLine(error),
-          ...(choice === 'squash' && { squash: true }),
-        })
-      throw error
-    }
-  })
-  if (report.refused !== undefined) {
-    const { why, hint } = report.refused
-    throw new RalphError('git_failed', `Your git would not commit the work of ${run.change}: ${why}`, {
-      hint,
-    })
-  }
-  // A loop that died after its last story has not said so, but nothing is left to run.
-  const isDone =
-    run.state.status === 'done' ||
-    (kept === 'cleanup' && run.state.home === undefined && (await planNow(site, run.change))?.open === 0)
-  // A run that is not done is gone on with in its tree.
-  const ownTree = run.state.home !== undefined && kept === 'cleanup' && isDone
-  const onward = isDone ? await nextSteps(site, run, choice) : []
-  return {
-    message: report.message,
-    ...(onward.length > 0 && { next: onward.join('; ') }),
-    // Not removed by ralph: ignored files in it are in no commit.
-    ...(ownTree && {
-      next: [
-        ...onward,
-        report.stays === undefined
-          ? `git worktree remove ${run.state.worktree}`
-          : `git -C ${run.state.worktree} status: save what is yours there, then git worktree remove ${run.state.worktree}`,
-      ].join('; '),
-    }),
-    ...(!isDone && {
-      next:
-        kept === 'cleanup' && run.state.settings?.checkpoint === 'branch' && run.state.home === undefined
-          ? `ralph resume ${run.change} runs what is left, with the same agent and gates`
-          : `ralph resume ${run.change}`,
-    }),
-    ...(run.state.gone.length > 0 && { gone: run.state.gone }),
-    data: {
-      change_id: run.change,
-      choice,
-      user_paths: report.userPaths,
-      loop_paths: report.loopPaths,
-      ...(report.commit !== undefined && { commit: report.commit }),
-      ...(run.state.gone.length > 0 && { gone: run.state.gone }),
-    },
-  }
-}
-
-/** Where the work of a run is that was brought back before: another word on it would only spoil its record. Else empty. */
-async function finishedAlready(site: Site, run: OpenRun['run']): Promise<string> {
-  const { branch, choice, git, originalBranch } = run.state
-  const isBrought = choice === 'cleanup' && git.cleaned !== undefined && git.origin === undefined
-  const isLeft = needsRepair(run) || (await readRef(site.git, `refs/heads/ralph/${run.change}`)) !== undefined
-  if (!isSettled(run) && (!isBrought || isLeft || branch === originalBranch)) return ''
-  const { whereabouts } = await import('./whereabouts.ts')
-  const { where } = await whereabouts(site, run)
-  const place = originalBranch === '' ? 'your detached HEAD' : originalBranch
-  if (where?.squashed !== undefined) return `squashed into ${where.squashed.slice(0, 7)} on ${place}`
-  const at = where?.cleaned_at === undefined ? '' : ` since the cleanup at ${where.cleaned_at.slice(11, 19)}`
-  return where?.uncommitted === false
-    ? `its work is on ${place}${at}`
-    : `its work is on ${place}, uncommitted,${at}`
-}
-
-/** What people do with commits: they go to the others, and the change into OpenSpec's archive. */
-async function nextSteps(
-  { git, env }: Site,
-  { change, state }: OpenRun['run'],
-  choice: FinishChoice,
-): Promise<readonly string[]> {
-  if (choice === 'cleanup' || state.branch === state.originalBranch) return []
-  const remote = await remoteOf(git)
-  const push = choice === 'squash' ? 'git push' : `git push -u ${remote ?? ''} ralph/${change}`
-  const { changeDirOf } = await import('../adapters/openspec/changes.ts')
-  const isThere = state.root !== undefined && existsSync(changeDirOf(state.root, change))
-  return [
-    ...(remote === undefined ? [] : [push]),
-    ...(choice === 'squash' && isThere && state.settings?.done_criteria === 'tasks'
-      ? [`${openspecWords(env)} archive ${change}`]
-      : []),
-  ]
-}
-
-/** From the proposal's title and the stories whose work was kept. */
-async function squashText({ change, state }: OpenRun['run'], own: string | undefined): Promise<string> {
-  const kept = state.iterations.filter(({ verdict }) => keeps.has(verdict))
-  const ids = new Set(kept.map((iteration) => iteration.story_id))
-  const { readTitle } = await import('../adapters/openspec/changes.ts')
-  return squashMessage({
-    changeId: change,
-    // Archived since, or not to be read: the name says what it is.
-    title: inWords(
-      state.root === undefined ? change : await readTitle(state.root, change).catch(() => change),
-    ),
-    own,
-    stories: state.settings?.done_criteria === 'manual' ? [] : state.stories.filter(({ id }) => ids.has(id)),
-    agents: [...new Set(kept.map(({ agent }) => agent))],
-  })
-}
-
-/** A proposal without a title has the change's name for one: `add-login` is no subject of a commit. */
-function inWords(title: string): string {
-  if (!/^[a-z][a-z0-9]*(?:-[a-z0-9]+)+$/.test(title)) return title
-  const words = title.replaceAll('-', ' ')
-  return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`
-}
-
-const keeps: ReadonlySet<string> = new Set(['complete', 'partial', 'progress', 'kept'])
 
 /** The one deed that cannot be undone: the change is named or the only one, and the user has said yes. */
 export async function cleanRun(
@@ -282,7 +91,7 @@ function attemptsOf(count: number, change: string): string {
 }
 
 /** The run in hand, its work tree too, and whatever a dead loop left there put in order. */
-async function inOrder(site: Site, held: OpenRun): Promise<Site> {
+export async function inOrder(site: Site, held: OpenRun): Promise<Site> {
   const detail = await repairRun(held, site.warn)
   if (detail !== '') site.warn(detail)
   return held.enterOwn()
@@ -297,7 +106,7 @@ async function wayOutOf({ git }: Site, change: string | undefined): Promise<stri
 }
 
 /** The run that is meant, its lock taken; refused while its loop is running. */
-async function withRun<T>(
+export async function withRun<T>(
   site: Site,
   change: string | undefined,
   work: (held: OpenRun) => Promise<T>,

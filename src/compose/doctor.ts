@@ -23,7 +23,10 @@ import { liveWords } from './whereabouts.ts'
 
 type Check = Diagnosis['checks'][number]
 
-const ok = (name: string, detail: string): Check => ({ name, verdict: 'ok', detail, fix: '' })
+const checked =
+  (verdict: Check['verdict']) =>
+  (name: string, detail: string, fix = ''): Check => ({ name, verdict, detail, fix })
+const [ok, warning, problem] = [checked('ok'), checked('warning'), checked('problem')]
 
 interface Surroundings {
   readonly cwd: string
@@ -66,12 +69,11 @@ export async function diagnose(around: Surroundings): Promise<Diagnosis> {
 function node(): Check {
   const version = process.versions.node
   if (process.platform === 'win32') {
-    return {
-      name: 'platform',
-      verdict: 'warning',
-      detail: 'Windows has no process groups: agents cannot be run, reports work',
-      fix: 'Run loops under WSL.',
-    }
+    return warning(
+      'platform',
+      'Windows has no process groups: agents cannot be run, reports work',
+      'Run loops under WSL.',
+    )
   }
   return ok('node', `${version} on ${process.platform}`)
 }
@@ -79,19 +81,11 @@ function node(): Check {
 async function gitVersion(cwd: string, env: NodeJS.ProcessEnv): Promise<Check> {
   const result = await exec('git', ['--version'], { cwd, env, timeoutMs: 10_000 })
   const version = /(\d+)\.(\d+)/.exec(result.stdout.toString('utf8'))
-  if (version === null)
-    return {
-      name: 'git',
-      verdict: 'problem',
-      detail: 'git cannot be started',
-      fix: 'Install git 2.38 or newer.',
-    }
+  if (version === null) return problem('git', 'git cannot be started', 'Install git 2.38 or newer.')
   const [, major = '0', minor = '0'] = version
   const isNew = Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 38)
   const detail = result.stdout.toString('utf8').trim()
-  return isNew
-    ? ok('git', detail)
-    : { name: 'git', verdict: 'problem', detail: `${detail} is too old`, fix: 'Install git 2.38 or newer.' }
+  return isNew ? ok('git', detail) : problem('git', `${detail} is too old`, 'Install git 2.38 or newer.')
 }
 
 /** This is the command one types when something looks wrong: it says so, and leaves it as it is. */
@@ -108,12 +102,12 @@ async function repository(
     for (const run of await known()) {
       checks.push(await loopCheck(run))
       for (const detail of await liveWords(site, run))
-        checks.push({ name: `loop ${run.change}`, verdict: 'warning', detail, fix: fixOf(run.change) })
+        checks.push(warning(`loop ${run.change}`, detail, fixOf(run.change)))
     }
     return checks
   } catch (error) {
     if (!(error instanceof RalphError)) throw error
-    return [{ name: 'repository', verdict: 'problem', detail: error.message, fix: error.hint }]
+    return [problem('repository', error.message, error.hint)]
   }
 }
 
@@ -124,12 +118,11 @@ async function commits({ git }: Site): Promise<Check> {
       ? (await git.run(['rev-parse', '--quiet', '--verify', 'HEAD'], { accept: [1, 128] })).code === 0
       : (await readRef(git, ref)) !== undefined
   if (isBorn) return ok('repository', git.worktree)
-  return {
-    name: 'repository',
-    verdict: 'warning',
-    detail: `${git.worktree} has no commit yet, so there is no branch to come back to`,
-    fix: 'git add --all && git commit -m "start"',
-  }
+  return warning(
+    'repository',
+    `${git.worktree} has no commit yet, so there is no branch to come back to`,
+    'git add --all && git commit -m "start"',
+  )
 }
 
 const plan = 'openspec/changes/<name>/tasks.md'
@@ -148,14 +141,7 @@ async function plans(site: Site): Promise<Check[]> {
     if (hasOwnPlan) return [ok(name, 'none, but there is a tasks.md: ralph loop <any-name> runs it')]
     const detail =
       planned instanceof RalphError ? planned.message : 'there is no change under openspec/changes'
-    return [
-      {
-        name,
-        verdict: 'problem',
-        detail,
-        fix: `Write a plan into ${plan}, or let OpenSpec do it: openspec init`,
-      },
-    ]
+    return [problem(name, detail, `Write a plan into ${plan}, or let OpenSpec do it: openspec init`)]
   }
   const open = planned.filter((change) => change.tasks_done < change.tasks_total).map((change) => change.name)
   const names = open.length === 0 ? '' : ` (${open.join(', ')})`
@@ -181,12 +167,7 @@ async function gates({ git, env }: Site, config: Config | undefined): Promise<Ch
     found === undefined ? [] : [{ name: 'gates', verdict: 'problem', ...found }],
   )
   if (missing.length > 0) return missing
-  const absent = openTargets(set, git.worktree).map((detail): Check => ({
-    name: 'gates',
-    verdict: 'warning',
-    detail,
-    fix: gateFix,
-  }))
+  const absent = openTargets(set, git.worktree).map((detail): Check => warning('gates', detail, gateFix))
   if (absent.length > 0) return absent
   if (set.length > 0) return [ok('gates', set.join(' | '))]
   const offer = await gateToOffer(git.worktree)
@@ -215,7 +196,7 @@ async function loopCheck(run: KnownRun): Promise<Check> {
   const name = `loop ${change}`
   if (run.damage !== '') {
     const way = `ralph resume ${change} says how to get everything back; ralph loop ${change} --fresh starts over`
-    return { name, verdict: 'problem', detail: run.damage, fix: way }
+    return problem(name, run.damage, way)
   }
   const fix = fixOf(change)
   // What a death brings with it, the engine and every adapter, is loaded only for a loop that needs it.
@@ -225,13 +206,13 @@ async function loopCheck(run: KnownRun): Promise<Check> {
     const minutes = Math.max(0, Math.floor((systemClock.now() - diedMs) / 60_000))
     const age = minutes === 0 ? 'less than a minute' : minutes === 1 ? '1 minute' : `${minutes} minutes`
     const died = `died ${age} ago: ralph was killed`
-    if (orphans.length === 0) return { name, verdict: 'warning', detail: died, fix }
+    if (orphans.length === 0) return warning(name, died, fix)
     const detail = `${died}; an agent still runs, pid ${orphans.join(', ')}`
-    return { name, verdict: 'warning', detail, fix: `ralph stop ${change}; then ${fix}` }
+    return warning(name, detail, `ralph stop ${change}; then ${fix}`)
   }
   if (needsRepair(run)) {
     const detail = `${state.status}, and its work tree has yet to be put in order`
-    return { name, verdict: 'warning', detail, fix }
+    return warning(name, detail, fix)
   }
   return ok(name, isRunning(run) ? 'running' : state.status)
 }
@@ -239,26 +220,16 @@ async function loopCheck(run: KnownRun): Promise<Check> {
 async function openspec(cwd: string, env: NodeJS.ProcessEnv): Promise<Check> {
   const { cli, note } = await findCli({ from: cwd, env })
   return cli === undefined
-    ? {
-        name: 'openspec',
-        verdict: 'warning',
-        detail: note,
-        fix: 'npm install --global @fission-ai/openspec',
-      }
+    ? warning('openspec', note, 'npm install --global @fission-ai/openspec')
     : ok('openspec', `${cli.path} ${cli.version}`)
 }
 
 /** A settings file that `ralph loop` would refuse is a problem here too, and what it would warn of a warning. */
 function settingsCheck(configured: LoadedConfig | RalphError): Check[] {
   if (!(configured instanceof RalphError)) {
-    return configured.warnings.map((detail) => ({
-      name: 'settings',
-      verdict: 'warning',
-      detail,
-      fix: settingsFix(detail),
-    }))
+    return configured.warnings.map((detail) => warning('settings', detail, settingsFix(detail)))
   }
-  return [{ name: 'settings', verdict: 'problem', detail: configured.message, fix: configured.hint }]
+  return [problem('settings', configured.message, configured.hint)]
 }
 
 function settingsFix(detail: string): string {
@@ -280,12 +251,11 @@ function agents(env: NodeJS.ProcessEnv, config: Config | undefined): Check[] {
   const wanted = config?.agent ?? installed.slice(0, 1)
   if (wanted.length === 0) {
     return [
-      {
-        name: 'agents',
-        verdict: 'problem',
-        detail: 'none of claude, codex, opencode and gemini is on PATH',
-        fix: 'Install one, or use --agent-command CMD; --agent demo needs nothing.',
-      },
+      problem(
+        'agents',
+        'none of claude, codex, opencode and gemini is on PATH',
+        'Install one, or use --agent-command CMD; --agent demo needs nothing.',
+      ),
     ]
   }
   const seen = agentView(env, config ?? { agent_env: {}, no_api_key: false })

@@ -9,7 +9,6 @@ import { shellGates } from '../adapters/process/gates.ts'
 import { measureUsage } from '../adapters/usage/measure.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
-import { RalphError } from '../core/error.ts'
 import type { Settings } from '../core/event.ts'
 import { allGates } from '../core/limits.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
@@ -17,10 +16,10 @@ import type { LoopEnd, LoopRequest } from '../ui/app.ts'
 import { archiveRun, begunAnew } from './archive.ts'
 import {
   billingOf,
+  confirmUnplanned,
   doubleLogin,
-  gateToOffer,
+  gateFound,
   hasWork,
-  manualWords,
   openspecWords,
   spentBy,
   programName,
@@ -32,14 +31,7 @@ import { openRun, refuseRunning } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
 import { isFinishedAway, modeOf, refuseLeftover, resumedFolder, runToResume } from './mode.ts'
 import { notifications } from './notify.ts'
-import {
-  changeFolder,
-  checkBeside,
-  isUnplanned,
-  openChange,
-  refuseInvalid,
-  refuseUnknownStories,
-} from './plan.ts'
+import { changeFolder, checkBeside, openChange, refuseInvalid, refuseUnknownStories } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
 import { absentTargets, openTargets, refuseMissingGates } from './gate-programs.ts'
 import { liftPause } from './pause.ts'
@@ -52,7 +44,7 @@ import { endUnknown } from './damage.ts'
 import { desktopFor } from './desktop.ts'
 import { knownRun } from './site.ts'
 import type { Site } from './site.ts'
-import { finishHeld } from './control.ts'
+import { finishHeld } from './finish.ts'
 import { refuseUncommitted } from './uncommitted.ts'
 import { unarchived, wrapUpOf } from './wrap-up.ts'
 import { headText } from '../adapters/git/ref-files.ts'
@@ -303,29 +295,4 @@ async function alreadyDone(site: Site, held: OpenRun, config: Config, recovered:
       : ''
   const more = [recovered, said].filter((part) => part !== '').join('; ')
   return { exitCode: 0, note: `${change} is done already${more === '' ? '.' : `; ${more}`}` }
-}
-
-/** The demo's word is all that it has. */
-async function gateFound(site: Site, { gates, agents }: Settings): Promise<{ gate_found?: string }> {
-  if (gates.length > 0 || agents.every((agent) => agent === 'demo')) return {}
-  return { gate_found: await gateToOffer(site.git.worktree) }
-}
-
-/** B4: whoever has just made a change and types `ralph loop` expects no agent that is asked ten times for its title. */
-async function confirmUnplanned(
-  here: Site,
-  name: string,
-  folder: string,
-  request: LoopRequest,
-): Promise<void> {
-  const { config } = request.settings
-  // Who says "manual", or says what to do, knows what comes.
-  if (config.done !== undefined || config.task !== undefined) return
-  const unplanned = await isUnplanned(here, name, folder)
-  if (unplanned === undefined) return
-  const wish = { task: unplanned.title, max_iterations: config.max_iterations }
-  if (await request.confirm(manualWords(name, wish))) return
-  throw new RalphError('no_tasks', 'Not started.', {
-    hint: `Nothing was touched. Write ${unplanned.tasksFile} first (see ralph help loop), or start it with --done manual.`,
-  })
 }

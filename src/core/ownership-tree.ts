@@ -1,5 +1,5 @@
 // Whose is a change of the loop's own work tree: a switch of HEAD, a sweep by git, a stash, work that is undone before it is saved.
-import type { Head } from './git-memory.ts'
+import type { Head } from './git-facts.ts'
 import type { Claim, GitCommand, Ledger } from './ownership.ts'
 
 /** Whose git left HEAD where it is; undefined when none of the watched ones did. */

@@ -1,8 +1,10 @@
 // What git's write-ahead facts in a journal come to, as this version and those before it have written them.
 import { describe, expect, test } from 'vitest'
 import type { EventBody } from '../../src/core/event.ts'
-import { beganEvent, blankMemory, remember, stepEvent } from '../../src/core/git-memory.ts'
-import type { GitMemory, Operation, Step } from '../../src/core/git-memory.ts'
+import { beganEvent, stepEvent } from '../../src/core/git-facts.ts'
+import { blankMemory, remember } from '../../src/core/git-memory.ts'
+import type { Operation, Step } from '../../src/core/git-facts.ts'
+import type { GitMemory } from '../../src/core/git-memory.ts'
 
 const origin = { ref: 'refs/heads/main', commit: 'c0' } as const
 

@@ -1,7 +1,8 @@
 // The completion choice: *cleanup* brings the work back to where the user stood, uncommitted; *keep* stays.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { CleanupPlan, GitMemory, Head } from '../../core/git-memory.ts'
+import type { CleanupPlan, Head } from '../../core/git-facts.ts'
+import type { GitMemory } from '../../core/git-memory.ts'
 import type { FinishChoice, FinishReport } from '../../ports.ts'
 import { isGone, performFinish } from './finish-perform.ts'
 import { lostStaging, ontoOf, planHere, planHome, squashBase } from './finish-plan.ts'

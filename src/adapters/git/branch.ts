@@ -1,7 +1,8 @@
 // Checkpoints as commits on a branch of their own, `ralph/<change>`: the default strategy.
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import type { Operation, Pending, RefName } from '../../core/git-memory.ts'
+import type { Operation, RefName } from '../../core/git-facts.ts'
+import type { Pending } from '../../core/git-memory.ts'
 import { ownerOfRef } from '../../core/ownership.ts'
 import type { Checkpoints } from '../../ports.ts'
 import { adoptedWords } from './adopted.ts'

@@ -1,6 +1,6 @@
 // From the loop's own work tree into the user's checkout: everything the first time, and only the rest after an earlier cleanup.
 import { join } from 'node:path'
-import type { Carried, Head } from '../../core/git-memory.ts'
+import type { Carried, Head } from '../../core/git-facts.ts'
 import { mergeTrees, moveFirst, refuseOverwrite, uncommitted } from './apply.ts'
 import { lstatNow } from './files.ts'
 import type { Git, Repository } from './git.ts'

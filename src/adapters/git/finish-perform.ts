@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import type { CleanupPlan, Head } from '../../core/git-memory.ts'
+import type { CleanupPlan, Head } from '../../core/git-facts.ts'
 import { applyTrees } from './apply.ts'
 import { releaseSubmodules } from './finish-submodules.ts'
 import { named, type Git } from './git.ts'

@@ -1,7 +1,7 @@
 // What a cleanup will do: which trees it goes between, where HEAD goes, which index is given back. Refuses with nothing touched.
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import type { CleanupPlan, Head } from '../../core/git-memory.ts'
+import type { CleanupPlan, Head } from '../../core/git-facts.ts'
 import { syncFiles } from '../files/whole.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { goTo, mergeTrees, refuseOverwrite } from './apply.ts'

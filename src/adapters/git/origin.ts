@@ -1,7 +1,7 @@
 // Where the user stood, in a file beside the journal: it outlasts an archived journal for as long as the branch is there.
 import { join } from 'node:path'
 import { readIfThere, writeDurably } from '../files/whole.ts'
-import { headOf, type Head } from '../../core/git-memory.ts'
+import { headOf, type Head } from '../../core/git-facts.ts'
 import type { Store } from './store.ts'
 
 export async function storeOrigin(store: Store, origin: Head): Promise<void> {

@@ -9,7 +9,7 @@ import {
   type Dirent,
 } from 'node:fs'
 import { join } from 'node:path'
-import type { RefName } from '../../core/git-memory.ts'
+import type { RefName } from '../../core/git-facts.ts'
 import { fileMark, isMissing, restingMark } from '../files/whole.ts'
 import { bytesOf, textOf } from './bytes.ts'
 import type { Git } from './git.ts'

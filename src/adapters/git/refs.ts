@@ -2,7 +2,7 @@
 import { appendFileSync, closeSync, existsSync, lstatSync, openSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import type { Head } from '../../core/git-memory.ts'
+import type { Head } from '../../core/git-facts.ts'
 import { mkdir, rename, rm, sync } from '../files/now.ts'
 import { ifThereNow, syncFiles } from '../files/whole.ts'
 import { bytesOf, isPlainText, textOf } from './bytes.ts'

@@ -1,6 +1,6 @@
 // The commits of `ralph/<change>` again, with the stories' titles as subjects; what they were is archived.
 import { retitled } from '../../core/commit-text.ts'
-import type { Operation } from '../../core/git-memory.ts'
+import type { Operation } from '../../core/git-facts.ts'
 import { ownEmail, type Git } from './git.ts'
 import { writeObject } from './objects.ts'
 import { moveRefs, readRefs } from './refs.ts'

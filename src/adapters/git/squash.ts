@@ -1,6 +1,6 @@
 // One commit of the loop's work, on the branch that the user came from: made by the user's own `git commit`, hooks and signing included.
 import { join } from 'node:path'
-import type { SquashPlan } from '../../core/git-memory.ts'
+import type { SquashPlan } from '../../core/git-facts.ts'
 import { writeDurably } from '../files/whole.ts'
 import { exec, type ExecResult } from '../process/exec.ts'
 import { shellWord } from '../process/shell-word.ts'

@@ -1,5 +1,5 @@
 // Where the user stands, for a loop in a work tree of its own: HEAD, or where the loop came from that has HEAD on its branch.
-import type { Head } from '../../core/git-memory.ts'
+import type { Head } from '../../core/git-facts.ts'
 import type { Git } from './git.ts'
 import { storedOrigin } from './origin.ts'
 import { readRefs, shortName } from './refs.ts'

@@ -1,7 +1,7 @@
 // Lines of a loop as it goes: for a pipe or a log, and for what scrolls on a terminal.
 import { isTalk } from '../../core/cursor.ts'
 import type { LoopEvent } from '../../core/event.ts'
-import { headOf, type Head } from '../../core/git-memory.ts'
+import { headOf, type Head } from '../../core/git-facts.ts'
 import { lastingWarnings } from '../../core/outcome.ts'
 import type { Io, Output } from '../io.ts'
 import { isTerminal, paintFor } from '../io.ts'
