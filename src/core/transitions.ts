@@ -1,4 +1,5 @@
 // The transitions behind evolve.ts: what an attempt, an ended iteration, a choice or a crash do to the state.
+// Long because each enters a phase that another one leaves: they are read beside one another.
 import type { LoopEvent, Verdict } from './event.ts'
 import { outcome, reportsOf, stoppedBy } from './outcome.ts'
 import { askAgainMs, gatesOf } from './limits.ts'

@@ -3,7 +3,7 @@ import type { LoopEvent } from '../../core/event.ts'
 import { replay } from '../../core/loop.ts'
 import { initialState } from '../../core/state.ts'
 import type { LoopState } from '../../core/state.ts'
-import { parseJournal } from './journal.ts'
+import { parseJournal } from './journal-text.ts'
 import { keptStateOf, readKeptState } from './kept-state.ts'
 import { readNow } from './now.ts'
 

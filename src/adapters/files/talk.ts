@@ -19,7 +19,7 @@ import { readJson } from '../../core/json.ts'
 import { isRecord } from '../../core/shape.ts'
 import type { LoopState } from '../../core/state.ts'
 import { growingFile, openToRead } from './growing-file.ts'
-import { toEvent } from './journal.ts'
+import { toEvent } from './journal-text.ts'
 import { ifThere } from './whole.ts'
 
 /** What is beyond goes, the oldest first, a file at a time: of an iteration, and of all. */

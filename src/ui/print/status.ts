@@ -6,6 +6,7 @@ import { branchName, storyName } from './describe.ts'
 import { agentName, inColourOf, mark, stateNow, statusName, symbolOf } from '../vocabulary.ts'
 import { factLines } from './facts.ts'
 import { folded } from './layout.ts'
+import { nextCommand, planOf } from './status-next.ts'
 import { goneLines } from './summary.ts'
 import { table } from './table.ts'
 import type { Cell } from './table.ts'
@@ -61,11 +62,6 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
 }
 
 /** The boxes where the work is now: after a cleanup those of this checkout, else those that the run knows. */
-export function planOf({ stories, where }: StatusReport): { open: number; done: number; total: number } {
-  const count = (wanted: string): number => stories.filter(({ status }) => status === wanted).length
-  return where?.plan ?? { open: count('open'), done: count('done'), total: stories.length }
-}
-
 export function headWord(report: StatusReport, paint: Paint): string {
   const [word, meaning] = stateNow(report, planOf(report))
   const isNow = report.died_at !== undefined || report.waiting_for !== undefined
@@ -241,76 +237,6 @@ function allStatuses(reports: readonly StatusReport[], { paint }: StatusView): s
 function stateCell(report: StatusReport, paint: Paint): Cell {
   const [word, meaning] = stateNow(report, planOf(report))
   return { text: `${symbolOf(meaning)} ${word}`, paint: (text) => inColourOf(meaning, text, paint) }
-}
-
-/** None where nothing is left to do. */
-export function nextCommand(report: StatusReport): readonly string[] {
-  const change = oneLine(report.change_id)
-  const finish = `ralph finish ${change} --cleanup`
-  if (report.alive && report.waiting_for === 'human') return ['answer the question on its terminal']
-  if (report.alive && report.waiting_for === 'pause')
-    return [`ralph resume ${change} (or ralph stop ${change})`]
-  if (report.alive) return [`ralph logs ${change} -f`]
-  if (report.problem !== undefined)
-    return [
-      `ralph resume ${change} says how to get everything back; ralph loop ${change} --fresh starts over`,
-    ]
-  if (report.died_at !== undefined && report.status !== 'done') {
-    const stop = (report.orphan_pids ?? []).length > 0 ? `ralph stop ${change}; then ` : ''
-    return [`${stop}ralph resume ${change} or ${finish}`]
-  }
-  const { branch, cleaned_at: cleaned, uncommitted } = report.where ?? {}
-  const isInPlace = branch === report.original_branch
-  const isBrought = isInPlace || cleaned !== undefined || report.choice === 'cleanup'
-  if (report.status !== 'done') {
-    if (report.stop_reason === 'human' && report.done_criteria === 'manual')
-      return [`ralph done ${change}, or ralph resume ${change}`]
-    if (cleaned !== undefined && report.done_criteria === 'tasks')
-      return [...afterCleanup(report), ...openNext(report)]
-    return [isBrought || !branch ? `ralph resume ${change}` : `ralph resume ${change}, or ${finish}`]
-  }
-  const rest = openNext(report)
-  if (branch === '') return rest
-  if (report.where?.is_merged && report.where.is_gone) return rest
-  if (report.finish_refused !== undefined) return [...rest, `what "refused" says, then ${finish}`]
-  // A loop that was killed at its very end has still to be put in order.
-  if (!isBrought || report.died_at !== undefined)
-    return [...rest, report.where?.is_merged ? `${finish} (it is merged: only its branch goes)` : finish]
-  return [...rest, ...(isInPlace && uncommitted !== false ? [onOriginal(report)] : afterCleanup(report))]
-}
-
-function onOriginal(report: StatusReport): string {
-  return `git status: the work is on ${branchName(report.original_branch)}, uncommitted`
-}
-
-/** What a cleanup leaves to its user. */
-function afterCleanup(report: StatusReport): readonly string[] {
-  const { uncommitted, leftover_tree: tree, cleaned_at: cleaned } = report.where ?? {}
-  return [
-    ...(uncommitted === false || (cleaned === undefined && report.choice !== 'cleanup')
-      ? []
-      : [onOriginal(report)]),
-    // With stories left a resume goes on in it.
-    ...(tree === undefined || planOf(report).open > 0
-      ? []
-      : [`git worktree remove ${oneLine(tree)}: the loop's own folder, not needed any more`]),
-  ]
-}
-
-/** Stories that are still open, and the command that runs them. */
-function openNext(report: StatusReport): readonly string[] {
-  const change = oneLine(report.change_id)
-  const { open } = planOf(report)
-  if (open === 0) return []
-  const { branch, cleaned_at: cleaned, leftover_tree: tree, home } = report.where ?? {}
-  // A new run in a work tree of its own would begin without what the cleanup has left uncommitted; the old tree has it.
-  const isCleaned = cleaned !== undefined && tree === undefined && branch !== report.original_branch
-  // An unfinished run is gone on with: `loop` would begin without its agent, gates and limits. Without its own tree it cannot.
-  const isEnded = isCleaned && (report.status === 'done' || home !== undefined)
-  const isOver = isEnded || (report.where?.is_merged && report.where.is_gone)
-  return [
-    `ralph ${isOver ? 'loop' : 'resume'} ${change} runs the ${plural(open, 'open story', 'open stories')}`,
-  ]
 }
 
 /** Nobody counts the first second. */

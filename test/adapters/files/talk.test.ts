@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { talkFiles } from '../../../src/adapters/files/talk.ts'
-import { readJournal } from '../../../src/adapters/files/journal.ts'
+import { readJournal } from '../../../src/adapters/files/journal-text.ts'
 import { canMount, fill, smallDisk } from '../../small-disk.ts'
 import { openTeller, says, started, warns } from './teller.ts'
 

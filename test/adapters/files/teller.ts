@@ -1,6 +1,7 @@
 // Tells events as a loop does: the engine's own `tell`, the real journal and the real talk log, without agent and git.
 import { systemClock } from '../../../src/adapters/clock.ts'
-import { fileJournal, readJournal } from '../../../src/adapters/files/journal.ts'
+import { fileJournal } from '../../../src/adapters/files/journal.ts'
+import { readJournal } from '../../../src/adapters/files/journal-text.ts'
 import { runPaths } from '../../../src/adapters/files/paths.ts'
 import type { RunPaths } from '../../../src/adapters/files/paths.ts'
 import { talkLog } from '../../../src/adapters/files/talk.ts'

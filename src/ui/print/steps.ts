@@ -1,0 +1,142 @@
+// The last lines of a loop name what to type next: which commands these are, and their columns.
+import { keepsWork } from '../../core/report.ts'
+import type { Board } from './board.ts'
+import { branchName } from './describe.ts'
+import { entryLines, widthFor } from './layout.ts'
+import type { Sheet } from './layout.ts'
+import type { Complete, Ending } from './summary.ts'
+import { oneLine, shortHash, widthOf } from './text.ts'
+
+type Step = readonly [label: string, command: string, why: string]
+
+/** In columns where all of it fits, else each row as it can. */
+export function stepLines(ending: Ending, sheet: Sheet): readonly string[] {
+  const steps = stepsOf(ending)
+  const { paint } = sheet
+  const width = widthFor(sheet) ?? Number.POSITIVE_INFINITY
+  const widest = Math.max(0, ...steps.map(([, command]) => widthOf(command)))
+  const longest = Math.max(0, ...steps.map(([, , why]) => widthOf(why)))
+  const isTable = labelWidth + widest + 3 + longest <= width
+  return steps.flatMap(([label, command, why]) => {
+    const head = `    ${label}`.padEnd(labelWidth)
+    const line = `${paint.dim(head)}${paint.bold(command)}`
+    if (why === '') return [line]
+    const gap = isTable ? widest - widthOf(command) + 3 : 3
+    if (labelWidth + widthOf(command) + gap + widthOf(why) <= width)
+      return [`${line}${' '.repeat(gap)}${paint.dim(why)}`]
+    return [line, ...entryLines({ indent: labelWidth, text: why, style: paint.dim }, sheet)]
+  })
+}
+
+const labelWidth = 16
+
+/** In the reason of a run that was asked for some stories only, while others are open. */
+export const onlyNamed = /Only the stories named by --story.*/
+
+function stepsOf(ending: Ending): readonly Step[] {
+  const { complete, begun, board, finished } = ending
+  const change = oneLine(complete.change_id)
+  const { started } = board
+  if (!begun && complete.status === 'done') return []
+  const isAway = started !== undefined && started.branch !== started.original_branch
+  const isHere = isCleanedUp(complete, finished) || !isAway
+  if (complete.status !== 'done') {
+    const on = [goOn(complete, change, board), ...takeSteps(ending)]
+    const look = lookSteps(board, change)
+    return complete.stop_reason === 'signal' ? [...on, ...look] : [...look, ...on]
+  }
+  const openspec = started?.openspec ?? 'openspec'
+  const archive: Step = ['archive', `${openspec} archive ${change}`, isHere ? '' : 'once merged']
+  const isWhole = !onlyNamed.test(complete.reason)
+  const archives =
+    isWhole && started?.settings.done_criteria === 'tasks' && started.tasks_file !== 'tasks.md'
+      ? [archive]
+      : []
+  const look = finished?.commit === undefined ? 'git status' : `git show ${shortHash(finished.commit)}`
+  if (isHere) return [['look', look, 'what was done'], ...archives]
+  const original = branchName(started.original_branch)
+  const branch = oneLine(started.branch)
+  return [
+    ['look', `ralph diff --all ${change}`, 'all that was done'],
+    ['take it', `ralph finish ${change} --cleanup`, `uncommitted on ${original}`],
+    ['or', `ralph finish ${change} --squash`, `one commit on ${original}`],
+    ...(finished?.remote === undefined
+      ? []
+      : ([['share', `git push -u ${oneLine(finished.remote)} ${branch}`, 'then a pull request']] as const)),
+    ...archives,
+  ]
+}
+
+/** How to see what the last attempt did, where it was not kept. */
+function lookSteps({ last, hasLastChanged, sameGate }: Board, change: string): readonly Step[] {
+  if (last === undefined || keepsWork[last.verdict]) return []
+  const n = String(last.n)
+  // The attempts are undone: what fails now is older than they are.
+  const without: readonly Step[] =
+    sameGate === undefined ? [] : [['see', oneLine(sameGate), "does it fail without the agent's work, too?"]]
+  const gate: readonly Step[] =
+    last.verdict === 'gate_failed' ? [['see', `ralph logs ${change} --gate ${n}`, 'all it printed']] : []
+  return last.attempt_ref === undefined || !hasLastChanged
+    ? [...without, ...gate]
+    : [...without, ...gate, ['see', `ralph diff ${n} ${change}`, 'what it had done']]
+}
+
+function takeSteps({ complete, board: { started }, finished, begun }: Ending): readonly Step[] {
+  if (!begun) return []
+  if (started === undefined || started.branch === started.original_branch || isCleanedUp(complete, finished))
+    return []
+  const original = branchName(started.original_branch)
+  const why = isNothingKept(complete) ? `back to ${original}` : `uncommitted on ${original}`
+  return [['or', `ralph finish ${oneLine(complete.change_id)} --cleanup`, why]]
+}
+
+/** The command that really gets further: a bare resume would stop at the same limit again. */
+function goOn(complete: Complete, change: string, { started }: Board): Step {
+  const resume = `ralph resume ${change}`
+  const go = 'continue'
+  if (complete.stop_reason === 'iterations') {
+    return [go, `${resume} --max-iterations ${String(complete.totals.iterations * 2)}`, 'with more attempts']
+  }
+  if (complete.stop_reason === 'budget')
+    return [go, `${resume} ${budgetFlags(complete, started?.settings)}`, 'with a larger budget']
+  if (complete.stop_reason === 'model')
+    return [go, `${resume} --model NAME`, 'with a model that the agent knows']
+  if (complete.stop_reason === 'human' && complete.totals.tasks_done === complete.totals.tasks_total) {
+    return ['done?', `ralph done ${change}`, 'if you agree; or ralph resume --feedback "…"']
+  }
+  if (complete.exit_code === 3 || complete.exit_code === 4)
+    return ['try again', `${resume} --feedback "…"`, 'and tell it more']
+  return [go, resume, resumeReason(complete)]
+}
+
+/** The one that was used up first; naming one replaces both, so the other that is set is named too. */
+function budgetFlags(
+  { reason, totals }: Complete,
+  settings: NonNullable<Board['started']>['settings'] | undefined,
+): string {
+  const isUnpriced = totals.tokens > 0 && totals.cost_usd === undefined
+  const flags = [
+    ...(settings?.max_tokens === undefined && !isUnpriced ? [] : ['--max-tokens N']),
+    // A cost that nobody knows would end the next run, too.
+    ...(settings?.max_cost_usd === undefined || isUnpriced ? [] : ['--max-cost USD']),
+  ]
+  return (reason.includes('--max-cost') ? flags.toReversed() : flags).join(' ')
+}
+
+function resumeReason(complete: Complete): string {
+  if (complete.exit_code === 5) return 'after you have done your part'
+  if (complete.stop_reason === 'auth') return 'after you have logged in or paid'
+  if (complete.stop_reason === 'missing') return 'once the agent is installed; or with --agent NAME'
+  if (complete.stop_reason === 'limit') return 'once the limit is over'
+  return 'where it stopped'
+}
+
+export function isCleanedUp(complete: Complete, finished: Ending['finished']): boolean {
+  return complete.choice === 'cleanup' && finished?.ok !== false
+}
+
+export function isNothingKept({ totals }: Complete): boolean {
+  return (
+    totals.not_kept !== undefined && totals.iterations > 0 && totals.not_kept.iterations === totals.iterations
+  )
+}
