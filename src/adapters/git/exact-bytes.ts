@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { rm, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
+import { RalphError } from '../../core/error.ts'
 import { convertedPaths, isLargeFile, mayConvert, type Conversions } from './conversions.ts'
 import { lstatNow, onDisk } from './files.ts'
 import { named, type Git } from './git.ts'
@@ -11,7 +12,7 @@ import { openAbove } from './open.ts'
 import { moveRefs, readRef } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
-import { commitTree, entryPath, indexEntries, joined } from './tree.ts'
+import { commitTree, emptyTree, entryPath, indexEntries, joined } from './tree.ts'
 
 const exactSchema = z.object({
   /** Of the bytes on disk, unconverted. */
@@ -61,6 +62,12 @@ export async function rememberBytes(
   )
   await hold(store, bytes, [...lossy], what.earlier)
   return bytes
+}
+
+/** Whether the file is what was remembered of it, whatever git makes of that now. */
+export function isExact(git: Git, { bytes }: Snapshot, path: string): boolean {
+  const id = bytes[path]?.id
+  return id !== undefined && isFile(git.worktree, path) && idOf(git.worktree, path, id.length) === id
 }
 
 /** After git has brought back what it holds. */
@@ -152,6 +159,31 @@ async function hold(
   const before = await readRef(git, ref)
   const commit = await commitTree(git, tree, [before], 'bytes that git would convert')
   await moveRefs(git, 'bytes', [`update ${ref} ${commit}`])
+}
+
+/** What git says of an encoding that does not fit the file; empty where it failed for another reason. */
+export function cannotConvert(error: unknown): string {
+  const text = error instanceof RalphError ? error.message : ''
+  return /(?:BOM is (?:required|prohibited) in|failed to encode) '[^\n]*/.exec(text)?.[0] ?? ''
+}
+
+/** Those of the paths that git would convert on their way into the index, as they are on disk instead. */
+export async function addRaw(
+  git: Git,
+  { conversions = [] }: Pick<Snapshot, 'conversions'>,
+  index: string,
+  paths: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const files = paths.filter((path) => lstatNow(git.worktree, path)?.isFile() === true)
+  const raw = [...(await convertedPaths(git, conversions, files)).keys()]
+  await writeBlobs(git, raw)
+  const { length } = await emptyTree(git)
+  const entries = raw.map((path) => {
+    const isExecutable = ((lstatNow(git.worktree, path)?.mode ?? 0) & 0o100) !== 0
+    return `${isExecutable ? '100755' : '100644'} ${idOf(git.worktree, path, length)}\t${path}`
+  })
+  await git.run(['update-index', '--replace', '-z', '--index-info'], { index, input: joined(entries) })
+  return new Set(raw)
 }
 
 export async function writeBlobs(git: Git, paths: readonly string[]): Promise<void> {

@@ -57,7 +57,7 @@ async function keepInside(
   const locks = await outwaitLocks(inner, 3000)
   const within = await keepSubmodules(inner, n, snapshot, mayBeSaved, `${name}/`)
   const halfDone = operationsInProgress(git.gitDir)
-  const { tree: seen, ignored, opened } = await attemptTree(inner, snapshot)
+  const { tree: seen, ignored, opened } = await attemptTree(inner, snapshot, !mayBeSaved)
   const { tree } = await withHidden(inner, snapshot, seen, ignored)
   putBackOpened(opened)
   await endHalfDone(inner)

@@ -11,6 +11,7 @@ import {
   sweptHome,
   workElsewhere,
 } from './elsewhere.ts'
+import { addRaw, cannotConvert } from './exact-bytes.ts'
 import { dropFlags } from './flags.ts'
 import { named, shown, type Git } from './git.ts'
 import { mendGitDirs } from './git-dirs.ts'
@@ -87,8 +88,17 @@ export async function keepAttempt(
     deleted: all.deleted.filter(({ from }) => !gone.has(from)),
   }
   const halfDone = operationsInProgress(git.gitDir)
-  const { tree: seen, nested, special, ignored, opened, paths, deleted } = await attemptTree(store, snapshot)
-  const stripped = await keepBytes(store, snapshot, seen, paths)
+  const {
+    tree: seen,
+    nested,
+    special,
+    ignored,
+    opened,
+    paths,
+    deleted,
+    unfit,
+  } = await attemptTree(store, snapshot, true)
+  const stripped = unfit === '' ? await keepBytes(store, snapshot, seen, paths) : []
   const { tree, left } = await withHidden(store, snapshot, seen, ignored)
   putBackOpened(opened)
   const { head } = now
@@ -118,6 +128,7 @@ export async function keepAttempt(
   async function whyNot(): Promise<string> {
     const conflicts = halfDone.length > 0 ? await conflictsIn(git) : ''
     if (conflicts !== '') return conflicts
+    if (unfit !== '') return `${unfit}: what .gitattributes says does not fit the files`
     const left = await leftOut(git, snapshot, {
       tree: planned.to ?? seen,
       head: head.commit,
@@ -260,6 +271,8 @@ export async function keepAttempt(
 export async function attemptTree(
   store: Store,
   snapshot: Snapshot,
+  /** What git cannot convert is taken as it is on disk: for what is kept, not for a checkpoint. */
+  mayBeRaw = false,
 ): Promise<{
   tree: string
   nested: readonly string[]
@@ -269,6 +282,8 @@ export async function attemptTree(
   /** Files that are not what the index had. */
   paths: readonly string[]
   deleted: readonly string[]
+  /** What git said to files that it could not convert; empty where it could. */
+  unfit: string
 }> {
   const index = attemptIndex(store)
   const { openAttempt = 0 } = store.memory()
@@ -281,14 +296,27 @@ export async function attemptTree(
   const scan = await scanOpened(store.git, { index })
   const isExempt = exempt(store.protectedPaths, snapshot.ignored)
   const opened = openFiles(store.git, scan, isExempt)
-  const written = await writeTree(store.git, index, scan, isExempt)
+  const changed = [...scan.changed, ...scan.untracked]
+  let unfit = ''
+  const written = await writeTree(store.git, index, scan, isExempt).catch(async (error: unknown) => {
+    unfit = mayBeRaw ? cannotConvert(error) : ''
+    if (unfit === '') throw error
+    const raw = await addRaw(
+      store.git,
+      snapshot,
+      index,
+      changed.filter((path) => !isExempt(path)),
+    )
+    return await writeTree(store.git, index, scan, (path) => isExempt(path) || raw.has(path))
+  })
   if (written.nested.length + written.special.length === 0) seenBefore.set(index, mark())
   return {
     ...written,
     ignored: scan.ignored,
     opened,
-    paths: [...scan.changed, ...scan.untracked],
+    paths: changed,
     deleted: scan.deleted,
+    unfit,
   }
 }
 

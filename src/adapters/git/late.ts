@@ -1,6 +1,7 @@
 // Between the look at an attempt and its revert a person may still be writing: that goes on top of the attempt before it is undone.
 import { join, relative } from 'node:path'
 import { leftBeside } from '../../core/ownership.ts'
+import { addRaw, cannotConvert } from './exact-bytes.ts'
 import { beyondFolders, canRead, lstatNow } from './files.ts'
 import { named } from './git.ts'
 import { readLedger } from './ledger.ts'
@@ -30,7 +31,13 @@ export async function keepLate(store: Store, snapshot: Snapshot, paths: readonly
   const kept = (await readRef(git, ref)) ?? snapshot.commit
   const index = join(store.folder, 'late-index')
   await git.run(['read-tree', kept], { index })
-  await git.run(['update-index', '--add', '--replace', '-z', '--stdin'], { index, input: joined(late) })
+  const add = (added: readonly string[]): Promise<unknown> =>
+    git.run(['update-index', '--add', '--replace', '-z', '--stdin'], { index, input: joined(added) })
+  await add(late).catch(async (error: unknown) => {
+    if (cannotConvert(error) === '') throw error
+    const raw = await addRaw(git, snapshot, index, late)
+    await add(late.filter((path) => !raw.has(path)))
+  })
   const tree = await treeOfIndex(git, index)
   if (tree === (await treeOf(git, kept))) return
   const message = `attempt ${attempt}\n\nRalph-Base: ${snapshot.commit}`

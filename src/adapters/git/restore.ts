@@ -80,7 +80,7 @@ export async function restoreFound(store: Store, snapshot: Snapshot): Promise<vo
   const holder = `${store.refs}/moved/${timeName(store)}/work-tree`
   const { theirs, doubtful } = await claimTree(store, snapshot)
   if (theirs.length + doubtful.length > 0) {
-    const { tree } = await attemptTree(store, snapshot)
+    const { tree } = await attemptTree(store, snapshot, true)
     const commit = await commitTree(store.git, tree, [snapshot.commit], 'found after the loop had died')
     await moveRefs(store.git, 'repair', [`update ${holder} ${commit}`])
   }

@@ -3,7 +3,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { mkdir, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import { putBackBytes } from './exact-bytes.ts'
+import { isExact, putBackBytes } from './exact-bytes.ts'
 import { beyondFolders, diskMark, lstatIfThere, lstatNow, onDisk } from './files.ts'
 import { named, shown, type Git } from './git.ts'
 import { gatherGitDir } from './git-dirs.ts'
@@ -62,7 +62,11 @@ export async function revertTree(
       ...scan.untracked.filter((path) => !isExempt(path)),
       ...hidden.filter((path) => !stays(path) && !(path.endsWith('/') && holdsExempt(store, snapshot, path))),
     ]
-    const wrong = [...scan.changed, ...scan.deleted].filter((path) => !isExempt(path) && !isInside(path))
+    // What git has brought back and still calls another: by rules that came after the checkpoint took these bytes.
+    const isBack = (path: string): boolean => written.has(path) && isExact(git, snapshot, path)
+    const wrong = [...scan.changed, ...scan.deleted].filter(
+      (path) => !isExempt(path) && !isInside(path) && !isBack(path),
+    )
     left = [...extra, ...wrong]
     if (round > 0)
       await settleEmptyFolders(
@@ -99,6 +103,7 @@ export async function revertTree(
     const back = wrong.filter((path) => !absent.has(path) && isResting(path))
     await withSameTree(index, () => checkOut(git, index, back))
     for (const path of back) written.add(path)
+    if (round > 0) await putBackBytes(store, snapshot, (path) => !back.includes(path))
   }
   throw new RalphError(
     'checkpoint_failed',

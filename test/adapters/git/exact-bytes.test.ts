@@ -1,6 +1,6 @@
 // O15: what git converts comes back byte for byte all the same, and no filter of an agent's has a say in it.
 import { execFileSync } from 'node:child_process'
-import { appendFileSync, readFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, rmSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Git } from '../../../src/adapters/git/git.ts'
@@ -66,6 +66,51 @@ describe.each<Strategy>(['branch', 'stash'])('O15: the very bytes (%s)', (strate
       strategy === 'branch' ? '' : '?? user.ipynb\n',
     )
   })
+
+  const later = new Date(Date.now() + 5000)
+  const touched = (w: World): void => utimesSync(join(w.dir, 'm.c'), later, later)
+  it.each([
+    ['ident', '*.c ident\n', (w: World) => rmSync(join(w.dir, 'm.c'))],
+    ['line ends', '*.c text eol=lf\n', touched],
+    ['other line ends', '*.c text eol=crlf\n', (w: World) => w.write('m.c', 'gone\n')],
+    ['a filter', '*.c filter=strip\n', touched],
+  ])(
+    'O15, found by an attacker: a story that lets git convert the user’s file by %s; a later attempt that touches it is undone',
+    async (_, rule, touch) => {
+      const own = '$Id: m.c 1.2 $\r\nOUTPUT\nx\n'
+      const w = world()
+      strips(w)
+      w.write('m.c', own)
+      // Git looks at a file that is as young as its index again.
+      utimesSync(join(w.dir, 'm.c'), new Date(0), new Date(0))
+      await fail(w, strategy, { completes: () => w.write('.gitattributes', rule), fails: () => touch(w) })
+      expect(bytes(w, 'm.c')).toBe(own)
+    },
+  )
+
+  it.each([
+    ['an encoding that does not fit', '* working-tree-encoding=UTF-16\n'],
+    ['no encoding at all', '* working-tree-encoding=nonsense\n'],
+  ])(
+    'O15, found by an attacker: an attempt that asks for %s is kept as it is and undone; complete, it is refused',
+    async (_, rule) => {
+      const w = world()
+      w.write('src/b.txt', 'mine\n')
+      const checkpoints = w.checkpoints(strategy, { env: w.env })
+      await checkpoints.start('start')
+      for (const n of [1, 2]) {
+        await checkpoints.ensure('1')
+        await w.note({ type: 'iteration.started', n } as never)
+        w.write('.gitattributes', rule)
+        w.write('src/b.txt', 'work\n')
+        const { refused } = await checkpoints.keep(n, n === 2)
+        expect(refused).toMatch(n === 2 ? /what .gitattributes says does not fit the files/ : /^$/)
+        expect(w.git('show', `refs/ralph/demo/attempts/${n}:src/b.txt`)).toBe('work\n')
+        await checkpoints.restore()
+        expect(bytes(w, 'src/b.txt')).toBe('mine\n')
+      }
+    },
+  )
 
   it('M1: what the filter hides from git comes back too', async () => {
     const w = world()
