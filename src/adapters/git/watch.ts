@@ -1,7 +1,8 @@
 // Lets the git of an agent or a gate tell what it does, and nobody else's: hooks and a trace that only its environment names.
-import { existsSync, readdirSync, realpathSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { mkdir, readdir, rm, writeFile } from '../files/now.ts'
+import { mkdir, readdir, rename, rm, writeFile } from '../files/now.ts'
+import { markOf } from '../files/whole.ts'
 import { quoted } from '../process/shell-word.ts'
 import { shown, type Git } from './git.ts'
 import { allSettings, atHome } from './settings.ts'
@@ -39,15 +40,15 @@ export async function watch(store: Store, by: Watched, n: number): Promise<Recor
   if (by === 'agent') await forgetWatches(store)
   const folder = watchFolder(store, by, n)
   const hooks = join(folder, 'hooks')
-  await mkdir(hooks, { recursive: true, mode: 0o700 })
+  await mkdir(folder, { recursive: true, mode: 0o700 })
   const user = await userSettings(store)
   const shim = join(folder, 'shim.sh')
   for (const name of ['ledger', 'trace']) await writeFile(join(folder, name), '', { flag: 'a', mode: 0o600 })
   await writeFile(shim, shimScript({ ...user, folder, gitDir: git.gitDir, common: git.gitCommonDir }))
-  const stub = `#!/bin/sh\n[ -r ${quoted(shim)} ] && . ${quoted(shim)}\nexit 0\n`
-  // Small files, not links: an installer of hooks that writes to one of these spoils no other.
   const names = new Set([...hookNames, ...hooksIn(resolve(git.worktree, user.hooks))])
-  for (const name of names) await writeFile(join(hooks, name), stub, { mode: 0o700 })
+  const spare = spareOf(store)
+  if (!existsSync(hooks) && isAsMade(spare, names)) await moveHooks(spare, hooks)
+  else await makeHooks(hooks, names)
   const parameters = [user.parameters, `'core.hooksPath'=${quoted(hooks)}`]
   return {
     // Not GIT_CONFIG_COUNT: Codex drops GIT_CONFIG_KEY_0 for its name, and git fails without it. This one wins over it, too.
@@ -60,9 +61,59 @@ export async function watch(store: Store, by: Watched, n: number): Promise<Recor
   }
 }
 
-/** The attempt is settled: the trace may hold what an agent typed, secrets too. */
+/** Small files, not links: an installer of hooks that writes to one of these spoils no other. */
+async function makeHooks(hooks: string, names: ReadonlySet<string>): Promise<void> {
+  await mkdir(hooks, { recursive: true, mode: 0o700 })
+  const stub = `#!/bin/sh\n[ -r "\${0%/*}/../shim.sh" ] && . "\${0%/*}/../shim.sh"\nexit 0\n`
+  for (const name of names) await writeFile(join(hooks, name), stub, { mode: 0o700 })
+  for (const known of made.keys()) if (!existsSync(known)) made.delete(known)
+  made.set(hooks, marksIn(hooks))
+}
+
+/** The attempt is settled: the trace may hold what an agent typed, secrets too. Its hooks say nothing, and serve the next one. */
 export async function forgetWatches(store: Store): Promise<void> {
-  await rm(watchesOf(store), { recursive: true, force: true })
+  const watches = watchesOf(store)
+  const names = existsSync(watches) ? await readdir(watches) : []
+  const last = names.filter((name) => name.startsWith('agent-')).map((name) => join(watches, name, 'hooks'))
+  const known = last.find((hooks) => made.has(hooks))
+  if (known !== undefined) await moveHooks(known, spareOf(store))
+  await rm(watches, { recursive: true, force: true })
+}
+
+/** Hooks that this process has made, by their folder, and how each stood then: an agent may have written to them. */
+const made = new Map<string, string>()
+
+async function moveHooks(from: string, to: string): Promise<void> {
+  const marks = made.get(from) ?? ''
+  made.delete(from)
+  await rm(to, { recursive: true, force: true })
+  // Gone, then: they are made again.
+  if (existsSync(from)) await rename(from, to)
+  made.set(to, marks)
+}
+
+function isAsMade(hooks: string, names: ReadonlySet<string>): boolean {
+  const marks = made.get(hooks) ?? ''
+  if (marks === '' || marks !== marksIn(hooks)) return false
+  const there = readdirSync(hooks)
+  return there.length === names.size && there.every((name) => names.has(name))
+}
+
+/** Empty where they cannot be looked at. */
+function marksIn(hooks: string): string {
+  try {
+    const marks = readdirSync(hooks).map((name) => {
+      const stats = lstatSync(join(hooks, name), { bigint: true })
+      return `${name} ${stats.mode} ${markOf(stats)}`
+    })
+    return [lstatSync(hooks).mode, ...marks].join('\n')
+  } catch {
+    return ''
+  }
+}
+
+function spareOf(store: Store): string {
+  return join(store.folder, 'spare-hooks')
 }
 
 /** The iteration whose gates were watched, if any were. */

@@ -1,11 +1,20 @@
 // What the git of an agent tells of itself, and what it must not change for the agent.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { readLedger } from '../../../src/adapters/git/ledger.ts'
-import { openStore } from '../../../src/adapters/git/store.ts'
-import { watch } from '../../../src/adapters/git/watch.ts'
+import { openStore, type Store } from '../../../src/adapters/git/store.ts'
+import { forgetWatches, watch } from '../../../src/adapters/git/watch.ts'
 import { blankMemory } from '../../../src/core/git-memory.ts'
 import type { Ledger } from '../../../src/core/ownership.ts'
 import { makeWorld, type World } from './world.ts'
@@ -18,7 +27,8 @@ afterEach(() => {
 async function watched(env: NodeJS.ProcessEnv = {}): Promise<{
   w: World
   agent: (...args: string[]) => string
-  ledger: () => Promise<Ledger>
+  ledger: (n?: number) => Promise<Ledger>
+  store: Store
   env: NodeJS.ProcessEnv
 }> {
   const w = makeWorld()
@@ -35,7 +45,7 @@ async function watched(env: NodeJS.ProcessEnv = {}): Promise<{
   const own = { ...w.env, ...env, ...(await watch(store, 'agent', 1)) }
   const agent = (...args: string[]): string =>
     execFileSync('git', args, { cwd: w.dir, env: own, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
-  return { w, agent, ledger: () => readLedger(store, 1), env: own }
+  return { w, agent, ledger: (n = 1) => readLedger(store, n), env: own, store }
 }
 
 function hook(w: World, folder: string, name: string, script: string): void {
@@ -112,6 +122,46 @@ describe('the ledger', () => {
       [folder, join(folder, 'ledger'), join(folder, 'trace')].map((path) => statSync(path).mode & 0o077),
     ).toEqual([0, 0, 0])
   })
+})
+
+describe('the hooks that tell it', () => {
+  it('serve the next attempt under its own name, and are made anew where somebody wrote to them', async () => {
+    const { w, store, ledger } = await watched()
+    const at = (n: number): string => join(w.dir, '.git/ralph/checkpoints/demo/watch', `agent-${n}`, 'hooks')
+    const [first, script] = ['ino', 'text'].map((what) => seen(at(1), what))
+    await forgetWatches(store)
+    expect(existsSync(at(1))).toBe(false)
+    const env = { ...w.env, ...(await watch(store, 'agent', 2)) }
+    expect(seen(at(2), 'ino')).toBe(first)
+    const agent = (...args: string[]): string =>
+      execFileSync('git', args, { cwd: w.dir, env, encoding: 'utf8' })
+    agent('branch', 'told')
+    expect((await ledger(2)).writes.map(({ ref }) => ref)).toContain('refs/heads/told')
+    expect((await ledger(1)).writes).toEqual([])
+
+    const spoil = [
+      (): void => writeFileSync(join(at(2), 'post-commit'), 'exit 1\n'),
+      (): void => chmodSync(join(at(3), 'post-commit'), 0o600),
+      (): void => writeFileSync(join(at(4), 'pre-receive'), 'exit 1\n'),
+      (): void => rmSync(join(at(5), 'post-commit')),
+      (): void => chmodSync(at(6), 0o755),
+    ]
+    for (const [which, spoiled] of spoil.entries()) {
+      spoiled()
+      await forgetWatches(store)
+      await watch(store, 'agent', which + 3)
+      expect(seen(at(which + 3), 'text')).toBe(script)
+    }
+  })
+
+  function seen(hooks: string, what: string): string {
+    const files = readdirSync(hooks).map((name) => join(hooks, name))
+    const of = (file: string): string =>
+      what === 'ino'
+        ? String(statSync(file).ino)
+        : `${statSync(file).mode} ${file.replace(/.*\//, '')} ${readFileSync(file, 'utf8')}`
+    return [statSync(hooks).mode, ...files.map(of)].join('\n')
+  }
 })
 
 describe('the hooks of the repository go on working for the agent', () => {
