@@ -62,11 +62,18 @@ export const writeFile = now(writeFileSync) as Promises['writeFile']
 export const sync: (file: number) => Promise<void> = promisify(fsync)
 
 /** Of a file that others write. Opened so, a pipe in its place is no wait for ever. */
-export function readNow(path: string): Buffer {
+export function readNow(path: string | Buffer): Buffer {
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     return readFileSync(file)
   } finally {
     closeSync(file)
   }
+}
+
+/** As `Promise.all`, but what fails waits for the others: a file must not be closed while it is synced. */
+export async function whole(all: readonly (Promise<void> | undefined)[]): Promise<void> {
+  const ended = await Promise.allSettled(all)
+  const failed = ended.find((each) => each.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
 }

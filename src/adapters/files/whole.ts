@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import type { BigIntStats, Stats } from 'node:fs'
-import { lstat, mkdir, readFile, rename, rm, stat, sync } from './now.ts'
+import { lstat, mkdir, readFile, rename, rm, stat, sync, whole } from './now.ts'
 
 /** Who may do what with a file, and whose it is. */
 interface FileRights {
@@ -30,6 +30,8 @@ export interface WriteOptions {
   readonly makesNoFolder?: true
   /** It can be made again: after a power cut the old one will do, so its name is not synced. */
   readonly isCache?: true
+  /** Done while its bytes reach the disk, and before it takes its place. */
+  beside?(): Promise<void>
 }
 
 /** A link is replaced, not followed. */
@@ -49,7 +51,7 @@ export async function writeDurably(
     try {
       writeFileSync(handle, content)
       if (rights !== undefined) giveRights(handle, rights)
-      await sync(handle)
+      await whole([sync(handle), asked.beside?.()])
     } finally {
       closeSync(handle)
     }

@@ -10,7 +10,9 @@ import { attemptMoves } from './attempts.ts'
 import { checkOut } from './check-out.ts'
 import { dropFlags, refuseHiddenEdits } from './flags.ts'
 import { copyDurably, copyIndex, installIndex, realIndex } from './index-file.ts'
+import type { Git } from './git.ts'
 import { putAway, wayOut } from './lost-record.ts'
+import { ownPathsNow } from './objects.ts'
 import { storedOrigin, storeOrigin } from './origin.ts'
 import { doubtful, refuseClash, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
 import { moveRefs, originName, readRefs, refsUnder, setHead, shortName, type Refs } from './refs.ts'
@@ -207,16 +209,7 @@ async function completeStart(store: Store, commit: string, tree: string): Promis
   const seen = ['user-index', 'index-before'].map((name) => join(store.folder, name))
   await noteStaged(store, { next, seen })
   await installIndex(store.git, next)
-  const fresh = await store.git.list([
-    'diff-tree',
-    '-r',
-    '-z',
-    '--root',
-    '--no-renames',
-    '--no-commit-id',
-    '--name-only',
-    commit,
-  ])
+  const fresh = ownPathsNow(store.git, commit) ?? (await ownPaths(store.git, commit))
   await saveSnapshot(store, await observe(store), {
     commit,
     tree,
@@ -224,6 +217,12 @@ async function completeStart(store: Store, commit: string, tree: string): Promis
     earlier: undefined,
     fresh,
   })
+}
+
+/** What the commit changes. */
+async function ownPaths(git: Git, commit: string): Promise<string[]> {
+  const how = ['-r', '-z', '--root', '--no-renames', '--no-commit-id', '--name-only']
+  return await git.list(['diff-tree', ...how, commit])
 }
 
 /** Two copies: one, of this name, to give back at cleanup, one to work with. Returns a commit of what was staged, if anything was. */

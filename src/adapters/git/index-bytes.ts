@@ -68,6 +68,11 @@ export function hashIn({ bytes }: IndexEntry): string {
   return bytes.toString('hex', 40, 40 + hashLength)
 }
 
+/** Hashes; empty for one that is not known. */
+export function treesIn({ hash, folders }: CachedTree): string[] {
+  return [hash, ...folders.flatMap(treesIn)]
+}
+
 /** Seconds. */
 export function timeIn({ bytes }: IndexEntry): number {
   return bytes.readUInt32BE(8)

@@ -4,10 +4,11 @@ import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, existsSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deflateSync, inflateSync } from 'node:zlib'
-import { mkdir, rename, rm, sync } from '../files/now.ts'
-import { syncFolder } from '../files/whole.ts'
+import { mkdir, rename, rm, sync, whole } from '../files/now.ts'
+import { syncFiles } from '../files/whole.ts'
 import type { Author } from './author.ts'
 import { ownEmail, type Git } from './git.ts'
+import { knowSynced } from './sync.ts'
 
 interface TreeEntry {
   readonly mode: string
@@ -42,6 +43,15 @@ export function treeChangesNow(git: Git, from: string, to: string): TreeChange[]
   const changes: TreeChange[] = []
   if (!collectChanges(git, before, after, '', changes)) return undefined
   return changes.sort((one, other) => (one.path < other.path ? -1 : 1))
+}
+
+/** What a commit with one parent changes. */
+export function ownPathsNow(git: Git, commit: string): string[] | undefined {
+  const found = readLoose(git, commit)
+  const head = found?.kind === 'commit' ? found.body.toString('latin1').split('\n\n', 1)[0] : undefined
+  const [parent, more] = [...(head ?? '').matchAll(/^parent ([0-9a-f]+)$/gm)].map(([, hash]) => hash)
+  if (parent === undefined || more !== undefined) return undefined
+  return treeChangesNow(git, parent, commit)?.map(({ path }) => path)
 }
 
 /** Whether a file of that path is in the tree; false also where a tree on the way is not loose. */
@@ -109,7 +119,7 @@ export async function writeCommit(
   return await writeObject(git, 'commit', Buffer.from(`${lines.join('\n')}\n\n${message}\n`))
 }
 
-/** A commit, durable when it resolves; undefined where the repository has rules of its own for new files. */
+/** A commit, durable with all that was written before it when it resolves; undefined where the repository has rules of its own for new files. */
 export async function writeObject(git: Git, kind: 'commit', body: Buffer): Promise<string | undefined> {
   if (isShared(git)) return undefined
   // As long as the name of its tree.
@@ -117,10 +127,14 @@ export async function writeObject(git: Git, kind: 'commit', body: Buffer): Promi
     .update(`${kind} ${body.length}\0`)
     .update(body)
     .digest('hex')
-  return (await writeObjects(git, [{ kind, hash, body }])) ? hash : undefined
+  if (!(await writeObjects(git, [{ kind, hash, body }]))) return undefined
+  const folders = [...unsynced]
+  unsynced.clear()
+  await syncFiles(folders)
+  return hash
 }
 
-/** Durable when it resolves, and then all of them are there; false where that could not be. */
+/** Their bytes are on the disk when it resolves, their names with the next commit: until then nobody needs them. False where that could not be. */
 export async function writeObjects(
   git: Git,
   wanted: readonly { readonly kind: string; readonly hash: string; readonly body: Buffer }[],
@@ -136,10 +150,15 @@ export async function writeObjects(
       writeFileSync(handle, deflateSync(Buffer.concat([Buffer.from(`${kind} ${body.length}\0`), body])))
     }
     // Beside each other: the disk takes them in one go.
-    await Promise.all(written.map(({ handle }) => sync(handle)))
-    for (const { temporary, hash } of written) await rename(temporary, looseFile(git, hash))
-    const places = new Set(written.map(({ hash }) => folderOf(git, hash)))
-    await Promise.all([...places].map((place) => syncFolder(place)))
+    await whole(written.map(({ handle }) => sync(handle)))
+    for (const { temporary, hash } of written) {
+      await rename(temporary, looseFile(git, hash))
+      unsynced.add(folderOf(git, hash))
+    }
+    knowSynced(
+      git,
+      written.map(({ hash }) => looseFile(git, hash)),
+    )
     return true
   } catch {
     // Git says it in its own words.
@@ -149,6 +168,9 @@ export async function writeObjects(
     for (const { handle } of written) closeSync(handle)
   }
 }
+
+/** Folders with new names. */
+const unsynced = new Set<string>()
 
 /** Its files have modes that only git knows. */
 export function isShared(git: Git): boolean {

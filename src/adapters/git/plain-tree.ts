@@ -11,6 +11,7 @@ import {
   type BigIntStats,
 } from 'node:fs'
 import { join } from 'node:path'
+import { readNow } from '../files/now.ts'
 import { ifThereNow, markOf } from '../files/whole.ts'
 import { mayConvert } from './conversions.ts'
 import { above, beyondFolders, onDisk } from './files.ts'
@@ -24,6 +25,7 @@ import {
   modeIn,
   parseIndex,
   timeIn,
+  treesIn,
   type IndexBytes,
   type NewObject,
 } from './index-bytes.ts'
@@ -46,11 +48,11 @@ export async function writePlainTree(
 ): Promise<string | undefined> {
   const paths = [...present, ...deleted]
   if (paths.length > most.paths || !paths.every(isPlainName) || isShared(git)) return undefined
-  const stats = statSync(index, { throwIfNoEntry: false })
-  if (stats === undefined || stats.size > most.index) return undefined
   const startedMs = Date.now()
-  const before = parseIndex(readFileSync(index))
-  if (before === undefined || !(await isTakenAsItIs(git, before, present))) return undefined
+  const stats = statSync(index, { throwIfNoEntry: false })
+  const before = readIndex(index)
+  if (stats === undefined || before === undefined || !(await isTakenAsItIs(git, before, present)))
+    return undefined
 
   const read = readFiles(git, before, present)
   if (read === undefined) return undefined
@@ -78,6 +80,28 @@ export async function writePlainTree(
   utimesSync(temporary, seconds, seconds)
   renameSync(temporary, index)
   return after.tree
+}
+
+/** The tree of an index in which nothing has changed since that was written; undefined where git has to be asked. */
+export function knownTree(git: Git, index: string): string | undefined {
+  const read = readIndex(index)
+  if (read?.root === undefined || read.root.count !== read.entries.length) return undefined
+  const trees = treesIn(read.root)
+  return trees.length <= most.trees && trees.every((hash) => hash !== '' && isLoose(git, hash))
+    ? read.root.hash
+    : undefined
+}
+
+/** As `ls-files -s -v` lists them. */
+export function plainEntries(index: string): string[] | undefined {
+  return readIndex(index)?.entries.map(
+    (entry) => `H ${modeIn(entry).toString(8).padStart(6, '0')} ${hashIn(entry)} 0\t${entry.path}`,
+  )
+}
+
+function readIndex(index: string): IndexBytes | undefined {
+  const stats = statSync(index, { throwIfNoEntry: false })
+  return stats === undefined || stats.size > most.index ? undefined : parseIndex(readFileSync(index))
 }
 
 /** A clock that times files may stand still for so long. */
@@ -134,7 +158,7 @@ function readAtRest(git: Git, path: string, upTo: number): { stats: BigIntStats;
   try {
     const stats = lstatSync(file, { bigint: true })
     if (!stats.isFile() || stats.size > upTo) return undefined
-    const body = readFileSync(file)
+    const body = readNow(file)
     const after = lstatSync(file, { bigint: true })
     const isAtRest = markOf(after) === markOf(stats) && after.mode === stats.mode
     return isAtRest && BigInt(body.length) === stats.size ? { stats, body } : undefined

@@ -113,11 +113,29 @@ export async function moveRefs(git: Git, reason: string, commands: readonly stri
 export async function setHead(git: Git, head: Head, reason: string): Promise<void> {
   const message = ['-m', `ralph: ${reason}`]
   if (head.ref === undefined) await git.run(['update-ref', ...message, '--no-deref', 'HEAD', head.commit])
-  else if (isPlainText(head.ref)) await git.run(['symbolic-ref', ...message, 'HEAD', head.ref])
   // What `git symbolic-ref` does, for a name that cannot be its argument.
-  else await writeLocked(join(git.gitDir, 'HEAD'), bytesOf(`ref: ${head.ref}\n`))
+  else if (!isPlainText(head.ref)) await writeLocked(join(git.gitDir, 'HEAD'), bytesOf(`ref: ${head.ref}\n`))
+  else if (!(await pointHead(git, head.ref, reason)))
+    await git.run(['symbolic-ref', ...message, 'HEAD', head.ref])
   // Git 2.39 does not; where a file system does not do it by itself, an empty HEAD is the end of the repository.
   await syncFiles([join(git.gitDir, 'HEAD')])
+}
+
+/** From one commit to another, as `git symbolic-ref` does it. False: nothing was done. */
+async function pointHead(git: Git, ref: string, reason: string): Promise<boolean> {
+  const [place, log] = [join(git.gitDir, 'HEAD'), join(git.gitDir, 'logs', 'HEAD')]
+  const [old, hash] = [headRef(git), ref].map((name) => (name === undefined ? '' : findRef(git, name)))
+  const isFile = lstatSync(place, { throwIfNoEntry: false })?.isFile() === true
+  if (!old || !hash || isShared(git) || !existsSync(log) || !isFile) return false
+  try {
+    await writeLocked(place, bytesOf(`ref: ${ref}\n`))
+  } catch (error) {
+    // Another git holds it: git waits, or says so.
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+  appendFileSync(log, logLine({ hash, old }, reason))
+  return true
 }
 
 /**
@@ -138,6 +156,11 @@ async function writeNow(git: Git, reason: string, commands: readonly string[]): 
       writeFileSync(`${file}.lock`, `${hash}\n`, { flag: 'wx' })
       held.push(`${file}.lock`)
     }
+    // Nobody else can move it now.
+    const isOther = updates.some(
+      ({ name, expected }) => expected !== undefined && findRef(git, name) !== expected,
+    )
+    if (isOther) throw new Error('a ref was moved meanwhile')
     await syncFiles(held)
     for (const update of reason === '' ? [] : updates) {
       const line = logLine(update, reason)
@@ -159,19 +182,31 @@ interface OwnUpdate {
   readonly hash: string
   /** Empty for one that is new. */
   readonly old: string
+  /** Empty for one that must be new; undefined where it does not matter. */
+  readonly expected: string | undefined
   readonly file: string
 }
 
 /** To a commit that ralph has just made; undefined for others: git makes sure that they are there. */
 function ownUpdate(git: Git, command: string): OwnUpdate | undefined {
-  const [, name = '', hash = ''] =
-    /^update (refs\/(?:heads\/ralph\/[\w./-]+|ralph\/[\w./-]+\/(?:checkpoint|attempts\/\d+))) ([0-9a-f]+)$/.exec(
+  const [, name = '', hash = '', asked] =
+    /^update (refs\/(?:heads\/ralph\/[\w./-]+|ralph\/[\w./-]+\/(?:checkpoint|attempts\/\d+))) ([0-9a-f]+)(?: ([0-9a-f]+))?$/.exec(
       command,
     ) ?? []
   const old = isRefName(name) ? findRef(git, name) : undefined
   const file = join(git.gitCommonDir, name)
   if (name === '' || old === undefined || lstatIsFolder(file) || !isLoose(git, hash)) return undefined
-  return { name, hash, old, file }
+  // A branch that is new must have no name that is a folder of others, or the other way round: git looks for that.
+  if (old === '' && name.startsWith('refs/heads/') && hasNeighbours(git, name)) return undefined
+  return { name, hash, old, expected: asked?.replace(/^0+$/, ''), file }
+}
+
+function hasNeighbours(git: Git, name: string): boolean {
+  const found = listRefs(git, ['refs/heads/ralph'], true)
+  return (
+    found === undefined ||
+    Object.keys(found).some((other) => other.startsWith(`${name}/`) || name.startsWith(`${other}/`))
+  )
 }
 
 /** What is left of a branch `a/b` when a branch `a` is to be made: git clears it away. */
@@ -179,7 +214,7 @@ function lstatIsFolder(file: string): boolean {
   return ifThereNow(() => lstatSync(file, { throwIfNoEntry: false }))?.isDirectory() === true
 }
 
-function logLine({ hash, old }: OwnUpdate, reason: string): string {
+function logLine({ hash, old }: Pick<OwnUpdate, 'hash' | 'old'>, reason: string): string {
   const nowMs = Date.now()
   const by = `ralph <${ownEmail}> ${Math.floor(nowMs / 1000)} ${timeZone(nowMs)}`
   return `${old || '0'.repeat(hash.length)} ${hash} ${by}\tralph: ${reason}\n`

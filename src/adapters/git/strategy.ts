@@ -119,15 +119,12 @@ async function save(
   )
   const saved = await store.operate({ op: 'save', story: storyId, message }, async () => {
     await settleGates(store, snapshot)
-    const commit = await commitTree(
-      store.git,
-      tree,
-      parents,
-      about === '' ? message : `${message}\n\n${about}`,
-      author,
-    )
-    // What the agent wrote: a tree that a power cut empties later would look like the user's edit of what is done.
-    await syncPaths(store.git, await changedPaths(store.git, snapshot.tree, tree))
+    const text = about === '' ? message : `${message}\n\n${about}`
+    const [commit] = await Promise.all([
+      commitTree(store.git, tree, parents, text, author),
+      // What the agent wrote: a tree that a power cut empties later would look like the user's edit of what is done.
+      syncPaths(store.git, await changedPaths(store.git, snapshot.tree, tree)),
+    ])
     await complete(commit, tree)
     const changed = tree !== snapshot.tree || !isSameInside(snapshot, await requireSnapshot(store))
     return { commit, changed }

@@ -39,7 +39,7 @@ export async function syncAll(git: Git, files: readonly (string | Buffer)[]): Pr
 export async function syncLoose(git: Git): Promise<void> {
   const objects = join(git.gitCommonDir, 'objects')
   const nowMs = Date.now()
-  const { untilMs, files } = synced.get(objects) ?? { untilMs: nowMs - 600_000, files: new Set() }
+  const { untilMs, files } = synced.get(objects) ?? { untilMs: nowMs - 600_000, files: new Set<string>() }
   const found = looseSince(git, untilMs - tickMs, Number.POSITIVE_INFINITY, files).map(({ file }) => file)
   await syncAll(
     git,
@@ -48,16 +48,20 @@ export async function syncLoose(git: Git): Promise<void> {
   synced.set(objects, { untilMs: nowMs, files: new Set(found) })
 }
 
-/** Right before an agent is started: what is there now ralph has written, or made sure of. */
+/** Right before an agent is started: what was written before now is ralph's, or the user's, or made sure of. */
 export function passLoose(git: Git): void {
-  const untilMs = Date.now()
   const objects = join(git.gitCommonDir, 'objects')
-  const found = looseSince(git, untilMs - tickMs, Number.POSITIVE_INFINITY, synced.get(objects)?.files)
-  synced.set(objects, { untilMs, files: new Set(found.map(({ file }) => file)) })
+  synced.set(objects, { untilMs: Date.now(), files: synced.get(objects)?.files ?? new Set() })
+}
+
+/** Objects that ralph itself has just written and synced. */
+export function knowSynced(git: Git, files: readonly string[]): void {
+  const known = synced.get(join(git.gitCommonDir, 'objects'))
+  for (const file of files) known?.files.add(file)
 }
 
 /** Until when, and the last of them. What was there ten minutes before the first look is on the disk by then. */
-const synced = new Map<string, { readonly untilMs: number; readonly files: ReadonlySet<string> }>()
+const synced = new Map<string, { readonly untilMs: number; readonly files: Set<string> }>()
 
 /** Some file systems keep whole seconds. */
 const tickMs = 2000

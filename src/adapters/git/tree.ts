@@ -6,7 +6,7 @@ import { beyondFolders, lstatNow, onDisk } from './files.ts'
 import type { Git } from './git.ts'
 import type { Author } from './author.ts'
 import { treeChangesNow, treeOfNow, writeCommit, type TreeChange } from './objects.ts'
-import { writePlainTree } from './plain-tree.ts'
+import { knownTree, plainEntries, writePlainTree } from './plain-tree.ts'
 import type { Scan } from './scan.ts'
 import { syncLoose } from './sync.ts'
 
@@ -120,7 +120,7 @@ export async function treeOfIndex(
 ): Promise<string> {
   const known = treesOfIndexes.get(indexMark(index))
   if (known !== undefined) return known
-  const tree = await git.line([...syncing(files), 'write-tree'], { index })
+  const tree = knownTree(git, index) ?? (await git.line([...syncing(files), 'write-tree'], { index }))
   rememberTree(index, tree)
   return tree
 }
@@ -144,7 +144,7 @@ export async function withSameTree(index: string, work: () => Promise<unknown>):
 export async function indexEntries(git: Git, index = join(git.gitDir, 'index')): Promise<readonly string[]> {
   const mark = indexMark(index)
   if (mark !== '' && listed?.mark === mark) return listed.entries
-  const entries = await git.list(['ls-files', '-s', '-v', '-z'], { index })
+  const entries = plainEntries(index) ?? (await git.list(['ls-files', '-s', '-v', '-z'], { index }))
   listed = entries.length > 20_000 ? undefined : { mark, entries }
   return entries
 }

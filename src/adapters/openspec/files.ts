@@ -9,10 +9,16 @@ export function isTemporary(name: string): boolean {
   return temporary.test(name)
 }
 
-/** Replaces the file in one step; after a crash the old bytes are there or the new ones. */
-export async function writeWhole(path: string, bytes: Uint8Array, mode: number): Promise<void> {
+/** Replaces the file in one step; after a crash the old bytes are there or the new ones. `beside`: what must be done by then. */
+export async function writeWhole(
+  path: string,
+  bytes: Uint8Array,
+  mode: number,
+  beside?: () => Promise<void>,
+): Promise<void> {
   await writeDurably(path, bytes, {
     rights: { mode },
+    ...(beside && { beside }),
     by: join(dirname(path), `.${basename(path)}.ralph-tmp`),
   })
 }

@@ -44,9 +44,10 @@ export interface GuardPlaces {
 export async function takeGuard(places: GuardPlaces, tracked: readonly TrackedFile[]): Promise<void> {
   const { guardDir } = places
   const guarded = await copyPlan(places, tracked)
-  await syncFolder(blobsOf(guardDir))
   // The manifest last: until it is there the old guard holds, whose blobs are still there too.
-  await writeWhole(manifestOf(guardDir), Buffer.from(JSON.stringify(guarded)), 0o600)
+  await writeWhole(manifestOf(guardDir), Buffer.from(JSON.stringify(guarded)), 0o600, () =>
+    syncFolder(blobsOf(guardDir)),
+  )
   await prune(guardDir, guarded)
 }
 
