@@ -50,7 +50,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 1.5, belowPeer: true },
     by: stories,
     missing:
-      'of one such gap, four git processes (six where ralph ticks the boxes: status, update-index and write-tree when the attempt is kept, the last two again after the tick, status before the next agent) take the most, then some thirty syncs, which make a checkpoint outlive a power cut, and the start of the agent from a process of 70 MB; files are read without a wait. It would take an index and trees that ralph writes itself, as it writes commits and its refs.',
+      'of one such gap, two git processes are left, one look at the tree when the attempt is kept and one before the next agent, each 5 ms: which files are ignored only git knows. Then some forty syncs in some twenty waits, each 0.3 ms on this disk, which make a checkpoint outlive a power cut (the floor does none), and the start of the agent from a process of 70 MB. The rest, more than half, is the program itself: some 600 small file calls that ask whose every change is, and the events of a story. It would take fewer of those questions; 1.5x of a floor that syncs nothing and looks once is out of reach with the two looks and the syncs alone.',
   },
   {
     name: 'story',
@@ -69,7 +69,7 @@ export const rows: readonly Row[] = [
     goal: { max: 250 },
     by: stories,
     missing:
-      'nobody waits for `openspec` any more; left are the start of Node and of the program, eleven git processes one after the other, and some fifty syncs. The looks at the tree before the first checkpoint (four) could be two.',
+      'nobody waits for `openspec` any more; left are the start of Node and of the program, six git processes one after the other (four looks at the tree, the settings, the refs that pin what others point to), and some fifty syncs, more where the repository itself was written in the last ten minutes. The looks before the first checkpoint could be two.',
   },
   {
     name: 'last',

@@ -51,7 +51,7 @@ export async function writeDurably(
     try {
       writeFileSync(handle, content)
       if (rights !== undefined) giveRights(handle, rights)
-      await whole([sync(handle), asked.beside?.()])
+      await whole([sync(handle), asked.beside?.() ?? Promise.resolve()])
     } finally {
       closeSync(handle)
     }
