@@ -1,10 +1,13 @@
 // Between the look at an attempt and its revert a person may still be writing: that goes on top of the attempt before it is undone.
+import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { leftBeside } from '../../core/ownership.ts'
 import { addRaw, cannotConvert } from './exact-bytes.ts'
 import { beyondFolders, canRead, lstatNow } from './files.ts'
 import { named } from './git.ts'
 import { readLedger } from './ledger.ts'
+import { copyIndex } from './index-file.ts'
+import { writePlainTree } from './plain-tree.ts'
 import { moveRefs, readRef } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -30,16 +33,24 @@ export async function keepLate(store: Store, snapshot: Snapshot, paths: readonly
   const ref = `${store.refs}/attempts/${attempt}`
   const kept = (await readRef(git, ref)) ?? snapshot.commit
   const index = join(store.folder, 'late-index')
-  await git.run(['read-tree', kept], { index })
+  const before = await treeOf(git, kept)
+  // The attempt's own index holds what was kept, unless that had more in it than git sees.
+  const own = join(store.folder, 'attempt-index')
+  const isOwn = existsSync(own) && (await treeOfIndex(git, own)) === before
+  if (isOwn) await copyIndex(own, index)
+  else await git.run(['read-tree', kept], { index })
   const add = (added: readonly string[]): Promise<unknown> =>
     git.run(['update-index', '--add', '--replace', '-z', '--stdin'], { index, input: joined(added) })
-  await add(late).catch(async (error: unknown) => {
-    if (cannotConvert(error) === '') throw error
-    const raw = await addRaw(git, snapshot, index, late)
-    await add(late.filter((path) => !raw.has(path)))
-  })
-  const tree = await treeOfIndex(git, index)
-  if (tree === (await treeOf(git, kept))) return
+  const byGit = async (): Promise<string> => {
+    await add(late).catch(async (error: unknown) => {
+      if (cannotConvert(error) === '') throw error
+      const raw = await addRaw(git, snapshot, index, late)
+      await add(late.filter((path) => !raw.has(path)))
+    })
+    return await treeOfIndex(git, index)
+  }
+  const tree = (await writePlainTree(git, index, { present: late, deleted: [] })) ?? (await byGit())
+  if (tree === before) return
   const message = `attempt ${attempt}\n\nRalph-Base: ${snapshot.commit}`
   await moveRefs(git, `attempt ${attempt}`, [`update ${ref} ${await commitTree(git, tree, [kept], message)}`])
   const outer = outermost(store)
