@@ -176,7 +176,7 @@ describe('finish', () => {
     const { stderr } = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
     expect(stderr).toContain(`commits were made (${hash} a commit of mine) and files were changed (mine.txt)`)
     const { stdout } = await ralph(at, ['finish', 'demo', '--cleanup'])
-    expect(stdout).toContain(`among them, made by hand: ${hash} a commit of mine`)
+    expect(stdout).toContain(`Among them, made by hand: ${hash} a commit of mine`)
   })
 
   test('F16: stash mode, stuck: nothing is called finished, the stash entry is named with the command that drops it', async () => {

@@ -136,7 +136,7 @@ test('O3: staged versions that an agent has pruned: said, and the index is one t
   const prune = `git for-each-ref --format='delete %(refname)' refs/ralph | git update-ref --stdin; git reflog expire --expire=now --all; git gc -q --prune=now`
   await ralph(at, loop(`${prune}; ${failed}`))
   const end = await ralph(at, ['finish', 'demo', '--cleanup'])
-  expect(end.stdout + end.stderr).toContain('what you had staged of README.md is lost')
+  expect(end.stdout + end.stderr).toContain('What you had staged of README.md is lost')
   expect(at.read('README.md')).toBe('unstaged\n')
   at.git('commit', '-qam', 'works')
 })

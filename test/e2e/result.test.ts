@@ -44,7 +44,7 @@ function hook(at: Scratch, body: string): void {
   chmodSync(file, 0o755)
 }
 
-const trailers = 'Ralph-Change: demo\nCo-authored-by: ralph (command) <ralph@localhost>'
+const trailers = 'Ralph-Change: demo\nCo-authored-by: ralph <ralph@localhost>'
 
 describe('finish --squash', () => {
   test('F37: what a hook of the user’s adds to the commit is named, and not said to be uncommitted still', async () => {
@@ -195,7 +195,7 @@ describe('finish --squash', () => {
     const end = await ralph(at, ['finish', 'demo', '--squash'])
     expect(end.signal).toBe('SIGKILL')
     const next = await ralph(at, ['finish', 'demo', '--squash'])
-    expect([next.code, next.stderr]).toEqual([0, expect.stringContaining('the work is one commit now')])
+    expect([next.code, next.stderr]).toEqual([0, expect.stringContaining('The work is one commit now')])
     expect(at.git('log', '--format=%s', 'main')).toBe('Demo change\nstart')
     expect([at.git('branch', '--show-current'), at.git('status', '--porcelain')]).toEqual(['main', ''])
   })

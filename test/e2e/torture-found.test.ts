@@ -141,7 +141,7 @@ test('O8: a fresh start that fails speaks for itself alone, and status knows the
   const failed = await ralph(at, [...loop, '--fresh'], { env: gitThat(at, 'write-tree', 'kill -KILL $$') })
   expect(failed.code).toBe(1)
   expect(failed.stdout).toContain('  This run has changed nothing in the repository.\n')
-  expect((await ralph(at, ['finish', 'demo', '--cleanup'])).stdout).toContain('everything is on main')
+  expect((await ralph(at, ['finish', 'demo', '--cleanup'])).stdout).toContain('Everything is on main')
   expect(at.read('story-1.txt')).toBe('work of 1\n')
   expect((await ralph(at, ['status', 'demo'])).stdout).toMatch(
     / work +on main, uncommitted, since the cleanup/,

@@ -109,7 +109,7 @@ describe('O7: cleanup after a halt, resume, cleanup again', () => {
     at.git('clean', '-fdq', 'story-1.txt')
     const resumed = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
     expect(isWell(resumed)).toEqual([0, null])
-    expect(resumed.stdout).toContain('as you left it since the cleanup before: story-1.txt')
+    expect(resumed.stdout).toContain('As you left it since the cleanup before: story-1.txt')
     expect(existsSync(join(at.repo, 'story-1.txt'))).toBe(false)
     expect(at.read('story-2.txt')).toBe('work of 2\n')
   })
@@ -208,7 +208,7 @@ test('O7: in the loop’s own tree: a file of the user’s is not said to be bro
   writeFileSync(join(tree, 'u.txt'), 'mine\n')
   const finish = await ralph(at, ['finish', 'demo', '--cleanup'])
   expect(finish.stdout).toMatch(
-    /^what the loop has saved is on main.*: u\.txt; it stays in .*repo-ralph-demo;/,
+    /^What the loop has saved is on main.*: u\.txt\. It stays in .*repo-ralph-demo\./,
   )
   rmSync(tree, { recursive: true })
   mkdirSync(tree)

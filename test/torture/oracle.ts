@@ -288,7 +288,7 @@ function results(played: Played, observed: Observed, words: string, fault: Tell)
         .filter((line) => line.includes('[ ]'))
     : ['no tasks.md']
   // The user stashed away what an earlier cleanup had brought, ticks and all: that is theirs to bring back, and ralph says which files it means.
-  const isLeft = words.includes('as you left it since the cleanup before: ') && ledger.stashes.size > 0
+  const isLeft = /as you left it since the cleanup before: /i.test(words) && ledger.stashes.size > 0
   if (open.length > 0 && !isLeft) fault('lie', `done, but open: ${open.join(', ')}`)
   const verdicts = new Map(state.iterations.map(({ n, verdict }) => [n, verdict]))
   for (const spawn of ledger.spawns.filter((each) => each.generation === generation)) {

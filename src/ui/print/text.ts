@@ -134,15 +134,18 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${String(count)} ${count === 1 ? one : many}`
 }
 
-/** What was joined by semicolons, as sentences; names and commands keep their first letter, and what is to be copied has no stop behind it. */
+/** What was joined by semicolons, as sentences. What is to be copied stays as it is: no stop behind a command, no break in a name. */
 export function sentences(text: string): string {
-  const parts = text.split('; ').map((part) => {
-    const first = /^(?:the|back|everything|nothing|what|not|no|among|as|its?|also|git's)\b/.test(part)
-    const said = first ? `${part.slice(0, 1).toUpperCase()}${part.slice(1)}` : part
-    return /[.!?:`]$|: (?:git|ralph) \S[^:]*$/.test(said) ? said : `${said}.`
+  const parts = text.split(joint).map((part) => {
+    const said = opener.test(part) ? `${part.slice(0, 1).toUpperCase()}${part.slice(1)}` : part
+    return /[.!?:`]$|: (?:git|ralph) \S/.test(said) ? said : `${said}.`
   })
   return parts.join(' ')
 }
+
+const openers = "(?:the|back|everything|nothing|what|not|no|among|as|its?|also|git's)"
+const opener = new RegExp(String.raw`^${openers}\b`)
+const joint = new RegExp(String.raw`; (?=${openers} |\`ralph )`)
 
 /** Text as one word of a shell line, quoted only where it has to be. */
 export function shellWord(text: string): string {
