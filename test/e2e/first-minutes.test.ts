@@ -493,11 +493,11 @@ describe('F44: GitHub Actions', () => {
     expect(end.code).toBe(3)
     const commands = end.stdout.split('\n').filter((line) => /^\s*::/.test(line))
     expect(commands).toEqual([
-      '::group::#1 story 1 Story 1, command',
+      '::group::#1 story 1 Story 1, your own agent',
       '::endgroup::',
-      '::group::#2 story 2 Story 2, command',
+      '::group::#2 story 2 Story 2, your own agent',
       '::endgroup::',
-      '::group::#3 story 2 Story 2, command',
+      '::group::#3 story 2 Story 2, your own agent',
       '::endgroup::',
       expect.stringMatching(/^::error title=ralph%3A story 2 Story 2::.*100%25 no$/),
     ])

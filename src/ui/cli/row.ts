@@ -131,9 +131,8 @@ export function act<Args extends unknown[], Options extends OptionValues>(
       ])
       const said = clean(message)
         .split('\n')
-        .map((line) => (/^[a-z0-9].*; /.test(line) ? sentences(line) : line))
-        .join('\n')
-      const lines = [said, ...(gone === undefined ? [] : goneLines(gone))].map((line) =>
+        .flatMap((line) => (/^[a-z0-9].*; /.test(line) ? sentences(line).split('\n') : line))
+      const lines = [...said, ...(gone === undefined ? [] : goneLines(gone))].map((line) =>
         folded(line, columns),
       )
       if (next !== undefined) lines.push(`next: ${paint.bold(clean(next))}`)

@@ -205,5 +205,5 @@ function finishedWords(message: string): readonly string[] {
     .split('; ')
     .filter((part) => !/^`ralph finish .*` brings it back to /.test(part))
     .join('; ')
-  return plain === '' ? [] : [sentences(plain)]
+  return plain === '' ? [] : sentences(plain).split('\n')
 }

@@ -134,13 +134,14 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${String(count)} ${count === 1 ? one : many}`
 }
 
-/** What was joined by semicolons, as sentences. What is to be copied stays as it is: no stop behind a command, no break in a name. */
+/** What was joined by semicolons, as sentences. What is to be copied stays as it is and ends its line: no stop behind a command, no break in a name. */
 export function sentences(text: string): string {
   const parts = text.split(joint).map((part) => {
     const said = opener.test(part) ? `${part.slice(0, 1).toUpperCase()}${part.slice(1)}` : part
-    return /[.!?:`]$|: (?:git|ralph) \S/.test(said) ? said : `${said}.`
+    if (/: (?:git|ralph|mv) \S/.test(said)) return `${said}\n`
+    return /[.!?:`]$/.test(said) ? `${said} ` : `${said}. `
   })
-  return parts.join(' ')
+  return parts.join('').trimEnd()
 }
 
 const openers = "(?:the|back|everything|nothing|what|not|no|among|as|its?|also|git's)"
