@@ -1,6 +1,6 @@
 // What `npm run torture` found, each as the shortest story that shows it.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { goodAgent, killRalph, longDead, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
@@ -9,6 +9,9 @@ import { goodAgent, killRalph, longDead, ralph, scratch, tasksOf, type Scratch }
 function gitThat(at: Scratch, words: string, deed: string): NodeJS.ProcessEnv {
   const bin = join(at.root, 'bin')
   mkdirSync(bin, { recursive: true })
+  // Of a repository without rules ralph asks git less.
+  mkdirSync(join(at.repo, '.git/info'), { recursive: true })
+  writeFileSync(join(at.repo, '.git/info/attributes'), '*.none text\n')
   at.script(
     'bin/git',
     `#!/bin/sh
