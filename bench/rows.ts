@@ -209,7 +209,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 0.7 },
     by: large,
     missing:
-      'traced at 10,000 files, a checkpoint scans the tree twice and writes a tree twice (kept, then saved), and a revert scans it three times: one scan each, handed on, and one tree for both.',
+      'measured by processor time: three looks of `git status` are half of it (one at what is to be saved, two for a revert: what is to be kept, and whether all is back), and most of the rest is an index of 8 MB, written four times for a checkpoint with ticked boxes and three times for a revert. Written by ralph itself it took as long (tried). It would take one update of the index for both the attempt and the boxes, and for 0.7x a revert that does not look whether all is back.',
   },
   {
     name: 'large-failed',
@@ -219,7 +219,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 1 },
     by: large,
     missing:
-      'traced at 10,000 files, the tree is scanned four times (kept, before and after the restore, before the next start); one scan would have to serve two of them.',
+      'measured by processor time: the tree is looked at three times (what is to be kept, whether all is back, and before the next agent), which is as much as git needs for all of it, and an index of 8 MB is written three times. One look would have to serve two of these, and then an edit of yours in between would be taken for the agent’s.',
   },
   look('status', 2, looking),
   look('list', 2, looking),
