@@ -1,8 +1,8 @@
 // Locks and journals that are not as ralph left them: no dead end, nothing in silence, and "nothing was changed" only where it is true.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
 import type { Scratch } from './harness.ts'
 
@@ -135,8 +135,8 @@ describe('H5, O11: a lock of git’s that is there at the start', () => {
   }
 
   test.each([
-    ['HEAD.lock', 'before', 'symbolic-ref'],
-    ['index.lock', 'after', 'symbolic-ref'],
+    ['HEAD.lock', 'before', 'update-ref'],
+    ['index.lock', 'after', 'update-ref'],
     ['refs/ralph/demo/checkpoint.lock', 'before', 'update-ref'],
   ] as const)(
     'H5: %s that appears in the middle of the start: it is undone completely',
@@ -164,7 +164,11 @@ describe('H5, O11: a lock of git’s that is there at the start', () => {
   test('H5: a start that cannot be undone is not said to be; resume completes it', async () => {
     const at = withWork(scratch({ tasks: tasksOf(1) }))
     const locks = ['index.lock', 'HEAD.lock']
-    const env = gitThatLocks(at, 'after', 'symbolic-ref', locks)
+    const env = gitThatLocks(at, 'before', 'update-ref', ['index.lock'])
+    // While ralph waits for the index, the way back is closed as well.
+    const [head = '', lock = ''] = ['HEAD', 'HEAD.lock'].map((name) => gitDir(at, name))
+    const closing = spawn('sh', ['-c', `until grep -q ralph/demo '${head}'; do :; done; : > '${lock}'`])
+    onTestFinished(() => void closing.kill())
     const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent], { env })
     expect(end.code).toBe(1)
     expect(end.stdout).not.toContain('This run has changed nothing in the repository')
