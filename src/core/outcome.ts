@@ -38,6 +38,7 @@ export const lastingWarnings: ReadonlySet<string> = new Set([
   'gate_changed',
   'git_settings',
   'hooks_changed',
+  'set_aside',
   'submodule_swept',
   'undone_after_death',
 ])

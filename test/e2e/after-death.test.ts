@@ -505,7 +505,7 @@ async function killedWhenStuck(at: Scratch, args: readonly string[], env: NodeJS
 
 describe('the final cleanup', () => {
   test.each([
-    ['in it', "*update-ref*'ralph: cleanup'*", /The cleanup was completed/],
+    ['in it', "*update-ref*'ralph: cleanup'*", /the cleanup was completed/],
     ['before its first step', '*finish-index*', /everything is on main/i],
   ])(
     'O20: killed %s, then resume --on-complete cleanup: completed, exit 0, and it says so',

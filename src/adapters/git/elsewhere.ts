@@ -6,6 +6,7 @@ import { isSweptBy } from '../../core/ownership-tree.ts'
 import { lstatNow, onDisk } from './files.ts'
 import { named, type Git } from './git.ts'
 import type { MadeTree } from './made-trees.ts'
+import type { MovedFile } from './moved-files.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { Store } from './store.ts'
 import { changedPaths, isAncestor } from './tree.ts'
@@ -69,14 +70,25 @@ export function strayCommits({ head, refs }: Snapshot, { writes }: Ledger): stri
   return [...new Set(made)].filter((hash) => !known.has(hash))
 }
 
-/** No part of a checkpoint: only their absence can be told. */
-export function lostRepositories({ git }: Store, { repositories = [] }: Snapshot): string[] {
-  return repositories
-    .filter((path) => !existsSync(onDisk(git.worktree, path)))
-    .map(
-      (path) =>
-        `the repository ${named(path)} went while the attempt ran; it is no part of a checkpoint, so ralph has no copy`,
-    )
+/** No part of a checkpoint: only their absence can be told, or where they are now. A revert says itself what it puts back. */
+export function lostRepositories(
+  { git }: Store,
+  { repositories = [] }: Snapshot,
+  moved: readonly MovedFile[],
+  mayBeSaved: boolean,
+): string[] {
+  const gone = repositories.filter((path) => !existsSync(onDisk(git.worktree, path)))
+  return gone.flatMap((path) => {
+    const found = moved.find(({ was }) => path === `${was}/` || path.startsWith(`${was}/`))
+    if (found === undefined)
+      return [
+        `the repository ${named(path)} went while the attempt ran, and was not found elsewhere in the work tree; it is no part of a checkpoint`,
+      ]
+    const now = `${found.now}${path.slice(found.was.length)}`
+    return mayBeSaved
+      ? [`the repository ${named(path)} was moved to ${named(now)} while the attempt ran`]
+      : []
+  })
 }
 
 /** What an agent does outside of the loop's own tree is no part of a checkpoint either. */

@@ -61,7 +61,8 @@ export async function filesWithin(
       const folder = path.endsWith('/') ? path : `${path}/`
       for (const name of names) {
         const text = name.toString('latin1')
-        if (text !== '.git' && !(await add(`${folder}${text}`))) return false
+        // A repository within is never taken apart.
+        if (text === '.git' || !(await add(`${folder}${text}`))) return false
       }
       return true
     }

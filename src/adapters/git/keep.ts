@@ -26,6 +26,7 @@ import { openFiles, scanOpened } from './locked.ts'
 import { putBackOpened, type Opened } from './open.ts'
 import { readLedger } from './ledger.ts'
 import { missingObjects } from './pins.ts'
+import { findMoved } from './moved-files.ts'
 import { moveRefs, readRef, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
 import { apart, leftBehind, planReunion, reunite } from './reunite.ts'
 import type { Store } from './store.ts'
@@ -99,7 +100,8 @@ export async function keepAttempt(
     unfit,
   } = await attemptTree(store, snapshot, true)
   const stripped = unfit === '' ? await keepBytes(store, snapshot, seen, paths) : []
-  const { tree, left } = await withHidden(store, snapshot, seen, ignored)
+  const elsewhere = findMoved(store, snapshot, [...paths, ...ignored])
+  const { tree, left } = await withHidden(store, snapshot, seen, ignored, elsewhere)
   putBackOpened(opened)
   const { head } = now
   const headMoved = head.commit !== undefined && head.commit !== snapshot.head.commit
@@ -222,11 +224,11 @@ export async function keepAttempt(
     ...special.map(specialWarning),
     ...(mayBeSaved ? [] : stripped),
     ...deepWarnings(store, snapshot),
-    ...lostRepositories(store, snapshot),
+    ...lostRepositories(store, snapshot, elsewhere, mayBeSaved),
     ...sweptHome(store, ledger),
     ...left.map(
       (path) =>
-        `${named(path)} is hidden by the agent's own ignore rules and too large, or closed to ralph, so it is not kept with the attempt`,
+        `${named(path)} is hidden by the agent's own ignore rules and too large, or closed to ralph, or holds a repository, so it is not kept with the attempt; a revert does not delete it, but moves it into ralph's folder`,
     ),
   ]
   const notes = [
@@ -345,9 +347,13 @@ export async function withHidden(
   snapshot: Snapshot,
   tree: string,
   ignored: readonly string[],
+  /** Ignored before: a revert puts it back, and an attempt has no business with it. */
+  moved = findMoved(store, snapshot, ignored),
 ): Promise<{ tree: string; left: readonly string[] }> {
   const hidden = await hiddenByAgent(store, snapshot, ignored)
-  const { files, left } = await filesWithin(store.git, hidden, exempt(store.protectedPaths, snapshot.ignored))
+  const before = moved.map(({ now, isFolder }) => (isFolder ? `${now}/` : now))
+  const isExempt = exempt(store.protectedPaths, [...snapshot.ignored, ...before])
+  const { files, left } = await filesWithin(store.git, hidden, isExempt)
   if (files.length === 0) return { tree, left }
   const index = join(store.folder, 'hidden-index')
   await copyIndex(attemptIndex(store), index)

@@ -48,7 +48,7 @@ async function removeEach(place: Buffer): Promise<void> {
   await rmdir(place)
 }
 
-async function pruneAbove(worktree: string, path: string): Promise<void> {
+export async function pruneAbove(worktree: string, path: string): Promise<void> {
   for (let parent = parentOf(path); parent !== ''; parent = parentOf(parent)) {
     try {
       await rmdir(onDisk(worktree, parent))

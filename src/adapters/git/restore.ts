@@ -6,7 +6,7 @@ import { mendGitDirs, removeNewGitDirs } from './git-dirs.ts'
 import { installIndex } from './index-file.ts'
 import { mendRepository } from './mend.ts'
 import { endOperations } from './operations.ts'
-import { moveRefs, readRefs, setHead } from './refs.ts'
+import { moveRefs, readRef, readRefs, setHead } from './refs.ts'
 import { revertTree } from './revert.ts'
 import { timeName, type Store } from './store.ts'
 import { attemptTree } from './keep.ts'
@@ -17,7 +17,7 @@ import { noteStaged } from './staged.ts'
 import { storeOf, submoduleAt } from './submodule.ts'
 import { restoreSubmodules } from './submodules.ts'
 import { indexTheirs, theirCommits } from './their-commits.ts'
-import { commitTree } from './tree.ts'
+import { commitTree, treeChanges, treeOf } from './tree.ts'
 
 /** `holder`: the ref that has the tree as it is now. True when the tree is the snapshot's; in a repair the user's stays. */
 export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: string): Promise<boolean> {
@@ -61,6 +61,7 @@ export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: 
     snapshot,
     (path) => committed.has(path) || stays(path),
     (paths) => keepLate(store, snapshot, paths),
+    () => heldBy(store, snapshot, [`${store.refs}/attempts/${attempt}`, holder]),
   )
   await mendGitDirs(store, snapshot)
   await removeNewGitDirs(store, snapshot)
@@ -68,6 +69,22 @@ export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: 
   await installIndex(git, indexFile(store, snapshot))
   if (theirs !== undefined) await indexTheirs(git, theirs)
   return claims.theirs.length + committed.size === 0
+}
+
+/** Whether a path that the snapshot has not is in one of these refs. */
+async function heldBy(
+  { git }: Store,
+  snapshot: Snapshot,
+  refs: readonly string[],
+): Promise<(path: string) => boolean> {
+  const held = new Set<string>()
+  for (const ref of new Set(refs)) {
+    const commit = await readRef(git, ref)
+    if (commit === undefined) continue
+    for (const { path, to } of await treeChanges(git, snapshot.tree, await treeOf(git, commit)))
+      if (to !== undefined) held.add(path)
+  }
+  return (path) => held.has(path)
 }
 
 function indexFile(store: Store, snapshot: Snapshot): string | undefined {

@@ -4,16 +4,18 @@ import { mkdir, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { isExact, putBackBytes } from './exact-bytes.ts'
-import { beyondFolders, diskMark, lstatIfThere, lstatNow, onDisk } from './files.ts'
-import { named, shown, type Git } from './git.ts'
+import { above, beyondFolders, diskMark, lstatIfThere, lstatNow, onDisk } from './files.ts'
+import { named, type Git } from './git.ts'
 import { gatherGitDir } from './git-dirs.ts'
 import { hiddenByAgent, holdsExempt } from './hidden.ts'
 import { changesJustKept } from './just-kept.ts'
 import { scanOpened } from './locked.ts'
 import { openFolders, putBackFolderModes, putBackModes } from './modes.ts'
 import { openAbove } from './open.ts'
-import { moveAway, removePath } from './remove.ts'
-import { timeName, type Store } from './store.ts'
+import { findMoved, putBackMoved, tellPutBack, type MovedFile } from './moved-files.ts'
+import { removePath } from './remove.ts'
+import { asideOf, isAllHeld, type PutAside } from './set-aside.ts'
+import type { Store } from './store.ts'
 import { exempt, scanEmptyFolders, type Scan } from './scan.ts'
 import { bareNames, nestedRepositories, treeFolders, type Snapshot } from './snapshot.ts'
 import type { TreeChange, TreeFolder } from './objects.ts'
@@ -33,6 +35,8 @@ export async function revertTree(
   stays: (path: string) => boolean,
   /** Called with what is about to go or to be overwritten. */
   goes: (paths: readonly string[]) => Promise<void>,
+  /** What a ref of ralph's holds, asked after that: nothing else is ever deleted. */
+  holds: () => Promise<(path: string) => boolean>,
 ): Promise<void> {
   const { git } = store
   const index = join(store.folder, snapshot.index)
@@ -47,9 +51,12 @@ export async function revertTree(
   openFolders(git, names)
   await removeDeep(store, snapshot, names)
   // Before git looks: a repository that goes away under it makes it fail.
-  await removeNested(store, snapshot, folders, stays)
+  const putAside = asideOf(store)
+  await removeNested(store, snapshot, folders, stays, putAside)
   let left: string[] = []
   const written = new Set<string>()
+  /** On another device: it cannot be put aside. */
+  const inPlace: string[] = []
   for (let round = 0; round < 5; round += 1) {
     if (round === 1) await removeSpecial(store, snapshot, stays)
     const [scan, empty] = await Promise.all([
@@ -58,16 +65,22 @@ export async function revertTree(
     ])
     // Once the checkpoint's own rules are back in place, git says exactly what the agent's rules still hide.
     const hidden = round > 0 ? await hiddenByAgent(store, snapshot, scan.ignored) : []
-    const extra = [
+    const superfluous = [
       ...scan.untracked.filter((path) => !isExempt(path)),
       ...hidden.filter((path) => !stays(path) && !(path.endsWith('/') && holdsExempt(store, snapshot, path))),
     ]
+    const { back: returned, waiting } = await putBackAll(store, snapshot, scan, superfluous, stays)
+    const isReturned = within(returned.map(({ now }) => now))
+    const isWaiting = within(round < 3 ? waiting.map(({ now }) => now) : [])
+    const extra = superfluous.filter(
+      (path) => !isReturned(path) && !isWaiting(path) && !within(inPlace)(path),
+    )
     // What git has brought back and still calls another: by rules that came after the checkpoint took these bytes.
     const isBack = (path: string): boolean => written.has(path) && isExact(git, snapshot, path)
     const wrong = [...scan.changed, ...scan.deleted].filter(
       (path) => !isExempt(path) && !isInside(path) && !isBack(path),
     )
-    left = [...extra, ...wrong]
+    left = [...extra, ...wrong, ...[...returned, ...waiting].map(({ now }) => now)]
     if (round > 0)
       await settleEmptyFolders(
         store,
@@ -87,20 +100,25 @@ export async function revertTree(
     await goes(left)
     // Written once more in this very moment: the next round takes it.
     const isResting = (path: string): boolean => diskMark(git.worktree, path) === marks.get(path)
+    const isHeld = extra.length + wrong.length > 0 ? await holds() : () => true
+    const topOf = topFolder(store, snapshot, names, [...scan.untracked, ...hidden].filter(stays))
     for (const path of extra) {
       if (!isResting(path)) continue
       if (path.endsWith('/') && existsSync(onDisk(git.worktree, `${path}.git`))) {
         await gatherGitDir(store, snapshot, path.slice(0, -1))
-        await moveAway(
-          git.worktree,
-          path,
-          join(store.folder, 'nested', `${timeName(store)}-${round}`, leaf(path)),
-        )
-      } else await removePath(git.worktree, path)
+        await putAside({ path, isRepository: true })
+      } else if (path.endsWith('/') ? await isAllHeld(store, path, isHeld) : isHeld(path))
+        await removePath(git.worktree, path)
+      else {
+        const { now: top, was } = waiting.find(({ now }) => within([now])(path)) ?? { now: topOf(path) }
+        if (within(inPlace)(path) || (await putAside({ path: top, was }))) continue
+        inPlace.push(top)
+      }
     }
     const absent = await absentPaths(git, index, wrong, snapshot.outside)
     for (const path of absent) if (isResting(path)) await removePath(git.worktree, path)
     const back = wrong.filter((path) => !absent.has(path) && isResting(path))
+    await clearTheWay(store, back, isHeld, putAside)
     await withSameTree(index, () => checkOut(git, index, back))
     for (const path of back) written.add(path)
     if (round > 0) await putBackBytes(store, snapshot, (path) => !back.includes(path))
@@ -112,6 +130,72 @@ export async function revertTree(
       hint: `Everything is kept: see \`ralph attempts ${store.change}\`. Mend or remove these files, then \`ralph resume\`.`,
     },
   )
+}
+
+/** What lay elsewhere at the checkpoint. Of what would not go anyway, only what has kept its name, or is a folder: the rest may be as it should. */
+async function putBackAll(
+  store: Store,
+  snapshot: Snapshot,
+  scan: Pick<Scan, 'untracked' | 'ignored'>,
+  superfluous: readonly string[],
+  stays: (path: string) => boolean,
+): Promise<{ back: MovedFile[]; waiting: MovedFile[] }> {
+  const back: MovedFile[] = []
+  const waiting: MovedFile[] = []
+  for (const moved of findMoved(store, snapshot, [...scan.untracked, ...scan.ignored])) {
+    const isThere = within([moved.now])
+    const isHolder = superfluous.some((path) => path.endsWith('/') && within([path.slice(0, -1)])(moved.now))
+    const goes = isHolder || superfluous.some((path) => isThere(path))
+    if (stays(moved.now) || !(goes || moved.isFolder || leaf(moved.now) === leaf(moved.was))) continue
+    if (await putBackMoved(store, moved)) back.push(moved)
+    else if (goes) waiting.push(moved)
+  }
+  await tellPutBack(store, back)
+  return { back, waiting }
+}
+
+/** Whether a path is one of these or lies in one. */
+function within(folders: readonly string[]): (path: string) => boolean {
+  return (path) =>
+    folders.some((folder) => path === folder || path === `${folder}/` || path.startsWith(`${folder}/`))
+}
+
+/** The outermost folder of a path that came with it as a whole, so that it is moved in one go. */
+function topFolder(
+  store: Store,
+  snapshot: Snapshot,
+  folders: readonly string[],
+  staying: readonly string[],
+): (path: string) => string {
+  const known = new Set(folders)
+  const old = [...staying, ...snapshot.special, ...snapshot.deep, ...bareNames(snapshot.nested)]
+  return (path) => {
+    const bare = path.replace(/\/$/, '')
+    const isNew = (folder: string): boolean =>
+      !known.has(folder) &&
+      !holdsExempt(store, snapshot, `${folder}/`) &&
+      !old.some((each) => each.startsWith(`${folder}/`))
+    return above(bare).reverse().find(isNew) ?? bare
+  }
+}
+
+/** Git deletes what stands where a file has to be, with all that lies in it. */
+async function clearTheWay(
+  store: Store,
+  paths: readonly string[],
+  isHeld: (path: string) => boolean,
+  putAside: PutAside,
+): Promise<void> {
+  const { worktree } = store.git
+  const blockers = paths.flatMap((path) => {
+    const file = above(path).find((folder) => {
+      const stats = lstatNow(worktree, folder)
+      return stats !== undefined && !stats.isDirectory()
+    })
+    if (file !== undefined) return [file]
+    return lstatNow(worktree, path)?.isDirectory() === true ? [`${path}/`] : []
+  })
+  for (const path of new Set(blockers)) if (!(await isAllHeld(store, path, isHeld))) await putAside({ path })
 }
 
 /** What to begin with: as the attempt was kept, where nobody has touched that since. */
@@ -155,6 +239,7 @@ async function removeNested(
   snapshot: Snapshot,
   folders: readonly TreeFolder[],
   stays: (path: string) => boolean,
+  putAside: PutAside,
 ): Promise<void> {
   const { worktree } = store.git
   const submodules = (snapshot.submodules ?? []).map(({ path }) => `${path}/`)
@@ -162,14 +247,11 @@ async function removeNested(
   const known = new Set([...snapshot.nested.filter((path) => !path.endsWith('/')), ...submodules])
   for (const folder of nestedRepositories(store.git, folders)) {
     if (known.has(folder) || stays(`${folder.replace(/\/$/, '')}/.git`)) continue
-    const to = join(store.folder, 'nested', timeName(store), leaf(folder))
     if (folder.endsWith('/')) {
       await gatherGitDir(store, snapshot, folder.slice(0, -1))
-      await moveAway(worktree, folder, to)
+      await putAside({ path: folder, isRepository: true })
       await mkdir(onDisk(worktree, folder), { recursive: true })
-    } else {
-      await moveAway(worktree, `${folder}/.git`, join(to, '.git'))
-    }
+    } else await putAside({ path: `${folder}/.git`, isRepository: true })
   }
 }
 
@@ -200,5 +282,5 @@ async function removeEmpty(store: Store, folder: string, before: ReadonlySet<str
 }
 
 function leaf(path: string): string {
-  return shown(path.replace(/\/$/, '').split('/').at(-1) ?? 'nested')
+  return path.slice(path.lastIndexOf('/') + 1)
 }

@@ -17,6 +17,7 @@ import { mirrorGitDirs } from './git-dirs.ts'
 import { copyDurably, isSameIndex, realIndex } from './index-file.ts'
 import { wayOut } from './lost-record.ts'
 import { readFolderModes, readModes } from './modes.ts'
+import { rememberPlaces } from './moved-files.ts'
 import { learnFolders, treeFoldersNow, type TreeFolder } from './objects.ts'
 import { isSameToPin, pinTips } from './pins.ts'
 import { baseFile, withBase, withRef, writeBase } from './ref-picture.ts'
@@ -76,6 +77,8 @@ const snapshotSchema = z.object({
   /** The setting `core.excludesFile`. */
   excludes_file: maybeText,
   ignored: z.array(z.string()),
+  /** Of `ignored`: what tells each of them from all others, wherever it lies; see moved-files.ts. */
+  places: z.record(z.string(), z.string()).optional(),
   empty: z.array(z.string()),
   /** What git does not see; see unseen.ts. */
   special: z.array(z.string()).default([]),
@@ -190,6 +193,11 @@ export async function composeSnapshot(
     obeyed: findObeyed(store.git, observed.settings.hooksPath, observed.settings.included),
     excludes_file: observed.settings.excludesFile,
     ignored,
+    places: rememberPlaces(
+      store.git,
+      ignored,
+      folders.map(({ path }) => path),
+    ),
     empty: [...observed.empty],
     special: [...unseen.special],
     deep: [...unseen.deep],

@@ -184,7 +184,11 @@ function remembered(
   if (event.type === 'checkpoint.saved' || (event.type === 'loop.started' && event.resumed))
     return { ...ending, begun: true }
   if (event.type === 'warning' && lastingWarnings.has(event.code))
-    return { ...ending, lasting: [...new Set([...ending.lasting, event.message])] }
+    return {
+      ...ending,
+      lasting: [...new Set([...ending.lasting, event.message])],
+      isSetAside: ending.isSetAside === true || event.code === 'set_aside',
+    }
   if (event.type === 'error') return { ...ending, hint: event.hint }
   if (event.type === 'loop.finished') return { ...ending, finished: event }
   return ending

@@ -31,6 +31,8 @@ export interface Ending {
   readonly hint?: string
   /** Warnings that must not scroll away, in their order. */
   readonly lasting: readonly string[]
+  /** Something is not where it was; the notes name it. */
+  readonly isSetAside?: boolean
 }
 
 /** What came of it: for a success the figures, else first which story and why. */
@@ -152,11 +154,11 @@ export function goneLines(gone: readonly GoneFile[]): readonly string[] {
 
 const mostGone = 20
 
-function whereWords({ complete, board, finished, begun, isUnborn }: Ending): readonly string[] {
+function whereWords({ complete, board, finished, begun, isUnborn, isSetAside }: Ending): readonly string[] {
   const { started } = board
   if (isNothingKept(complete) && isCleanedUp(complete, finished) && begun && started !== undefined)
     return [
-      `Nothing was kept: you are back on ${branchName(started.original_branch)}, with your files as they were.`,
+      `Nothing was kept: you are back on ${branchName(started.original_branch)}, with your files as they were${isSetAside === true ? ', but for what the notes name' : ''}.`,
     ]
   if (finished?.ok && !isKeptOnBranch(finished.message)) {
     if (finished.message !== '') return finishedWords(finished.message)

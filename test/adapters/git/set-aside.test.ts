@@ -1,0 +1,209 @@
+// What a revert has no copy of: the user's ignored data and repositories are put back where they were, all else is moved aside, nothing is deleted.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { Checkpoints } from '../../../src/ports.ts'
+import { worldOfTest, type Strategy, type World } from './world.ts'
+
+const sh = (w: World, script: string): string =>
+  execFileSync('sh', ['-ec', script], { cwd: w.dir, env: w.env, encoding: 'utf8' })
+
+async function begun(w: World, strategy: Strategy): Promise<Checkpoints> {
+  // Later than the files: what is written while a revert begins is kept with the attempt, however large.
+  const checkpoints = w.checkpoints(strategy, { clock: { now: () => Date.now() + 5_000 } })
+  await checkpoints.preflight('start')
+  await checkpoints.start('start')
+  await checkpoints.ensure('1')
+  return checkpoints
+}
+
+const told = (w: World, code: string): string[] =>
+  w.journal.flatMap((event) => (event.type === 'warning' && event.code === code ? [event.message] : []))
+
+/** The command that a message ends with. */
+const wayBack = (message = ''): string => message.split('To have it again: ')[1] ?? 'false'
+
+/** More than an attempt keeps of what only the agent's rules hide. */
+const large = Buffer.alloc(21_000_000, 'data\n')
+
+function ignoredData(w: World): void {
+  w.write('.gitignore', 'ign/\n*.log\n.env\n')
+  w.git('add', '.gitignore')
+  w.git('commit', '-qm', 'ignore')
+  w.write('ign/app.sqlite', large)
+  w.write('ign/deep/few', 'few\n')
+}
+
+function expectBack(w: World): void {
+  expect(readFileSync(join(w.dir, 'ign/app.sqlite')).equals(large)).toBe(true)
+  expect(w.read('ign/deep/few')).toBe('few\n')
+}
+
+describe.each<Strategy>(['branch', 'stash'])('ignored data that was moved (%s)', (strategy) => {
+  it.each([
+    ['renamed, and the new name is ignored', 'mv ign storage; sed -i s,ign/,storage/, .gitignore'],
+    ['renamed, and the new name is not ignored', 'mv ign storage'],
+    ['moved into a folder that ignores itself', "mkdir store; mv ign store/x; echo '*' > store/.gitignore"],
+    ['something else is in its place', 'mv ign store; echo store >> .gitignore; echo file > ign'],
+    ['an empty folder is in its place', 'mv ign store; echo store >> .gitignore; mkdir ign'],
+    [
+      'in the place of a tracked file',
+      'rm a.txt; mv ign a.txt; echo a.txt/app.sqlite >> .gitignore; echo deep >> .gitignore',
+    ],
+  ])('G16: %s: it is back in its place, and told', async (_name, script) => {
+    const w = worldOfTest()
+    ignoredData(w)
+    const before = w.read('a.txt')
+    const checkpoints = await begun(w, strategy)
+    sh(w, script)
+    const kept = await checkpoints.keep(1)
+    expect(kept.warnings.join('\n')).not.toContain('not kept')
+    expect(await checkpoints.restore()).toMatchObject({ isWhole: true })
+    expectBack(w)
+    expect(w.read('a.txt')).toBe(before)
+    expect(w.user('status', '--porcelain')).toBe('')
+    expect(told(w, 'moved_back').join('\n')).toContain('ign/ was moved to ')
+    expect(told(w, 'set_aside')).toEqual([])
+  })
+
+  it('G16: moved along with the folder around it, files too', async () => {
+    const w = worldOfTest()
+    w.write('.gitignore', 'ign/\n.env\n')
+    w.write('data/t.txt', 't\n')
+    w.git('add', '-A')
+    w.git('commit', '-qm', 'data')
+    w.write('data/ign/big', 'big\n')
+    w.write('data/.env', 'SECRET\n')
+    const checkpoints = await begun(w, strategy)
+    sh(w, 'mv data data2')
+    await checkpoints.keep(1)
+    await checkpoints.restore()
+    expect([w.read('data/ign/big'), w.read('data/.env'), w.read('data/t.txt')]).toEqual([
+      'big\n',
+      'SECRET\n',
+      't\n',
+    ])
+    expect(existsSync(join(w.dir, 'data2'))).toBe(false)
+  })
+
+  it('G16: a file that git ignores as before stays under its new name', async () => {
+    const w = worldOfTest()
+    w.write('.gitignore', '*.log\n')
+    w.git('add', '-A')
+    w.git('commit', '-qm', 'ignore')
+    w.write('app.log', 'rotated\n')
+    const checkpoints = await begun(w, strategy)
+    sh(w, 'mv app.log app-1.log')
+    await checkpoints.keep(1)
+    await checkpoints.restore()
+    expect(w.read('app-1.log')).toBe('rotated\n')
+    expect(existsSync(join(w.dir, 'app.log'))).toBe(false)
+  })
+
+  it.each([
+    ['too large', (w: World) => w.write('made/dump', large)],
+    [
+      'too many',
+      (w: World) => {
+        mkdirSync(join(w.dir, 'made'))
+        for (let at = 0; at < 2_100; at += 1) writeFileSync(join(w.dir, `made/${at}`), `${at}`)
+        w.write('made/dump', large.subarray(0, 100))
+      },
+    ],
+  ])(
+    'G16: what the agent hides and no attempt holds, %s, is moved aside and comes back by what is told',
+    async (_name, make) => {
+      const w = worldOfTest()
+      const checkpoints = await begun(w, strategy)
+      make(w)
+      w.write('.gitignore', 'made/\n')
+      const dump = readFileSync(join(w.dir, 'made/dump'))
+      await checkpoints.keep(1)
+      await checkpoints.restore()
+      expect(existsSync(join(w.dir, 'made'))).toBe(false)
+      const [message, ...more] = told(w, 'set_aside')
+      expect(more).toEqual([])
+      expect(message).toContain('.git/ralph/checkpoints/demo/aside/1/made')
+      sh(w, wayBack(message))
+      expect(readFileSync(join(w.dir, 'made/dump')).equals(dump)).toBe(true)
+    },
+  )
+
+  it('G16: what is ignored and lies where a tracked file has to be is moved aside', async () => {
+    const w = worldOfTest()
+    w.write('.gitignore', '*.log\n')
+    w.git('add', '-A')
+    w.git('commit', '-qm', 'ignore')
+    const before = w.read('a.txt')
+    const checkpoints = await begun(w, strategy)
+    sh(w, 'rm a.txt; mkdir a.txt; echo mine > a.txt/x.log')
+    await checkpoints.keep(1)
+    await checkpoints.restore()
+    expect(w.read('a.txt')).toBe(before)
+    const [message] = told(w, 'set_aside')
+    sh(w, `rm a.txt; ${wayBack(message)}`)
+    expect(w.read('a.txt/x.log')).toBe('mine\n')
+  })
+})
+
+/** With a commit, an edit, an untracked and an ignored file. */
+function repository(w: World, path: string): void {
+  w.write(`${path}/f`, '1\n')
+  w.write(`${path}/.gitignore`, 'i\n')
+  w.user('init', '-q', path)
+  w.user('-C', path, 'add', '-A')
+  w.user('-C', path, 'commit', '-qm', 'one')
+  for (const name of ['f', 'u', 'i']) w.write(`${path}/${name}`, `${name} of ${path}\n`)
+}
+
+function expectRepository(w: World, path: string, of = path): void {
+  expect(['f', 'u', 'i'].map((name) => w.read(`${path}/${name}`))).toEqual(
+    ['f', 'u', 'i'].map((name) => `${name} of ${of}\n`),
+  )
+  expect(w.user('-C', path, 'status', '--porcelain')).toBe(' M f\n?? u\n')
+}
+
+describe.each<Strategy>(['branch', 'stash'])('repositories inside (%s)', (strategy) => {
+  it('G19: the user’s own, moved by an attempt that failed, are back in their places', async () => {
+    const w = worldOfTest()
+    const paths = ['vendor/x', 'nest2', 'nest4']
+    for (const path of paths) repository(w, path)
+    const checkpoints = await begun(w, strategy)
+    sh(w, 'mv vendor vendor2; mv nest2 moved; echo moved >> .gitignore; mv nest4 src/nest4')
+    const { warnings } = await checkpoints.keep(1)
+    await checkpoints.restore()
+    for (const path of paths) expectRepository(w, path)
+    for (const path of ['vendor2', 'moved', 'src/nest4']) expect(existsSync(join(w.dir, path))).toBe(false)
+    expect(told(w, 'moved_back').toSorted()).toEqual([
+      'nest2/ was moved to moved/ while the attempt ran; it is back in its place',
+      'nest4/ was moved to src/nest4/ while the attempt ran; it is back in its place',
+      'vendor/ was moved to vendor2/ while the attempt ran; it is back in its place',
+    ])
+    expect(warnings.join('\n')).not.toContain('went while')
+  })
+
+  it('G19: moved by a complete one they stay there, and that is told', async () => {
+    const w = worldOfTest()
+    repository(w, 'vendor/x')
+    const checkpoints = await begun(w, strategy)
+    sh(w, 'mv vendor vendor2; echo new > new.txt')
+    const { warnings } = await checkpoints.keep(1, true)
+    expect(warnings).toContain('the repository vendor/x/ was moved to vendor2/x/ while the attempt ran')
+    await checkpoints.save('1', 'checkpoint: 1')
+    expectRepository(w, 'vendor2/x', 'vendor/x')
+  })
+
+  it('G19: one that came while the attempt ran is named with its place, also deep in what the agent hides', async () => {
+    const w = worldOfTest()
+    const checkpoints = await begun(w, strategy)
+    for (const path of ['nn', 'hid/inner/r']) repository(w, path)
+    w.write('.gitignore', 'hid/\n')
+    await checkpoints.keep(1)
+    await checkpoints.restore()
+    const messages = told(w, 'set_aside')
+    expect(messages).toHaveLength(2)
+    for (const message of messages) sh(w, wayBack(message))
+    for (const path of ['nn', 'hid/inner/r']) expectRepository(w, path)
+  })
+})
