@@ -86,6 +86,22 @@ describe("O12, M4: the user's own refs", () => {
     ])
   })
 
+  test('O12, O13: a tag that the user moves and the agent moves to what it was at first goes back to where the user left it', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.git('tag', 'v1')
+    const user = beside(
+      at,
+      'git tag -f v1 $(git commit-tree -m theirs HEAD^{tree}) >/dev/null; git rev-parse v1 > ../left',
+    )
+    const agent = once(`${user}; git tag -f v1 main; ${failed}`)
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--json'])
+    expect([end.code, at.git('rev-parse', 'v1')]).toEqual([
+      0,
+      readFileSync(join(at.root, 'left'), 'utf8').trim(),
+    ])
+    expect(told(end)).toContainEqual(expect.stringMatching(/the agent moved tags\/v1; it is back/))
+  })
+
   test('O13: a tag that the agent itself deletes and makes again is no news', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     at.git('tag', 'v1')

@@ -32,10 +32,16 @@ export function planRefs(store: Store, snapshot: Snapshot, now: Refs['all'], led
     return { isOwn, isOthers, found: name === branch ? before : found }
   }
   const { ref } = snapshot.head
+  const written = [...new Set(ledger.writes.map(({ ref: name }) => name))].filter((name) => name !== branch)
+  // Where somebody else had moved it meanwhile, and the agent or a gate moved it to what it was at first: no difference shows that.
+  const back = written.flatMap((name) => {
+    const [from, to] = [snapshot.refs[name], now[name]]
+    return to !== undefined && from === to && claimed(name).found !== to ? [{ name, from, to }] : []
+  })
   return {
     own: {
       // One that somebody else made meanwhile goes back to where they left it, like one that was there.
-      moved: [...changes.moved, ...changes.created]
+      moved: [...changes.moved, ...changes.created, ...back]
         .filter(({ name }) => claimed(name).isOwn)
         .flatMap((each) => goingTo(each, claimed(each.name).found)),
       deleted: changes.deleted
@@ -50,7 +56,7 @@ export function planRefs(store: Store, snapshot: Snapshot, now: Refs['all'], led
     },
     beside:
       ref === undefined ? [] : leftBeside({ name: ref, before: snapshot.refs[ref], now: now[ref] }, ledger),
-    again: [...new Set(ledger.writes.map(({ ref: name }) => name))].filter((name) =>
+    again: written.filter((name) =>
       wasMadeAgain({ name, before: snapshot.refs[name], now: now[name] }, ledger),
     ),
   }
