@@ -1,5 +1,5 @@
 // Whose change is it? The one place that says so, for every ref, path, setting and lock, and by what evidence.
-// Long because it is that one place. The rules are docs/decisions/0009-whose-change-is-it.md; checkpoints, recovery and reports ask here and never guess.
+// The rules are docs/decisions/0009-whose-change-is-it.md; checkpoints, recovery and reports ask here and never guess.
 // Long because a rule that stands elsewhere is one that nobody asks.
 
 export type Owner =

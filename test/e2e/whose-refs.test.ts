@@ -102,6 +102,28 @@ describe("O12, M4: the user's own refs", () => {
     expect(told(end)).toContainEqual(expect.stringMatching(/the agent moved tags\/v1; it is back/))
   })
 
+  test.each(['branch', 'stash'])(
+    'O12, O13: a commit of the user’s that the agent resets away again (%s) is named with what brings it back, and the tree is whole',
+    async (checkpoint) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      const user = beside(at, 'echo mine > mine.txt; git add mine.txt; git commit -qm "my own"')
+      const agent = once(`${user}; git reset -q --hard HEAD~1; ${failed}`)
+      const end = await ralph(at, [
+        'loop',
+        'demo',
+        '--checkpoint',
+        checkpoint,
+        '--agent-command',
+        agent,
+        '--json',
+      ])
+      expect([end.code, at.git('status', '--porcelain', 'mine.txt')]).toEqual([0, ''])
+      expect(told(end)).toEqual([
+        expect.stringMatching(/^your commit \w+ \(my own\), .* git cherry-pick \w+ brings it back$/),
+      ])
+    },
+  )
+
   test('O13: a tag that the agent itself deletes and makes again is no news', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     at.git('tag', 'v1')

@@ -36,7 +36,11 @@ export function planRefs(store: Store, snapshot: Snapshot, now: Refs['all'], led
   // Where somebody else had moved it meanwhile, and the agent or a gate moved it to what it was at first: no difference shows that.
   const back = written.flatMap((name) => {
     const [from, to] = [snapshot.refs[name], now[name]]
-    return to !== undefined && from === to && claimed(name).found !== to ? [{ name, from, to }] : []
+    // The one that the loop stands on stays where the tree is: what others left on it is named.
+    const isUnderFoot = name === ref
+    return to !== undefined && from === to && !isUnderFoot && claimed(name).found !== to
+      ? [{ name, from, to }]
+      : []
   })
   return {
     own: {
