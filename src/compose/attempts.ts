@@ -22,7 +22,7 @@ export async function attemptsOf(site: Site, change: string | undefined): Promis
   const attempts = refs.flatMap(({ n, ref, commit }) => {
     const iteration = iterations.find((each) => each.n === n)
     if (iteration !== undefined) return [{ ...summary(iteration), ref, commit }]
-    return run.damage === '' ? [] : [{ n, ...unread, ref, commit }]
+    return run.damage === undefined ? [] : [{ n, ...unread, ref, commit }]
   })
   return {
     change_id: run.change,

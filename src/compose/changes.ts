@@ -51,7 +51,7 @@ async function statusOf(
 > {
   try {
     const run = await knownRun(site, name)
-    if (run.damage !== '') {
+    if (run.damage !== undefined) {
       const { status, problem } = await damagedStatus(site, run)
       return { status, unknown: problem ?? '' }
     }

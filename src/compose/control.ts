@@ -127,9 +127,9 @@ export async function withRun<T>(
     )
   }
   // Not with its lock in hand: that tells whose the orphans are.
-  if (run.damage !== '') throw await damagedRun(site, run)
+  if (run.damage !== undefined) throw await damagedRun(site, run)
   return openRun(site, run.change, { purpose: 'repair' }, async (held) => {
-    if (held.run.damage !== '') throw await damagedRun(site, held.run)
+    if (held.run.damage !== undefined) throw await damagedRun(site, held.run)
     return work(held)
   })
 }

@@ -34,7 +34,7 @@ export async function lostStatus(site: Site, change: string | undefined): Promis
   const file = await readStateFile(stateFile(site.git.worktree))
   if (file === undefined || (change !== undefined && file.change_id !== change)) return undefined
   const run = await knownRun(site, file.change_id)
-  if (run.state.phase !== 'idle' || run.damage !== '') return undefined
+  if (run.state.phase !== 'idle' || run.damage !== undefined) return undefined
   return {
     ...ofTheDead(file, isRunning(run)),
     problem: `The journal ${run.paths.journal} is empty or gone. Shown is what the state file says.`,

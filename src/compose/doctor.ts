@@ -194,7 +194,7 @@ function fixOf(change: string): string {
 async function loopCheck(run: KnownRun): Promise<Check> {
   const { change, state } = run
   const name = `loop ${change}`
-  if (run.damage !== '') {
+  if (run.damage !== undefined) {
     const way = `ralph resume ${change} says how to get everything back; ralph loop ${change} --fresh starts over`
     return problem(name, run.damage, way)
   }

@@ -29,7 +29,7 @@ export async function dryRun(
   const change = await openChange(site, name, config)
   if (config.require_valid) await refuseInvalid(change)
   const run = await knownRun(site, change.name)
-  if (run.damage !== '' && !config.fresh) throw await damagedRun(site, run)
+  if (run.damage !== undefined && !config.fresh) throw await damagedRun(site, run)
   /** What a start would be refused for, though its plan can be told. The first one is what it would say. */
   const refusals: RalphError[] = []
   const note = (error: unknown): void => {

@@ -181,7 +181,7 @@ async function runHeld(
   try {
     await reserve.fill()
     // An unread journal is no history; it is archived before the first line of the new one.
-    if (run.damage !== '') {
+    if (run.damage !== undefined) {
       const ended = await endUnknown(run)
       if (ended.length > 0)
         site.warn(`the agent of the earlier run was still running and has been ended (${ended.join(', ')})`)

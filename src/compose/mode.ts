@@ -58,7 +58,7 @@ async function withMore(site: Site, runs: readonly KnownRun[]): Promise<readonly
 
 /** A run that is done, and whose change was archived after it: there is no folder any more, but an answer. */
 export async function isFinishedAway(site: Site, run: KnownRun): Promise<boolean> {
-  if (run.damage !== '' || run.state.status !== 'done') return false
+  if (run.damage !== undefined || run.state.status !== 'done') return false
   return changeFolder(site, run.change).then(
     () => false,
     (error: unknown) => {
@@ -77,7 +77,7 @@ export async function modeOf(
 ): Promise<Mode | 'done already'> {
   const { state, change } = run
   const hasRun = state.phase !== 'idle'
-  if (run.damage !== '') {
+  if (run.damage !== undefined) {
     if (wish === 'loop' && config.fresh) return 'fresh'
     throw await damagedRun(site, run)
   }

@@ -74,7 +74,7 @@ async function inRecord(
 ): Promise<void> {
   await openRun(site, change, { purpose: 'record' }, async (held) => {
     const there = await enterTree(held)
-    if (there !== undefined && held.run.state.phase !== 'idle' && held.run.damage === '')
+    if (there !== undefined && held.run.state.phase !== 'idle' && held.run.damage === undefined)
       await withEngine(there, held, (loop, ports) => work(loop, ports, held))
   })
 }

@@ -28,7 +28,7 @@ export async function statusOf(
   }
   return Promise.all(
     runs.map(async (run) => {
-      if (run.damage !== '') return (await import('./damage.ts')).damagedStatus(site, run)
+      if (run.damage !== undefined) return (await import('./damage.ts')).damagedStatus(site, run)
       if (isRunning(run)) {
         // The talk of the agent is not in the journal: only the file of a living loop knows its last sign.
         const { branch, home, worktree } = run.state
@@ -131,7 +131,7 @@ export async function historyOf(
 
 /** Of a damaged journal the state file knows more. */
 export async function iterationsOf(site: Site, run: KnownRun): Promise<readonly IterationRecord[]> {
-  if (run.damage === '') return run.state.iterations
+  if (run.damage === undefined) return run.state.iterations
   return (await (await import('./damage.ts')).damagedStatus(site, run)).iterations
 }
 

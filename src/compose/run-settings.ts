@@ -132,7 +132,7 @@ export async function keptByRuns(
 ): Promise<readonly string[]> {
   if (project === undefined) return []
   const lines = runs
-    .filter(({ state, damage }) => damage === '' && state.phase !== 'idle' && state.status !== 'done')
+    .filter(({ state, damage }) => damage === undefined && state.phase !== 'idle' && state.status !== 'done')
     .map(async (run) => {
       // The same file as ever: the schema of all that is kept is dear, and has no say in that.
       if ((await rawKept(settingsFile(run)))?.files?.project?.sha === project.sha) return []

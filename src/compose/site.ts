@@ -78,7 +78,7 @@ export interface KnownRun {
   readonly state: LoopState
   readonly lock: LockState
   /** Why the journal could not be read to its end: `state` is the one before. Empty where it could. */
-  readonly damage: string
+  readonly damage: string | undefined
 }
 
 /** For a look, and for the choice of a run: what its loop has replayed is not replayed again. */
@@ -205,7 +205,7 @@ export function archivedRuns({ paths }: KnownRun): readonly string[] {
 }
 
 export function isKnown({ state, damage }: KnownRun): boolean {
-  return state.phase !== 'idle' || damage !== ''
+  return state.phase !== 'idle' || damage !== undefined
 }
 
 /** Its loop; a command that records a death or puts a run in order is no loop. */
@@ -216,13 +216,15 @@ export function isRunning({ lock }: Pick<KnownRun, 'lock'>): boolean {
 /** A loop that has not ended, and whose process is surely gone. */
 export function isDead(run: KnownRun): boolean {
   // Of a damaged journal nobody knows the end.
-  return run.damage === '' && run.state.phase !== 'idle' && run.state.phase !== 'ended' && !isRunning(run)
+  return (
+    run.damage === undefined && run.state.phase !== 'idle' && run.state.phase !== 'ended' && !isRunning(run)
+  )
 }
 
 /** What only a command that may repair puts in order: a dead loop, an attempt that is neither saved nor reverted, a git step half done. */
 export function needsRepair(run: KnownRun): boolean {
   if (isDead(run)) return true
-  if (run.damage !== '' || run.state.phase !== 'ended' || isRunning(run)) return false
+  if (run.damage !== undefined || run.state.phase !== 'ended' || isRunning(run)) return false
   return run.state.unsettled !== undefined || run.state.git.pending !== undefined
 }
 

@@ -11,7 +11,7 @@ const patienceMs = 30_000
 
 export async function stopLoop(site: Site, change: string | undefined, force: boolean): Promise<Said> {
   const run = await chooseRun(site, change, 'running')
-  if (run !== undefined && run.damage !== '' && !isRunning(run)) return stopUnknown(run)
+  if (run !== undefined && run.damage !== undefined && !isRunning(run)) return stopUnknown(run)
   if (run === undefined || !isRunning(run)) return noLoop(site, run)
   const { lock } = run
   if (lock.held === 'elsewhere') {

@@ -92,7 +92,7 @@ describe('fuzz: the journal', () => {
       fc.asyncProperty(input, async (bytes) => {
         writeFileSync(path, bytes)
         const { events, damage } = await readJournal(path)
-        if (damage !== '') expect(damage).toMatch(new RegExp(`^Line \\d+ of the journal ${path} `))
+        if (damage !== undefined) expect(damage).toMatch(new RegExp(`^Line \\d+ of the journal ${path} `))
         const replayed = replay(initialState('demo'), events)
         next(replayed)
         expect(JSON.stringify(toStateFile(replayed)).length).toBeGreaterThan(0)

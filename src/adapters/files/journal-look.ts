@@ -16,7 +16,7 @@ export interface JournalLook {
   readonly state: LoopState
   readonly recall: Recall
   /** Which line is the first that cannot be read, and why: `state` is that before. Empty where all could. */
-  readonly damage: string
+  readonly damage: string | undefined
 }
 
 export async function lookAtJournal(path: string, change: string): Promise<JournalLook> {

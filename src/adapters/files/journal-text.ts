@@ -7,14 +7,14 @@ import { readNow } from './now.ts'
 export interface JournalText {
   readonly events: readonly LoopEvent[]
   /** Which line is the first that cannot be read, and why; the events are those before it. Empty where all could. */
-  readonly damage: string
+  readonly damage: string | undefined
 }
 
 export async function readJournal(path: string): Promise<JournalText> {
   try {
     return await parseJournal(path, readNow(path).toString('utf8'))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { events: [], damage: '' }
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { events: [], damage: undefined }
     throw error
   }
 }
@@ -35,7 +35,7 @@ export async function parseJournal(
     else if (index < lines.length - 1)
       return { events, damage: damageOf(path, linesBefore() + index + 1, line) }
   }
-  return { events, damage: '' }
+  return { events, damage: undefined }
 }
 
 export function damageOf(path: string, line: number, text: string): string {

@@ -63,7 +63,7 @@ export interface OpenedRun {
   /** Whether there is another file in its place, or less of it than has been read. */
   isReplaced(): Promise<boolean>
   /** Of its journal; empty where there is none. */
-  damage(): string
+  damage(): string | undefined
   readonly entries: AsyncGenerator<Entry | 'on the way' | undefined, never>
   /** The journal stays open; the talk is somewhere else. */
   archivedTo(folder: string): void
@@ -82,7 +82,7 @@ export async function openSource(
   const { ino: inode } = await file.stat({ bigint: true })
   const lines = journalLines(file)
   let { folder, isArchived } = source
-  let damage = ''
+  let damage: string | undefined
   const talk = withTalk ? talkPieces(() => join(folder, 'talk')) : silence()
   const onDamage = (line: string): string => (damage = damageOf(path, lines.lineNumber, line))
   const opened: OpenedRun = {

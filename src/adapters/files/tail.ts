@@ -54,7 +54,7 @@ export interface Tail {
   readonly state: LoopState
   readonly cursor: Cursor
   /** Why it can go no further; empty where it can. */
-  readonly damage: string
+  readonly damage: string | undefined
   /** The next that is there by now; undefined where there is nothing new. */
   next(): Promise<Told | undefined>
   close(): Promise<void>
@@ -152,7 +152,7 @@ export function openTail(
   }
   /** All that was told before has been read again, or is not there any more. */
   const catchUp = (at: OpenedRun): void => {
-    if (known === undefined || at.damage() !== '') return
+    if (known === undefined || at.damage() !== undefined) return
     const missing = known.record - cursor.record
     known = undefined
     if (missing > 0)
@@ -169,7 +169,7 @@ export function openTail(
       return cursor
     },
     get damage() {
-      return run?.damage() ?? ''
+      return run?.damage()
     },
     async next() {
       while (told.length === 0) {

@@ -58,7 +58,7 @@ describe('journal', () => {
     const second = fileJournal(path)
     await second.append(event(3))
     await second.close()
-    expect(await readJournal(path)).toEqual({ events: [event(1), event(3)], damage: '' })
+    expect(await readJournal(path)).toEqual({ events: [event(1), event(3)], damage: undefined })
   })
 
   test.each([
@@ -91,7 +91,7 @@ describe('journal', () => {
       expect((await readJournal(path)).events).toEqual([event(1), event(2)])
       await change(path)
       await journal.close()
-      expect(await readJournal(path)).toEqual({ events: [event(1), event(2)], damage: '' })
+      expect(await readJournal(path)).toEqual({ events: [event(1), event(2)], damage: undefined })
       expect(said).toHaveLength(2)
       expect(said[0]).toContain('another program has changed the journal')
     },
@@ -108,12 +108,12 @@ describe('journal', () => {
       appendFileSync(file, 'nonsense\n')
       await written
       await journal.close()
-      expect(await readJournal(file)).toEqual({ events: [event(1), event(2)], damage: '' })
+      expect(await readJournal(file)).toEqual({ events: [event(1), event(2)], damage: undefined })
     }
   })
 
   test('no file means no events', async () => {
-    expect(await readJournal(join(folder, 'none'))).toEqual({ events: [], damage: '' })
+    expect(await readJournal(join(folder, 'none'))).toEqual({ events: [], damage: undefined })
   })
 
   test('R14: an append that cannot be written rejects, and so does the next one', async () => {

@@ -189,7 +189,7 @@ describe('the state beside a journal', () => {
     await write(playedRun(60))
     const count = readFileSync(path, 'utf8').split('\n').length
     appendFileSync(path, '{"half": ')
-    expect((await lookAtJournal(path, change)).damage).toBe('')
+    expect((await lookAtJournal(path, change)).damage).toBeUndefined()
     appendFileSync(path, '\n')
     mark()
     const { damage, state } = await lookAtJournal(path, change)
