@@ -8,6 +8,7 @@ import { operationTimes, refuseHalfDone } from '../adapters/git/operations.ts'
 import { headRef, headText } from '../adapters/git/ref-files.ts'
 import { readRef, shortName } from '../adapters/git/refs.ts'
 import { sweepTree } from '../adapters/git/stale-locks.ts'
+import { refuseTaken } from '../adapters/git/taken.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import type { CleanupPlan } from '../core/git-facts.ts'
 import { RalphError } from '../core/error.ts'
@@ -75,7 +76,13 @@ async function goTo(git: Git, change: string, branch: string): Promise<boolean> 
       },
     )
   }
-  await checkOut(git, [branch], `The run of ${change} is on ${branch}, which`)
+  refuseTaken(git, `refs/heads/${branch}`, {
+    code: 'repository_state',
+    safe: 'Nothing was touched.',
+    then: 'type the command again',
+  })
+  // Whoever had it and is gone is no reason.
+  await checkOut(git, ['--ignore-other-worktrees', branch], `The run of ${change} is on ${branch}, which`)
   return true
 }
 

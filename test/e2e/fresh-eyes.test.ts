@@ -187,6 +187,50 @@ test('O7: a cleanup does not take a branch that another work tree stands on', as
   expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
 })
 
+test.each([['cleanup'], ['squash']])(
+  'O7: a %s does not delete the loop’s branch under another work tree that stands on it',
+  async (choice) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    expect((await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])).code).toBe(0)
+    at.git('switch', '-q', 'main')
+    at.git('worktree', 'add', '-q', '../other', 'ralph/demo')
+    const there = (...args: string[]): string => at.git('-C', '../other', ...args)
+    writeFileSync(join(at.root, 'other', 'mine.txt'), 'staged there\n')
+    there('add', 'mine.txt')
+    const before = [at.git('status', '--short'), at.git('for-each-ref'), there('status', '--short', '--branch')]
+    const refused = await ralph(at, ['finish', 'demo', `--${choice}`])
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringMatching(/ralph\/demo is checked out in another work tree: .*other\n.*touched nothing/s),
+    ])
+    expect([
+      at.git('status', '--short'),
+      at.git('for-each-ref'),
+      there('status', '--short', '--branch'),
+    ]).toEqual(before)
+    const free = /git -C \S+ switch --detach/.exec(refused.stderr)?.[0] ?? 'false'
+    execFileSync('sh', ['-c', free], { cwd: at.repo, env: at.env })
+    expect((await ralph(at, ['finish', 'demo', `--${choice}`])).code).toBe(0)
+    expect(at.git('branch', '--list', 'ralph/demo')).toBe('')
+    expect(there('status', '--short')).toBe('A  mine.txt')
+  },
+)
+
+test('O7: a loop that is stuck is not gone on with on a branch that another work tree stands on, and it is said how', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  expect((await ralph(at, loop(failed))).code).toBe(3)
+  at.git('switch', '-q', 'main')
+  at.git('worktree', 'add', '-q', '../other', 'ralph/demo')
+  const refused = await ralph(at, ['resume', 'demo'])
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringMatching(/ralph\/demo is checked out in another work tree: .*other\n.*git -C \S+other switch --detach/s),
+  ])
+  // Its folder is gone: nobody stands there.
+  rmSync(join(at.root, 'other'), { recursive: true })
+  expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+})
+
 describe('right after a death', () => {
   test.each([['branch'], ['stash']])(
     'O5: %s: what the user changes once `ralph stop` has returned stays, at once',

@@ -5,7 +5,7 @@ import type { CleanupPlan, Head } from '../../core/git-facts.ts'
 import type { GitMemory } from '../../core/git-memory.ts'
 import type { FinishChoice, FinishReport } from '../../ports.ts'
 import { isGone, performFinish } from './finish-perform.ts'
-import { lostStaging, ontoOf, planHere, planHome, squashBase } from './finish-plan.ts'
+import { lostStaging, notYet, ontoOf, planHere, planHome, squashBase } from './finish-plan.ts'
 import { carryInside, toldInside } from './finish-submodules.ts'
 import { asSquash, besidesWork, renamedWords, theirsAmong } from './finish-words.ts'
 import { named, shown } from './git.ts'
@@ -21,6 +21,7 @@ import { loadSnapshot, type Snapshot } from './snapshot.ts'
 import { placeOf, planSquash } from './squash.ts'
 import type { Store } from './store.ts'
 import { holdStripped } from './stripped.ts'
+import { refuseTaken } from './taken.ts'
 import { changedPaths, isAncestor, orEmpty, treeChanges } from './tree.ts'
 
 export async function finishBranch(store: Store, choice: FinishChoice, said = ''): Promise<FinishReport> {
@@ -119,6 +120,7 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
   const { origin, initial, tip, refs, base, loopPaths, startPaths, touched, snapshot } = work
   const { carried, checkpoint, adopted } = store.memory()
   const branch = `ralph/${store.change}`
+  refuseTaken(git, `refs/heads/${branch}`, notYet(store.change))
   const brings = async (): Promise<{ plan: CleanupPlan; left: readonly string[]; isMerged: boolean }> =>
     home === undefined
       ? { ...(await planHere(store, origin, refs, tip, loopPaths)), left: [] }

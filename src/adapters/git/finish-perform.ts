@@ -15,6 +15,7 @@ import { loadSnapshot } from './snapshot.ts'
 import { commitSquash, placeOf, type Squashed } from './squash.ts'
 import { keepStaged } from './staged.ts'
 import type { Store } from './store.ts'
+import { refuseTaken } from './taken.ts'
 import { changedPaths, isAncestor, orEmpty } from './tree.ts'
 
 export async function redoFinish(store: Store, plan: CleanupPlan): Promise<string> {
@@ -91,6 +92,11 @@ async function deleteBranch(store: Store, { tip, time }: CleanupPlan): Promise<s
   const { git, home, change } = store
   const branch = `refs/heads/ralph/${change}`
   const later = `${store.refs}/archive/${time}-later`
+  refuseTaken(git, branch, {
+    code: 'finish_conflict',
+    safe: 'All of the work is where it goes, only the branch is still there.',
+    then: `\`ralph finish ${change} --cleanup\` again`,
+  })
   const [now, { head }] = await Promise.all([readRef(git, branch), readRefs(git)])
   const own = home === undefined ? undefined : head.commit
   const news: string[] = []

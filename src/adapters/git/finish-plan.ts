@@ -3,15 +3,15 @@ import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { CleanupPlan, Head } from '../../core/git-facts.ts'
 import { syncFiles } from '../files/whole.ts'
-import { shellWord } from '../process/shell-word.ts'
 import { goTo, mergeTrees, refuseOverwrite } from './apply.ts'
 import { planCarry } from './carry.ts'
-import { shown, type Git } from './git.ts'
+import type { Git } from './git.ts'
 import { copyIndex, realIndex, takeFrom } from './index-file.ts'
 import { missingObjects } from './pins.ts'
 import { originName, placeOf, readRefs, shortName, type Refs } from './refs.ts'
 import { differing, stageIn, type StagedEntry } from './staged.ts'
 import { timeName, type Store } from './store.ts'
+import { refuseTaken } from './taken.ts'
 import { changedPaths, isAncestor, orEmpty, treeOf } from './tree.ts'
 
 /** The loop ran in the user's checkout. */
@@ -29,7 +29,7 @@ export async function planHere(
   const now = head.commit
   const isAtOrigin = refs.head.ref === origin.ref
   if (!isOnBranch && !isAtOrigin) throw elsewhere(store, origin)
-  if (isOnBranch && origin.ref !== undefined) await refuseTaken(store, origin.ref)
+  if (isOnBranch && origin.ref !== undefined) refuseTaken(git, origin.ref, notYet(store.change))
   const plan = { tip, time: timeName(store), head }
   if (isOnBranch && now === origin.commit) {
     const index = await giveBackIndex(store, now, touched)
@@ -147,19 +147,13 @@ export async function lostStaging({ git }: Store, index: string, now: string | u
   return staged.filter(([, blob]) => lost.has(blob)).map(([path]) => path)
 }
 
-/** Git itself allows a branch in one work tree only. */
-async function refuseTaken({ git, change }: Store, ref: string): Promise<void> {
-  const trees = (await git.line(['worktree', 'list', '--porcelain'])).split('\n\n')
-  const taken = trees.find((tree) => tree.split('\n').includes(`branch ${ref}`))
-  if (taken === undefined) return
-  const folder = shown(/^worktree (.*)$/m.exec(taken)?.[1] ?? '')
-  throw new RalphError(
-    'finish_conflict',
-    `${shortName(ref)} is checked out in another work tree: ${folder}`,
-    {
-      hint: `The cleanup has touched nothing. Give the branch free there (\`git -C ${shellWord(folder)} switch --detach\`), then \`ralph finish ${change} --cleanup\` again; or \`ralph finish ${change} --keep\`.`,
-    },
-  )
+/** For `refuseTaken`. */
+export function notYet(change: string): Parameters<typeof refuseTaken>[2] {
+  return {
+    code: 'finish_conflict',
+    safe: 'The cleanup has touched nothing.',
+    then: `\`ralph finish ${change} --cleanup\` again; or \`ralph finish ${change} --keep\``,
+  }
 }
 
 function elsewhere(store: Store, origin: Head, ref = ''): RalphError {

@@ -1,21 +1,20 @@
 // Refuses, before anything is touched, where a loop could lose something of the user's; warns of what it will take along.
-import { existsSync, readdirSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { isWritable } from '../process/temp.ts'
-import { bytesOf } from './bytes.ts'
 import { lstatIfThere, lstatNow } from './files.ts'
 import { refuseHiddenEdits } from './flags.ts'
 import { named, shown, type Git, type Repository } from './git.ts'
 import { refuseLocked } from './locked.ts'
 import { operationsInProgress } from './operations.ts'
-import { headText, isRefName } from './ref-files.ts'
+import { isRefName } from './ref-files.ts'
 import { readRef, type Refs } from './refs.ts'
 import { exempt, scanTree, type Scan } from './scan.ts'
 import { readSettings } from './settings.ts'
 import { refuseLockFiles } from './stale-locks.ts'
 import { submoduleAt } from './submodule.ts'
+import { refuseTaken } from './taken.ts'
 import { entryPath, indexEntries } from './tree.ts'
 
 export function refuseName(change: string): void {
@@ -122,15 +121,11 @@ export function refuseClash(git: Git, refs: Refs, change: string): void {
       `Rename it: \`git branch -m ${name} <other name>\`.`,
     )
   }
-  const holder = otherTrees(git).find(
-    (gitDir) => headText(gitDir) === bytesOf(`ref: ${branch}`).toString('latin1'),
-  )
-  if (holder !== undefined) {
-    throw refusal(
-      `ralph/${change} is checked out in another work tree (${basename(holder)})`,
-      'Run ralph there, or switch that work tree to another branch.',
-    )
-  }
+  refuseTaken(git, branch, {
+    code: 'repository_state',
+    safe: 'Nothing was touched.',
+    then: 'type the command again; or run ralph there',
+  })
 }
 
 /** Warnings about what the first checkpoint will hold. */
@@ -161,12 +156,6 @@ function listed(what: string, paths: readonly string[], most = 20): string[] {
   if (paths.length === 0) return []
   const more = paths.length > most ? ` and ${paths.length - most} more` : ''
   return [`${what}: ${paths.slice(0, most).join(', ')}${more}`]
-}
-
-function otherTrees(git: Git): string[] {
-  const folder = join(git.gitCommonDir, 'worktrees')
-  const linked = existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : []
-  return [git.gitCommonDir, ...linked].filter((gitDir) => gitDir !== git.gitDir)
 }
 
 function refusal(message: string, hint: string): RalphError {
