@@ -1,7 +1,7 @@
 // `--worktree`: the loop's own work tree, made or brought up to date for a new run, and found again on resume.
 import { existsSync } from 'node:fs'
-import { cp } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { copyAll } from '../adapters/files/copy.ts'
 import { checkOut } from '../adapters/git/check-out.ts'
 import type { Repository } from '../adapters/git/git.ts'
 import { clearStart, forgetStart } from '../adapters/git/started-tree.ts'
@@ -94,11 +94,6 @@ async function bringUpToDate(
     )
   }
   await checkOut(there, ['--detach', base], `The commit ${base.slice(0, 12)}, where the run begins,`)
-  for (const folder of brought) {
-    await cp(join(home.git.worktree, folder), join(repository.worktree, folder), {
-      recursive: true,
-      force: true,
-      verbatimSymlinks: true,
-    })
-  }
+  for (const folder of brought)
+    await copyAll(join(home.git.worktree, folder), join(repository.worktree, folder))
 }

@@ -1,6 +1,7 @@
 // Folders and files without the permissions that their own owner needs: opened for ralph's own work, never wider than for the owner.
 import { accessSync, chmodSync, constants, lstatSync, readdirSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
+import { within } from '../files/copy.ts'
 import { onDisk, parentOf } from './files.ts'
 import type { Repository } from './git.ts'
 
@@ -129,10 +130,6 @@ export function namesOfFolders(place: Buffer): Buffer[] {
 
 export function placeOf(worktree: string, folder: string): Buffer {
   return folder === '' ? Buffer.from(worktree) : onDisk(worktree, folder.replace(/\/$/, ''))
-}
-
-export function within(place: Buffer, name: Buffer): Buffer {
-  return Buffer.concat([place, Buffer.from('/'), name])
 }
 
 /** Of the thing itself, not of what a link points to; undefined where there is nothing to be seen. */

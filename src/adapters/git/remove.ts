@@ -1,9 +1,10 @@
 // Takes files and folders out of the work tree, whatever permissions their owner gave them.
 import { randomUUID } from 'node:crypto'
-import { cp, mkdir, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { copyAll, within } from '../files/copy.ts'
 import { onDisk, parentOf } from './files.ts'
-import { namesOfFolders, openAbove, openWithin, statsOf, within } from './open.ts'
+import { namesOfFolders, openAbove, openWithin, statsOf } from './open.ts'
 
 /** Removes a file or folder, then the folders above it that became empty, as git does. */
 export async function removePath(worktree: string, path: string): Promise<void> {
@@ -71,7 +72,7 @@ export async function moveAway(worktree: string, path: string, to: string): Prom
     await rename(from, to)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
-    await cp(from.toString('utf8'), to, { recursive: true, verbatimSymlinks: true })
+    await copyAll(from, to)
     await rm(from, { recursive: true, force: true })
   }
   await pruneAbove(worktree, path.replace(/\/$/, ''))

@@ -1,7 +1,8 @@
 // What a revert takes out of the work tree and no attempt holds: moved into ralph's own folder, never deleted, and told with the way back.
-import { cp, mkdir, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
+import { copyAll } from '../files/copy.ts'
 import { onDisk, parentOf } from './files.ts'
 import { shellName } from './gone.ts'
 import { named } from './git.ts'
@@ -68,7 +69,7 @@ async function setAside(
   if (isRepository !== true) return false
   openAbove(store.git.worktree, [bare])
   openWithin(from)
-  await cp(from.toString('utf8'), to.toString('utf8'), { recursive: true, verbatimSymlinks: true })
+  await copyAll(from, to)
   await rm(from, { recursive: true, force: true })
   await pruneAbove(store.git.worktree, bare)
   return true

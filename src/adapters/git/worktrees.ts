@@ -1,8 +1,9 @@
 // A git work tree of the loop's own, beside the user's checkout, which is not touched while the loop runs.
-import { cp, mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { RalphError } from '../../core/error.ts'
+import { copyAll } from '../files/copy.ts'
 import type { Git, Repository } from './git.ts'
 import { readRefs, shortName } from './refs.ts'
 import { besideNote, startingPoint } from './starting-point.ts'
@@ -66,11 +67,7 @@ export async function addWorktree(
   })
   for (const folder of brought) {
     await mkdir(dirname(join(dir, folder)), { recursive: true })
-    await cp(join(git.worktree, folder), join(dir, folder), {
-      recursive: true,
-      force: true,
-      verbatimSymlinks: true,
-    })
+    await copyAll(join(git.worktree, folder), join(dir, folder))
   }
   const repository = await findTree(git, dir)
   if (repository === undefined) throw new Error(`git made no work tree at ${dir}`)

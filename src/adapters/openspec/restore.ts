@@ -1,14 +1,15 @@
 // Brings guarded bytes back; what stood in their place is set aside in ralph's private folder, never thrown away.
-import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { lstatSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { ownerOfPath, type Absence } from '../../core/ownership.ts'
-import { chmod, lstat, mkdir, readdir, readFile, readlink, rename, symlink } from '../files/now.ts'
+import { copyAll } from '../files/copy.ts'
+import { chmod, lstat, mkdir, readFile, readlink, rename, symlink } from '../files/now.ts'
 import { lstatIfThere } from '../files/whole.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { isTemporary, writeWhole } from './files.ts'
 import { archivedNames, readBlob, type Guarded, type GuardedTree } from './guard.ts'
-import { hashOf, type TreeEntry } from './tree.ts'
+import { hashOf, namesIn, type TreeEntry } from './tree.ts'
 
 /** In a repair: what the user has changed since the loop died. */
 export function stays(absence: Absence | undefined): (path: string) => boolean {
@@ -69,7 +70,7 @@ export async function removeExtras(
   const removed: Replaced[] = []
   const sweep = async (path: string): Promise<void> => {
     if ((await lstatIfThere(join(tree.base, path)))?.isDirectory() !== true) return
-    for (const name of await readdir(join(tree.base, path))) {
+    for (const name of await namesIn(join(tree.base, path))) {
       const child = path === '' ? name : `${path}/${name}`
       const here = join(tree.base, child)
       if (name === '.git') continue
@@ -176,7 +177,7 @@ export async function setAside(guardDir: string, path: string): Promise<string> 
     await rename(path, to)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
-    await cp(path, to, { recursive: true, verbatimSymlinks: true })
+    await copyAll(path, to)
     await rm(path, { recursive: true, force: true })
   }
   return to

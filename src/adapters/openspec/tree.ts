@@ -1,4 +1,5 @@
 // A folder as data: every file by hash, every link by target, every folder by mode; nothing is followed, nothing left out.
+import { isUtf8 } from 'node:buffer'
 import { lstat, readdir, readFile, readlink } from '../files/now.ts'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
@@ -34,9 +35,18 @@ export async function* readTree(
     yield { entry: { kind: 'file', path, mode, hash: hashOf(bytes) }, bytes }
   } else if (stats.isDirectory()) {
     yield { entry: { kind: 'folder', path, mode } }
-    for (const name of (await readdir(here)).sort()) {
+    for (const name of await namesIn(here)) {
       if (name === '.git' || isTemporary(name)) continue
       yield* readTree(base, path === '' ? name : `${path}/${name}`)
     }
   }
+}
+
+/** Sorted. One that is not UTF-8 is no part of a plan, for OpenSpec could not open it; git keeps it by its bytes. */
+export async function namesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder, { encoding: 'buffer' })
+  return names
+    .filter((name) => isUtf8(name))
+    .map((name) => name.toString('utf8'))
+    .sort()
 }
