@@ -79,7 +79,7 @@ async function goTo(git: Git, change: string, branch: string): Promise<boolean> 
   refuseTaken(git, `refs/heads/${branch}`, {
     code: 'repository_state',
     safe: 'Nothing was touched.',
-    then: 'type the command again',
+    next: 'type the command again',
   })
   // Whoever had it and is gone is no reason.
   await checkOut(git, ['--ignore-other-worktrees', branch], `The run of ${change} is on ${branch}, which`)

@@ -197,7 +197,11 @@ test.each([['cleanup'], ['squash']])(
     const there = (...args: string[]): string => at.git('-C', '../other', ...args)
     writeFileSync(join(at.root, 'other', 'mine.txt'), 'staged there\n')
     there('add', 'mine.txt')
-    const before = [at.git('status', '--short'), at.git('for-each-ref'), there('status', '--short', '--branch')]
+    const before = [
+      at.git('status', '--short'),
+      at.git('for-each-ref'),
+      there('status', '--short', '--branch'),
+    ]
     const refused = await ralph(at, ['finish', 'demo', `--${choice}`])
     expect([refused.code, refused.stderr]).toEqual([
       1,
@@ -224,7 +228,9 @@ test('O7: a loop that is stuck is not gone on with on a branch that another work
   const refused = await ralph(at, ['resume', 'demo'])
   expect([refused.code, refused.stderr]).toEqual([
     2,
-    expect.stringMatching(/ralph\/demo is checked out in another work tree: .*other\n.*git -C \S+other switch --detach/s),
+    expect.stringMatching(
+      /ralph\/demo is checked out in another work tree: .*other\n.*git -C \S+other switch --detach/s,
+    ),
   ])
   // Its folder is gone: nobody stands there.
   rmSync(join(at.root, 'other'), { recursive: true })

@@ -95,7 +95,7 @@ async function deleteBranch(store: Store, { tip, time }: CleanupPlan): Promise<s
   refuseTaken(git, branch, {
     code: 'finish_conflict',
     safe: 'All of the work is where it goes, only the branch is still there.',
-    then: `\`ralph finish ${change} --cleanup\` again`,
+    next: `\`ralph finish ${change} --cleanup\` again`,
   })
   const [now, { head }] = await Promise.all([readRef(git, branch), readRefs(git)])
   const own = home === undefined ? undefined : head.commit

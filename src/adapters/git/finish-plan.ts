@@ -152,7 +152,7 @@ export function notYet(change: string): Parameters<typeof refuseTaken>[2] {
   return {
     code: 'finish_conflict',
     safe: 'The cleanup has touched nothing.',
-    then: `\`ralph finish ${change} --cleanup\` again; or \`ralph finish ${change} --keep\``,
+    next: `\`ralph finish ${change} --cleanup\` again; or \`ralph finish ${change} --keep\``,
   }
 }
 

@@ -124,7 +124,7 @@ export function refuseClash(git: Git, refs: Refs, change: string): void {
   refuseTaken(git, branch, {
     code: 'repository_state',
     safe: 'Nothing was touched.',
-    then: 'type the command again; or run ralph there',
+    next: 'type the command again; or run ralph there',
   })
 }
 

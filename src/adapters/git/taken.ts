@@ -8,16 +8,16 @@ import type { Git } from './git.ts'
 import { headText } from './ref-files.ts'
 import { shortName } from './refs.ts'
 
-/** `then`: what to do once it is free. */
+/** `next`: what to do once it is free. */
 export function refuseTaken(
   git: Git,
   ref: string,
-  { code, safe, then }: { code: ErrorCode; safe: string; then: string },
+  { code, safe, next }: { code: ErrorCode; safe: string; next: string },
 ): void {
   const folder = holderOf(git, ref)
   if (folder === undefined) return
   throw new RalphError(code, `${shortName(ref)} is checked out in another work tree: ${folder}`, {
-    hint: `${safe} Give the branch free there (\`git -C ${shellWord(folder)} switch --detach\`), then ${then}.`,
+    hint: `${safe} Give the branch free there (\`git -C ${shellWord(folder)} switch --detach\`), then ${next}.`,
   })
 }
 
