@@ -147,6 +147,7 @@ async function finishedAlready(site: Site, run: OpenRun['run']): Promise<string>
   const { where } = await whereabouts(site, run)
   const place = originalBranch === '' ? 'your detached HEAD' : originalBranch
   if (where?.squashed !== undefined) return `squashed into ${where.squashed.slice(0, 7)} on ${place}`
+  if (where?.is_nothing) return `it had saved nothing, and ${place} is as you left it`
   const at = where?.cleaned_at === undefined ? '' : ` since the cleanup at ${where.cleaned_at.slice(11, 19)}`
   return where?.uncommitted === false
     ? `its work is on ${place}${at}`

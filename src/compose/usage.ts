@@ -1,9 +1,13 @@
 // `ralph usage` and `ralph report`: what the agents used, from their session files and from the run's own history.
 import { shown } from '../adapters/git/git.ts'
 import { usageSince } from '../adapters/usage/usage-since.ts'
+import type { NotedTurn } from '../adapters/usage/usage-since.ts'
+import type { IterationRecord, LoopEvent } from '../core/event.ts'
 import { runReport } from '../core/report.ts'
 import type { RunReport } from '../core/report.ts'
+import type { LoopState } from '../core/state.ts'
 import { turnsOf } from '../core/turns.ts'
+import type { UsageFigures } from '../core/usage.ts'
 import type { UsageSummary } from '../core/usage-summary.ts'
 import type { UsageRequest } from '../ui/app.ts'
 import { must } from './choose.ts'
@@ -13,19 +17,13 @@ import type { KnownRun, Site } from './site.ts'
 export async function usageOf(site: Site, request: UsageRequest): Promise<UsageSummary> {
   const runs = await knownRuns(site)
   const worktrees = [...new Set([site.git.worktree, ...runs.flatMap((run) => run.state.worktree ?? [])])]
-  const summary = await usageSince({
-    worktrees,
-    env: site.env,
-    clock: site.clock,
-    since: request.since,
-    by: request.by,
-    turns: runs.flatMap((run) =>
-      turnsOf(run.state.iterations, run.recall('agent.session', 'agent.ended')).map((turn) => ({
-        ...turn,
-        story_id: storyOf(run, turn.story_id),
-      })),
-    ),
-  })
+  const past = (await Promise.all(runs.map((run) => pastTurns(site, run)))).flat()
+  const own = runs.flatMap((run) =>
+    notedTurns(run.change, run.state, run.recall('agent.session', 'agent.ended')),
+  )
+  const { since, by } = request
+  const turns = [...past, ...own]
+  const summary = await usageSince({ worktrees, env: site.env, clock: site.clock, since, by, turns })
   const from = Date.parse(summary.since)
   const unreported = runs
     .flatMap((run) => run.state.iterations)
@@ -33,8 +31,39 @@ export async function usageOf(site: Site, request: UsageRequest): Promise<UsageS
   return unreported === 0 ? summary : { ...summary, unreported }
 }
 
+/** Of the runs that later ones have replaced. */
+async function pastTurns(site: Site, run: KnownRun): Promise<readonly NotedTurn[]> {
+  const { earlierRuns, pastState } = await import('./earlier.ts')
+  const states = await Promise.all((await earlierRuns(site, run)).map((past) => pastState(run, past)))
+  return states.flatMap((state) => notedTurns(run.change, state, []))
+}
+
+function notedTurns(change: string, state: LoopState, events: readonly LoopEvent[]): readonly NotedTurn[] {
+  return turnsOf(state.iterations, events).map((turn, at) => {
+    const record = state.iterations[at]
+    return {
+      ...turn,
+      story_id: storyOf(change, state, turn.story_id),
+      agent: record?.agent ?? '',
+      model: state.settings?.model ?? '',
+      ...(record !== undefined && record.tokens_estimated !== true && { figures: figuresOf(record) }),
+    }
+  })
+}
+
+function figuresOf(record: IterationRecord): UsageFigures {
+  const { input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, cost_usd } = record
+  return {
+    input_tokens,
+    output_tokens,
+    cache_read_tokens,
+    cache_creation_tokens,
+    ...(cost_usd !== undefined && { cost_usd }),
+  }
+}
+
 /** Each change has a story 1. */
-function storyOf({ change, state }: KnownRun, id: string): string {
+function storyOf(change: string, state: LoopState, id: string): string {
   const title = state.stories.find((story) => story.id === id)?.title ?? ''
   return `${change}/${title.startsWith(id) ? title : `${id} ${title}`.trimEnd()}`
 }
@@ -70,6 +99,7 @@ async function broughtTo(site: Site, run: KnownRun): Promise<{ work?: string }> 
   const { where } = await (await import('./whereabouts.ts')).whereabouts(site, run)
   if (where?.cleaned_at === undefined) return {}
   const place = originalBranch === '' ? 'a detached HEAD' : originalBranch
+  if (where.is_nothing) return { work: `nothing was kept; ${place} is as it was left` }
   if (where.squashed !== undefined) return { work: `one commit on ${place}, ${where.squashed}` }
   return {
     work: `on ${place}${where.uncommitted === false ? '' : ', uncommitted'}, since the cleanup at ${where.cleaned_at.slice(11, 19)}`,

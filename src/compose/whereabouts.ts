@@ -42,8 +42,9 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
         readRef(git, attempt.attempt_ref).then((hash) => hash !== undefined)),
   ])
   // What else is uncommitted is the user's own.
-  const uncommitted = isSquashed && isHere ? false : isDirty
-  const told = [...live, ...(uncommitted === false ? [] : notes)]
+  const isAllMine = isCleaned && finished !== undefined && broughtNothing(finished)
+  const uncommitted = (isSquashed || isAllMine) && isHere ? false : isDirty
+  const told = [...live, ...(uncommitted === false && !isAllMine ? [] : notes)]
   const isRefused = finished?.ok === false && choice !== 'cleanup'
   return {
     where: {
@@ -54,6 +55,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
       ...(isCleaned && finished !== undefined && { cleaned_at: finished.time }),
       ...(isSquashed && { squashed: made }),
       ...(uncommitted !== undefined && { uncommitted }),
+      ...(isAllMine && { is_nothing: true as const }),
       ...(!isThere && { is_gone: true as const }),
       ...(isAncestor && { is_merged: true as const }),
       ...(!isKept && { is_attempt_gone: true as const }),
@@ -71,6 +73,10 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
 }
 
 type Finished = Extract<LoopEvent, { type: 'loop.finished' }>
+
+function broughtNothing({ message }: Finished): boolean {
+  return message.startsWith('the loop has saved nothing')
+}
 
 /** The repair of a finish that was cut off has it in its words alone. */
 function squashOf({ commit, message }: Finished): string {

@@ -52,5 +52,13 @@ export function storyFinder(turns: readonly Turn[]): (answer: Answer) => string 
   }
 }
 
+/** Whether any of these answers may be one of the turn's: what it used is counted with them then. */
+export function isCovered(
+  { fromMs, toMs }: Pick<Turn, 'fromMs' | 'toMs'>,
+  answers: readonly Answer[],
+): boolean {
+  return answers.some(({ timeMs }) => timeMs >= fromMs - slackMs && timeMs <= toMs + slackMs)
+}
+
 /** An agent's clock and ours are read at different moments. */
 const slackMs = 1000

@@ -205,6 +205,8 @@ interface Whereabouts {
   readonly squashed?: string
   /** Of a run that works in the user's tree, or was cleaned up: whether its work may be uncommitted there now. */
   readonly uncommitted?: boolean
+  /** The cleanup had nothing to bring: no attempt was saved. */
+  readonly is_nothing?: true
   /** The branch was deleted or renamed by hand. */
   readonly is_gone?: true
   /** The original branch has it all, by the user's own merge. */

@@ -169,7 +169,9 @@ describe('commands that look', () => {
     const text = (await ralph(at, ['status', 'demo'])).stdout
     expect(text).toMatch(/died +\d+ s ago: ralph was killed/)
     expect(text).toMatch(/an agent still runs, pid \d+/)
-    expect(text).toContain('ralph stop demo; then ralph resume demo or ralph finish demo --cleanup')
+    expect(text).toMatch(
+      /next +ralph stop demo\n +next +then ralph resume demo, or ralph finish demo --cleanup\n$/,
+    )
     const report = JSON.parse((await ralph(at, ['status', 'demo', '--json'])).stdout) as Record<
       string,
       unknown

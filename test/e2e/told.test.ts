@@ -255,6 +255,18 @@ describe('what happened', () => {
       'main',
       '?? mine.txt',
     ])
+    // Nor does anything else call the user's own file the loop's work.
+    const [status, why, report, again] = await Promise.all(
+      [['status'], ['why'], ['report'], ['finish', '--cleanup']].map((words) => ralph(at, words)),
+    )
+    expect(status?.stdout).toMatch(/^ {2}work +nothing was kept; main is as you left it$/m)
+    expect(why?.stdout).toMatch(/^ {2}safe +0 of 1 story done; nothing was kept; main is as you left it$/m)
+    expect(report?.stdout).toMatch(/^ *work +nothing was kept; main is as it was left$/m)
+    expect(again?.stdout).toContain('demo is finished already: it had saved nothing')
+    for (const said of [status, why]) {
+      expect(said?.stdout).not.toContain('git status')
+      expect(said?.stdout).toMatch(/^ {2}next +ralph resume demo runs the 1 open story$/m)
+    }
   })
 
   test('F13: history, attempts and config show long values whole: wrapped on a terminal, not cut', async () => {
@@ -421,7 +433,7 @@ describe('the small ones', () => {
   test('F7: show of a change without a plan says so, and what to write', async () => {
     const at = scratch({ tasks: '' })
     const { stdout } = await ralph(at, ['show', 'demo'])
-    expect(stdout).toContain('no tasks.md yet')
+    expect(stdout).toContain('No tasks.md yet')
     expect(stdout).toContain('- [ ] 1.1')
   })
 })

@@ -134,6 +134,12 @@ describe('the other sources', () => {
     }
     expect(state).toMatchObject({ total_tokens: 240, cost_usd: 0.0254 })
     expect((await ralph(at, ['status', 'demo'])).stdout).toContain('240, $0.03')
+    // It writes no session files: what the attempts have noted is all there is, of the run before this one too.
+    const used = async (): Promise<unknown> => JSON.parse((await ralph(at, ['usage', '--json'])).stdout)
+    expect(await used()).toMatchObject({ api_tokens: 240, cache_read_tokens: 60, estimated_cost_usd: 0.0254 })
+    at.git('switch', '-q', 'main')
+    expect((await ralph(at, ['loop', 'demo', '--agent', 'claude', '--fresh'])).code).toBe(0)
+    expect(await used()).toMatchObject({ api_tokens: 480, estimated_cost_usd: 0.0508 })
   })
 
   test('`ralph why` names the source of the figures, and another one that is more than 20 % apart', async () => {

@@ -1,9 +1,10 @@
-// What `ralph usage` tells: every answer that agents gave in these work trees since a moment, from their session files alone.
+// What `ralph usage` tells: every answer that agents gave in these work trees since a moment, from their session files; of a turn that no session file knows, what ralph noted then.
 import { RalphError } from '../../core/error.ts'
-import { storyFinder } from '../../core/turns.ts'
+import { isCovered, storyFinder } from '../../core/turns.ts'
 import type { Turn } from '../../core/turns.ts'
 import type { UsageGroup, UsageSummary, UsedAnswer } from '../../core/usage-summary.ts'
 import { summarizeUsage } from '../../core/usage-summary.ts'
+import type { UsageFigures } from '../../core/usage.ts'
 import type { Clock } from '../../ports.ts'
 import { costUsd, ownCost } from './prices.ts'
 import { readOrSkip, sessionSources } from './session-sources.ts'
@@ -18,7 +19,14 @@ export interface UsageSinceRequest {
   readonly until?: string | undefined
   readonly by?: UsageGroup | undefined
   /** For the breakdown by story: what was being worked on when. */
-  readonly turns?: readonly Turn[]
+  readonly turns?: readonly NotedTurn[]
+}
+
+/** With what was noted of it when it ended; absent where that was a guess. */
+export interface NotedTurn extends Turn {
+  readonly agent: string
+  readonly model: string
+  readonly figures?: UsageFigures | undefined
 }
 
 export async function usageSince(request: UsageSinceRequest): Promise<UsageSummary> {
@@ -30,7 +38,8 @@ export async function usageSince(request: UsageSinceRequest): Promise<UsageSumma
   )
   const storyOf = storyFinder(request.turns ?? [])
   const answers: UsedAnswer[] = []
-  for (const record of read.flatMap((part) => part.records)) {
+  const records = read.flatMap((part) => part.records)
+  for (const record of records) {
     const { agent, model, timeMs, figures } = record
     if (!(timeMs >= sinceMs && timeMs < untilMs)) continue
     const cost = ownCost(figures) ?? (await costUsd(model, figures))
@@ -42,6 +51,11 @@ export async function usageSince(request: UsageSinceRequest): Promise<UsageSumma
       day: clock.stamp(timeMs).slice(0, 10),
       figures: { ...tokens, ...(cost !== undefined && { cost_usd: cost }) },
     })
+  }
+  for (const turn of request.turns ?? []) {
+    const { agent, model, story_id: story, toMs, figures } = turn
+    if (figures === undefined || !(toMs >= sinceMs && toMs < untilMs) || isCovered(turn, records)) continue
+    answers.push({ agent, model, story, day: clock.stamp(toMs).slice(0, 10), figures })
   }
   return summarizeUsage(answers, {
     period: since === 'today' || since === 'week' ? since : 'custom',

@@ -17,8 +17,10 @@ export function listText({ changes }: ChangeList, sheet: Sheet): string {
     `${String(change.stories_done)}/${String(change.stories_total)}`,
     `${String(change.tasks_done)}/${String(change.tasks_total)}`,
     stateCell(change, paint),
-    { text: clip(oneLine(change.title), 60), paint: paint.dim },
+    { text: titleOf(change), paint: paint.dim },
   ])
+  const isTitled = changes.some((change) => titleOf(change) !== '')
+  const headings = ['change', 'stories', 'tasks', 'state', ...(isTitled ? ['title'] : [])]
   const problems = changes.flatMap(({ name, problem }) =>
     problem === undefined ? [] : noted(`${oneLine(name)}: ${oneLine(problem)}`, sheet, paint.yellow),
   )
@@ -33,11 +35,16 @@ export function listText({ changes }: ChangeList, sheet: Sheet): string {
           ),
   )
   return [
-    table(['change', 'stories', 'tasks', 'state', 'title'], rows, paint, columns),
+    table(headings, isTitled ? rows : rows.map((row) => row.slice(0, -1)), paint, columns),
     ...problems,
     ...changes.flatMap(onwardWords).flatMap((words) => noted(words, sheet)),
     ...elsewhere,
   ].join('\n')
+}
+
+/** A change without a proposal has its name alone, which stands in front already. */
+function titleOf({ name, title }: Change): string {
+  return title === name ? '' : clip(oneLine(title), 60)
 }
 
 /** Below the table; what is wrapped hangs. */
@@ -114,7 +121,7 @@ function nextSteps({ changes }: ChangeList): readonly (readonly [string, string]
   if (waiting)
     steps.push([`ralph finish ${oneLine(waiting.name)} --cleanup`, 'bring its work to your branch'])
   if (open) {
-    steps.push([`ralph loop ${oneLine(open.name)} --dry-run`, 'see plan and prompts, change nothing'])
+    steps.push([`ralph loop ${oneLine(open.name)} --dry-run`, 'see what it would do; changes nothing'])
     steps.push([`ralph loop ${oneLine(open.name)}`, 'run it'])
   }
   return [...steps, ['ralph --help', 'everything else']]

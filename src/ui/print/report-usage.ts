@@ -5,7 +5,7 @@ import { clip, oneLine, plural, tokens, usd, widthOf } from './text.ts'
 export function usageText(summary: UsageSummary, columns: number): string {
   const { unpriced_models: unpriced, skipped, unreported = 0 } = summary
   // Nothing known is not nothing used.
-  const isUnknown = summary.total_tokens === 0 && unreported > 0
+  const isUnknown = summary.total_tokens === 0
   const number = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
   const rows: readonly (readonly [name: string, value: string, note?: string])[] = [
     ['input', number(summary.input_tokens)],
@@ -25,6 +25,7 @@ export function usageText(summary: UsageSummary, columns: number): string {
           ([name, value, note]) =>
             `  ${name.padEnd(18)}${value.padStart(width)}${note === undefined ? '' : `  ${note}`}`,
         )),
+    ...(isUnknown && unreported === 0 ? ['  no agent has answered in this project since then'] : []),
     ...(unreported === 0 ? [] : [`  ${plural(unreported, 'attempt')} reported no tokens`]),
     ...(unpriced.length > 0 ? [`  not in the cost (unpriced): ${unpriced.map(oneLine).join(', ')}`] : []),
     ...bars(summary, columns),

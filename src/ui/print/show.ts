@@ -14,7 +14,8 @@ const boxes: Record<TaskState, string> = {
 }
 
 export function showText(change: ChangeDetail, paint: Paint): string {
-  const lines = [`${paint.bold(oneLine(change.name))}  ${oneLine(change.title)}`]
+  const title = change.title === change.name ? '' : `  ${oneLine(change.title)}`
+  const lines = [`${paint.bold(oneLine(change.name))}${title}`]
   if (change.stories.length === 0) lines.push(...emptyLines(change))
   for (const story of change.stories) {
     const done = story.tasks.filter((task) => task.state === 'done').length
@@ -43,8 +44,8 @@ export function showText(change: ChangeDetail, paint: Paint): string {
 
 function emptyLines({ name }: ChangeDetail): readonly string[] {
   return [
-    `no tasks.md yet, or none with a task in it: openspec/changes/${oneLine(name)}/tasks.md`,
-    'write it (/opsx:propose in your agent, or by hand):',
+    'No tasks.md yet, or none with a task in it. Write it (/opsx:propose in your',
+    `agent, or by hand): openspec/changes/${oneLine(name)}/tasks.md`,
     '  ## 1. First story',
     '  - [ ] 1.1 a task',
   ]

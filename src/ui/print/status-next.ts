@@ -16,8 +16,8 @@ export function nextCommand(report: StatusReport): readonly string[] {
       `ralph resume ${change} says how to get everything back; ralph loop ${change} --fresh starts over`,
     ]
   if (report.died_at !== undefined && report.status !== 'done') {
-    const stop = (report.orphan_pids ?? []).length > 0 ? `ralph stop ${change}; then ` : ''
-    return [`${stop}ralph resume ${change} or ${finish}`]
+    const goOn = `ralph resume ${change}, or ${finish}`
+    return (report.orphan_pids ?? []).length > 0 ? [`ralph stop ${change}`, `then ${goOn}`] : [goOn]
   }
   const { branch, cleaned_at: cleaned, uncommitted } = report.where ?? {}
   const isInPlace = branch === report.original_branch

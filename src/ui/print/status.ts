@@ -88,7 +88,8 @@ export function workWords(report: StatusReport): string {
   if (cleaned !== undefined) {
     if (report.where?.squashed !== undefined)
       return `one commit on ${original}, ${oneLine(report.where.squashed)}`
-    if (uncommitted === false && !report.iterations.some(({ verdict }) => keepsWork[verdict]))
+    const hasNone = !report.iterations.some(({ verdict }) => keepsWork[verdict])
+    if (report.where?.is_nothing || (uncommitted === false && hasNone))
       return `nothing was kept; ${original} is as you left it`
     const since = `since the cleanup at ${clockTime(cleaned)}`
     return uncommitted === false
@@ -134,7 +135,7 @@ function nowFacts(report: StatusReport, nowMs: number): readonly (readonly [stri
       'attempt',
       `#${String(current.n)}, try ${String(current.attempt)}, by ${agentName(oneLine(current.agent))}, for ${since(current.started, nowMs)}`,
     ])
-    facts.push(['last sign', ago(current.last_activity, nowMs)])
+    facts.push(['last active', ago(current.last_activity, nowMs)])
   }
   if (report.waiting_for !== undefined) {
     const until = report.waiting_until === undefined ? '' : `, until ${clockTime(report.waiting_until)}`

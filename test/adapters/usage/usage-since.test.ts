@@ -8,6 +8,7 @@ import { RalphError } from '../../../src/core/error.ts'
 import { turnsOf } from '../../../src/core/turns.ts'
 import { noUsage } from '../../../src/core/usage.ts'
 import type { UsageGroup } from '../../../src/core/usage-summary.ts'
+import type { UsageFigures } from '../../../src/core/usage.ts'
 import type { Clock } from '../../../src/ports.ts'
 import { usageText } from '../../../src/ui/print/report-usage.ts'
 import { sandbox, session } from './sandbox.ts'
@@ -37,7 +38,7 @@ const clock: Clock = {
   until: () => Promise.resolve(),
 }
 
-function usage(options: { since?: string; until?: string; by?: UsageGroup } = {}) {
+function usage(options: { since?: string; until?: string; by?: UsageGroup; figures?: UsageFigures } = {}) {
   return usageSince({
     worktrees: [box.worktree],
     env: box.env,
@@ -49,9 +50,11 @@ function usage(options: { since?: string; until?: string; by?: UsageGroup } = {}
       [
         { n: 1, started: '2026-02-09T09:01:00+00:00', ended: '2026-02-09T09:01:30+00:00', story_id: '1' },
         { n: 2, started: '2026-02-09T10:02:00+01:00', ended: '2026-02-09T10:03:00+01:00', story_id: '2' },
+        // No session file has an answer of that hour.
+        { n: 3, started: '2026-02-09T11:20:00+00:00', ended: '2026-02-09T11:21:00+00:00', story_id: '3' },
       ],
       [],
-    ),
+    ).map((turn) => ({ ...turn, agent: 'my-agent', model: 'house', figures: options.figures })),
   })
 }
 
@@ -69,6 +72,24 @@ describe('usageSince', () => {
       unpriced_models: [],
       skipped: [],
     })
+  })
+
+  test('a turn that no session file knows counts with what was noted of it; one that they know counts once', async () => {
+    const [input_tokens, output_tokens] = [7000, 77]
+    const figures = {
+      input_tokens,
+      output_tokens,
+      cache_read_tokens: 5,
+      cache_creation_tokens: 0,
+      cost_usd: 0.5,
+    }
+    const [without, noted] = [await usage(), await usage({ figures, by: 'story' })]
+    expect(noted.input_tokens - without.input_tokens).toBe(7000)
+    expect(noted.output_tokens - without.output_tokens).toBe(77)
+    expect((noted.estimated_cost_usd ?? 0) - (without.estimated_cost_usd ?? 0)).toBeCloseTo(0.5, 8)
+    expect(noted.breakdown?.find(({ name }) => name === '3')?.api_tokens).toBe(7077)
+    const before = await usage({ figures, until: '2026-02-09T11:00:00Z' })
+    expect(before.input_tokens).toBe(without.input_tokens)
   })
 
   test('counts what lies before `until` and not before `since`', async () => {
