@@ -50,6 +50,8 @@ export interface Git extends Repository {
   into(other: Repository): Git
   /** From now on these count, here and in every other work tree, whatever the files of settings say. */
   insist(settings: readonly (readonly [key: string, value: string])[]): void
+  /** Meanwhile a file that a required filter fails on is taken as it is on disk; `unfit`: what git said of the first, or empty. */
+  forgiving<T>(work: (unfit: () => string) => Promise<T>): Promise<T>
 }
 
 export interface GitSettings {
@@ -66,6 +68,8 @@ function gitWith(repository: Repository, settings: GitSettings, insisted: { env:
   // Named outright: a `core.worktree` or `core.bare` that an agent sets has no say.
   const place = [`--git-dir=${repository.gitDir}`, `--work-tree=${repository.worktree}`]
   const environment = (): NodeJS.ProcessEnv => ({ ...own, ...insisted.env })
+  /** Undefined: nothing is forgiven. */
+  let unfit: string | undefined
   const run = async (args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> => {
     const { input, index, inside } = options
     const env = { ...environment(), ...options.env }
@@ -89,7 +93,17 @@ function gitWith(repository: Repository, settings: GitSettings, insisted: { env:
     ) {
       return { out: result.stdout.toString('latin1'), code: result.exitCode, said: result.stderr }
     }
-    throw gitError(args, result, { timeoutMs: settings.timeoutMs, gitDir: repository.gitDir })
+    const error = gitError(args, result, { timeoutMs: settings.timeoutMs, gitDir: repository.gitDir })
+    const [, words = '', filter = '='] = /^fatal: (.*clean filter '(.*)' failed)$/m.exec(result.stderr) ?? []
+    const isRequired = `filter.${filter}.required=false`
+    // `-c` cannot name a key with a `=` in it.
+    if (unfit === undefined || filter.includes('=') || args.includes(isRequired)) throw error
+    unfit ||= words
+    const without = [isRequired, `filter.${filter}.clean=`, `filter.${filter}.process=`]
+    const answer = await run([...without.flatMap((setting) => ['-c', setting]), ...args], options)
+    // On a file's way out: that would be other bytes.
+    if (/external filter .* failed/.test(answer.said)) throw error
+    return answer
   }
   return {
     ...repository,
@@ -103,6 +117,15 @@ function gitWith(repository: Repository, settings: GitSettings, insisted: { env:
         [`GIT_CONFIG_VALUE_${at}`, value],
       ])
       insisted.env = { ...Object.fromEntries(named), GIT_CONFIG_COUNT: `${pairs.length}` }
+    },
+    forgiving: async (work) => {
+      const before = unfit
+      unfit = ''
+      try {
+        return await work(() => unfit ?? '')
+      } finally {
+        unfit = before
+      }
     },
     run,
     line: async (args, options) => (await run(args, options)).out.replace(/\n$/, ''),
@@ -195,7 +218,7 @@ function gitError(
   result: ExecResult,
   { timeoutMs, gitDir }: { timeoutMs: number; gitDir: string },
 ): RalphError {
-  const own = args[0] === '-c' ? args.slice(2) : args
+  const own = args.slice(args.findIndex((arg, at) => arg !== '-c' && args[at - 1] !== '-c'))
   const command = `git ${own.slice(0, 3).join(' ')}`
   const lines = result.stderr.trim().split('\n')
   // Its advice after the line that names the file is longer than the rest.

@@ -27,6 +27,7 @@ import { putBackOpened, type Opened } from './open.ts'
 import { readLedger } from './ledger.ts'
 import { missingObjects } from './pins.ts'
 import { findMoved } from './moved-files.ts'
+import { failingFilter } from './required.ts'
 import { moveRefs, readRef, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
 import { apart, leftBehind, planReunion, reunite } from './reunite.ts'
 import type { Store } from './store.ts'
@@ -52,6 +53,15 @@ import {
 
 /** Idempotent: a second run of the same number finds the refs in place and adds only what is new. */
 export async function keepAttempt(
+  store: Store,
+  n: number,
+  snapshot: Snapshot,
+  mayBeSaved: boolean,
+): Promise<KeptAttempt> {
+  return await store.git.forgiving(() => keepWhole(store, n, snapshot, mayBeSaved))
+}
+
+async function keepWhole(
   store: Store,
   n: number,
   snapshot: Snapshot,
@@ -130,7 +140,8 @@ export async function keepAttempt(
   async function whyNot(): Promise<string> {
     const conflicts = halfDone.length > 0 ? await conflictsIn(git) : ''
     if (conflicts !== '') return conflicts
-    if (unfit !== '') return `${unfit}: what .gitattributes says does not fit the files`
+    const failing = unfit || (await failingFilter(store, attemptIndex(store), paths))
+    if (failing !== '') return `${failing}: what .gitattributes says does not fit the files`
     const left = await leftOut(git, snapshot, {
       tree: planned.to ?? seen,
       head: head.commit,
@@ -275,18 +286,28 @@ export async function attemptTree(
   snapshot: Snapshot,
   /** What git cannot convert is taken as it is on disk: for what is kept, not for a checkpoint. */
   mayBeRaw = false,
-): Promise<{
-  tree: string
-  nested: readonly string[]
-  special: readonly string[]
-  ignored: readonly string[]
-  opened: readonly Opened[]
+): Promise<AttemptTree> {
+  if (!mayBeRaw) return await treeNow(store, snapshot, false)
+  return await store.git.forgiving(async (failed) => {
+    const { unfit, ...found } = await treeNow(store, snapshot, true)
+    return { ...found, unfit: unfit || failed() }
+  })
+}
+
+interface AttemptTree {
+  readonly tree: string
+  readonly nested: readonly string[]
+  readonly special: readonly string[]
+  readonly ignored: readonly string[]
+  readonly opened: readonly Opened[]
   /** Files that are not what the index had. */
-  paths: readonly string[]
-  deleted: readonly string[]
+  readonly paths: readonly string[]
+  readonly deleted: readonly string[]
   /** What git said to files that it could not convert; empty where it could. */
-  unfit: string
-}> {
+  readonly unfit: string
+}
+
+async function treeNow(store: Store, snapshot: Snapshot, mayBeRaw: boolean): Promise<AttemptTree> {
   const index = attemptIndex(store)
   const { openAttempt = 0 } = store.memory()
   const mark = (): string => `${snapshot.commit} ${openAttempt} ${indexMark(index)}`

@@ -21,6 +21,10 @@ import { commitTree, treeChanges, treeOf } from './tree.ts'
 
 /** `holder`: the ref that has the tree as it is now. True when the tree is the snapshot's; in a repair the user's stays. */
 export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: string): Promise<boolean> {
+  return await store.git.forgiving(() => restoreWhole(store, snapshot, holder))
+}
+
+async function restoreWhole(store: Store, snapshot: Snapshot, holder: string): Promise<boolean> {
   const { git } = store
   await mendGitDirs(store, snapshot)
   const claims = await claimTree(store, snapshot)

@@ -78,7 +78,7 @@ export function checkpointsBy(strategy: Strategy, deps: CheckpointDeps): Checkpo
     changed: (n) => changedBy(store, n).catch(() => []),
     look: (since) => lookAt(store, since),
     save: (storyId, message, judged, about) => save(strategy, store, storyId, message, judged, about),
-    isAsLeft: () => isAsLeft(store),
+    isAsLeft: () => store.git.forgiving(() => isAsLeft(store)),
     restore: () => restore(store),
     finish: (choice, message) => strategy.finish(store, choice, message),
     recover: () => recover(strategy, store),
@@ -177,7 +177,8 @@ async function redo(
     return `attempt ${operation.n} was kept`
   }
   if (operation.op !== 'restore') return await strategy.redo(store, pending)
-  await restoreFound(store, await requireSnapshot(store))
+  const found = await requireSnapshot(store)
+  await store.git.forgiving(() => restoreFound(store, found))
   await tellAside(store, 'reverted')
   await settled(store, [...beside, ...pending.beside], (await requireSnapshot(store)).commit)
   return 'the revert to the last checkpoint was completed'

@@ -112,6 +112,65 @@ describe.each<Strategy>(['branch', 'stash'])('O15: the very bytes (%s)', (strate
     },
   )
 
+  it.each([
+    ['as long as before', 'work\n'],
+    ['longer', 'work of the agent\n'],
+    ['as it was', 'mine\n'],
+  ])(
+    'O15, found by an attacker: an attempt that turns on a required filter of the user’s which fails, on a file %s, is kept and undone; complete, it is refused',
+    async (_, text) => {
+      const w = world()
+      w.git('config', '--global', 'filter.broken.clean', 'false')
+      w.git('config', '--global', 'filter.broken.required', 'true')
+      w.write('src/b.txt', 'mine\n')
+      w.write('.gitignore', 'ignored\n')
+      const checkpoints = w.checkpoints(strategy, { env: w.env })
+      await checkpoints.start('start')
+      for (const n of [1, 2]) {
+        await checkpoints.ensure('1')
+        await w.note({ type: 'iteration.started', n } as never)
+        w.write('.gitattributes', '* filter=broken\n')
+        w.write('src/b.txt', text)
+        w.write('src/new.txt', 'new\n')
+        w.write('.gitignore', 'hidden\n')
+        w.write('hidden', 'by the agent\n')
+        const { refused } = await checkpoints.keep(n, n === 2)
+        expect(refused).toMatch(n === 2 ? /clean filter 'broken' failed/ : /^$/)
+        const kept = (path: string): string => w.git('show', `refs/ralph/demo/attempts/${n}:${path}`)
+        expect([kept('src/b.txt'), kept('src/new.txt'), kept('hidden')]).toEqual([
+          text,
+          'new\n',
+          'by the agent\n',
+        ])
+        await checkpoints.restore()
+        expect([bytes(w, 'src/b.txt'), bytes(w, '.gitignore')]).toEqual(['mine\n', 'ignored\n'])
+        expect(w.git('status', '--porcelain', '--', 'src/new.txt', 'hidden', '.gitattributes')).toBe('')
+      }
+    },
+  )
+
+  it.each([
+    ['its way in', 'false', 'cat', /clean filter 'broken' failed/],
+    ['its way out', 'cat', 'false', /smudge filter broken failed/],
+  ])(
+    'O15, found by an attacker: a story that puts a file it has not touched under a required filter which fails on %s does not count',
+    async (_, clean, smudge, why) => {
+      const w = world()
+      w.git('config', '--global', 'filter.broken.clean', clean)
+      w.git('config', '--global', 'filter.broken.smudge', smudge)
+      w.git('config', '--global', 'filter.broken.required', 'true')
+      utimesSync(join(w.dir, 'a.txt'), new Date(0), new Date(0))
+      const checkpoints = w.checkpoints(strategy, { env: w.env })
+      await checkpoints.start('start')
+      await checkpoints.ensure('1')
+      await w.note({ type: 'iteration.started', n: 1 } as never)
+      w.write('.gitattributes', 'a.txt filter=broken\n')
+      expect((await checkpoints.keep(1, true)).refused).toMatch(why)
+      await checkpoints.restore()
+      await checkpoints.ensure('1')
+    },
+  )
+
   it('M1: what the filter hides from git comes back too', async () => {
     const w = world()
     strips(w)
