@@ -5,7 +5,10 @@ import { join } from 'node:path'
 import { archiveAttempts } from '../adapters/git/attempts.ts'
 import { shown } from '../adapters/git/git.ts'
 import { leftInArchive } from '../adapters/git/gone.ts'
+import { headRef } from '../adapters/git/ref-files.ts'
+import { readRef } from '../adapters/git/refs.ts'
 import type { PreflightReport } from '../ports.ts'
+import { earlierRuns, pastState } from './earlier.ts'
 import { isKnown } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
@@ -31,7 +34,7 @@ export async function archiveRun(site: Site, run: KnownRun): Promise<string> {
 /** For `--fresh`: what became of the earlier run, and where the new one begins; that is where the user stands. */
 export async function begunAnew(
   { git }: Site,
-  { change, state }: KnownRun,
+  { change, state }: Pick<KnownRun, 'change' | 'state'>,
   archived: string,
   { originalBranch }: Pick<PreflightReport, 'originalBranch'>,
 ): Promise<string[]> {
@@ -57,6 +60,21 @@ export async function begunAnew(
       ? [`${left.length - 10} more such files are in the commit ${state.git.initial ?? ''} alone`]
       : []),
   ]
+}
+
+/** A fresh start that was cut off before its first checkpoint, and its user has left the branch of the earlier run since: the work begins elsewhere now. */
+export async function begunElsewhere(
+  site: Site,
+  run: KnownRun,
+  preflight: Pick<PreflightReport, 'originalBranch'>,
+): Promise<string[]> {
+  const branch = `refs/heads/ralph/${run.change}`
+  if (run.state.git.checkpoint !== undefined || headRef(site.git) === branch) return []
+  if ((await readRef(site.git, branch)) === undefined) return []
+  const last = (await earlierRuns(site, run)).at(-1)
+  if (last === undefined) return []
+  const state = await pastState(run, last)
+  return begunAnew(site, { change: run.change, state }, last.name, preflight)
 }
 
 /** Two short runs may begin in the same second: the second must not take the first one's place. */

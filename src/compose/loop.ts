@@ -13,7 +13,7 @@ import type { Settings } from '../core/event.ts'
 import { allGates } from '../core/limits.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
-import { archiveRun, begunAnew } from './archive.ts'
+import { archiveRun, begunAnew, begunElsewhere } from './archive.ts'
 import {
   billingOf,
   confirmUnplanned,
@@ -187,7 +187,12 @@ async function runHeld(
         site.warn(`the agent of the earlier run was still running and has been ended (${ended.join(', ')})`)
     }
     const archived = mode === 'resume' ? '' : await archiveRun(site, run)
-    const anew = mode === 'fresh' && archived !== '' ? await begunAnew(site, run, archived, preflight) : []
+    const anew =
+      mode === 'resume'
+        ? await begunElsewhere(site, run, preflight)
+        : mode === 'fresh' && archived !== ''
+          ? await begunAnew(site, run, archived, preflight)
+          : []
     await keepSettings(run, { ...kept, tasks_pattern: change.tasksPattern })
     if (mode !== 'resume' || request.acceptsConfig) await agree(common, loaded.files)
     const usage = measureUsage({
