@@ -123,7 +123,13 @@ function lostBytes(world: World, observed: Observed, words: string, fault: Tell)
     // A cleanup carries what was saved in the loop's own tree to the user's.
     const paths = there.get(token.id) ?? observed.result.get(token.id) ?? observed.checkout.get(token.id)
     if (paths !== undefined && token.where !== 'index') {
-      if (paths.length > 1)
+      // An agent's git brought back a file that its user had renamed, and the user edited that one: it is theirs, and so is the renamed one.
+      const isEdited = (path: string): boolean =>
+        world.ledger.tokens.some(
+          (other) => other.owner === 'user' && other.path === path && other !== token && !other.isRetired,
+        )
+      const copies = paths.filter((path) => !isEdited(path))
+      if (copies.length > 1)
         fault('lie', `${token.id} of the user's is there ${paths.length} times: ${paths.join(', ')}`)
       continue
     }
