@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { lookAtJournal } from '../adapters/files/journal-look.ts'
 import { listEarlier } from '../adapters/git/attempts.ts'
 import { RalphError } from '../core/error.ts'
+import { gateTimes } from '../core/report.ts'
 import type { LoopState } from '../core/state.ts'
 import { archivedRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -33,6 +34,10 @@ export async function earlierRun(site: Site, run: KnownRun, number: number): Pro
 }
 
 /** Of a damaged journal, or another version's, what can be read. */
-export async function pastState({ change }: KnownRun, { folder }: EarlierRun): Promise<LoopState> {
-  return (await lookAtJournal(join(folder, 'journal.ndjson'), change)).state
+export async function pastState(
+  { change }: KnownRun,
+  { folder }: EarlierRun,
+): Promise<LoopState & { readonly gates_ms: ReadonlyMap<number, number> }> {
+  const { state, recall } = await lookAtJournal(join(folder, 'journal.ndjson'), change)
+  return { ...state, gates_ms: gateTimes(recall('gate.ended')) }
 }

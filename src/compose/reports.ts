@@ -6,6 +6,7 @@ import { readStateFile } from '../adapters/files/state-reader.ts'
 import { follow } from '../adapters/files/tail.ts'
 import { RalphError } from '../core/error.ts'
 import type { IterationRecord } from '../core/event.ts'
+import { gateTimes } from '../core/report.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
 import { decisionsOf, decisive, failedGateOf } from '../core/why.ts'
 import type { FollowRequest, Told } from '../ports.ts'
@@ -115,6 +116,7 @@ export async function historyOf(
     change_id: run.change,
     iterations: await iterationsOf(site, run),
     stories: run.state.stories,
+    gates_ms: gateTimes(run.recall('gate.ended')),
     earlier_runs: foldersOf(run),
   }
   if (which === undefined) return own
@@ -122,8 +124,8 @@ export async function historyOf(
   const wanted = which === 'all' ? await earlierRuns(site, run) : [await earlierRun(site, run, which)]
   const runs = await Promise.all(
     wanted.map(async (past) => {
-      const { iterations, stories, status } = await pastState(run, past)
-      return { number: past.number, name: past.name, status, iterations, stories }
+      const { iterations, stories, status, gates_ms } = await pastState(run, past)
+      return { number: past.number, name: past.name, status, iterations, stories, gates_ms }
     }),
   )
   return which === 'all' ? { ...own, runs } : { ...own, iterations: [], runs }

@@ -3,7 +3,7 @@ import { shown } from '../adapters/git/git.ts'
 import { usageSince } from '../adapters/usage/usage-since.ts'
 import type { NotedTurn } from '../adapters/usage/usage-since.ts'
 import type { IterationRecord, LoopEvent } from '../core/event.ts'
-import { runReport } from '../core/report.ts'
+import { gateTimes, runReport } from '../core/report.ts'
 import type { RunReport } from '../core/report.ts'
 import type { LoopState } from '../core/state.ts'
 import { turnsOf } from '../core/turns.ts'
@@ -72,15 +72,18 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
   const run = await must(site, change)
   const { state } = run
   const { settings } = state
+  const program = run.recall('loop.started').at(-1)?.agent_program
   return runReport({
     change_id: state.changeId,
     status: state.status,
     reason: state.outcome?.reason ?? '',
     stories: state.stories,
     iterations: state.iterations,
+    gates_ms: gateTimes(run.recall('gate.ended')),
     ...(settings !== undefined && {
       about: {
         agents: settings.agents,
+        ...(program !== undefined && { agent_program: program }),
         model: settings.model ?? '',
         gates: settings.gates,
         branch: state.branch ?? '',

@@ -9,6 +9,8 @@ export interface RunHistory {
   readonly stories: readonly StorySummary[]
   readonly iterations: readonly IterationRecord[]
   readonly about?: RunAbout
+  /** By iteration: what its gates took. */
+  readonly gates_ms?: ReadonlyMap<number, number>
   /** By story: what its checkpoints changed. */
   readonly files?: ReadonlyMap<string, readonly string[]>
 }
@@ -16,6 +18,8 @@ export interface RunHistory {
 /** How it was run, and where. */
 interface RunAbout {
   readonly agents: readonly string[]
+  /** What the user's own agent is called; absent where none was set. */
+  readonly agent_program?: string
   /** Empty: the agent's own. */
   readonly model: string
   readonly gates: readonly string[]
@@ -35,6 +39,13 @@ export interface Spending {
   readonly cost_usd?: number
   /** Time of the agents, without waits. */
   readonly duration_ms: number
+  /** Time of the gates; absent where none ran. */
+  readonly gates_ms?: number
+}
+
+/** What was waited for: the agent, then the gates. */
+export function tookMs(spent: Pick<Spending, 'duration_ms' | 'gates_ms'>): number {
+  return spent.duration_ms + (spent.gates_ms ?? 0)
 }
 
 export interface AttemptReport {
@@ -51,6 +62,7 @@ export interface AttemptReport {
   readonly from_ms: number
   readonly to_ms: number
   readonly duration_ms: number
+  readonly gates_ms?: number
   readonly tokens: number
   readonly tokens_estimated: boolean
   readonly cost_usd?: number
@@ -102,7 +114,7 @@ export function runReport(history: RunHistory): RunReport {
   const startMs = first === undefined ? 0 : epochMs(first.started)
   const byStory = new Map<string, AttemptReport[]>()
   const attempts = iterations.map((iteration) => {
-    const attempt = attemptReport(iteration, startMs)
+    const attempt = attemptReport(iteration, startMs, history.gates_ms?.get(iteration.n))
     const own = byStory.get(iteration.story_id)
     if (own === undefined) byStory.set(iteration.story_id, [attempt])
     else own.push(attempt)
@@ -147,6 +159,15 @@ export function runReport(history: RunHistory): RunReport {
   }
 }
 
+/** By iteration: an iteration's own time is the agent's. */
+export function gateTimes(
+  events: readonly { readonly n: number; readonly duration_ms: number }[],
+): ReadonlyMap<number, number> {
+  const times = new Map<number, number>()
+  for (const { n, duration_ms: ms } of events) times.set(n, (times.get(n) ?? 0) + Math.round(ms))
+  return times
+}
+
 /** What went into attempts whose work was not kept. */
 export function notKept(iterations: readonly IterationRecord[]): Spending {
   return spending(
@@ -169,7 +190,7 @@ function knownStories(stories: readonly StorySummary[], iterations: readonly Ite
   ]
 }
 
-function attemptReport(iteration: IterationRecord, startMs: number): AttemptReport {
+function attemptReport(iteration: IterationRecord, startMs: number, gatesMs = 0): AttemptReport {
   const from = Math.max(0, epochMs(iteration.started) - startMs)
   return {
     n: iteration.n,
@@ -184,6 +205,7 @@ function attemptReport(iteration: IterationRecord, startMs: number): AttemptRepo
     // A clock that was set back must not turn a bar around.
     to_ms: Math.max(from, epochMs(iteration.ended) - startMs),
     duration_ms: iteration.duration_ms,
+    ...(gatesMs > 0 && { gates_ms: gatesMs }),
     tokens: iteration.tokens_used,
     tokens_estimated: iteration.tokens_estimated === true,
     ...(iteration.cost_usd !== undefined && { cost_usd: iteration.cost_usd }),
@@ -212,12 +234,14 @@ export const keepsWork: Readonly<Record<Verdict, boolean>> = {
 
 function spending(attempts: readonly AttemptReport[]): Spending {
   const costs = attempts.flatMap((attempt) => attempt.cost_usd ?? [])
+  const gatesMs = attempts.reduce((sum, attempt) => sum + (attempt.gates_ms ?? 0), 0)
   return {
     iterations: attempts.length,
     tokens: attempts.reduce((sum, attempt) => sum + attempt.tokens, 0),
     ...(attempts.some((attempt) => attempt.tokens_estimated) && { tokens_estimated: true }),
     ...(costs.length > 0 && { cost_usd: costs.reduce((sum, cost) => sum + cost, 0) }),
     duration_ms: attempts.reduce((sum, attempt) => sum + attempt.duration_ms, 0),
+    ...(gatesMs > 0 && { gates_ms: gatesMs }),
   }
 }
 

@@ -18,7 +18,8 @@ export async function perform(command: Command, context: Context): Promise<void>
     case 'announce':
       return tell(command.event)
     case 'read_plan':
-      return tell(planRead(await ports.spec.read(), context.state()))
+      // Whole, once for each loop: who listens from its start on has not heard of the stories of the loops before it.
+      return tell(planRead(await ports.spec.read(), { settings: context.state().settings, stories: [] }))
     case 'ensure_checkpoint': {
       if (!context.begun() || ports.mode === 'resume') await context.begin()
       const { commit } = await ports.checkpoints.ensure(command.storyId)

@@ -243,10 +243,12 @@ export interface History {
   readonly iterations: readonly IterationRecord[]
   /** As the run has them: an iteration names its story by its id alone. */
   readonly stories: readonly Pick<StorySummary, 'id' | 'title'>[]
+  /** By iteration; for a person only. */
+  readonly gates_ms?: ReadonlyMap<number, number>
   /** Folders with journal and transcripts of runs that a new one has replaced. */
   readonly earlier_runs: readonly string[]
   /** Those that were asked for, the first one first. */
-  readonly runs?: readonly (Pick<History, 'iterations' | 'stories'> & {
+  readonly runs?: readonly (Pick<History, 'iterations' | 'stories' | 'gates_ms'> & {
     readonly number: number
     readonly name: string
     readonly status: LoopStatus

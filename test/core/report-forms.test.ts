@@ -13,19 +13,44 @@ import { history, iteration } from './report-history.ts'
 
 const report = runReport(history)
 const plainPaint = paintFor(process.stdout, { NO_COLOR: '1' })
-const lost = '6 of 8 attempts were not kept: ~120.5k tokens (60%), $1.60, 1h 02m'
+const lost = '6 of 8 attempts came to nothing: ~120.5k tokens (60%), $1.60, 1h 02m'
 
 describe('text', () => {
   test('names what was lost, what is estimated and what has no price', () => {
-    const text = reportText(report, 100)
-    expect(text).toContain('add-login: stuck, story 3 used up its 2 attempts')
-    expect(text).toContain('2/4 stories, 8 iterations, ~200.5k tokens, $2.76, 1h 20m')
-    expect(text).toContain(lost)
-    expect(text).toMatch(/#4 ✕ did not report +~12\.0k unpriced/)
+    const text = reportText(report, 100, plainPaint)
+    expect(text).toMatch(
+      /^add-login {3}✕ stuck\n {2}2 of 4 stories, 7 of 10 tasks, 8 attempts, ~200.5k tokens, \$2\.76, 1h 20m\n {2}story 3 used up its 2 attempts\n/,
+    )
+    expect(text).toMatch(/^ {2}when +2026-02-09 14:00 to 15:44, 1h 44m in all$/m)
+    expect(text).toContain(`  unused  ${lost}`)
+    expect(text).toContain('  tokens  ~ estimated from the size of session files for 1 attempt\n')
+    expect(text).toContain('  cost    not known for 1 attempt, and not in the sum\n')
+    expect(text).toMatch(/^ {4}✕ #4 did not report +4m 00s +~12\.0k tokens +unpriced\n {6}no promise$/m)
+    expect(text).toMatch(/^✓ 1 Store sessions in the database {3}#1 +9m 00s +42\.0k tokens +\$0\.61$/m)
+    expect(text).toMatch(/^○ 4 Docs \(open\)$/m)
+  })
+
+  test('the time of an attempt is that of its agent and its gates; a reason that comes again is named, not said again', () => {
+    const iterations = [1, 2, 3].map((n) =>
+      iteration(n, '1', n, 'gate_failed', [n, n + 1], 0, { reason: 'npm test failed (exit 1)' }),
+    )
+    const gated = runReport({ ...history, iterations, gates_ms: new Map([[1, 30_000]]) })
+    expect(gated.totals).toMatchObject({ duration_ms: 180_000, gates_ms: 30_000 })
+    const text = reportText(gated, 80, plainPaint)
+    expect(text).toMatch(
+      /^ {4}✕ #1 gate failed +1m 30s\n {6}npm test failed \(exit 1\)\n {4}✕ #2 gate failed +1m 00s\n {6}the same as #1\n {4}✕ #3 gate failed +1m 00s\n {6}the same as #1$/m,
+    )
+    const page = { paint: plainPaint, columns: 80 }
+    const rows = historyText(
+      { ...gated, stories: [], iterations, gates_ms: new Map([[1, 30_000]]), earlier_runs: [] },
+      page,
+    )
+    expect(rows).toMatch(/^#1 .* 1m 30s /m)
+    expect(rows).toContain('\n3 attempts, 3m 30s, ')
   })
 
   test.each([40, 80, 120])('no line is wider than a terminal of %d columns', (columns) => {
-    for (const line of reportText(report, columns).split('\n'))
+    for (const line of reportText(report, columns, plainPaint).split('\n'))
       expect(widthOf(line)).toBeLessThanOrEqual(columns)
   })
 })
@@ -57,7 +82,7 @@ describe('markdown', () => {
       '| 1 Store sessions in the database | done | 4/4 | 1 | 42.0k | $0.61 | - | 9m 00s |',
     )
     expect(markdown.match(/^\| \d+ \| \d \|/gm)).toHaveLength(8)
-    expect(markdown).toContain(`- ${lost}`)
+    expect(markdown).toContain(`- unused: ${lost}`)
   })
 
   test('a reason is there whole, or with its beginning and its end: the cause is seldom in its first line', () => {
@@ -81,7 +106,7 @@ describe('markdown', () => {
       runReport({ ...history, iterations: [iteration(1, '1', 1, 'failed', [0, 1], 1, { reason: evil })] }),
     )
     const row = rows.split('\n').find((line) => line.startsWith('| 1 | 1 | 1 |'))
-    expect(row).toContain('\\| \\[x\\]\\(javascript:1\\) \\<img src=x\\> \\`code\\` \\*\\*bold\\*\\*')
+    expect(row).toContain('\\| \\[x\\](javascript:1) \\<img src=x> \\`code\\` \\*\\*bold\\*\\*')
     expect(rows).not.toContain('\n| second row |')
   })
 })
@@ -98,17 +123,15 @@ describe('html', () => {
 
   test('has the timeline with one bar for each iteration, told by sign and words as well as colour', () => {
     const timeline = picture(html, 'timeline')
-    expect(timeline).toContain('<title id="timeline-title">Timeline of 8 iterations in 3 stories</title>')
+    expect(timeline).toContain('<title id="timeline-title">Timeline of 8 attempts in 3 stories</title>')
     expect(timeline.match(/<g class="bar /g)).toHaveLength(8)
-    expect(timeline).toContain(
-      'Iteration 7, attempt 2: timed out, 57.0k tokens, 45m 00s. timed out after 45 min',
-    )
+    expect(timeline).toContain('#7, try 2: timed out, 57.0k tokens, 45m 00s. timed out after 45 min')
     expect(timeline).toContain('>✓ 1</text>')
   })
 
   test('has tokens over time, with what was not kept as a part of it', () => {
     const tokens = picture(html, 'tokens')
-    expect(tokens).toContain('Tokens over time: ~200.5k in all, ~120.5k in attempts that were not kept')
+    expect(tokens).toContain('Tokens over time: ~200.5k in all, ~120.5k in attempts that came to nothing')
     expect(tokens).toContain('class="line lost"')
     expect(tokens).toContain('>200.5k</text>')
   })

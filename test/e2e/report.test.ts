@@ -13,14 +13,14 @@ const mixed = `
 text(n === 2 || n > 3 ? '<promise>FAILED: the <b>flux</b> & the | "capacitor"\\nsecond line</promise>' : '<promise>COMPLETE</promise>')
 success('', { total_cost_usd: 0.5 })
 `
-const lost = '3 of 5 attempts were not kept: 360 tokens (60%), $1.50'
+const lost = '3 of 5 attempts came to nothing: 360 tokens (60%), $1.50'
 
 async function ranLoop(): Promise<Scratch> {
   const at = scratch({ tasks: tasksOf(3) })
   installClaude(at, mixed)
   const end = await ralph(at, ['loop', 'demo', '--agent', 'claude', '--max-retries', '1'])
   expect(end.code).toBe(3)
-  expect(end.stdout).toContain('3 attempts were not kept: 360 tokens, $1.50')
+  expect(end.stdout).toContain('3 attempts came to nothing: 360 tokens, $1.50')
   return at
 }
 
@@ -35,10 +35,10 @@ describe('a run as a document', () => {
     const at = scratch({ tasks: tasksOf(1) })
     await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
     const report = async (): Promise<string> => (await ralph(at, ['report', 'demo'])).stdout
-    expect(await report()).toMatch(/^branch +ralph\/demo, from main$/m)
+    expect(await report()).toMatch(/^ {2}branch +ralph\/demo, from main$/m)
     await ralph(at, ['finish', 'demo', '--squash'])
     const squashed = await report()
-    expect(squashed).toContain(`work    one commit on main, ${at.git('rev-parse', 'HEAD').slice(0, 12)}\n`)
+    expect(squashed).toContain(`  work    one commit on main, ${at.git('rev-parse', 'HEAD').slice(0, 12)}\n`)
     expect(squashed).not.toContain('ralph/demo')
     at.write('openspec/changes/demo/tasks.md', tasksOf(1))
     await ralph(at, [
@@ -49,14 +49,14 @@ describe('a run as a document', () => {
       '--on-complete',
       'cleanup',
     ])
-    expect(await report()).toMatch(/^work +on main, uncommitted, since the cleanup at [\d:]{8}$/m)
+    expect(await report()).toMatch(/^ {2}work +on main, uncommitted, since the cleanup at [\d:]{8}$/m)
   })
 
   test('history, text, Markdown, JSON and HTML tell the same tokens and cost per story and attempt, and what was not kept', async () => {
     const at = await ranLoop()
     const history = (await ralph(at, ['history', 'demo'])).stdout
     expect(history).toMatch(/^#2 +\S+ +2 Story 2 +✕ failed .* 120 +\$0\.50 +the <b>flux/m)
-    expect(history).toMatch(/^5 iterations, .*, 600 tokens, \$2\.50$/m)
+    expect(history).toMatch(/^5 attempts, .*, 600 tokens, \$2\.50$/m)
     expect(history).toContain(lost)
 
     const report = async (format: string): Promise<string> => {
@@ -66,9 +66,9 @@ describe('a run as a document', () => {
     }
     expect(await report('text')).toContain(lost)
     const markdown = await report('md')
-    expect(markdown).toContain(`- ${lost}`)
+    expect(markdown).toContain(`- unused: ${lost}`)
     expect(markdown).toMatch(
-      /^\| 2 Story 2 \| done \| 2\/2 \| 2 \| 240 \| \$1\.00 \| 120, \$0\.50 \(1 iteration\) \|/m,
+      /^\| 2 Story 2 \| done \| 2\/2 \| 2 \| 240 \| \$1\.00 \| 120, \$0\.50 \(1 attempt\) \|/m,
     )
     // B11: it used up its retries.
     expect(markdown).toMatch(/^\| 3 Story 3 \| failed \|/m)

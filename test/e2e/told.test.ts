@@ -144,7 +144,10 @@ describe('what is true of the change', () => {
       expect((await ralph(at, [command, 'demo'])).stdout).not.toContain('ralph loop')
     at.write('../well', '')
     rmSync(join(at.root, 'gated'))
-    expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+    const resumed = await ralph(at, ['resume', 'demo'])
+    expect(resumed.code).toBe(0)
+    // The whole is shown where it goes on, too.
+    expect(resumed.stdout).toMatch(/^[▸✓○] 1 Story 1.* {3}2 stories, 4 tasks/m)
     expect(existsSync(join(at.root, 'gated'))).toBe(true)
   })
 
@@ -532,7 +535,7 @@ describe('hints', () => {
       '--verify',
       'seq 30; echo demo-gate; exit 1',
     )
-    expect(stdout).toMatch(/\(kept as #1: ralph diff 1 demo\)/)
+    expect(stdout).toMatch(/^ {4}kept as #1: ralph diff 1 demo$/m)
     const told = (await ralph(at, ['attempts', 'demo'])).stdout + (await ralph(at, ['status', 'demo'])).stdout
     await loop(at, 'other', goodAgent, '--worktree')
     const hints = [...`${stdout}\n${told}`.matchAll(/ralph ((?:diff|logs|restore)(?: (?:\d+|demo|--\S+))+)/g)]

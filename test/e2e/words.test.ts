@@ -85,8 +85,7 @@ describe('runs that a new one has replaced', () => {
       { n: 1, story_id: '1', verdict: 'failed', reason: 'second' },
     ])
     const text = (await ralph(at, ['attempts', 'demo'])).stdout
-    expect(text).toContain('they are under refs/ralph/demo/earlier/')
-    const shown = /see one: ralph (diff 1 demo --run 2)/.exec(text)?.[1] ?? ''
+    const shown = /^ {2}ralph (diff 1 demo --run 2) +see the last of them$/m.exec(text)?.[1] ?? ''
     expect((await ralph(at, shown.split(' '))).stdout).toContain('+second')
     expect((await ralph(at, ['diff', '1', 'demo', '--run', '1'])).stdout).toContain('+first')
 

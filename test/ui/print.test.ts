@@ -54,7 +54,8 @@ describe('plain lines', () => {
       '  ✕ npm test (exit 1)   3.2 s',
       '      login',
       '      35 more lines: ralph logs add-login --gate 1',
-      '  ↺ undone, 2 files: mynote.md, src/a.ts (kept as #1: ralph diff 1 add-login)   1m 01s   12.3k tokens   $0.25',
+      '  ↺ undone, 2 files: mynote.md, src/a.ts   1m 01s   12.3k tokens   $0.25',
+      '    kept as #1: ralph diff 1 add-login',
       '  ‖ usage limit reached: claude is asked again at 15:00:00; Ctrl-C stops',
       '  ✓ saved 1a2b3c4   1m 01s   ~12.3k tokens',
       '',
@@ -119,9 +120,10 @@ describe('plain lines', () => {
       event({ type: 'checkpoint.reverted', n: 1, commit: 'c', files: [], files_total: 0 }),
       event({ type: 'iteration.ended', iteration: iteration({ verdict, reason }) }),
     ])
-    expect(out.split('\n').slice(0, 2)).toEqual([
+    expect(out.split('\n').slice(0, 3)).toEqual([
       line,
-      '  ↺ undone (kept as #1: ralph diff 1 add-login)   1m 01s   12.3k tokens',
+      '  ↺ undone   1m 01s   12.3k tokens',
+      '    kept as #1: ralph diff 1 add-login',
     ])
   })
 
@@ -182,6 +184,40 @@ describe('plain lines', () => {
     expect(out).toContain('  Nothing was kept: you are back on main, with your files as they were.\n')
     expect(out).toContain('see         ralph logs add-login --gate 1 ')
     expect(out).not.toContain('finish')
+  })
+
+  it('at 80 columns the next commands stand in columns; words that do not fit in theirs follow their command', () => {
+    const failed = iteration({
+      verdict: 'gate_failed',
+      reason: 'npm test failed (exit 1): login',
+      attempt_ref: 'refs/ralph/add-login/attempts/1',
+    })
+    const gate = {
+      type: 'gate.ended',
+      n: 1,
+      command: 'npm test',
+      outcome: 'failed',
+      duration_ms: 1,
+      output_tail: '',
+    }
+    const tries = [1, 2].flatMap((n) => [
+      event({ ...gate, n, exit_code: 1 } as Parameters<typeof event>[0]),
+      event({ type: 'iteration.ended', iteration: { ...failed, n } }),
+    ])
+    const { out } = plain(
+      [
+        event(started),
+        ...tries,
+        event({ ...complete, status: 'stuck', exit_code: 3, stop_reason: 'retries', choice: 'later' }),
+      ],
+      {},
+      80,
+    )
+    const rows = out.split('\n').filter((line) => / {2}(?:npm test|ralph) /.test(line))
+    const columns = rows.map((row) => row.search(/(?<= {3})\S[^ ]*(?: \S+)*$/))
+    expect(rows[0]).toContain("npm test   does it fail without the agent's work, too?")
+    expect(new Set(columns.slice(1)).size).toBe(1)
+    expect(rows.length).toBeGreaterThan(3)
   })
 
   it('the next command after exit 6 fits what was in the way', () => {

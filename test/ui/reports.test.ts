@@ -226,9 +226,9 @@ describe('the past', () => {
       '#   at        story    result    took    tokens  cost      reason',
       '#1  14:03:22  1 Login  ✕ failed  1m 01s  12.3k   unpriced  one (+1 line)',
       '#2  14:03:22  1 Login  ✓ done    1m 01s  12.3k   <$0.01',
-      '2 iterations, 2m 02s, 24.7k tokens, <$0.01',
-      '1 of 2 attempts was not kept: 12.3k tokens (50%), unpriced, 1m 01s',
-      'the cost of 1 iteration is not known and not in the sum',
+      '2 attempts, 2m 02s, 24.7k tokens, <$0.01',
+      '1 of 2 attempts came to nothing: 12.3k tokens (50%), unpriced, 1m 01s',
+      'cost: not known for 1 attempt, and not in the sum',
       '1 earlier run: ralph history x --all (or --run 1)',
       '',
     ])
@@ -251,7 +251,9 @@ describe('the past', () => {
     const answers = answering({ attempts: () => Promise.resolve({ ...list, stories }) })
     const { out } = await ralph(['attempts'], answers)
     expect(out).toMatch(/^x\n#[^\n]*\n#1 +1 Login +1 +✕ failed +r\n/)
-    expect(out).toContain('see one: ralph diff 1 x   bring it back: ralph restore 1 x')
+    expect(out).toMatch(
+      /^ {2}ralph diff 1 x +see what it had changed\n {2}ralph restore 1 x +bring that back$/m,
+    )
     expect(JSON.parse((await ralph(['attempts', '--json'], answers)).out)).toEqual(list)
   })
 

@@ -233,6 +233,21 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
                 .conflicts('all'),
             ),
         ask: ({ observe }, [change], { all, run }) => observe.history(change, all ? 'all' : run),
+        json: ({ change_id, iterations, stories, earlier_runs, runs }) => ({
+          change_id,
+          iterations,
+          stories,
+          earlier_runs,
+          ...(runs !== undefined && {
+            runs: runs.map((run) => ({
+              number: run.number,
+              name: run.name,
+              status: run.status,
+              iterations: run.iterations,
+              stories: run.stories,
+            })),
+          }),
+        }),
         text: async (history, { paint, columns = Infinity }) =>
           (await import('../print/history.ts')).historyText(history, { paint, columns }),
       }),

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { extname, join, resolve } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { RunReport } from '../../core/report.ts'
+import type { Paint } from '../io.ts'
 import type { Context } from './context.ts'
 
 type ReportFormat = 'text' | 'md' | 'html' | 'json'
@@ -25,7 +26,9 @@ export async function showReport(
   const run = await (await app()).observe.report(change)
   // A document in a file is as wide as a page.
   const page = { format, columns: output === undefined && !open ? (io.stdout.columns ?? 100) : 100 }
-  const text = await written(run, page)
+  const { paintFor } = await import('../io.ts')
+  const paint = paintFor(io.stdout, output === undefined && !open ? io.env : { NO_COLOR: '1' })
+  const text = await written(run, page, paint)
   if (output === undefined && !open) {
     const { legible } = await import('../vocabulary.ts')
     return void io.stdout.write(format === 'text' ? legible(text, io.env) : text)
@@ -77,7 +80,7 @@ const reportMarks = [
   /^# ralph: /,
   /^<!doctype html>[^]{0,500}<title>ralph: /,
   /^\{\n {2}"change_id": "[^"]*",\n {2}"status": /,
-  /^.+: .+\n\d+\/\d+ stories, \d+ iterations?, /,
+  /^\S+ {3}\S \w+\n {2}\d+ of \d+ stor(?:y|ies), /,
 ]
 
 function cannotWrite(file: string, cause: unknown): never {
@@ -101,11 +104,12 @@ const reasons: Readonly<Record<string, string>> = {
 async function written(
   run: RunReport,
   { format, columns }: { readonly format: ReportFormat; readonly columns: number },
+  paint: Paint,
 ): Promise<string> {
   if (format === 'json') return `${JSON.stringify(run, undefined, 2)}\n`
   if (format === 'html') return (await import('../print/report-html.ts')).reportHtml(run)
   if (format === 'md') return (await import('../print/report-md.ts')).reportMarkdown(run)
-  return (await import('../print/report-text.ts')).reportText(run, columns)
+  return (await import('../print/report-text.ts')).reportText(run, columns, paint)
 }
 
 /** The desktop's own way to open a file; false where it has none. */

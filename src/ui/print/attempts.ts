@@ -3,9 +3,11 @@ import type { AttemptList } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { inColourOf, symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
 import type { Verdict } from '../../core/event.ts'
+import { keepsWork } from '../../core/report.ts'
 import { storyName } from './describe.ts'
 import { whenOf } from './history.ts'
 import type { HistoryPage } from './history.ts'
+import { newReason } from './report-words.ts'
 import { table } from './table.ts'
 import type { Cell } from './table.ts'
 import { clip, excerpt, oneLine } from './text.ts'
@@ -22,19 +24,23 @@ function ofThisRun(
   { change_id: id, attempts, stories }: AttemptList,
   { paint, columns }: HistoryPage,
 ): readonly string[] {
-  const last = attempts.at(-1)
+  // The one that somebody wants to see is the last that came to nothing, as with `ralph diff` alone.
+  const last = attempts.findLast(({ verdict }) => !keepsWork[verdict]) ?? attempts.at(-1)
   if (last === undefined) return []
-  const rows = attempts.map(({ n, story_id: of, attempt, verdict, reason }) => [
+  const rows = attempts.map(({ n, story_id: of, attempt, verdict }, at) => [
     `#${String(n)}`,
     clip(storyName(of, stories.find((story) => story.id === of)?.title ?? ''), 28),
     String(attempt),
     verdictCell(verdict, paint),
-    { text: excerpt(reason, 200), paint: paint.dim },
+    { text: excerpt(newReason(attempts, at), 200), paint: paint.dim },
   ])
   const lines = table(['#', 'story', 'try', 'result', 'reason'], rows, paint, columns)
   const which = `${String(last.n)} ${oneLine(id)}`
-  const hint = `see one: ${paint.bold(`ralph diff ${which}`)}   bring it back: ${paint.bold(`ralph restore ${which}`)}`
-  return [`${lines}\n${hint}`]
+  const hints = [
+    `  ${paint.bold(`ralph diff ${which}`)}      ${paint.dim('see what it had changed')}`,
+    `  ${paint.bold(`ralph restore ${which}`)}   ${paint.dim('bring that back')}`,
+  ]
+  return [[lines, ...hints].join('\n')]
 }
 
 /** Their numbers began at 1 too, so they are named with their run. */
@@ -44,18 +50,29 @@ function ofEarlierRuns(
 ): readonly string[] {
   const last = earlier.at(-1)
   if (last === undefined) return []
-  const rows = earlier.map(({ n, story_id: story, attempt, verdict, reason, run, run_number: number }) => [
+  const rows = earlier.map(({ n, story_id: story, attempt, verdict, run, run_number: number }, at) => [
     `${String(number)}, ${whenOf(run)}`,
     `#${String(n)}`,
     oneLine(story ?? '?'),
     String(attempt ?? '?'),
     verdict === undefined ? '?' : verdictCell(verdict, paint),
-    { text: excerpt(reason ?? '', 200), paint: paint.dim },
+    {
+      text: excerpt(newReason(ofRun(earlier, run), at - earlier.findIndex((each) => each.run === run)), 200),
+      paint: paint.dim,
+    },
   ])
   const headings = ['earlier run', '#', 'story', 'try', 'result', 'reason']
   const lines = table(headings, rows, paint, columns)
-  const hint = `see one: ${paint.bold(`ralph diff ${String(last.n)} ${oneLine(id)} --run ${String(last.run_number)}`)}   they are under ${last.ref.replace(/\/[^/]+\/attempts\/\d+$/, '/')}`
+  const hint = `  ${paint.bold(`ralph diff ${String(last.n)} ${oneLine(id)} --run ${String(last.run_number)}`)}   ${paint.dim('see the last of them')}`
   return [`${lines}\n${hint}`]
+}
+
+/** Numbers of another run say nothing here. */
+function ofRun(
+  earlier: AttemptList['earlier'],
+  run: string,
+): readonly { readonly n: number; readonly reason: string }[] {
+  return earlier.filter((each) => each.run === run).map(({ n, reason = '' }) => ({ n, reason }))
 }
 
 function verdictCell(verdict: Verdict, paint: Paint): Cell {

@@ -5,9 +5,9 @@ import type { IterationRecord, LoopEvent } from '../../core/event.ts'
 import { agentName, inColourOf, mark, verdictMeaning, verdictName, waitWords } from '../vocabulary.ts'
 import type { Board } from './board.ts'
 import { figures } from './board.ts'
-import { entryLines, widthFor } from './layout.ts'
+import { entryLines, partsLines, widthFor } from './layout.ts'
 import type { Sheet } from './layout.ts'
-import { clean, clip, clockTime, duration, oneLine, plural, shortHash } from './text.ts'
+import { clean, clip, clockTime, duration, oneLine, plural, shortHash, widthOf } from './text.ts'
 
 type Of<Type extends LoopEvent['type']> = Extract<LoopEvent, { type: Type }>
 
@@ -31,11 +31,15 @@ export function headerLines(event: Of<'loop.started'>, sheet: Sheet): readonly s
       ? []
       : [`${gates.length === 1 ? 'gate' : 'gates'}: ${gates.map(oneLine).join(', ')}`]),
   ]
-  const [first = '', ...rest] = entryLines({ text: parts.join('   ') }, { ...sheet, paint })
+  const width = widthFor(sheet)
+  const isShort = width === undefined || parts.every((part) => widthOf(part) < width - 2)
+  const [first = '', ...rest] = isShort
+    ? partsLines(parts, '   ', sheet)
+    : entryLines({ text: parts.join('   ') }, sheet).map((line, at) => (at === 0 ? line : `  ${line}`))
   const note = (text: string): readonly string[] => entryLines({ text, style: paint.dim }, sheet)
   return [
     first.replace(name, paint.bold(name)),
-    ...rest.map((line) => `  ${line}`),
+    ...rest,
     ...(event.gate_found === undefined ? [] : note(gatelessWords(event.gate_found))),
     ...(event.home === undefined
       ? note('While it runs, edits in this folder are undone with a failed attempt (--worktree avoids it).')
@@ -167,29 +171,37 @@ export function turnoutLines(
   const cause =
     iteration === undefined || keepsWork[iteration.verdict] ? [] : causeLines(iteration, right, sheet)
   if (effect === undefined) return cause
-  const [meaning, text] = effect
-  return [...cause, ...entryLines({ indent: 2, sign: mark(meaning, sheet.paint), text, right: spent }, sheet)]
+  const [meaning, text, kept = ''] = effect
+  return [
+    ...cause,
+    ...entryLines({ indent: 2, sign: mark(meaning, sheet.paint), text, right: spent }, sheet),
+    // On a line of its own: a command that is broken in two cannot be copied.
+    ...(kept === '' ? [] : entryLines({ indent: textIndent, text: kept, style: sheet.paint.dim }, sheet)),
+  ]
 }
 
 function savedEntry(
   { commit, changed, only_plan: isPlan }: Of<'checkpoint.saved'>,
   iteration: IterationRecord | undefined,
   hasChanged: boolean,
-): readonly ['done', string] {
+): readonly ['done', string, string?] {
   const same = changed && hasChanged && !isPlan ? '' : ' (no file changed)'
   const rest = iteration === undefined || iteration.reason === '' ? '' : `; ${oneLine(iteration.reason)}`
   return ['done', `saved ${shortHash(commit)}${same}${clip(rest, 200)}`]
 }
 
 /** By name: some may be the user's own, which cannot be told from the agent's. */
-function undoneEntry(event: Of<'checkpoint.reverted'>, hasChanged: boolean): readonly ['undone', string] {
+function undoneEntry(
+  event: Of<'checkpoint.reverted'>,
+  hasChanged: boolean,
+): readonly ['undone', string, string?] {
   const { files = [], files_total: total = files.length, n } = event
-  const kept = `(kept as #${String(n)}: ralph diff ${String(n)} ${oneLine(event.change_id)})`
+  const kept = `kept as #${String(n)}: ralph diff ${String(n)} ${oneLine(event.change_id)}`
   if (total === 0 && !hasChanged) return ['undone', 'nothing had changed']
-  if (total === 0) return ['undone', `undone ${kept}`]
+  if (total === 0) return ['undone', 'undone', kept]
   const named = files.slice(0, mostNamed).map(oneLine).join(', ')
   const rest = total > mostNamed ? `, and ${String(total - mostNamed)} more` : ''
-  return ['undone', `undone, ${plural(total, 'file')}: ${named}${rest} ${kept}`]
+  return ['undone', `undone, ${plural(total, 'file')}: ${named}${rest}`, kept]
 }
 
 const mostNamed = 5

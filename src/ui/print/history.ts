@@ -1,11 +1,11 @@
 // Every attempt of a run in one table, and what went into those that were not kept.
-import { runReport } from '../../core/report.ts'
+import { runReport, tookMs } from '../../core/report.ts'
 import type { RunReport } from '../../core/report.ts'
 import type { History } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { inColourOf, statusName, symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
 import { storyName } from './describe.ts'
-import { costWord, notesOf } from './report-words.ts'
+import { costWord, newReason, notesOf } from './report-words.ts'
 import { table } from './table.ts'
 import { clip, clockTime, duration, excerpt, oneLine, plural, tokenWord, tokenWords } from './text.ts'
 
@@ -27,9 +27,7 @@ export function historyText(history: History, page: HistoryPage): string {
   if (runs.length > 0 && iterations.length === 0) return past.join('\n\n')
   const own = [
     `${paint.bold(oneLine(change))}${past.length > 0 ? '  this run' : ''}`,
-    ...(iterations.length === 0
-      ? ['no attempt has ended yet']
-      : runLines(change, { iterations, stories: history.stories }, page)),
+    ...(iterations.length === 0 ? ['no attempt has ended yet'] : runLines(change, history, page)),
   ].join('\n')
   const more =
     past.length === 0 && earlier.length > 0
@@ -50,11 +48,11 @@ export function whenOf(name: string): string {
 
 function runLines(
   change: string,
-  { iterations, stories }: Pick<History, 'iterations' | 'stories'>,
+  { iterations, stories, gates_ms: gates = new Map() }: Pick<History, 'iterations' | 'stories' | 'gates_ms'>,
   { paint, columns }: HistoryPage,
 ): readonly string[] {
   const titles = new Map(stories.map(({ id, title }) => [id, title]))
-  const rows = iterations.map((iteration) => {
+  const rows = iterations.map((iteration, at) => {
     const meaning = verdictMeaning(iteration.verdict)
     return [
       `#${String(iteration.n)}`,
@@ -64,20 +62,43 @@ function runLines(
         text: `${symbolOf(meaning)} ${verdictName(iteration.verdict)}`,
         paint: (text: string) => inColourOf(meaning, text, paint),
       },
-      duration(iteration.duration_ms),
+      duration(iteration.duration_ms + (gates.get(iteration.n) ?? 0)),
       tokenWord({ ...iteration, tokens: iteration.tokens_used }),
       costWord({ cost_usd: iteration.cost_usd, tokens: iteration.tokens_used }),
-      { text: excerpt(iteration.reason, 200), paint: paint.dim },
+      { text: excerpt(newReason(iterations, at), 200), paint: paint.dim },
     ]
   })
-  const report = runReport({ change_id: change, status: 'stopped', reason: '', stories: [], iterations })
-  const headings = ['#', 'at', 'story', 'result', 'took', 'tokens', 'cost', 'reason']
-  return [table(headings, rows, paint, columns), totalLine(report), ...notesOf(report)]
+  const report = runReport({
+    change_id: change,
+    status: 'stopped',
+    reason: '',
+    stories: [],
+    iterations,
+    gates_ms: gates,
+  })
+  // A column in which nothing is known says nothing.
+  const hasCost = iterations.some(
+    (iteration) => iteration.cost_usd !== undefined || iteration.tokens_used > 0,
+  )
+  const isShown = (_: unknown, at: number): boolean => hasCost || headings[at] !== 'cost'
+  return [
+    table(
+      headings.filter(isShown),
+      rows.map((row) => row.filter((_, at) => isShown('', at))),
+      paint,
+      columns,
+    ),
+    totalLine(report),
+    ...notesOf(report).map(([name, words]) => (name === 'unused' ? words : `${name}: ${words}`)),
+  ]
 }
+
+const headings = ['#', 'at', 'story', 'result', 'took', 'tokens', 'cost', 'reason']
+
 function totalLine({ totals }: RunReport): string {
   const figures = [
-    plural(totals.iterations, 'iteration'),
-    duration(totals.duration_ms),
+    plural(totals.iterations, 'attempt'),
+    duration(tookMs(totals)),
     tokenWords(totals),
     costWord(totals),
   ]

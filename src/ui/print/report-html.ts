@@ -1,4 +1,5 @@
 // The report as one HTML file: no script, nothing to load, readable in light and dark and by a screen reader.
+import { tookMs } from '../../core/report.ts'
 import type { RunReport } from '../../core/report.ts'
 import { reportStyle } from './report-style.ts'
 import { escapeXml, timelineSvg, tokensSvg } from './report-svg.ts'
@@ -9,6 +10,7 @@ import {
   inOrder,
   iterationsTable,
   notesOf,
+  reasonOf,
   storiesTable,
   storyLabel,
   verdictKind,
@@ -34,20 +36,20 @@ export function reportHtml(report: RunReport): string {
 <main>
 <header>
 <h1>${name} <span class="status ${report.status}">${report.status}</span></h1>
-${report.reason === '' ? '' : `<p class="reason">${escape(report.reason)}</p>`}
+${reasonOf(report) === '' ? '' : `<p class="reason">${escape(reasonOf(report))}</p>`}
 ${hasRun ? `<p class="when"><time datetime="${escape(report.started)}">${when(report.started)}</time> to <time datetime="${escape(report.ended)}">${when(report.ended)}</time></p>` : ''}
 </header>
 ${about(report)}
 ${tiles(report)}
 ${notes(report)}
-${hasRun ? pictures(report) : '<p>No iteration ran.</p>'}
+${hasRun ? pictures(report) : '<p>No attempt ran.</p>'}
 <section aria-labelledby="stories"><h2 id="stories">Stories</h2>
 ${table(storiesTable(report))}
 ${files(report)}
 </section>
 ${
   hasRun
-    ? `<section aria-labelledby="iterations"><h2 id="iterations">Iterations</h2>
+    ? `<section aria-labelledby="attempts"><h2 id="attempts">Attempts</h2>
 ${table(iterationsTable(report))}
 </section>`
     : ''
@@ -63,12 +65,12 @@ function about(report: RunReport): string {
   return facts.length === 0 ? '' : `<dl class="about">${facts.join('')}</dl>`
 }
 
-function files({ stories }: RunReport): string {
-  const lists = stories.flatMap((story) =>
-    story.files === undefined || story.files.length === 0
+function files(report: RunReport): string {
+  const lists = report.stories.flatMap((story) =>
+    story.files === undefined || filesWord(story, report) === ''
       ? []
       : [
-          `<details><summary>${escape(filesWord(story).split(':')[0] ?? '')}: ${escape(storyLabel(story))}</summary><ul>${story.files.map((file) => `<li><code>${escape(file)}</code></li>`).join('')}</ul></details>`,
+          `<details><summary>${escape(filesWord(story, report).split(':')[0] ?? '')}: ${escape(storyLabel(story))}</summary><ul>${story.files.map((file) => `<li><code>${escape(file)}</code></li>`).join('')}</ul></details>`,
         ],
   )
   return lists.join('\n')
@@ -78,10 +80,10 @@ function tiles(report: RunReport): string {
   const { totals } = report
   const figures = [
     [`${String(report.stories_done)}/${String(report.stories_total)}`, 'stories done'],
-    [String(totals.iterations), totals.iterations === 1 ? 'iteration' : 'iterations'],
+    [String(totals.iterations), totals.iterations === 1 ? 'attempt' : 'attempts'],
     [tokenWord(totals), 'tokens (input + output)'],
     [costWord(totals), 'cost'],
-    [duration(totals.duration_ms), `agent time, ${duration(report.wall_ms)} in all`],
+    [duration(tookMs(totals)), `agents and gates, ${duration(report.wall_ms)} in all`],
   ] as const
   const tile = ([value, word]: readonly [string, string]): string =>
     `<div><dt>${escape(word)}</dt><dd>${escape(value)}</dd></div>`
@@ -92,13 +94,13 @@ function notes(report: RunReport): string {
   const lines = notesOf(report)
   return lines.length === 0
     ? ''
-    : `<ul class="notes">${lines.map((line) => `<li>${escape(line)}</li>`).join('')}</ul>`
+    : `<ul class="notes">${lines.map(([name, words]) => `<li>${name}: ${escape(words)}</li>`).join('')}</ul>`
 }
 
 function pictures(report: RunReport): string {
   const used = new Set(inOrder(report).map(([, attempt]) => verdictKind(attempt.verdict)))
   const keys = [...used].map((kind) => `<li>${keyHtml(kind)} ${verdictKinds[kind].meaning}</li>`)
-  return `<section aria-labelledby="when"><h2 id="when">Iterations by story</h2>
+  return `<section aria-labelledby="when"><h2 id="when">Attempts by story</h2>
 <div class="wide">${timelineSvg(report)}</div>
 <ul class="legend">${keys.join('')}</ul>
 </section>${report.totals.tokens > 0 ? spending(report) : ''}`
@@ -108,7 +110,7 @@ function spending(report: RunReport): string {
   return `
 <section aria-labelledby="spent"><h2 id="spent">Tokens over time</h2>
 <div class="wide">${tokensSvg(report)}</div>
-${report.not_kept.tokens > 0 ? `<ul class="legend"><li><span class="swatch" aria-hidden="true"></span> all</li><li><span class="swatch lost" aria-hidden="true"></span> of it in attempts that were not kept</li></ul>` : ''}
+${report.not_kept.tokens > 0 ? `<ul class="legend"><li><span class="swatch" aria-hidden="true"></span> all</li><li><span class="swatch lost" aria-hidden="true"></span> of it in attempts that came to nothing</li></ul>` : ''}
 </section>`
 }
 

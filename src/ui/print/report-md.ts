@@ -2,34 +2,32 @@
 import type { RunReport } from '../../core/report.ts'
 import {
   aboutOf,
-  costWord,
+  countsOf,
   filesWord,
   iterationsTable,
   notesOf,
+  reasonOf,
   storiesTable,
   storyLabel,
   verdictKinds,
+  whenOf,
 } from './report-words.ts'
 import type { Cell, Table } from './report-words.ts'
-import { clean, clip, duration, oneLine, plural, tokenWords } from './text.ts'
+import { statusMeaning, symbolOf } from '../vocabulary.ts'
+import { clean, clip, oneLine } from './text.ts'
 
 export function reportMarkdown(report: RunReport): string {
-  const { totals } = report
-  const figures = [
-    `${String(report.stories_done)} of ${plural(report.stories_total, 'story', 'stories')} done`,
-    plural(totals.iterations, 'iteration'),
-    tokenWords(totals),
-    costWord(totals),
-    `${duration(totals.duration_ms)} of agent time in ${duration(report.wall_ms)}`,
-  ].filter((word) => word !== '-')
-  const notes = [...aboutOf(report).map(([name, words]) => `${name}: ${inline(words)}`), ...notesOf(report)]
+  const { totals, status } = report
+  const reason = reasonOf(report)
+  const facts = [...whenOf(report), ...aboutOf(report)].map(([name, words]) => `${name}: ${inline(words)}`)
+  const notes = [...facts, ...notesOf(report).map(([name, words]) => `${name}: ${words}`)]
   return [
     `# ralph: ${inline(report.change_id)}`,
     '',
-    `**${report.status}**${report.reason === '' ? '' : `: ${paragraph(report.reason)}`}`,
+    `${symbolOf(statusMeaning(status))} **${status}**: ${countsOf(report)}`,
+    ...(reason === '' ? [] : ['', paragraph(reason)]),
     '',
-    `${figures.join(' · ')}${report.started === '' ? '' : ` · ${report.started} to ${report.ended}`}`,
-    ...(notes.length > 0 ? ['', ...notes.map((line) => `- ${line}`)] : []),
+    ...notes.map((line) => `- ${line}`),
     '',
     '## Stories',
     '',
@@ -40,9 +38,11 @@ export function reportMarkdown(report: RunReport): string {
   ].join('\n')
 }
 
-function filesSection({ stories }: RunReport): readonly string[] {
-  const lines = stories.flatMap((story) =>
-    filesWord(story) === '' ? [] : [`- ${inline(storyLabel(story))}: ${inline(filesWord(story))}`],
+function filesSection(report: RunReport): readonly string[] {
+  const lines = report.stories.flatMap((story) =>
+    filesWord(story, report) === ''
+      ? []
+      : [`- ${inline(storyLabel(story))}: ${inline(filesWord(story, report))}`],
   )
   return lines.length === 0 ? [] : ['## Files', '', ...lines, '']
 }
@@ -82,5 +82,5 @@ const longest = 400
 
 /** An agent's reason must not start a table column, a link, an image or markup of its own. */
 function inline(text: string): string {
-  return oneLine(text).replaceAll(/[\\`*_{}[\]<>()#!|~&]/g, (sign) => `\\${sign}`)
+  return oneLine(text).replaceAll(/[\\`*_[\]<#|~&]/g, (sign) => `\\${sign}`)
 }

@@ -1,4 +1,5 @@
-// The two pictures of the HTML report, on one time axis: iterations by story and verdict, tokens over time.
+// The two pictures of the HTML report, on one time axis: attempts by story and verdict, tokens over time.
+import { tookMs } from '../../core/report.ts'
 import type { AttemptReport, RunReport } from '../../core/report.ts'
 import { verdictName } from '../vocabulary.ts'
 import { inOrder, verdictKind, verdictKinds } from './report-words.ts'
@@ -26,7 +27,7 @@ export function timelineSvg(report: RunReport): string {
 ${story.attempts.map((attempt) => bar(attempt, x, y + (laneHeight - barHeight) / 2)).join('\n')}
 </g>`
   })
-  const title = `Timeline of ${plural(report.totals.iterations, 'iteration')} in ${plural(lanes.length, 'story', 'stories')}`
+  const title = `Timeline of ${plural(report.totals.iterations, 'attempt')} in ${plural(lanes.length, 'story', 'stories')}`
   return svg('timeline', title, bottom + 28, `${rows.join('\n')}\n${timeAxis(report, x, bottom)}`)
 }
 
@@ -57,7 +58,7 @@ export function tokensSvg(report: RunReport): string {
 ${lostTotal > 0 ? `<polygon class="area lost" points="${area(lost)}"/><polyline class="line lost" points="${line(lost)}"/>` : ''}
 ${end(report.totals.tokens)}${isLostApart ? end(lostTotal) : ''}
 ${timeAxis(report, x, top + height)}`
-  const title = `Tokens over time: ${tokenWord(report.totals)} in all, ${tokenWord(report.not_kept)} in attempts that were not kept`
+  const title = `Tokens over time: ${tokenWord(report.totals)} in all, ${tokenWord(report.not_kept)} in attempts that came to nothing`
   return svg('tokens', title, top + height + 28, body)
 }
 
@@ -86,7 +87,7 @@ function bar(attempt: AttemptReport, x: (ms: number) => number, y: number): stri
   const sign = verdictKinds[kind].sign
   const words = wide >= 40 ? `${sign} ${String(attempt.n)}` : wide >= 14 ? sign : ''
   const reason = excerpt(attempt.reason, 160)
-  const title = `Iteration ${String(attempt.n)}, attempt ${String(attempt.attempt)}: ${verdictName(attempt.verdict)}, ${tokenWords(attempt)}, ${duration(attempt.duration_ms)}${reason === '' ? '' : `. ${reason}`}`
+  const title = `#${String(attempt.n)}, try ${String(attempt.attempt)}: ${verdictName(attempt.verdict)}, ${tokenWords(attempt)}, ${duration(tookMs(attempt))}${reason === '' ? '' : `. ${reason}`}`
   return `<g class="bar ${kind}"><title>${escapeXml(title)}</title><rect x="${fixed(from)}" y="${y}" width="${fixed(wide)}" height="${barHeight}" rx="3"/>${
     words === ''
       ? ''

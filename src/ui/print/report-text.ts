@@ -1,63 +1,104 @@
-// The report for a terminal: stories with their attempts below them.
-import type { AttemptReport, RunReport, StoryReport } from '../../core/report.ts'
-import { verdictName } from '../vocabulary.ts'
+// The report for a terminal: what came of the run, how it was run, then each story with its attempts, its files and what it took.
+import { tookMs } from '../../core/report.ts'
+import type { RunReport, StoryReport } from '../../core/report.ts'
+import type { Paint } from '../io.ts'
+import { mark, statusMeaning, statusWord, storyMeanings, verdictMeaning, verdictName } from '../vocabulary.ts'
+import type { Meaning } from '../vocabulary.ts'
+import { factLines } from './facts.ts'
+import { entryLines } from './layout.ts'
+import type { Entry } from './layout.ts'
 import {
   aboutOf,
+  countsOf,
   costWord,
   filesWord,
   inOrder,
+  newReason,
   notesOf,
+  reasonOf,
   stateWord,
   storyLabel,
-  timeWord,
-  verdictKind,
-  verdictKinds,
+  whenOf,
 } from './report-words.ts'
-import { clip, duration, excerpt, oneLine, plural, tokenWord, tokenWords, widthOf } from './text.ts'
+import { clip, duration, oneLine, tokenWord, tokenWords } from './text.ts'
 
-export function reportText(report: RunReport, columns: number): string {
-  const { totals } = report
-  const figures = [
-    plural(totals.iterations, 'iteration'),
-    tokenWords(totals),
-    costWord(totals),
-    duration(totals.duration_ms),
-  ].filter((word) => word !== '-')
-  const verdicts = inOrder(report).map(([, { verdict }]) => verdictName(verdict).length)
-  const verdictWidth = Math.max(0, ...verdicts)
-  const lines = [
-    `${oneLine(report.change_id)}: ${report.status}${report.reason === '' ? '' : `, ${oneLine(report.reason)}`}`,
-    `${String(report.stories_done)}/${String(report.stories_total)} stories, ${figures.join(', ')}`,
-    ...aboutOf(report).map(([name, words]) => `${name.padEnd(7)} ${oneLine(words)}`),
-    ...notesOf(report),
+export function reportText(report: RunReport, columns: number, paint: Paint): string {
+  const { status } = report
+  // One more than the lines may take: they leave the last column free.
+  const sheet = { paint, columns: Number.isFinite(columns) ? columns : undefined }
+  const lines = (entry: Entry): readonly string[] => entryLines(entry, sheet)
+  const right = figuresOf(report)
+  const head = `${paint.bold(oneLine(report.change_id))}   ${mark(statusMeaning(status), paint)} ${statusWord(status, paint)}`
+  const reason = reasonOf(report)
+  const facts = [...whenOf(report), ...aboutOf(report), ...notesOf(report)]
+  return [
+    head,
+    ...lines({ indent: 2, text: countsOf(report) }),
+    ...(reason === '' ? [] : lines({ indent: 2, text: clip(oneLine(reason), 600) })),
+    '',
+    ...factLines(
+      facts.map(([name, words]) => [name, oneLine(words)] as const),
+      { paint, width: 7, columns: sheet.columns },
+    ),
     ...report.stories.flatMap((story) => [
       '',
-      storyLine(story, columns),
-      ...story.attempts.map((attempt) => attemptLine(attempt, verdictWidth)),
-      ...(filesWord(story) === '' ? [] : [`       ${oneLine(filesWord(story))}`]),
+      ...lines({
+        sign: mark(meaningOf(story), paint),
+        text: `${oneLine(storyLabel(story))}${story.status === 'done' ? '' : ` (${stateWord(story)})`}${onlyNumber(story)}`,
+        style: paint.bold,
+        right: story.attempts.length === 0 ? '' : right(story),
+      }),
+      ...(onlyNumber(story) === ''
+        ? story.attempts.flatMap((attempt, at) => [
+            ...lines({
+              indent: 4,
+              sign: mark(verdictMeaning(attempt.verdict), paint),
+              text: `#${String(attempt.n)} ${verdictName(attempt.verdict)}`,
+              right: right(attempt),
+            }),
+            ...(attempt.reason === ''
+              ? []
+              : lines({
+                  indent: 6,
+                  text: clip(oneLine(newReason(story.attempts, at)), mostReason),
+                  style: paint.dim,
+                })),
+          ])
+        : []),
+      ...(filesWord(story, report) === ''
+        ? []
+        : lines({ indent: 4, text: oneLine(filesWord(story, report)), style: paint.dim })),
     ]),
-  ]
-  return `${lines.map((line) => clip(line, columns)).join('\n')}\n`
+    '',
+  ].join('\n')
 }
 
-function storyLine(story: StoryReport, columns: number): string {
-  const figures = `${tokenWords(story)}  ${costWord(story)}  ${timeWord(story)}`
+/** A story that was done at once has one attempt to tell of, and that is the story. */
+function onlyNumber({ status, attempts }: StoryReport): string {
+  const [first, second] = attempts
+  return status === 'done' && first !== undefined && second === undefined ? `   #${String(first.n)}` : ''
+}
+
+function meaningOf(story: StoryReport): Meaning {
   const state = stateWord(story)
-  const name = clip(oneLine(storyLabel(story)), Math.max(12, columns - figures.length - state.length - 6))
-  const gap = Math.max(2, columns - widthOf(name) - state.length - figures.length - 4)
-  return `${name}  ${state}${' '.repeat(gap)}${figures}`
+  return state === 'failed' ? 'failed' : story.status === '' ? 'open' : storyMeanings[story.status]
 }
 
-function attemptLine(attempt: AttemptReport, verdictWidth: number): string {
-  const { sign } = verdictKinds[verdictKind(attempt.verdict)]
-  const words = [
-    `#${String(attempt.n)}`.padStart(6),
-    sign,
-    verdictName(attempt.verdict).padEnd(verdictWidth),
-    tokenWord(attempt).padStart(7),
-    costWord(attempt).padStart(8),
-    duration(attempt.duration_ms).padStart(8),
-    excerpt(attempt.reason, 400),
+/** Whole, nearly: who reads a report has not seen the run. */
+const mostReason = 400
+
+type Spent = Pick<StoryReport, 'duration_ms' | 'gates_ms' | 'tokens' | 'cost_usd'> & {
+  readonly tokens_estimated?: boolean
+}
+
+/** Time, tokens and cost below one another; no column that nothing is known for. */
+function figuresOf(report: RunReport): (spent: Spent) => string {
+  const all: readonly Spent[] = [...report.stories, ...inOrder(report).map(([, attempt]) => attempt)]
+  const columns = [
+    (spent: Spent) => duration(tookMs(spent)),
+    ...(all.some((spent) => tokenWord(spent) !== '?' && spent.tokens > 0) ? [tokenWords] : []),
+    ...(all.some((spent) => costWord(spent) !== '-') ? [costWord] : []),
   ]
-  return words.join(' ').trimEnd()
+  const widths = columns.map((word) => Math.max(...all.map((spent) => word(spent).length)))
+  return (spent) => columns.map((word, at) => word(spent).padStart(widths[at] ?? 0)).join('   ')
 }

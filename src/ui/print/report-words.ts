@@ -1,5 +1,5 @@
 // What all forms of the report show, so that they say the same: its words, its figures and its two tables, before any markup.
-import { countAttempts } from '../../core/report.ts'
+import { countAttempts, tookMs } from '../../core/report.ts'
 import type { AttemptReport, RunReport, Spending, StoryReport } from '../../core/report.ts'
 import type { Verdict } from '../../core/event.ts'
 import { agentName, symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
@@ -42,41 +42,88 @@ export function costWord({
   return used > 0 ? 'unpriced' : '-'
 }
 
-export function timeWord(spent: Spending): string {
-  return spent.iterations === 0 ? '-' : duration(spent.duration_ms)
+function timeWord(spent: Spending): string {
+  return spent.iterations === 0 ? '-' : duration(tookMs(spent))
 }
 
 type Part = Omit<Spending, 'cost_usd' | 'tokens_estimated'> &
   SpentTokens & { readonly cost_usd?: number | undefined }
 
-/** "2 of 5 attempts were not kept: 1.2k tokens (34%), $0.10, 4m 05s"; empty when all were. */
-function notKeptWords(whole: Pick<Spending, 'iterations' | 'tokens'>, part: Part): string {
+/** "2 of 5 attempts came to nothing: 1.2k tokens (34%), $0.10, 4m 05s"; empty when all work was kept. */
+function lossWords(whole: Pick<Spending, 'iterations' | 'tokens'>, part: Part): string {
   if (part.iterations === 0) return ''
   const share = whole.tokens > 0 ? ` (${String(Math.round((100 * part.tokens) / whole.tokens))}%)` : ''
-  const were = part.iterations === 1 ? 'was' : 'were'
-  const figures = [`${tokenWords(part)}${share}`, costWord(part), duration(part.duration_ms)]
-  return `${String(part.iterations)} of ${plural(whole.iterations, 'attempt')} ${were} not kept: ${figures.filter((word) => word !== '-').join(', ')}`
-}
-
-/** What the figures leave out or guess. */
-function caveats({ totals }: RunReport): readonly string[] {
-  return [
-    ...(totals.estimated > 0
-      ? [
-          totals.tokens > 0
-            ? `~ tokens of ${plural(totals.estimated, 'iteration')} are estimated from the size of session files`
-            : `the tokens of ${plural(totals.estimated, 'iteration')} are not known: the agent did not report them`,
-        ]
-      : []),
-    ...(totals.unpriced > 0
-      ? [`the cost of ${plural(totals.unpriced, 'iteration')} is not known and not in the sum`]
-      : []),
+  const figures = [
+    ...(part.tokens > 0 ? [`${tokenWords(part)}${share}`] : []),
+    costWord(part),
+    duration(tookMs(part)),
   ]
+  return `${String(part.iterations)} of ${plural(whole.iterations, 'attempt')} came to nothing: ${figures.filter((word) => word !== '-').join(', ')}`
 }
 
-/** What a sum of figures cannot say. */
-export function notesOf(report: RunReport): readonly string[] {
-  return [notKeptWords(report.totals, report.not_kept), ...caveats(report)].filter((line) => line !== '')
+type Fact = readonly [name: string, words: string]
+
+/** What a sum of figures cannot say: what was lost, what it leaves out or guesses. */
+export function notesOf({ totals, not_kept: lost }: RunReport): readonly Fact[] {
+  const facts: readonly Fact[] = [
+    ['unused', lossWords(totals, lost)],
+    ['tokens', guessWords(totals)],
+    [
+      'cost',
+      totals.unpriced > 0 ? `not known for ${plural(totals.unpriced, 'attempt')}, and not in the sum` : '',
+    ],
+  ]
+  return facts.filter(([, words]) => words !== '')
+}
+
+function guessWords({ estimated, tokens }: RunReport['totals']): string {
+  if (estimated === 0) return ''
+  const whose = `for ${plural(estimated, 'attempt')}`
+  return tokens > 0
+    ? `~ estimated from the size of session files ${whose}`
+    : `not known ${whose}: the agent did not report them`
+}
+
+/** "3 of 3 stories, 5 of 5 tasks, 4 attempts, 14.0k tokens, $0.49, 9.3 s". */
+export function countsOf(report: RunReport): string {
+  const { totals, stories } = report
+  const sum = (count: (story: StoryReport) => number): number =>
+    stories.reduce((all, story) => all + count(story), 0)
+  return [
+    `${String(report.stories_done)} of ${plural(report.stories_total, 'story', 'stories')}`,
+    `${String(sum((story) => story.tasks_done))} of ${plural(
+      sum((story) => story.tasks_total),
+      'task',
+    )}`,
+    plural(totals.iterations, 'attempt'),
+    ...(totals.iterations === 0 ? [] : [tokenWords(totals), costWord(totals), duration(tookMs(totals))]),
+  ]
+    .filter((word) => word !== '-')
+    .join(', ')
+}
+
+/** Why it ended; of a success only what its counts do not say. */
+export function reasonOf({ status, reason }: Pick<RunReport, 'status' | 'reason'>): string {
+  return status === 'done' ? reason.replace(/^\d+ of \d+ stor(?:y|ies) complete\.\s*/, '') : reason
+}
+
+/** The same again is not said again: four lines of it hide the one that differs. */
+export function newReason(
+  attempts: readonly { readonly n: number; readonly reason: string }[],
+  at: number,
+): string {
+  const reason = attempts[at]?.reason ?? ''
+  const other = attempts.slice(0, at).findLastIndex((before) => before.reason !== reason)
+  const first = attempts[other + 1]
+  return reason === '' || first === undefined || other + 1 === at ? reason : `the same as #${String(first.n)}`
+}
+
+/** "2026-02-09 14:00 to 15:44, 1h 44m": with its date once, where that is the same. */
+export function whenOf({ started, ended, wall_ms: wall }: RunReport): readonly Fact[] {
+  if (started === '') return []
+  const [from, to] = [started, ended].map((stamp) => stamp.slice(0, 16).replace('T', ' '))
+  const until = to?.slice(0, 10) === from?.slice(0, 10) ? to?.slice(11) : to
+  return [['when', `${from ?? ''} to ${until ?? ''}, ${duration(wall)} in all`]]
 }
 
 /** Every attempt with its story, as they happened. */
@@ -106,7 +153,7 @@ const number = (text: string | number): Cell => ({ text: String(text), isNumber:
 
 export function storiesTable({ stories }: RunReport): Table {
   return {
-    heads: ['Story', 'State', 'Tasks', 'Attempts', 'Tokens', 'Cost', 'Not kept', 'Time'],
+    heads: ['Story', 'State', 'Tasks', 'Attempts', 'Tokens', 'Cost', 'Unused', 'Time'],
     rows: stories.map((story) => [
       words(storyLabel(story)),
       words(stateWord(story)),
@@ -122,7 +169,7 @@ export function storiesTable({ stories }: RunReport): Table {
 
 export function iterationsTable(report: RunReport): Table {
   return {
-    heads: ['#', 'Story', 'Attempt', 'Verdict', 'Tokens', 'Cost', 'Time', 'Commits', 'Reason'],
+    heads: ['#', 'Story', 'Try', 'Result', 'Tokens', 'Cost', 'Time', 'Reason'],
     rows: inOrder(report).map(([story, attempt]) => [
       number(attempt.n),
       words(story.story_id),
@@ -130,21 +177,20 @@ export function iterationsTable(report: RunReport): Table {
       { text: verdictName(attempt.verdict), kind: verdictKind(attempt.verdict) },
       number(tokenWord(attempt)),
       number(costWord(attempt)),
-      number(duration(attempt.duration_ms)),
-      number(attempt.commits),
+      number(duration(tookMs(attempt))),
       { text: attempt.reason, isLong: true },
     ]),
   }
 }
 
 /** How it was run: names and words, in the order of interest. */
-export function aboutOf({ about }: RunReport): readonly (readonly [name: string, words: string])[] {
+export function aboutOf({ about }: RunReport): readonly Fact[] {
   if (about === undefined) return []
-  const { agents, model, gates, branch, original_branch: original, work } = about
-  const facts: readonly (readonly [string, string])[] = [
+  const { agents, agent_program: program, model, gates, branch, original_branch: original, work } = about
+  const facts: readonly Fact[] = [
     [
       'agent',
-      `${agents.map((agent) => agentName(agent)).join(', then ')}${model === '' ? '' : ` (${model})`}`,
+      `${agents.map((agent) => agentName(agent, program)).join(', then ')}${model === '' ? '' : ` (${model})`}`,
     ],
     ['gates', gates.join(' · ') || 'none'],
     ...(work === undefined
@@ -156,8 +202,9 @@ export function aboutOf({ about }: RunReport): readonly (readonly [name: string,
 
 const mostFiles = 8
 
-/** "3 files: a.ts, b.ts, c.ts"; empty where nothing is known or changed. */
-export function filesWord({ files = [] }: StoryReport): string {
+/** "3 files: a.ts, b.ts, c.ts"; empty where nothing is known or changed. That each story ticks its boxes goes without saying. */
+export function filesWord({ files: all = [] }: StoryReport, { change_id: change }: RunReport): string {
+  const files = all.filter((file) => !file.endsWith(`changes/${change}/tasks.md`))
   if (files.length === 0) return ''
   const rest = files.length - mostFiles
   return `${plural(files.length, 'file')}: ${files.slice(0, mostFiles).join(', ')}${rest > 0 ? ` and ${String(rest)} more` : ''}`
@@ -177,5 +224,5 @@ export function stateWord({ status, attempts }: StoryReport): string {
 function lossWord(lost: Spending): string {
   if (lost.iterations === 0) return '-'
   const figures = [tokenWord(lost), costWord(lost)].filter((word) => word !== '-')
-  return `${figures.join(', ')} (${plural(lost.iterations, 'iteration')})`
+  return `${figures.join(', ')} (${plural(lost.iterations, 'attempt')})`
 }

@@ -9,21 +9,22 @@ import { oneLine, shortHash, widthOf } from './text.ts'
 
 type Step = readonly [label: string, command: string, why: string]
 
-/** In columns where all of it fits, else each row as it can. */
+/** In columns as far as they fit. */
 export function stepLines(ending: Ending, sheet: Sheet): readonly string[] {
   const steps = stepsOf(ending)
   const { paint } = sheet
   const width = widthFor(sheet) ?? Number.POSITIVE_INFINITY
-  const widest = Math.max(0, ...steps.map(([, command]) => widthOf(command)))
-  const longest = Math.max(0, ...steps.map(([, , why]) => widthOf(why)))
-  const isTable = labelWidth + widest + 3 + longest <= width
+  const room = (command: string, why: string): number => labelWidth + widthOf(command) + 3 + widthOf(why)
+  const beside = steps.filter(([, command, why]) => why !== '' && room(command, why) <= width)
+  const widest = Math.max(0, ...beside.map(([, command]) => widthOf(command)))
   return steps.flatMap(([label, command, why]) => {
     const head = `    ${label}`.padEnd(labelWidth)
     const line = `${paint.dim(head)}${paint.bold(command)}`
     if (why === '') return [line]
-    const gap = isTable ? widest - widthOf(command) + 3 : 3
-    if (labelWidth + widthOf(command) + gap + widthOf(why) <= width)
-      return [`${line}${' '.repeat(gap)}${paint.dim(why)}`]
+    // Words that would not fit into the column of the others stand right behind their command.
+    const aligned = widest - widthOf(command)
+    const gap = room(command, why) + aligned <= width ? Math.max(0, aligned) : 0
+    if (room(command, why) <= width) return [`${line}${' '.repeat(gap + 3)}${paint.dim(why)}`]
     return [line, ...entryLines({ indent: labelWidth, text: why, style: paint.dim }, sheet)]
   })
 }

@@ -108,15 +108,16 @@ function countWords(totals: Result['totals'], isDone: boolean): string {
   return `${stories}, ${tasks}, ${plural(totals.iterations, 'attempt')}`
 }
 
-function lostWords({ not_kept: lost }: Result['totals']): readonly string[] {
+function lostWords({ not_kept: lost, iterations }: Result['totals']): readonly string[] {
   if (lost === undefined || lost.iterations === 0) return []
   const spent = [
     ...(lost.tokens > 0 ? [tokenWords(lost)] : []),
     ...(lost.cost_usd !== undefined && lost.cost_usd > 0 ? [usd(lost.cost_usd)] : []),
   ]
-  const were = lost.iterations === 1 ? 'was' : 'were'
+  // That all of them did is said already.
+  if (spent.length === 0 && lost.iterations === iterations) return []
   return [
-    `${plural(lost.iterations, 'attempt')} ${were} not kept${spent.length === 0 ? '' : `: ${spent.join(', ')}`}`,
+    `${plural(lost.iterations, 'attempt')} came to nothing${spent.length === 0 ? '' : `: ${spent.join(', ')}`}`,
   ]
 }
 

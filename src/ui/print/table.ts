@@ -37,7 +37,13 @@ export function table(
     const [first = '', ...more] = rest
     return (isBeside ? [head + first.slice(indent), ...more] : [head.trimEnd(), ...rest]).join('\n')
   }
-  return [line(headings.map((text) => ({ text, paint: paint.dim }))), ...cells.map(line)].join('\n')
+  // What stands below its rows needs no heading beside them.
+  const isBelow =
+    columns !== undefined &&
+    columns - start <= narrowest &&
+    cells.some((row) => start + widthOf(row.at(-1)?.text ?? '') >= columns)
+  const titles = isBelow ? [...headings.slice(0, -1), ''] : headings
+  return [line(titles.map((text) => ({ text, paint: paint.dim }))), ...cells.map(line)].join('\n')
 }
 
 /** Of a column of words. */
