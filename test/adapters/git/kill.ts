@@ -155,7 +155,11 @@ if [ "$n" = "$SHIM_AT" ]; then
   "${real}" "$@" < "$SHIM_COUNT.fifo" > "$SHIM_COUNT.out" &
   git=$!
   exec 9> "$SHIM_COUNT.fifo"
-  sed '/^commit$/d' >&9
+  # A transaction that would only be said at its end is prepared all the same.
+  case "$*" in
+  *update-ref*) { sed '/^prepare$/d; /^commit$/d'; echo prepare; } >&9 ;;
+  *) cat >&9 ;;
+  esac
   # For more input. In the middle of a file it would leave half of it, and here no death is on record that explains it.
   waits() { read -r _ _ state _ < /proc/$git/stat && [ "$state" = S ]; }
   case "$*" in
