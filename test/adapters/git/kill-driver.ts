@@ -1,6 +1,7 @@
 // Runs checkpoint operations in a process of their own, so that a shim can kill it between two git commands.
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { inspect } from 'node:util'
 import { branchCheckpoints } from '../../../src/adapters/git/branch.ts'
 import { gitIn } from '../../../src/adapters/git/git.ts'
 import { stashCheckpoints } from '../../../src/adapters/git/stash.ts'
@@ -48,10 +49,27 @@ export function openCheckpoints(
   })
 }
 
-const [dir, journal, strategy, ...operations] = process.argv.slice(2)
-if (process.env['RALPH_KILL_DRIVER'] === '1' && dir && journal && strategy) void drive(dir, journal, strategy)
+interface Work {
+  readonly dir: string
+  readonly journal: string
+  readonly strategy: string
+  readonly operations: readonly string[]
+  readonly env: NodeJS.ProcessEnv
+}
 
-async function drive(...place: [dir: string, journal: string, strategy: string]): Promise<void> {
+const [dir, journal, strategy, ...operations] = process.argv.slice(2)
+if (process.env['RALPH_KILL_DRIVER'] === '1') {
+  if (dir && journal && strategy) void drive({ dir, journal, strategy, operations, env: process.env })
+  else process.on('message', (work: Work) => void answer(work))
+}
+
+async function drive({ dir, journal, strategy, operations, env }: Work): Promise<void> {
   for (const operation of operations)
-    await killable[operation as Killable](openCheckpoints(...place, process.env))
+    await killable[operation as Killable](openCheckpoints(dir, journal, strategy, env))
+}
+
+/** For who asks again and again; as Node would show the error. */
+async function answer(work: Work): Promise<void> {
+  const said = await drive(work).then(() => '', inspect)
+  process.send?.(said)
 }

@@ -29,14 +29,14 @@ describe.each<Strategy>(['branch', 'stash'])('what cannot be read (%s)', (strate
     ['a folder that can be listed but not entered', 'locked', 0o444],
     ['a tracked folder that can be listed but not entered', 'src', 0o444],
     ['a file', 'locked/file', 0],
-  ])('G14: %s of the user is refused, nothing is touched', (_what, path, mode) => {
+  ])('G14: %s of the user is refused, nothing is touched', async (_what, path, mode) => {
     const w = world()
     w.write('locked/file', 'x')
     const user = plainUser(w, strategy)
     const head = w.read('.git/HEAD')
     chmodSync(join(w.dir, path), mode)
     for (const operation of ['preflight', 'start'] as const) {
-      const said = user.run(operation)
+      const said = await user.run(operation)
       expect(said).toContain(`what cannot be read cannot be saved: ${path}`)
       expect(said).toContain('exitCode: 2')
     }
@@ -44,16 +44,16 @@ describe.each<Strategy>(['branch', 'stash'])('what cannot be read (%s)', (strate
     expect(w.read('.git/HEAD')).toBe(head)
   })
 
-  it('G2: what the agent locked is opened, kept and reverted', () => {
+  it('G2: what the agent locked is opened, kept and reverted', async () => {
     const w = world()
     const user = plainUser(w, strategy)
     const before = filesOf(w.dir)
-    expect(user.run('start', 'ensure')).toBe('')
+    expect(await user.run('start', 'ensure')).toBe('')
     user.sh('mkdir -p new/deep; echo n > new/deep/file; echo o > new/other')
     user.sh('chmod 0 a.txt run.sh src new/other new/deep new')
-    expect(user.run('keep')).toBe('')
+    expect(await user.run('keep')).toBe('')
     expect(kept(w)).toMatch(/new\/deep\/file\nnew\/other\nrun\.sh\nsrc\/b\.txt/)
-    expect(user.run('restore')).toBe('')
+    expect(await user.run('restore')).toBe('')
     expect(filesOf(w.dir)).toEqual(before)
   })
 })
@@ -61,17 +61,17 @@ describe.each<Strategy>(['branch', 'stash'])('what cannot be read (%s)', (strate
 describe.each<Strategy>(['branch', 'stash'])('modes of uncommitted files (%s)', (strategy) => {
   it.each([['000'], ['400'], ['600'], ['666'], ['700']])(
     'L: chmod %s by a failed attempt is undone, as that of an earlier story is not',
-    (mode) => {
+    async (mode) => {
       const w = world()
       w.write('un.txt', 'mine\n', 0o644)
       w.write('private.txt', 'mine\n', 0o600)
       w.write('later.txt', 'mine\n', 0o644)
       const user = plainUser(w, strategy)
-      expect(user.run('start', 'ensure')).toBe('')
+      expect(await user.run('start', 'ensure')).toBe('')
       user.sh('chmod 600 later.txt; echo w > work.txt')
-      expect(user.run('keep', 'save', 'ensure')).toBe('')
+      expect(await user.run('keep', 'save', 'ensure')).toBe('')
       user.sh(`chmod ${mode} un.txt private.txt later.txt work.txt`)
-      expect(user.run('keep', 'restore')).toBe('')
+      expect(await user.run('keep', 'restore')).toBe('')
       const modes = ['un.txt', 'private.txt', 'later.txt', 'work.txt'].map((name) =>
         modeOf(join(w.dir, name)),
       )
@@ -95,45 +95,45 @@ describe.each<Strategy>(['branch', 'stash'])('what the agent made read-only (%s)
     ['the root of the work tree', `${made}; rm a.txt; chmod 555 .`],
     ['what its own rules hide', `${made}; echo new/ > .gitignore; chmod -R a-w new`],
     ['everything, the git directory too', `${made}; chmod -R a-w .`],
-  ])('G2: %s is kept, and the revert is exact, permissions of folders too', (_what, agent) => {
+  ])('G2: %s is kept, and the revert is exact, permissions of folders too', async (_what, agent) => {
     const w = world()
     w.write('empty/x', '')
     w.write('private/x', '')
     const user = plainUser(w, strategy)
     user.sh('rm empty/x; chmod 700 private')
     const before = [filesOf(w.dir), folderModes(w.dir)]
-    expect(user.run('start', 'ensure')).toBe('')
+    expect(await user.run('start', 'ensure')).toBe('')
     user.sh(agent)
-    expect(user.run('keep')).toBe('')
+    expect(await user.run('keep')).toBe('')
     expect(kept(w)).toContain('new/deep/file')
-    expect(user.run('restore')).toBe('')
+    expect(await user.run('restore')).toBe('')
     expect([filesOf(w.dir), folderModes(w.dir)]).toEqual(before)
-    expect(user.run('ensure')).toBe('')
+    expect(await user.run('ensure')).toBe('')
   })
 
-  it('G2: a folder that the user keeps read-only is written to and read-only again', () => {
+  it('G2: a folder that the user keeps read-only is written to and read-only again', async () => {
     const w = world()
     const user = plainUser(w, strategy)
     user.sh('chmod 555 src')
-    expect(user.run('start', 'ensure')).toBe('')
+    expect(await user.run('start', 'ensure')).toBe('')
     user.sh('chmod 755 src; echo x > src/new; rm src/b.txt')
-    expect(user.run('keep', 'restore')).toBe('')
+    expect(await user.run('keep', 'restore')).toBe('')
     expect(filesOf(join(w.dir, 'src'))).toHaveProperty('b.txt')
     expect(modeOf(join(w.dir, 'src'))).toBe('555')
   })
 
-  it('G27: a private file behind a hard link is never opened for others, and is private again', () => {
+  it('G27: a private file behind a hard link is never opened for others, and is private again', async () => {
     const w = world()
     const user = plainUser(w, strategy)
     const outside = join(w.root, 'secret')
     user.sh('echo s > ../secret; chmod 0 ../secret')
-    expect(user.run('start', 'ensure')).toBe('')
+    expect(await user.run('start', 'ensure')).toBe('')
     if (isRoot) execFileSync('ln', [outside, join(w.dir, 'link')])
     else user.sh('chmod 600 ../secret; ln ../secret link; chmod 0 ../secret')
-    expect(user.run('keep')).toBe('')
+    expect(await user.run('keep')).toBe('')
     expect(kept(w)).toContain('link')
     expect(modeOf(outside)).toBe('0')
-    expect(user.run('restore')).toBe('')
+    expect(await user.run('restore')).toBe('')
     expect(modeOf(outside)).toBe('0')
     expect(filesOf(w.dir)).not.toHaveProperty('link')
   })
@@ -143,51 +143,51 @@ describe.each<Strategy>(['branch', 'stash'])('what the agent made read-only (%s)
 describe.skipIf(!isRoot).each<Strategy>(['branch', 'stash'])(
   'what belongs to another user, as root only (%s)',
   (strategy) => {
-    it('G2: what can be read is kept, and the error says where, and how to remove the rest', () => {
+    it('G2: what can be read is kept, and the error says where, and how to remove the rest', async () => {
       const w = world()
       const user = plainUser(w, strategy)
       const before = filesOf(w.dir)
-      expect(user.run('start', 'ensure')).toBe('')
+      expect(await user.run('start', 'ensure')).toBe('')
       w.write('data base/sub/file', 'made in a container')
-      expect(user.run('keep')).toBe('')
-      const said = user.run('restore')
+      expect(await user.run('keep')).toBe('')
+      const said = await user.run('restore')
       const place = join(w.dir, 'data base')
       expect(said).toContain(`${place} belongs to another user (root)`)
       expect(said).toContain(`sudo rm -rf '${place}'`)
       expect(said).toContain('what attempt 1 did is in git as refs/ralph/demo/attempts/1')
       expect(said).toContain('exitCode: 1')
       execFileSync('chown', ['-R', '65534:65534', place])
-      expect(user.run('restore')).toBe('')
+      expect(await user.run('restore')).toBe('')
       expect(filesOf(w.dir)).toEqual(before)
     })
 
     it.each<[string, number]>([
       ['data', 0o700],
       ['data/file', 0o600],
-    ])('G2: an attempt with %s that cannot be read is not said to be in git', (path, mode) => {
+    ])('G2: an attempt with %s that cannot be read is not said to be in git', async (path, mode) => {
       const w = world()
       const user = plainUser(w, strategy)
-      expect(user.run('start', 'ensure')).toBe('')
+      expect(await user.run('start', 'ensure')).toBe('')
       w.write('data/file', 'private to the container')
       chmodSync(join(w.dir, path), mode)
-      const said = user.run('keep')
+      const said = await user.run('keep')
       expect(said).toContain(`${join(w.dir, 'data')} belongs to another user (root)`)
       expect(said).toContain('What attempt 1 did is in the work tree only, not in git')
       expect(said).toContain('exitCode: 1')
       execFileSync('chown', ['-R', '65534:65534', join(w.dir, 'data')])
-      expect(user.run('keep', 'restore')).toBe('')
+      expect(await user.run('keep', 'restore')).toBe('')
       expect(kept(w)).toContain('data/file')
       expect(filesOf(w.dir)).not.toHaveProperty('data/file')
     })
 
-    it('G2: a tracked folder that changed hands stops the revert before git half does it', () => {
+    it('G2: a tracked folder that changed hands stops the revert before git half does it', async () => {
       const w = world()
       const user = plainUser(w, strategy)
-      expect(user.run('start', 'ensure')).toBe('')
+      expect(await user.run('start', 'ensure')).toBe('')
       w.write('src/b.txt', 'changed')
       execFileSync('chown', ['0:0', join(w.dir, 'src')])
-      expect(user.run('keep')).toBe('')
-      expect(user.run('restore')).toContain(`${join(w.dir, 'src')} belongs to another user (root)`)
+      expect(await user.run('keep')).toBe('')
+      expect(await user.run('restore')).toContain(`${join(w.dir, 'src')} belongs to another user (root)`)
       expect(w.read('src/b.txt')).toBe('changed')
     })
   },
