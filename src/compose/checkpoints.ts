@@ -96,7 +96,7 @@ function refuseGone({ git }: Site): void {
 /** One that an agent locked is still there. */
 function isGone(folder: string): boolean {
   try {
-    return statSync(folder, { throwIfNoEntry: false }) === undefined
+    return statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== 'EACCES'
   }

@@ -62,7 +62,8 @@ export async function finishHeld(
     const { change, state } = held.run
     return {
       message: `${change} is finished already: ${already}.`,
-      ...(state.status !== 'done' && { next: `ralph resume ${change}` }),
+      ...(state.status !== 'done' &&
+        !(await isPlanGone(site, held.run)) && { next: `ralph resume ${change}` }),
       data: { change_id: change, choice, user_paths: [], loop_paths: [] },
     }
   }
@@ -120,8 +121,9 @@ export async function finishHeld(
       ].join('; '),
     }),
     ...(!isDone && {
-      next:
-        kept === 'cleanup' && run.state.settings?.checkpoint === 'branch' && run.state.home === undefined
+      next: (await isPlanGone(site, run))
+        ? `the change ${run.change} is not in openspec/changes any more; if you want to go on with it, bring its folder back, then ralph resume ${run.change}`
+        : kept === 'cleanup' && run.state.settings?.checkpoint === 'branch' && run.state.home === undefined
           ? `ralph resume ${run.change} runs what is left, with the same agent and gates`
           : `ralph resume ${run.change}`,
     }),
@@ -135,6 +137,13 @@ export async function finishHeld(
       ...(run.state.gone.length > 0 && { gone: run.state.gone }),
     },
   }
+}
+
+/** Archived, renamed or deleted by the user: nothing is left that could be gone on with. */
+async function isPlanGone(site: Site, { change, state }: OpenRun['run']): Promise<boolean> {
+  const { changeDirOf } = await import('../adapters/openspec/changes.ts')
+  if (state.root === undefined || existsSync(changeDirOf(state.root, change))) return false
+  return (await planNow(site, change)) === undefined
 }
 
 /** Where the work of a run is that was brought back before: another word on it would only spoil its record. Else empty. */

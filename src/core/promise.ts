@@ -143,6 +143,11 @@ export function promiseScanner(): PromiseScanner {
     endMessage() {
       readLine(partial)
       partial = emptyLine
+      // Cut off: nobody knows the reason, but whoever begins so has not done what was said before.
+      if (open !== undefined && beginsFailed(open.content) && (closing ?? found).kind === 'complete') {
+        found = { kind: 'none' }
+        closing = undefined
+      }
       open = undefined
       outer = undefined
       fence = undefined
@@ -238,6 +243,11 @@ function failedLine(head: string, text: string): PromiseFound | undefined {
   const reason = head === text ? text.slice(start.index + start[0].length, ends.index) : `${inside}…`
   const promise = promiseOf(reason)
   return promise?.kind === 'failed' ? promise : undefined
+}
+
+function beginsFailed(content: string): boolean {
+  const text = content.trim()
+  return /^FAILED\b/.test(text) || (text !== '' && 'FAILED'.startsWith(text))
 }
 
 function promiseOf(content: string): PromiseFound | undefined {

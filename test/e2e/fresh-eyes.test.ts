@@ -237,6 +237,78 @@ test('O7: a loop that is stuck is not gone on with on a branch that another work
   expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
 })
 
+test('L: `restore --to` a file is refused with the reason', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  await ralph(at, loop(`echo x > new.txt; ${failed}`))
+  for (const to of ['README.md', 'README.md/below']) {
+    const end = await ralph(at, ['restore', '1', 'demo', '--to', to])
+    expect([end.code, end.stderr]).toEqual([
+      2,
+      expect.stringMatching(/README\.md.* is no folder\n.*Name a folder/),
+    ])
+  }
+  expect(at.read('README.md')).toBe('# scratch\n')
+})
+
+test('L: an agent that puts a file in the place of .git is told as one that moved it, and resume goes on', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const moves = `[ -e ../moved ] || { touch ../moved; mv .git ../real; echo "gitdir: $PWD/../real" > .git; ${failed}; exit; }; ${complete}`
+  const end = await ralph(at, loop(moves))
+  expect([end.code, end.stdout + end.stderr]).toEqual([
+    1,
+    expect.stringContaining('.git is gone: it was deleted or moved'),
+  ])
+  expect(end.stderr).not.toMatch(/ENOTDIR|bug in ralph/)
+  expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+})
+
+test('L: a folder in the place of the state file is moved aside and told, during the loop and before it', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const takes = 'until rm -rf .claude && mkdir -p .claude/loop-state.json/mine; do :; done'
+  const end = await ralph(at, loop(`${takes}; ${complete}`))
+  expect([end.code, end.stdout + end.stderr]).toEqual([
+    0,
+    expect.stringMatching(/loop-state\.json was not a state file of ralph’?'?s; it is kept as .*backup/),
+  ])
+  rmSync(join(at.repo, '.claude'), { recursive: true })
+  mkdirSync(join(at.repo, '.claude/loop-state.json/mine'), { recursive: true })
+  expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+  const held = execFileSync('sh', ['-c', 'ls -d .claude/loop-state.json.backup-*/mine'], {
+    cwd: at.repo,
+    encoding: 'utf8',
+  })
+  expect(held).toContain('mine')
+})
+
+test('L: where the branch that the user came from is deleted meanwhile, nobody says that it is not changed', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const end = await ralph(at, loop(`rm .git/refs/heads/main; ${complete}`))
+  expect([end.code, end.stdout]).toEqual([
+    0,
+    expect.stringContaining('The branch main is gone (renamed or deleted)'),
+  ])
+  expect(end.stdout).not.toContain('is not changed')
+  expect((await ralph(at, ['finish', 'demo', '--cleanup'])).stdout).toContain('is made again')
+})
+
+test.each([
+  [
+    'archived',
+    'mkdir -p openspec/changes/archive && git mv openspec/changes/demo openspec/changes/archive/2026-01-01-demo',
+  ],
+  ['renamed', 'git mv openspec/changes/demo openspec/changes/other'],
+  ['deleted', 'git rm -rq openspec/changes/demo'],
+])('L: finish of a change that was %s meanwhile does not advise to resume it', async (_what, deed) => {
+  const at = scratch({ tasks: tasksOf(1) })
+  expect((await ralph(at, loop(failed))).code).toBe(3)
+  execFileSync('sh', ['-c', `${deed} && git commit -qm moved`], { cwd: at.repo, env: at.env })
+  const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+  expect([end.code, end.stdout]).toEqual([0, expect.not.stringMatching(/next: ralph resume/)])
+  expect(end.stdout).toMatch(
+    /next: the change demo is not in .*changes any more; if you want to go on with it, bring its folder back, then ralph resume demo/,
+  )
+})
+
 describe('right after a death', () => {
   test.each([['branch'], ['stash']])(
     'O5: %s: what the user changes once `ralph stop` has returned stays, at once',

@@ -68,7 +68,8 @@ function readLink(file: string): Link | undefined {
   try {
     handle = openSync(file, 'r')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    // ENOTDIR: an agent has put a file in the place of a folder above it.
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
     throw error
   }
   try {

@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isFull } from '../../core/disk.ts'
+import { ifThere } from './whole.ts'
 
 /** The last lines of a journal and a state file of some fifty iterations. */
 const reserveBytes = 64 * 1024
@@ -42,6 +43,8 @@ export function diskReserve(path: string): Reserve {
       tell(error)
       return true
     },
-    close: () => rm(path, { force: true }),
+    close: async () => {
+      await ifThere(rm(path, { force: true }))
+    },
   }
 }

@@ -49,6 +49,7 @@ export async function openStateFile(
       if (taken.note !== '') tell(`${folder} leads to ${now} now, and ${taken.note}`)
     }
     real = now
+    if (isFolder(join(now, basename(path)))) tell(await putAside(join(now, basename(path))))
     const held = openSync(now, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
     try {
       // In this very folder, whatever comes in its place meanwhile.
@@ -70,7 +71,10 @@ export async function openStateFile(
           } catch (error) {
             const { code = '' } = error as NodeJS.ErrnoException
             // It could be written before, so it is the agent who closes the folder, takes it away, or puts a link in its place, and maybe again.
-            if (triesLeft === 0 || !['EACCES', 'EEXIST', 'ENOENT', 'ELOOP', 'ENOTDIR'].includes(code))
+            if (
+              triesLeft === 0 ||
+              !['EACCES', 'EEXIST', 'ENOENT', 'ELOOP', 'ENOTDIR', 'EISDIR'].includes(code)
+            )
               throw error
             if (code === 'EACCES') await openFolders([dirname(folder), folder])
           }
@@ -107,6 +111,12 @@ async function sweep(path: string): Promise<void> {
     if (isLeftover(name, basename(path))) await rm(join(dirname(path), name), { force: true })
 }
 
+async function putAside(path: string): Promise<string> {
+  const backup = `${path}.backup-${Date.now()}`
+  await rename(path, backup)
+  return `${path} was not a state file of ralph's; it is kept as ${backup}`
+}
+
 async function takeOver(
   path: string,
   archiveDir: string,
@@ -116,7 +126,9 @@ async function takeOver(
   try {
     text = await readFile(path, 'utf8')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { foreign: {}, note: '' }
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return { foreign: {}, note: '' }
+    if (code === 'EISDIR') return { foreign: {}, note: await putAside(path) }
     // Maybe before the first event of all: there need be no run yet that could be resumed.
     throw new RalphError('disk', `The state file cannot be read: ${(error as Error).message}`, {
       hint: 'Nothing was touched. `.claude` must be a folder, and the file in it readable; mend that, then type the same command again.',
@@ -126,9 +138,7 @@ async function takeOver(
   }
   const state = await parseState(text)
   if (state === undefined || !canBeWritten(state)) {
-    const backup = `${path}.backup-${Date.now()}`
-    await rename(path, backup)
-    return { foreign: {}, note: `${path} was not a state file of ralph's; it is kept as ${backup}` }
+    return { foreign: {}, note: await putAside(path) }
   }
   const foreign = Object.fromEntries(Object.entries(state).filter(([key]) => !ownFields.includes(key)))
   if (state.change_id === changeId) return { foreign, note: '' }

@@ -109,6 +109,9 @@ async function stay(store: Store, work: Work, isRename: boolean): Promise<Done> 
     said: [
       ...(renamed === undefined ? [] : renamedWords(store, renamed)),
       `the work is on ${branch} (${where})`,
+      ...(isGone(origin, refs)
+        ? [`the branch ${nameOf(origin)} is gone (renamed or deleted), and a cleanup makes it again`]
+        : []),
       `\`ralph finish ${change} --cleanup\` brings it back to ${nameOf(origin)}`,
     ],
     ...(remote !== undefined && { report: { remote } }),

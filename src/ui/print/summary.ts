@@ -177,7 +177,8 @@ function whereWords({ complete, board, finished, begun, isUnborn, isSetAside }: 
   const where = finished?.ok
     ? finishedWords(finished.message)
     : [`The work is on ${oneLine(started.branch)}.`]
-  const isUnchanged = complete.choice !== 'cleanup'
+  const isGone = where.some((line) => / is gone \(renamed or deleted\)/.test(line))
+  const isUnchanged = complete.choice !== 'cleanup' && !isGone
   return [
     ...where.slice(0, 1).map((line) => {
       const said = isNothingKept(complete)
