@@ -196,7 +196,7 @@ function broughtBack(change: string, n: number, names: readonly string[], undo: 
   const list = names.slice(0, mostNames).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
   return [
     `What #${n} of ${change} had changed is in the work tree now, uncommitted: ${list}`,
-    ...undo.map((command) => `undo: ${command}`),
+    ...undo.map((command) => `  undo: ${command}`),
   ].join('\n')
 }
 

@@ -171,16 +171,16 @@ async function gates({ git, env }: Site, config: Config | undefined): Promise<Ch
   if (absent.length > 0) return absent
   if (set.length > 0) return [ok('gates', set.join(' | '))]
   const offer = await gateToOffer(git.worktree)
-  const none = "none: the agent's word alone counts"
+  const none = "none, so the agent's word alone counts"
   return [
     {
       name: 'gates',
       verdict: 'warning',
-      detail: offer === '' ? none : `${none}, although there is ${offer}`,
+      detail: offer === '' ? none : `${none} (found ${offer})`,
       fix:
         offer === ''
           ? 'Name a command that checks the work: ralph loop --verify "…", or in ralph.yaml: verify: ["…"]'
-          : `ralph loop --verify "${offer}", or in ralph.yaml: verify: ["${offer}"]`,
+          : `Add --verify "${offer}", or in ralph.yaml: verify: ["${offer}"]`,
     },
   ]
 }

@@ -34,13 +34,19 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
   if (request.isOfGates === true) return writeGateLog(run, request)
   const first = logsOf(run).find((candidate) => candidate.n === (request.iteration ?? logsOf(run).at(-1)?.n))
   if (first === undefined) {
-    throw new RalphError('usage', `Iteration ${request.iteration ?? 1} of ${run.change} has no log.`, {
-      hint: `Its iterations: ralph history ${run.change}`,
+    const none = request.iteration === undefined
+    const message = none
+      ? `No attempt of ${run.change} has begun: there is no log.`
+      : `There is no attempt #${request.iteration} of ${run.change}.`
+    throw new RalphError('usage', message, {
+      hint: none
+        ? `Where it stands: ralph status ${run.change}`
+        : `Its attempts: ralph history ${run.change}`,
     })
   }
   let log: Log = first
   announce(run, log, request)
-  let reader = readLog(log, request)
+  let reader = readLog(log, request, run)
   const { known, close } = knowing(site)
   for (;;) {
     const moved = await reader.advance()
@@ -54,7 +60,7 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
         reader.end()
         log = next
         announce(run, log, request)
-        reader = readLog(log, request)
+        reader = readLog(log, request, run)
         continue
       }
       if (!wasAlive || (request.iteration !== undefined && next !== undefined)) break
@@ -65,10 +71,23 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
   await close()
 }
 
-function announce({ state }: KnownRun, { n, storyId, attempt, started }: Log, { began }: LogRequest): void {
+function announce(
+  { change, state }: KnownRun,
+  { n, storyId, attempt, started }: Log,
+  { began }: LogRequest,
+): void {
   const at = state.stories.findIndex(({ id }) => id === storyId)
   const title = state.stories[at]?.title ?? ''
-  began?.({ n, story_id: storyId, title, index: at + 1, total: state.stories.length, attempt, started })
+  began?.({
+    change_id: change,
+    n,
+    story_id: storyId,
+    title,
+    index: at + 1,
+    total: state.stories.length,
+    attempt,
+    started,
+  })
 }
 
 /** Of the attempt that is named, else of the last one whose gates ran. */
@@ -104,7 +123,11 @@ function logsOf(run: KnownRun): readonly Log[] {
   return [...ended, { n, file, agent, storyId, attempt, started }]
 }
 
-function readLog(log: Log, request: LogRequest): { advance(): Promise<boolean>; end(): void } {
+function readLog(
+  log: Log,
+  request: LogRequest,
+  { state: { worktree = '' } }: KnownRun,
+): { advance(): Promise<boolean>; end(): void } {
   const kind = agentKind(log.agent)
   const say = (text: string): void => request.write(Buffer.from(text))
   const listener =
@@ -121,7 +144,7 @@ function readLog(log: Log, request: LogRequest): { advance(): Promise<boolean>; 
   const splitter = lineSplitter(
     longestLine,
     (line) => {
-      for (const fact of listener?.hear(line, 0) ?? []) say(factText(fact))
+      for (const fact of listener?.hear(line, 0) ?? []) say(factText(fact, worktree))
     },
     (bytes) => say(`  (a line of ${bytes} bytes: see ${log.file})\n`),
   )
@@ -146,12 +169,13 @@ function readLog(log: Log, request: LogRequest): { advance(): Promise<boolean>; 
   }
 }
 
-function factText(fact: AgentFact): string {
+function factText(fact: AgentFact, worktree: string): string {
   switch (fact.type) {
     case 'text':
       return fact.isPartial === true ? fact.text : `${fact.text}\n`
     case 'tool':
-      return `  > ${fact.name} ${fact.input}\n`
+      // Paths as the user would type them.
+      return `  > ${fact.name} ${worktree === '' ? fact.input : fact.input.replaceAll(`${worktree}/`, '')}\n`
     case 'retry':
       return `  (it tries again: ${fact.ending})\n`
     case 'failed':

@@ -107,8 +107,8 @@ export async function modeOf(
   throw new RalphError('unfinished_run', `There is ${what}.`, {
     hint:
       state.status === 'done'
-        ? `Finish it: ralph finish ${change} --cleanup (or ralph resume ${change} --on-complete cleanup). Start over: ralph loop ${change} --fresh; the earlier run is archived.`
-        : `Go on with it: ralph resume ${change}. Start over: ralph loop ${change} --fresh; the earlier run is archived.`,
+        ? `Finish it: ralph finish ${change} --cleanup\nStart over (the earlier run is archived): ralph loop ${change} --fresh`
+        : `Continue it: ralph resume ${change}\nStart over (the earlier run is archived): ralph loop ${change} --fresh`,
   })
 }
 

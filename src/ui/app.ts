@@ -294,6 +294,7 @@ export interface LogRequest {
 }
 
 export interface LoggedAttempt extends Pick<IterationRecord, 'n' | 'story_id' | 'attempt' | 'started'> {
+  readonly change_id: string
   readonly title: string
   /** Of its story in the plan, from 1; 0 where it has none. */
   readonly index: number

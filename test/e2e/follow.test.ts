@@ -65,9 +65,18 @@ test('another process hears the same events as --json prints, talk too, while th
     expect(heard.stdout).toContain(words)
   // F21: which story, which attempt.
   expect(heard.stdout).toMatch(
-    /^▸ 1\/2 Story 1 {3}#1 {3}\d\d:\d\d:\d\d\nstory 1 begins\n[^]*\n\n▸ 2\/2 Story 2 {3}#2 {3}\d\d:\d\d:\d\d\nstory 2 begins\n/,
+    /^▸ 1\/2 Story 1 {3}#1 of demo {3}\d\d:\d\d:\d\d\nstory 1 begins\n[^]*\n\n▸ 2\/2 Story 2 {3}#2 of demo {3}\d\d:\d\d:\d\d\nstory 2 begins\n/,
   )
   expect((await ralph(at, ['logs', 'demo', '-f', '--raw', '--iteration', '1'])).stdout).not.toContain('▸')
+  // Without -f the same head, and a number finds its attempt as in `ralph diff 1`.
+  expect((await ralph(at, ['logs', '1'])).stdout).toMatch(
+    /^▸ 1\/2 Story 1 {3}#1 of demo .*\nstory 1 begins\n/,
+  )
+  const unknown = await ralph(at, ['logs', '9'])
+  expect([unknown.code, unknown.stderr]).toEqual([
+    2,
+    expect.stringContaining('There is no attempt #9 of demo.'),
+  ])
   const watched = await status.ended
   expect(watched).toMatchObject({ code: 0, stderr: '' })
   expect(JSON.parse(watched.stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({

@@ -327,7 +327,9 @@ test('L: ralph logs takes no control characters into a pipe; --raw has every byt
   const at = scratch({ tasks: tasksOf(1) })
   const agent = `cat > /dev/null; printf 'before \\033]52;c;ZXZpbA==\\007\\033[2J\\000after\\n'; ${failing}`
   await ralph(at, ['loop', 'demo', '--json', '--max-retries', '0', '--agent-command', agent])
-  expect((await ralph(at, ['logs', 'demo'])).stdout).toMatch(/^before after\n/)
+  expect((await ralph(at, ['logs', 'demo'])).stdout).toMatch(
+    /^▸ 1\/1 Story 1 {3}#1 of demo {3}[\d:]{8}\nbefore after\n/,
+  )
   expect((await ralph(at, ['logs', 'demo', '--raw'])).stdout).toContain(
     '\u001B]52;c;ZXZpbA==\u0007\u001B[2J\u0000after',
   )

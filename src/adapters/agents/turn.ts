@@ -122,7 +122,7 @@ export function startTurn(
       const promise = hasVerdict ? scanner.end() : ({ kind: 'none' } as const)
       const isWaiting = ending === 'limit' || ending === 'overloaded' || ending === 'offline'
       const isCutOff = kind.speaks === 'lines' && ending === 'crash'
-      const complaint = stderr.trim() || (isCutOff ? 'it left without the last event of its protocol' : '')
+      const complaint = stderr.trim() || (isCutOff ? 'it ended in the middle of its turn' : '')
       const unpaid = ending === 'auth' && isUnpaid(failed?.message ?? stderr)
       return {
         ending: ending === 'finished' && promise.kind === 'none' ? (halted ?? ending) : ending,

@@ -30,7 +30,7 @@ export async function findRoot(
     if (dirname(folder) === folder) break
   }
   throw new RalphError('openspec_missing', `There is no openspec/ folder in ${resolve(cwd)} or above it`, {
-    hint: 'Nothing was touched. Run `openspec init` in the project, or go to the project first.',
+    hint: 'Nothing was touched. Go to your project, or write a plan there: openspec/changes/<name>/tasks.md (an agent can do it after `openspec init`).',
   })
 }
 

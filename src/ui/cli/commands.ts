@@ -259,7 +259,11 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           command
             .argument('[change]', leftOut)
             .option('-f, --follow', 'keep printing until the loop ends')
-            .option('--iteration <N>', 'this iteration (default: the latest)', iterationNumber)
+            .option(
+              '--iteration <N>',
+              'this attempt (default: the latest); also: ralph logs <N>',
+              iterationNumber,
+            )
             .addOption(
               new Option(
                 '--gate [N]',
@@ -270,20 +274,25 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             )
             .addOption(new Option('--raw', 'every byte, control characters too').conflicts('json'))
             .option('--json', 'one JSON object per piece of output'),
-        run: async ({ io, app, readerGone }, { args: [change], options }) => {
-          const { follow = false, iteration, gate, json = false, raw = false } = options
+        run: async ({ io, app, readerGone }, { args: [named], options }) => {
+          const { follow = false, gate, json = false, raw = false } = options
+          // `ralph logs 2`, as `ralph diff 2`: what is a number is no change.
+          const isNumber = named !== undefined && /^#?\d+$/.test(named)
+          const iteration = options.iteration ?? (isNumber ? iterationNumber(named) : undefined)
+          const change = isNumber ? undefined : named
           const { observe } = await app()
           const [{ logWriter }, { logHead }] = await Promise.all([
             import('../print/log-writer.ts'),
             import('../print/log-head.ts'),
           ])
-          const { write, head, end } = logWriter(io.stdout, { json, raw })
+          // What a gate printed may be set in columns.
+          const { write, head, end } = logWriter(io.stdout, { json, raw, isWrapped: gate === undefined })
           const began = (attempt: LoggedAttempt): void => head(logHead(attempt, io))
           const asked =
             gate === undefined
               ? { iteration, follow }
-              : { iteration: gate === true ? undefined : gate, follow: false, isOfGates: true }
-          await observe.logs({ change, ...asked, ...(follow && { began }), write, stop: readerGone })
+              : { iteration: gate === true ? iteration : gate, follow: false, isOfGates: true }
+          await observe.logs({ change, ...asked, began, write, stop: readerGone })
           end()
         },
       }),

@@ -65,7 +65,8 @@ async function home({ io: { stdout, env }, app, exitWith }: Context, help: strin
     throw error
   })
   if (list instanceof RalphError) {
-    stdout.write(`${help}\n${list.message}\n  ${list.hint}\n`)
+    const { folded } = await import('../print/layout.ts')
+    stdout.write(`${help}\n${list.message}\n${folded(list.hint, stdout.columns, '  ')}\n`)
     exitWith(2)
   } else
     stdout.write(

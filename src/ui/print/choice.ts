@@ -5,7 +5,7 @@ import { isTerminal, paintFor } from '../io.ts'
 import type { Context } from '../cli/context.ts'
 import { ask } from './ask.ts'
 import { branchName } from './describe.ts'
-import { entryLines } from './layout.ts'
+import { entryLines, folded } from './layout.ts'
 import type { Sheet } from './layout.ts'
 import { oneLine } from './text.ts'
 import { dropTyped } from './typed.ts'
@@ -109,7 +109,7 @@ export async function agreesAt(
     return true
   }
   const question = {
-    lines: [oneLine(what)],
+    lines: folded(oneLine(what), io.stdout.columns).split('\n'),
     prompt: 'Start it? [y/N] ',
     interpret: meaning({ y: true, n: false }, false),
     again: 'please type y or n: ',

@@ -3,6 +3,7 @@ import { RalphError } from '../../core/error.ts'
 import type { Io } from '../io.ts'
 import { isTerminal } from '../io.ts'
 import { ask } from './ask.ts'
+import { folded } from './layout.ts'
 
 export function confirmAt(io: Io, stop: AbortSignal): (question: string) => Promise<boolean> {
   return async (question) => {
@@ -11,11 +12,12 @@ export function confirmAt(io: Io, stop: AbortSignal): (question: string) => Prom
         hint: 'Nothing was deleted. To delete without a question, add: --yes',
       })
     }
+    const lines = folded(`${question} [y/N]`, io.stdout.columns).split('\n')
     const answer = await ask(
       io,
       {
-        lines: [],
-        prompt: `${question} [y/N] `,
+        lines: lines.slice(0, -1),
+        prompt: `${lines.at(-1) ?? ''} `,
         interpret: (word) =>
           word === 'y' || word === 'yes' ? 'yes' : /^(?:|n|no)$/.test(word) ? 'no' : undefined,
         again: 'please type y or n: ',

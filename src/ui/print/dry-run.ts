@@ -43,7 +43,9 @@ export function dryRunText(
       ? factLines([['next', `ralph loop ${change}${typed}`, 'command']], page)
       : [
           ...said('A start would be refused now:', paint.red, refused.message),
-          ...(refused.hint === '' ? [] : entryLines({ indent: 13, text: oneLine(refused.hint) }, sheet)),
+          ...(refused.hint === '' ? [] : refused.hint.split('\n')).flatMap((line) =>
+            entryLines({ indent: 13, text: oneLine(line) }, sheet),
+          ),
         ]),
     ...(withPrompts
       ? prompts(plan, paint)

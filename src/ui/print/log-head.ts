@@ -5,10 +5,10 @@ import { isTerminal, paintFor } from '../io.ts'
 import { legible, mark } from '../vocabulary.ts'
 import { storyTitle } from './describe.ts'
 import { entryLines } from './layout.ts'
-import { clockTime } from './text.ts'
+import { clockTime, oneLine } from './text.ts'
 
 export function logHead(
-  { n, story_id: id, title, index, total, attempt, started }: LoggedAttempt,
+  { change_id: change, n, story_id: id, title, index, total, attempt, started }: LoggedAttempt,
   { stdout, env }: Pick<Io, 'stdout' | 'env'>,
 ): readonly string[] {
   const paint = paintFor(stdout, env)
@@ -20,7 +20,7 @@ export function logHead(
       sign: mark('working', paint),
       text: `${place}${storyTitle(id, title)}${again}`,
       style: paint.bold,
-      right: `#${String(n)}   ${clockTime(started)}`,
+      right: `#${String(n)} of ${oneLine(change)}   ${clockTime(started)}`,
     },
     { paint, columns },
   ).map((line) => legible(line, env))

@@ -1,7 +1,9 @@
 // Writes a transcript: harmless wherever it ends up, as JSON lines for programs, or raw by request.
 import { StringDecoder } from 'node:string_decoder'
 import type { Output } from '../io.ts'
-import { clean } from './text.ts'
+import { isTerminal } from '../io.ts'
+import { wrapWords } from './layout.ts'
+import { clean, widthOf } from './text.ts'
 
 export interface LogWriter {
   readonly write: (bytes: Uint8Array) => void
@@ -12,13 +14,24 @@ export interface LogWriter {
 }
 
 /** Also into a pipe: what `head` or `less -R` passes on reaches a terminal all the same. */
-export function logWriter(stdout: Output, { json, raw }: { json: boolean; raw: boolean }): LogWriter {
+export function logWriter(
+  stdout: Output,
+  { json, raw, isWrapped }: { json: boolean; raw: boolean; isWrapped: boolean },
+): LogWriter {
   if (raw) return { write: (bytes) => void stdout.write(bytes), head: () => undefined, end: () => undefined }
   const decoder = new StringDecoder('utf8')
   let rest = ''
   let hasWritten = false
   const line = (text: string): void => {
-    stdout.write(json ? `${JSON.stringify({ text })}\n` : `${clean(text)}\n`)
+    stdout.write(json ? `${JSON.stringify({ text })}\n` : `${shown(clean(text))}\n`)
+  }
+  const shown = (text: string): string => {
+    const room = isTerminal(stdout) ? Math.max(20, stdout.columns ?? 80) - 1 : Infinity
+    if (!isWrapped || widthOf(text) <= room) return text
+    const indent = /^ {0,12}/.exec(text)?.[0] ?? ''
+    return wrapWords(text.slice(indent.length), room - indent.length)
+      .map((part) => indent + part)
+      .join('\n')
   }
   const end = (): void => {
     const last = rest + decoder.end()

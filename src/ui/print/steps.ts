@@ -14,17 +14,24 @@ export function stepLines(ending: Ending, sheet: Sheet): readonly string[] {
   const steps = stepsOf(ending)
   const { paint } = sheet
   const width = widthFor(sheet) ?? Number.POSITIVE_INFINITY
-  const room = (command: string, why: string): number => labelWidth + widthOf(command) + 3 + widthOf(why)
-  const beside = steps.filter(([, command, why]) => why !== '' && room(command, why) <= width)
-  const widest = Math.max(0, ...beside.map(([, command]) => widthOf(command)))
-  return steps.flatMap(([label, command, why]) => {
+  const inColumn = (column: number): readonly Step[] =>
+    steps.filter(
+      ([, command, why]) =>
+        why !== '' && widthOf(command) <= column && labelWidth + column + 3 + widthOf(why) <= width,
+    )
+  // The column that most of them fit into; one long command does not push the others out of theirs.
+  const [column = 0] = steps
+    .map(([, command]) => widthOf(command))
+    .toSorted((a, b) => inColumn(b).length - inColumn(a).length || a - b)
+  const aligned = inColumn(column)
+  return steps.flatMap((step) => {
+    const [label, command, why] = step
     const head = `    ${label}`.padEnd(labelWidth)
     const line = `${paint.dim(head)}${paint.bold(command)}`
     if (why === '') return [line]
-    // Words that would not fit into the column of the others stand right behind their command.
-    const aligned = widest - widthOf(command)
-    const gap = room(command, why) + aligned <= width ? Math.max(0, aligned) : 0
-    if (room(command, why) <= width) return [`${line}${' '.repeat(gap + 3)}${paint.dim(why)}`]
+    const gap = 3 + (aligned.includes(step) ? column - widthOf(command) : 0)
+    if (labelWidth + widthOf(command) + gap + widthOf(why) <= width)
+      return [`${line}${' '.repeat(gap)}${paint.dim(why)}`]
     return [line, ...entryLines({ indent: labelWidth, text: why, style: paint.dim }, sheet)]
   })
 }

@@ -199,7 +199,7 @@ describe('an agent with a protocol', () => {
 
   it('R10: the reason of a turn that was cut off is never what the assistant said', async () => {
     const { ended } = await kit.claude('claude-no-result.mjs')
-    expect(ended.last_words).toMatch(/^it left without the last event of its protocol \(it said before: /)
+    expect(ended.last_words).toMatch(/^it ended in the middle of its turn \(it said before: /)
   })
 
   it('R8: a limit tells when it ends', async () => {
