@@ -578,6 +578,28 @@ describe('what is staged, and in no file', () => {
     expect([end.code, ...staged(at)]).toEqual([0, ...all])
   })
 
+  test('G15: in the very moment in which finish goes back to the branch: it is kept and told', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    expect((await ralph(at, loop(works))).code).toBe(0)
+    // Without it git is asked to move HEAD, which is the moment.
+    rmSync(join(at.repo, '.git/logs/HEAD'))
+    mkdirSync(join(at.root, 'bin'))
+    at.script(
+      'bin/git',
+      `#!/bin/sh
+export PATH="\${PATH#*:}"
+case "$*" in *symbolic-ref*"ralph: cleanup"*) [ -e ../struck ] || { touch ../struck; echo 'staged only' > README.md; echo 'staged new' > fresh.txt; git add README.md fresh.txt; printf '# scratch\\n' > README.md; rm fresh.txt; };; esac
+exec git "$@"
+`,
+    )
+    const env = { PATH: `${join(at.root, 'bin')}:${at.env['PATH']}` }
+    const end = await ralph(at, ['finish', 'demo', '--cleanup'], { env })
+    expect(existsSync(join(at.root, 'struck'))).toBe(true)
+    at.git('gc', '-q', '--prune=now')
+    typed(at, end.stdout)
+    expect([end.code, ...staged(at)]).toEqual([0, ...all])
+  })
+
   test('G15: before a resume: it is told, and staged again at the cleanup', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     expect((await ralph(at, loop(failed))).code).toBe(3)

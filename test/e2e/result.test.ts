@@ -1,5 +1,6 @@
 // What is left of a loop for colleagues to see: its commits, one commit, or commits with the names of the stories.
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { goodAgent, longDead, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
@@ -57,6 +58,28 @@ describe('finish --squash', () => {
     expect(stdout).not.toContain('still is not')
     expect(at.git('show', 'HEAD:mine.txt')).toBe('mine')
   })
+
+  test.each([['--soft'], ['--hard']])(
+    'F37: a hook of the user’s that takes the commit back (reset %s): said, and the command commits the work',
+    async (how) => {
+      const at = await looped(1)
+      const file = join(at.repo, '.git/hooks/post-commit')
+      writeFileSync(file, `#!/bin/sh\ngit reset -q ${how} HEAD~1\n`, { mode: 0o755 })
+      const end = await ralph(at, ['finish', 'demo', '--squash'])
+      expect([end.code, end.stderr]).toEqual([
+        1,
+        expect.stringContaining('a hook of yours took the commit back'),
+      ])
+      rmSync(file)
+      const command = /(git restore .* )?git commit -F .*/.exec(end.stderr)?.[0] ?? 'false'
+      execFileSync('sh', ['-c', command], { cwd: at.repo, env: at.env })
+      expect([at.git('log', '--format=%s', 'main'), at.git('show', 'main:story-1.txt')]).toEqual([
+        'Demo change\nstart',
+        'work of 1',
+      ])
+      expect(at.git('status', '--porcelain')).toBe('')
+    },
+  )
 
   test('F37: one commit on main with a message from the proposal and the stories', async () => {
     const at = await looped()

@@ -20,7 +20,7 @@ import { ofChange, timeName, type Store } from './store.ts'
 import { exempt, scanTree } from './scan.ts'
 import { observe } from './observe.ts'
 import { saveSnapshot } from './snapshot.ts'
-import { differing, noteStaged, stageIn } from './staged.ts'
+import { differing, replaceIndex, stageIn } from './staged.ts'
 import { startingPoint } from './starting-point.ts'
 import { refuseLockFiles } from './stale-locks.ts'
 import { commitTree, orEmpty, treeOf, treeOfIndex, writeTree } from './tree.ts'
@@ -207,8 +207,7 @@ async function completeStart(store: Store, commit: string, tree: string): Promis
   const next = join(store.folder, index)
   // What was staged at the start is saved; a start that is completed later may find more.
   const seen = ['user-index', 'index-before'].map((name) => join(store.folder, name))
-  await noteStaged(store, { next, seen })
-  await installIndex(store.git, next)
+  await replaceIndex(store, { next, seen })
   const fresh = ownPathsNow(store.git, commit) ?? (await ownPaths(store.git, commit))
   await saveSnapshot(store, await observe(store), {
     commit,

@@ -16,7 +16,7 @@ import { commitSquash, placeOf, type Squashed } from './squash.ts'
 import { keepStaged } from './staged.ts'
 import type { Store } from './store.ts'
 import { refuseTaken } from './taken.ts'
-import { changedPaths, isAncestor, orEmpty } from './tree.ts'
+import { changedPaths, indexMark, isAncestor, orEmpty } from './tree.ts'
 
 export async function redoFinish(store: Store, plan: CleanupPlan): Promise<string> {
   const { made, told } = await performFinish(store, plan)
@@ -43,12 +43,16 @@ export async function performFinish(
     ...(plan.carried === undefined ? [] : [`update ${store.refs}/carried ${plan.carried.commit}`]),
   ])
   const prepared = plan.index === 'prepared' ? join(store.folder, 'finish-index') : undefined
-  const staged = async (): Promise<string[]> =>
-    plan.index === 'as_is'
-      ? []
-      : await keepStaged(store, { next: prepared, snapshot: await loadSnapshot(store) })
-  const told = await staged()
-  const isStaged = told.length > 0
+  const told: string[] = []
+  let looked: string | undefined
+  /** Of an index that was looked at before there is nothing more to say. */
+  const staged = async (): Promise<void> => {
+    const mark = indexMark(realIndex(git))
+    if (plan.index === 'as_is' || mark === looked) return
+    looked = mark
+    told.push(...(await keepStaged(store, { next: prepared, snapshot: await loadSnapshot(store) })))
+  }
+  await staged()
   if (!stays()) {
     await store.step('finish', { did: 'undone' })
     await store.note({ type: 'git.ended', op: 'finish' })
@@ -65,12 +69,11 @@ export async function performFinish(
     ahead = await madeSince(git, plan.head, refs)
     if (isGone(plan.head, refs))
       await moveRefs(git, 'cleanup', [`create ${plan.head.ref} ${plan.head.commit}`])
-    // Since the first look.
-    if (!isStaged) told.push(...(await staged()))
+    await staged()
     if (!stays()) throw switched(store, 'The cleanup is half done; all of the work is on the branch.')
     if (ahead === undefined || plan.head.ref !== undefined) await setHead(git, plan.head, 'cleanup')
   }
-  if (prepared !== undefined) await installIndex(git, prepared)
+  if (prepared !== undefined) await installIndex(git, prepared, staged)
   if (prepared !== undefined && ahead !== undefined)
     await takeFrom(
       git,
@@ -78,7 +81,7 @@ export async function performFinish(
       ahead,
       await changedPaths(git, await orEmpty(git, plan.head?.commit), ahead),
     )
-  if (plan.index === 'none') await installIndex(git, undefined)
+  if (plan.index === 'none') await installIndex(git, undefined, staged)
   const made = plan.squash === undefined ? undefined : await commitSquash(store, plan.squash)
   told.push(...(await deleteBranch(store, plan)))
   await unpin(store)

@@ -39,12 +39,17 @@ export function isSameIndex(one: string, other: string): boolean {
   return Math.floor(a.mtimeMs) === Math.floor(b.mtimeMs) && readFileSync(one).equals(readFileSync(other))
 }
 
-/** Makes `from` the repository's index; without `from` there is none afterwards. */
-export async function installIndex(git: Git, from: string | undefined): Promise<void> {
+/** Makes `from` the repository's index; without `from` there is none afterwards. `look`: once nobody can stage any more. */
+export async function installIndex(
+  git: Git,
+  from: string | undefined,
+  look: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<void> {
   const index = realIndex(git)
   const lock = `${index}.lock`
   await takeLock(git, lock)
   try {
+    await look()
     if (from === undefined) {
       await rm(index, { force: true })
     } else {

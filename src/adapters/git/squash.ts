@@ -10,6 +10,7 @@ import { realIndex, takeFrom } from './index-file.ts'
 import { topPath } from './gone.ts'
 import { readRefs } from './refs.ts'
 import { listed } from './reunite.ts'
+import { scanTree } from './scan.ts'
 import type { Store } from './store.ts'
 import { changedPaths, isAncestor, orEmpty, treeOf } from './tree.ts'
 
@@ -86,10 +87,26 @@ export async function commitSquash(store: Store, plan: SquashPlan): Promise<Squa
   const isWork = new Set(work)
   const isAlone = (await stagedPaths(git, onto)).every((path) => isWork.has(path))
   await takeFrom(git, realIndex(git), tree, await unstaged(git, onto, tree))
+  const away = result.exitCode === 0 ? await takenBack(git, index, onto, work) : []
+  const back = away.length === 0 ? '' : `git restore${onlyThese(away)} && `
   return {
-    refused: wordsOf(result),
-    hint: `The work is there and staged, nothing is lost. Fix what it says, then: git commit -F ${shellWord(file)}${isAlone ? '' : onlyThese(work)}`,
+    refused: result.exitCode === 0 ? 'a hook of yours took the commit back' : wordsOf(result),
+    hint: `The work is there and staged, nothing is lost. Fix what it says, then: ${back}git commit -F ${shellWord(file)}${isAlone ? '' : onlyThese(work)}`,
   }
+}
+
+/** Of the work, the files that are as before it, by a hook that resets: git's own refusals leave them alone. */
+async function takenBack(
+  git: Git,
+  index: string,
+  onto: string | undefined,
+  work: readonly string[],
+): Promise<string[]> {
+  await git.run(['read-tree', await orEmpty(git, onto)], { index })
+  const { changed, deleted, untracked } = await scanTree(git, { index })
+  const isOther = new Set([...changed, ...deleted, ...untracked])
+  const isStaged = new Set(await git.list(['ls-files', '-z']))
+  return work.filter((path) => !isOther.has(path) && isStaged.has(path))
 }
 
 /** HEAD is elsewhere: by this commit, one of an earlier try, or one that somebody made meanwhile. */

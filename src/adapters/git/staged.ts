@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { dropFlags } from './flags.ts'
 import type { Git } from './git.ts'
-import { copyIndex, realIndex } from './index-file.ts'
+import { copyIndex, installIndex, realIndex } from './index-file.ts'
 import { missingObjects } from './pins.ts'
 import { moveRefs, readRef, readRefs } from './refs.ts'
 import { topPath } from './gone.ts'
@@ -41,6 +41,19 @@ export async function noteStaged(store: Store, replacing: Replacing): Promise<re
   if (entries.length > 0)
     await outermost(store).note({ type: 'warning', code: 'staged', message: await hold(store, entries) })
   return entries
+}
+
+/** Puts it in place once it is noted what was staged; where somebody stages in this very moment, that as well. */
+export async function replaceIndex(store: Store, replacing: Replacing): Promise<void> {
+  let looked: string | undefined
+  const look = async (): Promise<void> => {
+    const mark = indexMark(realIndex(store.git))
+    if (mark === looked) return
+    looked = mark
+    await noteStaged(store, replacing)
+  }
+  await look()
+  await installIndex(store.git, replacing.next, look)
 }
 
 async function stagedOnly(store: Store, { next, snapshot, seen = [] }: Replacing): Promise<StagedEntry[]> {

@@ -13,7 +13,7 @@ import { insistOnConversions } from './conversions.ts'
 import { dropFlags, refuseHiddenEdits } from './flags.ts'
 import { shown } from './git.ts'
 import { releaseSubmodules, toldInside } from './finish-submodules.ts'
-import { installIndex, realIndex, takeFrom } from './index-file.ts'
+import { realIndex, takeFrom } from './index-file.ts'
 import { tellSwept } from './keep-submodules.ts'
 import { mendRepository } from './mend.ts'
 import { unpin } from './pins.ts'
@@ -22,7 +22,7 @@ import { moveRefs, originName, readRefs } from './refs.ts'
 import { nothingToResume, timeName, type CheckpointDeps, type Store } from './store.ts'
 import { scanTree } from './scan.ts'
 import { loadSnapshot, requireSnapshot, type Snapshot } from './snapshot.ts'
-import { noteStaged } from './staged.ts'
+import { replaceIndex } from './staged.ts'
 import { dropStashes, ownStashes, readStashLog, stashEntries } from './stash-list.ts'
 import { fullState, recordState, storeEntry, type FullState } from './stash-state.ts'
 import { isInsideSame, lookInside } from './submodules.ts'
@@ -161,8 +161,7 @@ async function completeSave(
 ): Promise<void> {
   await moveRefs(store.git, 'checkpoint', [`update ${store.refs}/checkpoint ${commit}`])
   const own = join(store.folder, snapshot.own_index ?? snapshot.index)
-  await noteStaged(store, { next: own, snapshot })
-  await installIndex(store.git, own)
+  await replaceIndex(store, { next: own, snapshot })
   const { head } = await readRefs(store.git)
   // The user has committed meanwhile: what git put into the index then, it has again.
   if (head.commit !== snapshot.head.commit)
