@@ -30,11 +30,13 @@ export async function openStateFile(
   let wasWritten = false
   const folder = dirname(path)
   let real = await realpath(folder).catch(() => undefined)
+  const wasLink = (await lstat(folder).catch(() => undefined))?.isSymbolicLink() === true
   const body = (state: StateFile): string => `${JSON.stringify({ ...foreign, ...state }, null, 2)}\n`
   const writeWhole = async (state: StateFile): Promise<void> => {
     // A work tree that was deleted under the loop is not made again; only `.claude` itself may be missing.
     const stats = await lstat(folder).catch(() => undefined)
-    if (stats !== undefined && !stats.isDirectory() && !isFolder(folder)) {
+    // A link of the user's own is theirs; one that comes later would have ralph write where it leads to.
+    if (stats !== undefined && !stats.isDirectory() && !(wasLink && isFolder(folder))) {
       const backup = `${folder}.backup-${Date.now()}`
       await rename(folder, backup)
       tell(
