@@ -243,7 +243,10 @@ describe('what status and the others say', () => {
     const stopped = await ralph(at, ['stop'])
     expect(stopped.stdout).toContain('put aside: ralph diff 1 demo; bring it back: ralph restore 1 demo')
     const { stdout } = await ralph(at, ['status'])
-    expect(stdout).toContain('put aside   what #1 had done: ralph diff 1 demo')
+    expect(stdout).toMatch(
+      /^ {2}put aside +what #1 had done: ralph diff 1 demo\n {14}bring it back: ralph restore 1 demo$/m,
+    )
+    expect(stdout).toMatch(/^ {2}tokens +not known$/m)
     expect(stdout).toContain('stopped by  you (ralph stop')
     expect(stdout).not.toContain('last reason')
     expect((await ralph(at, ['restore', '1'])).code).toBe(0)

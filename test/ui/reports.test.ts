@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { RalphError } from '../../src/core/error.ts'
 import type { UsageSummary } from '../../src/core/usage-summary.ts'
 import type { Control, Observe, StatusReport } from '../../src/ui/app.ts'
+import { paintFor } from '../../src/ui/io.ts'
+import { factLines } from '../../src/ui/print/facts.ts'
 import { iteration, status } from './events.ts'
 import { ralph } from './fake-app.ts'
 import type { Answers } from './fake-app.ts'
@@ -34,6 +36,20 @@ describe('why', () => {
       }),
     )
     expect(out).toMatch(words)
+  })
+})
+
+describe('facts', () => {
+  it('what is to be copied stands out from what is said about it, and is never broken', () => {
+    const paint = paintFor(process.stdout, { FORCE_COLOR: '1' })
+    const page = { paint, width: 4, columns: 30 }
+    const lines = (words: string): readonly string[] => factLines([['next', words, 'command']], page)
+    const command = 'ralph resume add-login'
+    for (const gloss of [' runs the 2 open stories', ' (what #4 had changed)', ': the work is on main'])
+      expect(lines(`${command}${gloss}`)).toEqual([
+        `  ${paint.dim('next')} ${paint.bold(command)}${paint.dim(gloss)}`,
+      ])
+    expect(lines(command)).toEqual([`  ${paint.dim('next')} ${paint.bold(command)}`])
   })
 })
 

@@ -21,10 +21,16 @@ export function factLines(
     const lines =
       kind === 'command' || columns === Infinity ? [words] : set(words, Math.max(20, columns - width - 4))
     return lines.map((line, at) => {
-      const shown = kind === 'command' ? paint.bold(line) : line
+      const shown = kind === 'command' ? commandLine(line, paint) : line
       return `  ${paint.dim((at === 0 ? name : '').padEnd(width))} ${shown}`
     })
   })
+}
+
+/** What is to be copied stands out from what is said about it. */
+function commandLine(line: string, paint: Paint): string {
+  const [, command = line, gloss = ''] = /^(.*?)((?: \(|: | (?:runs|says|tells) ).*)$/.exec(line) ?? []
+  return `${paint.bold(command)}${gloss === '' ? '' : paint.dim(gloss)}`
 }
 
 /** What is set in stays so. */

@@ -33,7 +33,7 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
     ['stories', `${String(done)}/${String(total)} done${ranWords(report)}`],
     ...nowFacts(report, nowMs),
     ['attempts', `${String(report.current_iteration)}, at most ${String(report.max_iterations)}`],
-    ['tokens', usedWord(report) + costPart(report)],
+    ['tokens', usedWord(report).replace('?', 'not known') + costPart(report)],
     ['work', workWords(report)],
     ...(report.finish_refused === undefined
       ? []
@@ -165,10 +165,8 @@ function lastFacts(report: StatusReport): readonly (readonly [string, string])[]
   if (report.status !== 'done' && stop !== undefined) facts.push([...stop])
   if (last !== undefined && isAside(report, last) && !report.alive && !keepsWork[last.verdict]) {
     const which = `${String(last.n)} ${oneLine(report.change_id)}`
-    facts.push([
-      'put aside',
-      `what #${String(last.n)} had done: ralph diff ${which}; bring it back: ralph restore ${which}`,
-    ])
+    facts.push(['put aside', `what #${String(last.n)} had done: ralph diff ${which}`])
+    facts.push(['', `bring it back: ralph restore ${which}`])
   }
   return facts
 }
