@@ -199,12 +199,18 @@ echo "<promise>COMPLETE</promise>"
 
   test('a second start names resume and --fresh; --fresh archives the kept branch first', async () => {
     const at = scratch({ tasks: tasksOf(1) })
-    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--json'])
-    const tip = at.git('rev-parse', 'ralph/demo')
+    const gaveUp = 'echo "<promise>FAILED: no</promise>"'
+    await ralph(at, ['loop', 'demo', '--agent-command', gaveUp, '--max-retries', '0'])
     const again = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
     expect(again.code).toBe(2)
-    expect(again.stderr).toMatch(/resume/)
-    expect(again.stderr).toMatch(/--fresh/)
+    expect(again.stderr).toMatch(/ralph resume demo/)
+    expect(again.stderr).toMatch(/ralph loop demo --fresh/)
+    expect((await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])).code).toBe(0)
+    const tip = at.git('rev-parse', 'ralph/demo')
+    const done = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    expect(done.code).toBe(2)
+    expect(done.stderr).toMatch(/ralph finish demo --cleanup/)
+    expect(done.stderr).toMatch(/ralph loop demo --fresh/)
     at.git('checkout', '-q', 'main')
     const fresh = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--fresh', '--json'])
     expect(fresh.code).toBe(0)
