@@ -62,7 +62,7 @@ export async function begunAnew(
   ]
 }
 
-/** A fresh start that was cut off before its first checkpoint, and its user has left the branch of the earlier run since: the work begins elsewhere now. */
+/** A fresh start that was cut off, and its user has left the branch of the earlier run since: the work begins elsewhere now. */
 export async function begunElsewhere(
   site: Site,
   run: KnownRun,

@@ -188,11 +188,9 @@ async function runHeld(
     }
     const archived = mode === 'resume' ? '' : await archiveRun(site, run)
     const anew =
-      mode === 'resume'
-        ? await begunElsewhere(site, run, preflight)
-        : mode === 'fresh' && archived !== ''
-          ? await begunAnew(site, run, archived, preflight)
-          : []
+      mode === 'fresh' && archived !== ''
+        ? await begunAnew(site, run, archived, preflight)
+        : await begunElsewhere(site, run, preflight)
     await keepSettings(run, { ...kept, tasks_pattern: change.tasksPattern })
     if (mode !== 'resume' || request.acceptsConfig) await agree(common, loaded.files)
     const usage = measureUsage({

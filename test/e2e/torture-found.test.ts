@@ -43,23 +43,29 @@ test('O8: a fresh start that is killed before its first checkpoint goes on as on
   expect(at.git('rev-parse', 'refs/ralph/demo/attempts/1')).not.toBe(earlier)
 })
 
-test('O8: a fresh start that was cut off, gone on with elsewhere, names the files of the user that stay behind', async () => {
-  const at = scratch({ tasks: tasksOf(1) })
-  at.write('notes.txt', 'of the user\n')
-  const agent = ['--agent-command', 'echo "<promise>FAILED: no</promise>"', '--max-retries', '0']
-  expect((await ralph(at, ['loop', 'demo', ...agent])).code).toBe(3)
-  const env = gitThat(at, 'diff-index', killRalph)
-  const fresh = ['loop', 'demo', '--fresh', '--agent-command', goodAgent, '--on-complete', 'cleanup']
-  expect((await ralph(at, fresh, { env })).signal).toBe('SIGKILL')
-  at.git('switch', '-q', 'main')
-  const end = await ralph(at, ['resume', 'demo'])
-  expect(end.code).toBe(0)
-  const said = (end.stdout + end.stderr).replaceAll(/\s+/g, ' ')
-  expect(said).toContain('This one begins where you stand, main at')
-  const [command = ''] = /git restore --source=[0-9a-f]+ -- \S*notes\.txt\S*/.exec(said) ?? []
-  execFileSync('bash', ['-c', command], { cwd: at.repo, env: at.env })
-  expect(at.read('notes.txt')).toBe('of the user\n')
-})
+test.for([
+  { when: 'before its first checkpoint', words: 'diff-index', again: ['resume', 'demo'] },
+  { when: 'before its first record', words: 'rev-parse?--short', again: ['loop', 'demo', '--fresh'] },
+])(
+  'O8: a fresh start that was cut off $when, gone on with elsewhere, names the files of the user that stay behind',
+  async ({ words, again }) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('notes.txt', 'of the user\n')
+    const failing = ['--agent-command', 'echo "<promise>FAILED: no</promise>"', '--max-retries', '0']
+    expect((await ralph(at, ['loop', 'demo', ...failing])).code).toBe(3)
+    const env = gitThat(at, words, killRalph)
+    const fresh = ['--agent-command', goodAgent, '--on-complete', 'cleanup']
+    expect((await ralph(at, ['loop', 'demo', '--fresh', ...fresh], { env })).signal).toBe('SIGKILL')
+    at.git('switch', '-q', 'main')
+    const end = await ralph(at, [...again, ...fresh])
+    expect(end.code).toBe(0)
+    const said = (end.stdout + end.stderr).replaceAll(/\s+/g, ' ')
+    expect(said).toContain('This one begins where you stand, main at')
+    const [command = ''] = /git restore --source=[0-9a-f]+ -- \S*notes\.txt\S*/.exec(said) ?? []
+    execFileSync('bash', ['-c', command], { cwd: at.repo, env: at.env })
+    expect(at.read('notes.txt')).toBe('of the user\n')
+  },
+)
 
 test('G14: a git that is killed while it is asked where the repository is: that is said, and nothing else', async () => {
   const at = scratch({ tasks: tasksOf(1) })
