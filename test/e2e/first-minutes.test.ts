@@ -82,7 +82,7 @@ describe('tokens', () => {
     expect(silent.stdout.match(/tokens unknown/g)).toHaveLength(2)
     for (const command of ['history', 'report'])
       expect((await ralph(unknown, [command, 'demo'])).stdout, command).toContain('tokens unknown')
-    expect((await ralph(unknown, ['status', 'demo'])).stdout).toMatch(/tokens +\?$/m)
+    expect((await ralph(unknown, ['status', 'demo'])).stdout).toMatch(/tokens +not known$/m)
     expect(tokenWarnings(silent)).toEqual([])
     const page = (await ralph(unknown, ['report', 'demo', '--format', 'html'])).stdout
     expect(page).toContain('Iterations by story')

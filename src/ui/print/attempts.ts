@@ -34,7 +34,7 @@ function ofThisRun(
     verdictCell(verdict, paint),
     { text: excerpt(newReason(attempts, at), 200), paint: paint.dim },
   ])
-  const lines = table(['#', 'story', 'try', 'result', 'reason'], rows, paint, columns)
+  const lines = table(['#', 'story', 'try', 'result', 'reason'], rows, paint, columns, true)
   const which = `${String(last.n)} ${oneLine(id)}`
   const hints = [
     `  ${paint.bold(`ralph diff ${which}`)}      ${paint.dim('see what it had changed')}`,
@@ -62,7 +62,7 @@ function ofEarlierRuns(
     },
   ])
   const headings = ['earlier run', '#', 'story', 'try', 'result', 'reason']
-  const lines = table(headings, rows, paint, columns)
+  const lines = table(headings, rows, paint, columns, true)
   const hint = `  ${paint.bold(`ralph diff ${String(last.n)} ${oneLine(id)} --run ${String(last.run_number)}`)}   ${paint.dim('see the last of them')}`
   return [`${lines}\n${hint}`]
 }

@@ -87,6 +87,7 @@ function runLines(
       rows.map((row) => row.filter((_, at) => isShown('', at))),
       paint,
       columns,
+      true,
     ),
     totalLine(report),
     ...notesOf(report).map(([name, words]) => (name === 'unused' ? words : `${name}: ${words}`)),

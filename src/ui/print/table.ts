@@ -15,6 +15,8 @@ export function table(
   paint: Paint,
   /** The last cell of a row is wrapped there, below itself or, where that is too narrow, below its row; absent in a pipe. */
   columns?: number,
+  /** Whether the last column is understood without its heading, where it stands below its rows. */
+  speaksForItself = false,
 ): string {
   const cells = rows.map((row) => row.map((cell) => (typeof cell === 'string' ? { text: cell } : cell)))
   const widths = headings.map((heading, column) =>
@@ -37,8 +39,8 @@ export function table(
     const [first = '', ...more] = rest
     return (isBeside ? [head + first.slice(indent), ...more] : [head.trimEnd(), ...rest]).join('\n')
   }
-  // What stands below its rows needs no heading beside them.
   const isBelow =
+    speaksForItself &&
     columns !== undefined &&
     columns - start <= narrowest &&
     cells.some((row) => start + widthOf(row.at(-1)?.text ?? '') >= columns)
