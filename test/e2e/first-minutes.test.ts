@@ -85,8 +85,10 @@ describe('tokens', () => {
     expect((await ralph(unknown, ['status', 'demo'])).stdout).toMatch(/tokens +not known$/m)
     expect(tokenWarnings(silent)).toEqual([])
     const page = (await ralph(unknown, ['report', 'demo', '--format', 'html'])).stdout
-    expect(page).toContain('Iterations by story')
+    expect(page).toContain('Attempts by story')
     expect(page).not.toContain('Tokens over time')
+    // That its boxes were ticked goes without saying.
+    expect(page).toContain('<summary>1 file: 1 Story 1</summary><ul><li><code>story-1.txt</code></li></ul>')
   })
 })
 

@@ -6,6 +6,7 @@ import { escapeXml, timelineSvg, tokensSvg } from './report-svg.ts'
 import {
   aboutOf,
   costWord,
+  filesOf,
   filesWord,
   inOrder,
   iterationsTable,
@@ -67,10 +68,15 @@ function about(report: RunReport): string {
 
 function files(report: RunReport): string {
   const lists = report.stories.flatMap((story) =>
-    story.files === undefined || filesWord(story, report) === ''
+    filesOf(story, report).length === 0
       ? []
       : [
-          `<details><summary>${escape(filesWord(story, report).split(':')[0] ?? '')}: ${escape(storyLabel(story))}</summary><ul>${story.files.map((file) => `<li><code>${escape(file)}</code></li>`).join('')}</ul></details>`,
+          `<details><summary>${escape(filesWord(story, report).split(':')[0] ?? '')}: ${escape(storyLabel(story))}</summary><ul>${filesOf(
+            story,
+            report,
+          )
+            .map((file) => `<li><code>${escape(file)}</code></li>`)
+            .join('')}</ul></details>`,
         ],
   )
   return lists.join('\n')

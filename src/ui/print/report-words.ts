@@ -202,9 +202,14 @@ export function aboutOf({ about }: RunReport): readonly Fact[] {
 
 const mostFiles = 8
 
-/** "3 files: a.ts, b.ts, c.ts"; empty where nothing is known or changed. That each story ticks its boxes goes without saying. */
-export function filesWord({ files: all = [] }: StoryReport, { change_id: change }: RunReport): string {
-  const files = all.filter((file) => !file.endsWith(`changes/${change}/tasks.md`))
+/** That each story ticks its boxes goes without saying. */
+export function filesOf({ files = [] }: StoryReport, { change_id: change }: RunReport): readonly string[] {
+  return files.filter((file) => !file.endsWith(`changes/${change}/tasks.md`))
+}
+
+/** "3 files: a.ts, b.ts, c.ts"; empty where nothing is known or changed. */
+export function filesWord(story: StoryReport, report: RunReport): string {
+  const files = filesOf(story, report)
   if (files.length === 0) return ''
   const rest = files.length - mostFiles
   return `${plural(files.length, 'file')}: ${files.slice(0, mostFiles).join(', ')}${rest > 0 ? ` and ${String(rest)} more` : ''}`
