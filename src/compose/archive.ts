@@ -47,17 +47,22 @@ export async function begunAnew(
     : ''
   // A cleanup has brought them; with a work tree of its own they never left the user's checkout.
   const isBack = state.git.cleaned !== undefined || state.home !== undefined
-  const left = isBack ? [] : await leftInArchive(git, state.git)
+  const left = await leftInArchive(git, state.git, isBack)
+  const named = [
+    ...left.before.map((file) => ({ ...file, was: 'was yours, not committed, when the earlier run began' })),
+    ...left.beside.map((file) => ({ ...file, was: 'was edited beside the earlier run' })),
+  ]
+  const last = left.beside.length > 0 ? state.git.checkpoint : state.git.initial
   return [
     `the earlier run is archived: ralph attempts ${change} lists its attempts (refs/ralph/${change}/earlier/${archived}). This one begins where you stand, ${place === 'HEAD' ? '' : `${place} at `}${commit.out.trim()}${isOn ? ', with the work of the earlier run' : ''}${other}`,
-    ...left
+    ...named
       .slice(0, 10)
       .map(
-        ({ path, restore }) =>
-          `${path} was yours, not committed, when the earlier run began; it is only in the archive now; to have it again: ${restore}`,
+        ({ path, restore, was }) =>
+          `${path} ${was}; it is only in the archive now; to have it again: ${restore}`,
       ),
-    ...(left.length > 10
-      ? [`${left.length - 10} more such files are in the commit ${state.git.initial ?? ''} alone`]
+    ...(named.length > 10
+      ? [`${named.length - 10} more such files are in the commit ${last ?? ''} alone`]
       : []),
   ]
 }

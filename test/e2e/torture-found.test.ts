@@ -1,6 +1,6 @@
 // What `npm run torture` found, each as the shortest story that shows it.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { goodAgent, killRalph, longDead, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
@@ -64,6 +64,27 @@ test.for([
     const [command = ''] = /git restore --source=[0-9a-f]+ -- \S*notes\.txt\S*/.exec(said) ?? []
     execFileSync('bash', ['-c', command], { cwd: at.repo, env: at.env })
     expect(at.read('notes.txt')).toBe('of the user\n')
+  },
+)
+
+test.for([{ flags: [] }, { flags: ['--worktree'] }])(
+  'O8: $flags a fresh start names what the user edited beside the earlier run, and what it leaves behind',
+  async ({ flags: more }) => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const tree = more.length > 0 ? join(at.root, 'repo-ralph-demo') : at.repo
+    const failing = ['--agent-command', 'echo "<promise>FAILED: no</promise>"', '--max-retries', '0']
+    expect((await ralph(at, ['loop', 'demo', ...more, ...failing])).code).toBe(3)
+    writeFileSync(join(tree, 'README.md'), 'edited beside the loop\n')
+    expect((await ralph(at, ['resume', 'demo', ...failing])).code).toBe(3)
+    if (more.length === 0) at.git('switch', '-q', 'main')
+    const fresh = ['loop', 'demo', '--fresh', ...more, '--agent-command', goodAgent, '--on-complete', 'keep']
+    const end = await ralph(at, fresh)
+    expect(end.code).toBe(0)
+    const said = (end.stdout + end.stderr).replaceAll(/\s+/g, ' ')
+    expect(said).toContain('README.md was edited beside the earlier run; it is only in the archive now')
+    const [command = ''] = /git restore --source=[0-9a-f]+ -- \S*README\.md\S*/.exec(said) ?? []
+    execFileSync('bash', ['-c', command], { cwd: tree, env: at.env })
+    expect(readFileSync(join(tree, 'README.md'), 'utf8')).toBe('edited beside the loop\n')
   },
 )
 

@@ -129,7 +129,8 @@ function lostBytes(world: World, observed: Observed, words: string, fault: Tell)
           (other) => other.owner === 'user' && other.path === path && other !== token && !other.isRetired,
         )
       const copies = paths.filter((path) => !isEdited(path))
-      if (copies.length > 1)
+      // A switch of their own brings back what they had renamed and not committed.
+      if (copies.length > 1 && world.ledger.sweeps.length === 0)
         fault('lie', `${token.id} of the user's is there ${paths.length} times: ${paths.join(', ')}`)
       continue
     }

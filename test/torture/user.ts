@@ -112,6 +112,8 @@ const deeds: Readonly<Record<UserDeed, (doing: Doing) => string>> = {
   },
   configure: ({ world, place, count }) => {
     world.tryGit(['config', `torture.mine${count}`, 'yes'], place)
+    // While ralph writes the file git refuses, and says so.
+    if (world.tryGit(['config', '--get', `torture.mine${count}`], place) === '') return 'refused'
     world.tryGit(['config', '--file', world.ledger.configFile, `torture.mine${count}`, 'yes'])
     return `torture.mine${count}`
   },

@@ -58,30 +58,60 @@ async function lackedBy(
   return own.map(({ path }) => path).filter((path) => !there.has(path))
 }
 
-/** Of an earlier run: files that were in no commit when it began, and that the work tree has not, or has as they were committed. */
-export async function leftInArchive(git: Git, { origin, initial }: GitMemory): Promise<GoneFile[]> {
+/** Of an earlier run: files of the user's that the work tree has not, or not as they had them. */
+export async function leftInArchive(
+  git: Git,
+  memory: GitMemory,
+  /** Those of before the run are with the user. */
+  isBack: boolean,
+): Promise<{ readonly before: GoneFile[]; readonly beside: GoneFile[] }> {
+  return {
+    before: isBack ? [] : await leftOfBefore(git, memory),
+    beside: await leftOfBeside(git, memory),
+  }
+}
+
+/** In no commit when the run began, and missing now, or as they were committed. */
+async function leftOfBefore(git: Git, { origin, initial }: GitMemory): Promise<GoneFile[]> {
   if (origin === undefined || initial === undefined) return []
   const before = await orEmpty(git, origin.commit)
   const own = (await treeChanges(git, before, initial)).filter(({ to }) => to !== undefined)
-  const there = own.filter(
-    ({ path, from }) => from !== undefined && lstatNow(git.worktree, path) !== undefined,
-  )
-  const changed =
-    there.length === 0
-      ? []
-      : await git.list([
-          'diff',
-          '--name-only',
-          '-z',
-          before,
-          '--',
-          ...there.map(({ path }) => `:(top,literal)${path}`),
-        ])
+  const there = own.filter(({ path, from }) => from !== undefined && isThere(git, path))
+  const changed = await changedAgainst(git, before, there)
   const missing = own.filter(
-    ({ path, from }) =>
-      lstatNow(git.worktree, path) === undefined || (from !== undefined && !changed.includes(path)),
+    ({ path, from }) => !isThere(git, path) || (from !== undefined && !changed.includes(path)),
   )
   return missing.map(({ path }) => goneFile(initial, path))
+}
+
+/** Edited beside the loop, between two attempts, and so part of a checkpoint; as they were edited last. */
+async function leftOfBeside(git: Git, { later }: GitMemory): Promise<GoneFile[]> {
+  const left = new Map<string, string>()
+  for (const { n, commit } of later) {
+    if (n !== undefined) continue
+    const parent = await git.line(['rev-parse', '--verify', `${commit}^`])
+    const edits = (await treeChanges(git, parent, commit)).filter(({ to }) => to !== undefined)
+    const there = edits.filter(({ path, from }) => from !== undefined && isThere(git, path))
+    const changed = await changedAgainst(git, commit, there)
+    for (const { path } of edits)
+      if (!isThere(git, path) || changed.includes(path)) left.set(path, commit)
+      else left.delete(path)
+  }
+  return [...left].map(([path, commit]) => goneFile(commit, path))
+}
+
+function isThere(git: Git, path: string): boolean {
+  return lstatNow(git.worktree, path) !== undefined
+}
+
+async function changedAgainst(
+  git: Git,
+  commit: string,
+  paths: readonly { readonly path: string }[],
+): Promise<string[]> {
+  if (paths.length === 0) return []
+  const names = paths.map(({ path }) => path)
+  return await git.list(['diff', '--name-only', '-z', commit, '--', ...names])
 }
 
 /** Works as typed, from any folder of the work tree. */
