@@ -3,14 +3,17 @@ import { build, transform } from 'esbuild'
 import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { inkPlugin } from './ink.mjs'
 
 /** What is read together: what is imported on demand and fits, with all that it needs. What fits nowhere is in `loop`. */
 const packs = {
-  look: /^src\/(program|compose|compose\/(changes|reports|whereabouts|damage)|ui\/(?!cli\/loop-run|print\/report-).*)\.ts$/,
+  look: /^src\/(program|compose|compose\/(changes|reports|whereabouts|damage)|ui\/(?!cli\/loop-run|cli\/client|print\/report-).*)\.ts$/,
   plan: /^src\/(compose\/(plan|config-trust|run-settings)|adapters\/openspec\/show|config\/(load|yaml))\.ts$/,
   /** Large, and met only where a file is there to read with them: without what they need, which is little and in `look`. */
   parsers: /^node_modules\/(zod|yaml|picomatch)\//,
   prices: /^node_modules\/@pydantic\/genai-prices\//,
+  /** Only for who opens the screens; what a loop needs, too, is in `lines`. */
+  tui: /^src\/ui\/(tui\/start\.tsx|cli\/client\.ts)$/,
 }
 
 /**
@@ -24,12 +27,18 @@ export async function writePacks(options) {
     entryPoints,
     format: 'esm',
     splitting: true,
+    plugins: [inkPlugin],
+    define: { 'process.env.NODE_ENV': '"production"', 'process.env.DEV': '"false"' },
     metafile: true,
     write: false,
   })
   const chunks = packed(metafile.outputs)
   const texts = new Map()
   for (const { path, text } of outputFiles) {
+    if (path.endsWith('.LEGAL.txt')) {
+      await writeFile(join(options.outdir, 'LEGAL.txt'), text)
+      continue
+    }
     const chunk = chunks.get(basename(path))
     if (chunk === undefined) throw new Error(`no pack for ${path}`)
     // What is imported on demand as well: with `require`, it comes from a pack.
@@ -64,7 +73,7 @@ export async function writePacks(options) {
 /** Where each of esbuild's files goes, by its name: into the first pack that cannot do without it. */
 function packed(outputs) {
   const placed = new Map()
-  const { parsers, ...others } = packs
+  const { parsers, tui, ...others } = packs
   const put = (pack, path) => {
     const name = outputs[path].entryPoint === 'src/program.ts' ? 'program' : placed.size
     placed.set(basename(path), { pack, id: `${pack}:${name}` })
@@ -75,7 +84,7 @@ function packed(outputs) {
     for (const { path: needed, kind } of outputs[path].imports)
       if (kind === 'import-statement' && needed in outputs) place(pack, needed)
   }
-  const all = Object.keys(outputs)
+  const all = Object.keys(outputs).filter((path) => !path.endsWith('.LEGAL.txt'))
   const libraries = all.filter((path) => {
     const made = Object.keys(outputs[path].inputs)
     return made.length > 0 && made.every((file) => parsers.test(file))
@@ -86,8 +95,29 @@ function packed(outputs) {
     if (fitting.length === 0) throw new Error(`nothing is imported on demand that fits ${fits}`)
     for (const path of fitting) place(pack, path)
   }
+  const screens = all.filter((path) => tui.test(outputs[path].entryPoint ?? ''))
+  if (screens.length === 0) throw new Error(`nothing is imported on demand that fits ${tui}`)
+  const loops = all.filter((path) => outputs[path].entryPoint !== undefined && !screens.includes(path))
+  const needed = reached(outputs, loops)
+  for (const path of reached(outputs, screens))
+    if (needed.has(path) && !placed.has(basename(path))) put('lines', path)
+  for (const path of loops) place('loop', path)
+  for (const path of screens) place('tui', path)
   for (const path of all) place('loop', path)
   return placed
+}
+
+/** With all that they import. */
+function reached(outputs, paths) {
+  const found = new Set()
+  const visit = (path) => {
+    if (found.has(path)) return
+    found.add(path)
+    for (const { path: next, kind } of outputs[path].imports)
+      if (kind === 'import-statement' && next in outputs) visit(next)
+  }
+  for (const path of paths) visit(path)
+  return found
 }
 
 /** What an empty Node has loaded anyway. */

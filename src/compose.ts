@@ -36,6 +36,7 @@ export function createApp(io: Io): App {
   const pauses = () => import('./compose/pause.ts')
   const deaths = () => import('./compose/recovery.ts')
   const attempts = () => import('./compose/attempts.ts')
+  const nows = () => import('./compose/attempt-now.ts')
   const control = () => import('./compose/control.ts')
   const finish = () => import('./compose/finish.ts')
   const loops = () => import('./compose/loop.ts')
@@ -92,6 +93,8 @@ export function createApp(io: Io): App {
       logs: (request) => at(logs, (part, here) => part.writeLogs(here, request)),
       attempts: (change) => at(attempts, (part, here) => part.attemptsOf(here, change)),
       diff: (request) => at(attempts, (part, here) => part.diffOf(here, request)),
+      attemptNow: (change) => at(nows, (part, here) => part.attemptNow(here, change)),
+      gateOutput: (request) => at(nows, (part, here) => part.gateOutput(here, request)),
       doctor: async () => {
         const { diagnose } = await import('./compose/doctor.ts')
         return diagnose({ cwd: folderOf(io), env: io.env, isTerminal: attended, site, config })

@@ -91,7 +91,7 @@ function open(name: string): unknown {
  */
 function openPack(pack: string, held = -1): Record<string, Part> {
   const file = packFile(pack)
-  const command = argv.find((word, at) => !word.startsWith('-') && argv[at - 1] !== '-C') ?? ''
+  const command = argv.find((word, at) => !word.startsWith('-') && argv[at - 1] !== '-C') ?? 'ralph'
   const kept = `${file}.${command}.${process.versions.v8}-${process.arch}.cache`
   const isCommand = /^[a-z]+$/.test(command) && existsSync(helpFile(command))
   const cachedData = isCommand && existsSync(kept) ? readFileSync(kept) : undefined

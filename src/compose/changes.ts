@@ -1,7 +1,10 @@
 // list, show, prompt and learnings: what a change says, without a loop.
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ifThere } from '../adapters/files/whole.ts'
 import { headRef } from '../adapters/git/ref-files.ts'
 import { readRef } from '../adapters/git/refs.ts'
-import { listChanges, resolveChange } from '../adapters/openspec/changes.ts'
+import { changeDirOf, listChanges, resolveChange } from '../adapters/openspec/changes.ts'
 import { readLearnings } from '../adapters/openspec/learnings.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
@@ -16,18 +19,21 @@ import { hasDied, isDead, isRunning, knownRun, pathsOf } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export async function listAll(site: Site): Promise<ChangeList> {
-  const changes = await listChanges(await findRootOf(site), site.env)
+  const root = await findRootOf(site)
+  const changes = await listChanges(root, site.env)
   return {
     changes: await Promise.all(
       changes.map(async ({ problem, ...summary }) => {
         const { status, unknown, done, branch, ...now } = await statusOf(site, summary.name)
         const problems = [problem, unknown].filter((each) => each !== '')
+        const edited = await ifThere(stat(join(changeDirOf(root, summary.name), 'tasks.md')))
         return {
           ...summary,
           status,
           ...now,
           ...(done !== undefined && done !== summary.stories_done && { loop_stories_done: done }),
           ...(branch !== undefined && { loop_branch: branch }),
+          ...(edited !== undefined && { edited_at: site.clock.stamp(edited.mtimeMs) }),
           ...(problems.length > 0 && { problem: problems.join('; ') }),
         }
       }),

@@ -49,6 +49,10 @@ export interface Observe {
   logs(request: LogRequest): Promise<void>
   attempts(change: string | undefined): Promise<AttemptList>
   diff(request: DiffRequest): Promise<AttemptDiff>
+  /** What the attempt at hand has done so far: files, and boxes in the plan. */
+  attemptNow(change: string | undefined): Promise<AttemptNow>
+  /** The end of what the gates of an attempt have printed so far. */
+  gateOutput(request: { readonly change: string | undefined; readonly n: number }): Promise<GateOutput>
   why(change: string | undefined): Promise<Decisions>
   learnings(change: string | undefined): Promise<{ readonly path: string; readonly text: string }>
   doctor(): Promise<Diagnosis>
@@ -155,6 +159,8 @@ export interface ChangeList {
     /** As `status` has them. */
     readonly died_at?: string
     readonly orphan_pids?: readonly number[]
+    /** When its plan was written last; absent where it has none. */
+    readonly edited_at?: string
     /** Why the counts cannot be trusted; absent where they can. */
     readonly problem?: string
   })[]
@@ -278,6 +284,26 @@ export interface AttemptDiff {
   readonly patch: string
   /** The user's own, where git's settings for all repositories name one; never the repository's, which agents can write. */
   readonly pager: string
+}
+
+export interface AttemptNow {
+  readonly change_id: string
+  /** Absent between two attempts. */
+  readonly n?: number
+  /** Against its checkpoint, new files too; empty where nothing was changed. */
+  readonly patch: string
+  /** There is more than that. */
+  readonly is_cut: boolean
+  /** The plan in the tree that it works in; empty where that cannot be read now. */
+  readonly stories: ChangeDetail['stories']
+}
+
+export interface GateOutput {
+  readonly change_id: string
+  readonly n: number
+  readonly text: string
+  /** It began earlier. */
+  readonly is_cut: boolean
 }
 
 export interface LogRequest {

@@ -46,25 +46,31 @@ export async function run(
   }
 }
 
-/** `ralph` alone: on a terminal the changes and what to type next; in a pipe the help text and exit 2. */
-async function home({ io: { stdout, env }, app, exitWith }: Context, help: string): Promise<void> {
+/** `ralph` alone: on a terminal the screens, or where those cannot be the changes and what to type next; in a pipe the help text and exit 2. */
+async function home(context: Context, help: string): Promise<void> {
+  const { io, app, exitWith } = context
+  const { stdout, env } = io
   if (stdout.isTTY !== true) {
     stdout.write(help)
     exitWith(2)
     return
   }
-  const [{ observe }, { paintFor }, { homeText }, { legible }, { RalphError }] = await Promise.all([
+  const [own, { paintFor }, { homeText }, { legible }, { RalphError }] = await Promise.all([
     app(),
     import('../io.ts'),
     import('../print/list.ts'),
     import('../vocabulary.ts'),
     import('../../core/error.ts'),
   ])
-  const list = await observe.list().catch((error: unknown) => {
+  const list = await own.observe.list().catch((error: unknown) => {
     if (error instanceof RalphError && isElsewhere.has(error.code)) return error
     throw error
   })
-  if (list instanceof RalphError) {
+  const { mayOpenTui, openTui } = await import('./tui.ts')
+  if (!(list instanceof RalphError) && mayOpenTui(io)) {
+    const { clientOf } = await import('./client.ts')
+    exitWith(await openTui(io, clientOf(context, own), { at: 'select' }))
+  } else if (list instanceof RalphError) {
     const { folded } = await import('../print/layout.ts')
     stdout.write(`${help}\n${list.message}\n${folded(list.hint, stdout.columns, '  ')}\n`)
     exitWith(2)

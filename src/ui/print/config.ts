@@ -49,16 +49,16 @@ export function configText(
 const mostCells = 26
 
 /** The files are named below the table. */
-function fromWord({ origin, where }: SettingEntry): string {
+export function fromWord({ origin, where }: SettingEntry): string {
   return origin === 'flag' || origin === 'variable' ? oneLine(where) : origin
 }
 
 /** What belongs to one command is no setting, unless somebody made it one. */
-function isSetting({ key, origin }: SettingEntry): boolean {
+export function isSetting({ key, origin }: SettingEntry): boolean {
   return origin !== 'default' || !['fresh', 'dry_run', 'json', 'story', 'task'].includes(key)
 }
 
-function valueText(entry: SettingEntry): string {
+export function valueText(entry: SettingEntry): string {
   const { key, value } = entry
   const shown = publicValue(key, value)
   const { defaultText, kind } = specOf(key)

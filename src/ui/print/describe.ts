@@ -90,7 +90,7 @@ export function messageLines(text: string, worktree: string, sheet: Sheet): read
 
 const mostTalk = 6
 
-function withoutPromise(text: string): string {
+export function withoutPromise(text: string): string {
   return text
     .replaceAll(/^[ \t>*`_-]*<promise>[\s\S]*?<\/promise>[ \t*`_.]*$/gm, '')
     .replace(/\s*<promise>\s*(?:COMPLETE|FAILED:[\s\S]*?)\s*<\/promise>[ \t*`_.]*\s*$/, '')

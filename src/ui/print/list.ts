@@ -83,7 +83,7 @@ function stateCell(change: Change, paint: Paint): Cell {
 }
 
 /** Done on the loop's branch is done, though not here yet. */
-function stateOf(change: Change): ReturnType<typeof stateNow> {
+export function stateOf(change: Change): ReturnType<typeof stateNow> {
   const { status, loop_branch: branch, loop_stories_done: loopDone, stories_total: total } = change
   if (status === 'done' && branch !== undefined && loopDone === total)
     return [`done on ${oneLine(branch)}`, 'done']

@@ -172,7 +172,7 @@ function labelled(
   return [first.slice(2).replace(label, style(label)), ...rest]
 }
 
-function remembered(
+export function remembered(
   ending: Omit<Ending, 'complete' | 'board'>,
   event: LoopEvent,
 ): Omit<Ending, 'complete' | 'board'> {

@@ -1,0 +1,168 @@
+// Does what the screens ask for, by way of the client, and brings back what came of it.
+import { RalphError } from '../../core/error.ts'
+import type { Told } from '../../ports.ts'
+import type { Said } from '../app.ts'
+import type { Client } from './client.ts'
+import type { Act, Input, Load, Loaded } from './inputs.ts'
+
+/** Those that belong to the terminal are not done here. */
+type ClientAct = Exclude<Act, { readonly do: 'quit' | 'suspend' | 'redraw' }>
+
+export interface Effects {
+  perform(act: ClientAct): void
+  /** Nothing is followed any more. */
+  close(): void
+}
+
+/** So many records are folded at once; between two such the keys are heard. */
+const batch = 2_000
+const gatherMs = 50
+
+export function effectsOf(
+  client: Client,
+  hear: (input: Input) => void,
+  /** What is no answer but a bug. */
+  fail: (error: unknown) => void,
+): Effects {
+  let following: AbortController | undefined
+  const unfollow = (): void => {
+    following?.abort()
+    following = undefined
+  }
+  const answering = (act: ClientAct, work: Promise<Input | undefined>): void => {
+    work
+      .catch((error: unknown) => failure(act, error))
+      .then((input) => {
+        if (input !== undefined) hear(input)
+      })
+      .catch(fail)
+  }
+  const says = async (act: ClientAct, work: Promise<Said>): Promise<Input> => {
+    const { message } = await work
+    return { type: 'said', act: act.do, message: message.split('\n')[0] ?? '' }
+  }
+  return {
+    perform(act) {
+      switch (act.do) {
+        case 'load':
+          return answering(
+            act,
+            load(client, act.load).then((loaded) => ({ type: 'loaded', loaded })),
+          )
+        case 'follow': {
+          unfollow()
+          const stop = new AbortController()
+          following = stop
+          return answering(act, follow(client, act.change, stop.signal, hear))
+        }
+        case 'unfollow':
+          return unfollow()
+        case 'start':
+          return answering(
+            act,
+            client.start(act).then((began): Input => {
+              if (!('refused' in began)) return { type: 'started', change: began.change }
+              const { refused: message, exitCode } = began
+              return { type: 'failed', act, message, hint: '', exitCode }
+            }),
+          )
+        case 'stop':
+          return answering(act, says(act, client.control.stop({ change: act.change, force: act.isForce })))
+        case 'pause':
+          return answering(act, says(act, client.control.pause({ change: act.change, isOff: act.isOff })))
+        case 'note':
+          return answering(act, says(act, client.note(act.change, act.text)))
+        case 'skip_wait':
+          return answering(act, says(act, client.skipWait(act.change)))
+        case 'finish':
+          return answering(
+            act,
+            says(
+              act,
+              client.control.finish({ change: act.change, choice: act.choice, acceptsConfig: false }),
+            ),
+          )
+      }
+    },
+    close: unfollow,
+  }
+}
+
+function failure(act: ClientAct, error: unknown): Input {
+  if (!(error instanceof RalphError)) throw error
+  const { message, hint, exitCode } = error
+  return { type: 'failed', act, message, hint, exitCode }
+}
+
+/** Records in batches: what is told within a moment is one step of the model. */
+async function follow(
+  client: Client,
+  change: string,
+  stop: AbortSignal,
+  hear: (input: Input) => void,
+): Promise<undefined> {
+  let records: Told[] = []
+  let timer: NodeJS.Timeout | undefined
+  const flush = (): void => {
+    clearTimeout(timer)
+    timer = undefined
+    if (records.length === 0 || stop.aborted) return
+    const told = records
+    records = []
+    hear({ type: 'told', change, records: told })
+  }
+  for await (const told of client.observe.follow(change, { until: 'stop', stop })) {
+    records.push(told)
+    timer ??= setTimeout(flush, gatherMs)
+    if (records.length < batch) continue
+    flush()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  flush()
+}
+
+async function load({ observe }: Client, what: Load): Promise<Loaded> {
+  switch (what.what) {
+    case 'changes': {
+      const [list, reports] = await Promise.all([observe.list(), observe.status(undefined)])
+      return { what: 'changes', list, reports }
+    }
+    case 'detail':
+      return { what: 'detail', change: what.change, detail: await observe.show(what.change) }
+    case 'plan':
+      return plan(observe, what)
+    case 'so_far':
+      return { what: 'so_far', change: what.change, now: await observe.attemptNow(what.change) }
+    case 'gate_output': {
+      const { change, n } = what
+      return { what: 'gate_output', change, output: await observe.gateOutput({ change, n }) }
+    }
+    case 'patch': {
+      const { change, n } = what
+      const { patch } = await observe.diff({ change, n, form: 'short', isAll: n === undefined })
+      return { what: 'patch', change, n, patch }
+    }
+    case 'report':
+      return { what: 'report', change: what.change, report: await observe.report(what.change) }
+  }
+}
+
+/** The settings are shown also where they would be refused. */
+async function plan(
+  observe: Client['observe'],
+  { change, flags }: Extract<Load, { what: 'plan' }>,
+): Promise<Loaded> {
+  const told = (error: unknown): string => {
+    if (!(error instanceof RalphError)) throw error
+    return `${error.message} ${error.hint}`.trim()
+  }
+  const [settings, wrong] = await observe.settings(flags).then(
+    (found) => [found, ''] as const,
+    async (error: unknown) => [await observe.settings({}), told(error)] as const,
+  )
+  if (wrong !== '') return { what: 'plan', change, settings, problem: wrong }
+  return observe.plan({ change, settings, acceptsConfig: false }).then(
+    (found) => ({ what: 'plan', change, settings, plan: found }),
+    (error: unknown) => ({ what: 'plan', change, settings, problem: told(error) }),
+  )
+}

@@ -1,0 +1,115 @@
+// What the last screens hold, as lines: how it ended and why, what it took, what it changed, and what to type next.
+import { notesOf } from '../print/report-words.ts'
+import type { StoryReport } from '../../core/report.ts'
+import { storyName } from '../print/describe.ts'
+import type { Sheet } from '../print/layout.ts'
+import { placeLines, resultLines } from '../print/summary.ts'
+import { duration, oneLine, plural, tokenWord, usd } from '../print/text.ts'
+import { storyMeanings } from '../vocabulary.ts'
+import type { EndingScreen } from './ending.ts'
+import { sign } from './frame.ts'
+import type { Size } from './frame.ts'
+import type { World } from './inputs.ts'
+import type { Extent } from './pager.ts'
+import { filesOf, patchLines } from './patch-lines.ts'
+import { bold, dim, fromPainted, harmless, line, paint, sides, span } from './spans.ts'
+import type { Line } from './spans.ts'
+import { wrapSpans } from './wrap.ts'
+
+function endingInside({ columns, rows }: Size): { readonly width: number; readonly height: number } {
+  // One line of keys, and the frame.
+  return { width: columns - 4, height: Math.max(1, rows - 1 - 1 - 2) }
+}
+
+export function endingExtent(
+  screen: EndingScreen,
+  { size }: Pick<World, 'size'>,
+): Extent & { readonly lines: readonly Line[] } {
+  const { width, height } = endingInside(size)
+  const lines = screen.tab === 'Summary' ? summaryLines(screen, width) : fileTab(screen, width)
+  return { total: lines.length, height, isLive: false, lines }
+}
+
+/** As the plain printer says it, for this width. */
+export function endLines(screen: EndingScreen, width: number): readonly Line[] {
+  const { complete, board } = screen.loop
+  if (complete === undefined) return [line('The run has no end on record.')]
+  return resultLines(complete, board, { paint, columns: width + 1 }).map(fromPainted)
+}
+
+function summaryLines(screen: EndingScreen, width: number): readonly Line[] {
+  const { report } = screen
+  const said =
+    screen.done === '' ? [] : wrapSpans(line(oneLine(harmless(screen.done))), width, line('  '), '  ')
+  return [
+    ...endLines(screen, width),
+    [],
+    ...said,
+    ...placeOf(screen, { paint, columns: width + 1 }).map(fromPainted),
+    ...(report === undefined
+      ? []
+      : [
+          [],
+          line('What each story took', bold),
+          ...report.stories.map((story) => storyLine(story, width)),
+          ...notesOf(report).flatMap((note) => wrapSpans(line(note, dim), width, line('  '), '  ')),
+        ]),
+    [],
+    ...changedLine(screen),
+  ]
+}
+
+function placeOf({ loop, made, done }: EndingScreen, sheet: Sheet): readonly string[] {
+  const { complete, board, ending } = loop
+  if (complete === undefined) return []
+  const choice =
+    made === 'cleanup' || made === 'squash' ? 'cleanup' : made === undefined ? complete.choice : made
+  const finished = done === '' ? {} : { finished: { ok: true, message: '' } }
+  const lines = placeLines({ ...ending, ...finished, complete: { ...complete, choice }, board }, sheet)
+  return lines
+}
+
+function changedLine({ patch }: EndingScreen): readonly Line[] {
+  if (patch === undefined) return []
+  const files = filesOf(patch)
+  if (files.length === 0) return [line('  No file is changed against the start.', dim)]
+  const added = files.reduce((sum, file) => sum + file.added, 0)
+  const removed = files.reduce((sum, file) => sum + file.removed, 0)
+  return [
+    [
+      span(`  ${plural(files.length, 'file')} changed against the start  `),
+      span(`+${String(added)} `, { colour: 'green' }),
+      span(`-${String(removed)}`, { colour: 'red' }),
+      span('   tab shows them', dim),
+    ],
+  ]
+}
+
+function storyLine(story: StoryReport, width: number): Line {
+  const meaning = story.status === '' ? 'open' : storyMeanings[story.status]
+  const figures =
+    story.iterations === 0
+      ? '-'
+      : [
+          plural(story.attempts.length, 'attempt'),
+          duration(story.duration_ms),
+          `${tokenWord(story)} tokens`,
+          ...(story.cost_usd === undefined || story.cost_usd === 0 ? [] : [usd(story.cost_usd)]),
+        ].join('  ')
+  const name = harmless(oneLine(storyName(story.story_id, story.title)))
+  return sides([span('  '), ...sign(meaning), span(` ${name}`)], line(figures, dim), Math.min(width, 100))
+}
+
+function fileTab({ patch }: EndingScreen, width: number): readonly Line[] {
+  if (patch === undefined) return [line('Looking at the files…', dim)]
+  if (patch === '') return [line('No file is changed against the start.', dim)]
+  return patchLines(patch, width)
+}
+
+/** For the terminal, once the screen is gone. */
+export function lastWords(screen: EndingScreen, sheet: Sheet): readonly string[] {
+  const { complete, board } = screen.loop
+  if (complete === undefined) return []
+  const said = screen.done === '' ? [] : [`  ${oneLine(screen.done)}`]
+  return [...resultLines(complete, board, sheet), ...said, ...placeOf(screen, sheet)]
+}

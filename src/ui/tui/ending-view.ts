@@ -1,0 +1,88 @@
+// The last screens as they are drawn: the choice, and the result.
+import { storyName } from '../print/describe.ts'
+import { oneLine } from '../print/text.ts'
+import { choicesOf, resultTabs } from './ending.ts'
+import type { EndingScreen } from './ending.ts'
+import { endingExtent, endLines } from './ending-content.ts'
+import { keyLine, paneLines, shownPart, sign, spinner, styleFor, tabsLine, viewOf } from './frame.ts'
+import type { View } from './frame.ts'
+import type { World } from './inputs.ts'
+import { bold, clipLine, dim, harmless, line, span } from './spans.ts'
+import type { Line } from './spans.ts'
+import { wrapSpans } from './wrap.ts'
+
+export function endingView(screen: EndingScreen, world: World, says: string, hasList: boolean): View {
+  const { columns, rows } = world.size
+  if (screen.stage === 'choice') return choiceView(screen, world)
+  const { lines, height } = endingExtent(screen, world)
+  const shown = shownPart({ lines, pager: screen.pagers[screen.tab], isLive: false }, height)
+  const body = paneLines({
+    width: columns,
+    height: rows - 1 - 1,
+    title: tabsLine(resultTabs, screen.tab),
+    note: shown.note,
+    lines: shown.lines,
+  })
+  const keys = keyLine(
+    [
+      ['tab', screen.tab === 'Summary' ? 'changed files' : 'summary'],
+      ['↑↓', 'scroll'],
+      ...(hasList ? ([['esc', 'all changes']] as const) : ([['esc', 'the run']] as const)),
+      ['q', 'quit'],
+      ['?', 'keys'],
+    ],
+    columns,
+  )
+  return viewOf(
+    [...body, says === '' ? keys : clipLine(line(` ${says}`, styleFor('waiting')), columns)],
+    world.size,
+  )
+}
+
+function choiceView(screen: EndingScreen, world: World): View {
+  const { columns, rows } = world.size
+  const width = columns - 4
+  const lines: readonly Line[] = [
+    ...endLines(screen, width),
+    ...openLines(screen, width),
+    [],
+    line('What should happen to the work?', bold),
+    [],
+    ...choicesOf(screen).flatMap(({ answer, what }, at) => {
+      const isAt = at === screen.at
+      const head = [span(isAt ? '› ' : '  ', bold), span(answer.padEnd(9), isAt ? bold : {})]
+      return wrapSpans(line(harmless(what), isAt ? {} : dim), width, head, ' '.repeat(11))
+    }),
+    [],
+    ...(screen.isBusy ? [line(`${spinner(world.frame)} On it…`, styleFor('working'))] : []),
+    ...(screen.problem === ''
+      ? []
+      : wrapSpans(line(oneLine(harmless(screen.problem))), width, [...sign('human'), span(' ')], '  ')),
+  ]
+  const body = paneLines({
+    width: columns,
+    height: rows - 1 - 1,
+    title: line(oneLine(harmless(screen.loop.change)), bold),
+    lines,
+  })
+  const keys = keyLine(
+    [
+      ['↑↓', 'choose'],
+      ['enter', 'do it'],
+      ['esc', 'decide later'],
+      ['?', 'keys'],
+    ],
+    columns,
+  )
+  return viewOf([...body, keys], world.size)
+}
+
+/** What is not done, by name. */
+function openLines({ loop }: EndingScreen, width: number): readonly Line[] {
+  const { complete, state } = loop
+  if (complete === undefined || complete.status === 'done') return []
+  const open = (state?.stories ?? []).filter(({ status }) => status === 'open')
+  if (open.length === 0) return []
+  const names = open.map(({ id, title }) => harmless(oneLine(storyName(id, title)))).join(', ')
+  return wrapSpans(line(`not done: ${names}`, dim), width, line('  '), '  ').slice(0, 3)
+}

@@ -1,0 +1,160 @@
+// The end of a run: first where its work goes, then what came of it.
+import type { FinishChoice } from '../../ports.ts'
+import type { RunReport } from '../../core/report.ts'
+import { branchName } from '../print/describe.ts'
+import { oneLine, plural } from '../print/text.ts'
+import type { Act, Loaded, Step, World } from './inputs.ts'
+import type { Key } from './keys.ts'
+import { endingExtent } from './ending-content.ts'
+import type { LoopScreen } from './loop-model.ts'
+import { atStart, scrolled } from './pager.ts'
+import type { Pager } from './pager.ts'
+import { filesOf } from './patch-lines.ts'
+
+export const resultTabs = ['Summary', 'Files'] as const
+type ResultTab = (typeof resultTabs)[number]
+
+export interface EndingScreen {
+  /** The loop as it ended. */
+  readonly loop: LoopScreen
+  readonly stage: 'choice' | 'result'
+  /** Which of the choices. */
+  readonly at: number
+  readonly isBusy: boolean
+  /** Why the choice could not be carried out. */
+  readonly problem: string
+  /** What was said when it was. */
+  readonly done: string
+  readonly made: Choice['answer'] | undefined
+  /** Against the start; undefined until it was read. */
+  readonly patch: string | undefined
+  readonly report: RunReport | undefined
+  readonly tab: ResultTab
+  readonly pagers: Readonly<Record<ResultTab, Pager>>
+}
+
+export interface Choice {
+  readonly answer: Exclude<FinishChoice, 'rename'>
+  readonly what: string
+}
+
+/** Who has set what happens at the end is not asked. */
+export function endingScreen(loop: LoopScreen): Step<EndingScreen> {
+  const { change } = loop
+  const isAsked =
+    loop.complete !== undefined &&
+    loop.complete.choice !== 'cleanup' &&
+    loop.state?.settings?.on_complete === 'ask' &&
+    loop.ending.begun
+  const screen: EndingScreen = {
+    loop,
+    stage: isAsked ? 'choice' : 'result',
+    at: 0,
+    isBusy: false,
+    problem: '',
+    done: '',
+    made: undefined,
+    patch: undefined,
+    report: undefined,
+    tab: 'Summary',
+    pagers: { Summary: atStart, Files: atStart },
+  }
+  return {
+    screen,
+    acts: [
+      { do: 'load', load: { what: 'patch', change, n: undefined } },
+      { do: 'load', load: { what: 'report', change } },
+    ],
+  }
+}
+
+export function choicesOf({ loop, patch }: EndingScreen): readonly Choice[] {
+  const { board, commits } = loop
+  const { started } = board
+  if (started === undefined) return []
+  const original = branchName(started.original_branch)
+  const branch = oneLine(started.branch)
+  const later: Choice = { answer: 'later', what: 'decide later, with `ralph finish`' }
+  if (started.branch === started.original_branch)
+    return [
+      { answer: 'keep', what: `leave everything as it is, on ${original}` },
+      {
+        answer: 'cleanup',
+        what: `the work stays in your tree on ${original}; ralph’s own stash entries are deleted`,
+      },
+      later,
+    ]
+  const count = patch === undefined ? undefined : filesOf(patch).length
+  const files = count === undefined ? 'all changed files' : plural(count, 'changed file')
+  const stays =
+    started.home === undefined
+      ? `stay on ${branch} (${plural(commits, 'commit')}); ${original} is not changed`
+      : `leave it on ${branch} (${plural(commits, 'commit')}) in its own work tree`
+  return [
+    { answer: 'keep', what: stays },
+    {
+      answer: 'cleanup',
+      what: `switch to ${original}, ${files} uncommitted; ${branch} is deleted, a backup is kept`,
+    },
+    {
+      answer: 'squash',
+      what: `switch to ${original}, ${files} as one commit; ${branch} is deleted, a backup is kept`,
+    },
+    later,
+  ]
+}
+
+export function loadedEnding(screen: EndingScreen, loaded: Loaded): EndingScreen {
+  if (!('change' in loaded) || loaded.change !== screen.loop.change) return screen
+  if (loaded.what === 'report') return { ...screen, report: loaded.report }
+  if (loaded.what === 'patch' && loaded.n === undefined) return { ...screen, patch: loaded.patch }
+  return screen
+}
+
+export function failedEnding(screen: EndingScreen, act: Act, message: string): EndingScreen {
+  if (act.do === 'finish') return { ...screen, isBusy: false, problem: message }
+  // A run that saved nothing has nothing to show.
+  if (act.do === 'load' && act.load.what === 'patch') return { ...screen, patch: '' }
+  return screen
+}
+
+export function finishedEnding(screen: EndingScreen, message: string): EndingScreen {
+  return { ...screen, isBusy: false, stage: 'result', done: message }
+}
+
+/** Undefined: not a key of this screen. */
+export function typedEnding(screen: EndingScreen, key: Key, world: World): Step<EndingScreen> | undefined {
+  return screen.stage === 'choice' ? typedChoice(screen, key) : typedResult(screen, key, world)
+}
+
+function typedChoice(screen: EndingScreen, key: Key): Step<EndingScreen> | undefined {
+  const choices = choicesOf(screen)
+  if (screen.isBusy) return { screen, acts: [] }
+  if (key.name === 'up' || key.name === 'down') {
+    const at = Math.max(0, Math.min(choices.length - 1, screen.at + (key.name === 'up' ? -1 : 1)))
+    return { screen: { ...screen, at }, acts: [] }
+  }
+  if (key.name === 'escape' || key.name === 'interrupt')
+    return { screen: { ...screen, stage: 'result', made: 'later' }, acts: [] }
+  if (key.name === 'enter') return chosen(screen, choices[screen.at]?.answer)
+  const typed = key.name === 'text' ? choices.findIndex(({ answer }) => answer.startsWith(key.text)) : -1
+  return typed === -1 ? undefined : { screen: { ...screen, at: typed }, acts: [] }
+}
+
+function chosen(screen: EndingScreen, answer: Choice['answer'] | undefined): Step<EndingScreen> {
+  if (answer === undefined || answer === 'later')
+    return { screen: { ...screen, stage: 'result', made: 'later' }, acts: [] }
+  return {
+    screen: { ...screen, isBusy: true, problem: '', made: answer },
+    acts: [{ do: 'finish', change: screen.loop.change, choice: answer }],
+  }
+}
+
+function typedResult(screen: EndingScreen, key: Key, world: World): Step<EndingScreen> | undefined {
+  if (key.name === 'tab' || key.name === 'back_tab')
+    return { screen: { ...screen, tab: screen.tab === 'Summary' ? 'Files' : 'Summary' }, acts: [] }
+  const pager = scrolled(screen.pagers[screen.tab], key, endingExtent(screen, world))
+  return pager === undefined
+    ? undefined
+    : { screen: { ...screen, pagers: { ...screen.pagers, [screen.tab]: pager } }, acts: [] }
+}

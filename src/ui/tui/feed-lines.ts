@@ -1,0 +1,89 @@
+// Attempts as lines of the Agent tab: each told apart by a rule, messages as light Markdown, each tool call in one line.
+import { gateLines, inTree, turnoutLines, waitingLines, withoutPromise } from '../print/describe.ts'
+import { clip, clockTime, duration, oneLine, plural } from '../print/text.ts'
+import type { Attempt, Entry } from './feed.ts'
+import { markdownLines } from './markdown.ts'
+import { dim, fromPainted, harmless, line, paint, sides, span } from './spans.ts'
+import type { Line } from './spans.ts'
+import { wrapSpans } from './wrap.ts'
+
+interface Page {
+  readonly width: number
+  /** Paths are shown as they are in it. */
+  readonly worktree: string
+}
+
+/** Laid out once for each width: most of what is shown was there before. */
+const laid = new WeakMap<Entry, { readonly width: number; readonly lines: readonly Line[] }>()
+
+export function entryLines(entry: Entry, page: Page): readonly Line[] {
+  const known = laid.get(entry)
+  if (known !== undefined && known.width === page.width) return known.lines
+  const lines = layOut(entry, page)
+  laid.set(entry, { width: page.width, lines })
+  return lines
+}
+
+function layOut(entry: Entry, { width, worktree }: Page): readonly Line[] {
+  // The printers leave the last column free.
+  const sheet = { paint, columns: width + 1 }
+  switch (entry.kind) {
+    case 'message':
+      return markdownLines(harmless(inTree(withoutPromise(entry.text), worktree)).trim(), width)
+    case 'tool': {
+      const input = inTree(oneLine(harmless(entry.input)), worktree)
+      return [line(clip(`  ${oneLine(harmless(entry.name))} ${input}`.trimEnd(), width), dim)]
+    }
+    case 'gate':
+      return gateLines(entry.gate, sheet).map(fromPainted)
+    case 'turnout':
+      return turnoutLines(entry.iteration, entry.turnout, sheet).map(fromPainted)
+    case 'wait':
+      return waitingLines(entry.wait, sheet).map(fromPainted)
+    case 'warning':
+      return wrapSpans(
+        line(oneLine(harmless(entry.text))),
+        width,
+        [span('  warning: ', { colour: 'yellow' })],
+        '    ',
+      )
+  }
+}
+
+/** `#5 ──────── claude ── 14:03:22 ─`. */
+function ruleLine({ n, started }: Attempt, width: number): Line {
+  const left = `#${String(n)} `
+  const who = started.agent === 'command' ? 'your own agent' : oneLine(started.agent)
+  const right = ` ${who}  ${clockTime(started.time)}`
+  const rule = '─'.repeat(Math.max(0, width - left.length - right.length))
+  return [span(left, { isBold: true }), span(`${rule}${right}`, dim)]
+}
+
+export interface LiveLine {
+  readonly spinner: string
+  readonly nowMs: number
+  /** When the last tool was called, as the wall clock has it. */
+  readonly sinceMs: number
+}
+
+export function attemptLines(attempt: Attempt, page: Page, live?: LiveLine): readonly Line[] {
+  const { entries, dropped, n } = attempt
+  const lines: Line[] = [ruleLine(attempt, page.width)]
+  if (dropped > 0) {
+    const rest = `… ${plural(dropped, 'earlier line', 'earlier lines')} of talk: ralph logs ${oneLine(attempt.started.change_id)} --iteration ${String(n)}`
+    lines.push(line(clip(rest, page.width), dim))
+  }
+  for (const entry of entries) for (const each of entryLines(entry, page)) lines.push(each)
+  if (live === undefined || attempt.record !== undefined) return lines
+  const last = entries.at(-1)
+  const seconds = Math.max(0, Math.floor((live.nowMs - live.sinceMs) / 1000) * 1000)
+  const since = `${live.spinner} ${seconds < 1000 ? '0 s' : duration(seconds)}`
+  const right = line(since, { colour: 'cyan' })
+  if (last?.kind !== 'tool') return [...lines, right]
+  return [...lines.slice(0, -1), sides(lines.at(-1) ?? [], right, page.width)]
+}
+
+/** How many lines these take. */
+export function heightOf(entries: readonly Entry[], page: Page): number {
+  return entries.reduce((sum, entry) => sum + entryLines(entry, page).length, 0)
+}

@@ -1,0 +1,67 @@
+// The keys of each screen, in words; one list, for the overlay and for the docs.
+import { bold, dim, line, span } from './spans.ts'
+import type { Line } from './spans.ts'
+import { keyLine, paneLines, viewOf } from './frame.ts'
+import type { KeyHint, Size, View } from './frame.ts'
+
+const reading: readonly KeyHint[] = [
+  ['↑ ↓', 'one line'],
+  ['PgUp PgDn', 'one page'],
+  ['g G', 'the beginning, the end'],
+]
+
+export const helpKeys = {
+  select: [
+    ['↑ ↓', 'choose a change'],
+    ['enter', 'open it; join it where it runs'],
+    ['r', 'run it, or resume it where it stopped'],
+    ['l', 'look at its last run'],
+    ['/', 'show only names with these letters'],
+    ['q', 'quit; loops that run go on'],
+  ],
+  preview: [
+    ['r', 'run it, or resume it where it stopped'],
+    ['tab, 1-4', 'stories, scenarios, prompt, settings'],
+    ['← →', 'in Prompt: another story'],
+    ['enter', 'in Settings: change a setting for this run'],
+    ...reading,
+    ['esc', 'back to all changes'],
+    ['q', 'quit'],
+  ],
+  loop: [
+    ['q', 'stop: the agent is ended, the attempt is kept aside, files go back to the checkpoint'],
+    ['q q q', 'within 3 seconds: kill the loop and quit'],
+    ['p', 'pause after this attempt; again: continue'],
+    ['s', 'do not wait any longer for a limit or a service'],
+    ['n', 'a note for the next prompt'],
+    ['d', 'leave; the loop goes on (ralph attach joins it again)'],
+    ['← →', 'another story'],
+    ['tab, 1-5', 'agent, tasks, diff, gates, log'],
+    ...reading,
+    ['/', 'search in what is shown'],
+    ['esc', 'back to all changes, where you came from there'],
+  ],
+  ending: [
+    ['↑ ↓', 'choose, or read on'],
+    ['enter', 'do what is chosen'],
+    ['esc', 'decide later (ralph finish)'],
+    ['tab', 'summary, changed files'],
+    ['q', 'quit'],
+  ],
+} as const satisfies Record<string, readonly KeyHint[]>
+
+export function helpView(which: keyof typeof helpKeys, size: Size): View {
+  const rows: readonly KeyHint[] = helpKeys[which]
+  const lines: readonly Line[] = [
+    ...rows.map(([key, what]): Line => [span(`  ${key.padEnd(12)}`, bold), span(what)]),
+    [],
+    line('  The mouse wheel scrolls. Hold Shift (Option on a Mac) to select text.', dim),
+  ]
+  const body = paneLines({
+    width: size.columns,
+    height: size.rows - 1 - 1,
+    title: line('Keys', bold),
+    lines,
+  })
+  return viewOf([...body, keyLine([['any key', 'closes this']], size.columns)], size)
+}

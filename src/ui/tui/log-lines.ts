@@ -1,0 +1,94 @@
+// The Log tab: what the loop decided, when, and why.
+import type { LoopEvent } from '../../core/event.ts'
+import { decisionsOf } from '../../core/why.ts'
+import { verdictMeaning, verdictName } from '../vocabulary.ts'
+import type { Meaning } from '../vocabulary.ts'
+import { clip, clockTime, oneLine, plural } from '../print/text.ts'
+import { sign } from './frame.ts'
+import { dim, harmless, line, span } from './spans.ts'
+import type { Line } from './spans.ts'
+import { wrapSpans } from './wrap.ts'
+
+export interface LogEntry {
+  readonly time: string
+  readonly n?: number
+  readonly meaning: Meaning
+  readonly what: string
+  readonly why: string
+}
+
+const mostEntries = 1_000
+
+export function logged(log: readonly LogEntry[], events: readonly LoopEvent[]): readonly LogEntry[] {
+  const more = events.flatMap((event) => entryOf(event) ?? [])
+  return more.length === 0 ? log : [...log, ...more].slice(-mostEntries)
+}
+
+function entryOf(event: LoopEvent): LogEntry | undefined {
+  const [decision] = decisionsOf([event])
+  const own = wordsOf(event)
+  if (decision === undefined && own === undefined) return undefined
+  const n = decision?.n ?? ('n' in event ? event.n : undefined)
+  const [meaning, what, why] = own ?? ['open', decision?.decision ?? '', decision?.rule ?? '']
+  return { time: event.time, ...(n !== undefined && { n }), meaning, what, why: why ?? decision?.rule ?? '' }
+}
+
+/** Where the words for people are others than those for `ralph why --trace`. */
+function wordsOf(event: LoopEvent): readonly [Meaning, string, string?] | undefined {
+  // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the others are said as `why` says them, or not at all
+  switch (event.type) {
+    case 'iteration.started':
+      return ['working', `attempt #${String(event.n)} begins: ${event.agent}, story ${event.story_id}`, '']
+    case 'agent.ended':
+      return ['open', `the agent has ended: ${event.ending.replaceAll('_', ' ')}`]
+    case 'gate.ended':
+      return [
+        event.outcome === 'passed' ? 'done' : 'failed',
+        `gate ${event.outcome.replaceAll('_', ' ')}: ${event.command}`,
+      ]
+    case 'checkpoint.saved':
+      return event.n === undefined ? undefined : ['done', `saved as ${event.commit.slice(0, 7)}`, '']
+    case 'checkpoint.reverted':
+      return [
+        'undone',
+        `undone: ${plural(event.files_total ?? event.files?.length ?? 0, 'file')}; kept as #${String(event.n)}`,
+        '',
+      ]
+    case 'iteration.ended': {
+      const { verdict, reason } = event.iteration
+      const why = reason === '' ? '' : `: ${reason}`
+      return [verdictMeaning(verdict), `${verdictName(verdict)}${why}`]
+    }
+    case 'waiting':
+      return ['waiting', event.for === 'pause' ? 'paused' : `waits until ${clockTime(event.until)}`]
+    case 'wait.ended':
+      return ['working', 'the wait is over', '']
+    case 'pause.requested':
+      return ['waiting', 'a pause was asked for: after this attempt', '']
+    case 'pause.lifted':
+      return ['working', 'the pause is over', '']
+    case 'stop.requested':
+      return ['waiting', 'a stop was asked for: the agent is ended', '']
+    case 'warning':
+    case 'error':
+      return ['human', `${event.type}: ${event.message}`, '']
+    case 'complete':
+      return [event.status === 'done' ? 'done' : 'failed', `the loop ended: ${event.status}. ${event.reason}`]
+    default:
+      return undefined
+  }
+}
+
+export function logLines(log: readonly LogEntry[], width: number): readonly Line[] {
+  return log.flatMap(({ time, n, meaning, what, why }) => {
+    const head: Line = [
+      span(`${clockTime(time)} `, dim),
+      ...sign(meaning),
+      span(` ${n === undefined ? '' : `#${String(n)} `}`),
+    ]
+    const indent = ' '.repeat(11)
+    const words = clip(oneLine(harmless(what)), 600)
+    const lines = wrapSpans(line(words), width, head, indent)
+    return why === '' ? lines : [...lines, ...wrapSpans(line(why, dim), width, line(indent), indent)]
+  })
+}

@@ -1,0 +1,206 @@
+// What each tab of the loop screen holds, as lines, and how much of that fits.
+import type { TaskState } from '../../core/story.ts'
+import { storyName } from '../print/describe.ts'
+import { clip, duration, oneLine, plural } from '../print/text.ts'
+import { storyMeanings } from '../vocabulary.ts'
+import { attemptLines, entryLines } from './feed-lines.ts'
+import type { Attempt } from './feed.ts'
+import { sign, spinner, styleFor } from './frame.ts'
+import type { Size } from './frame.ts'
+import type { World } from './inputs.ts'
+import { logLines } from './log-lines.ts'
+import { attemptsOf, isRunning, lookedAt, sinceMs } from './loop-model.ts'
+import type { LoopScreen } from './loop-model.ts'
+import type { Extent } from './pager.ts'
+import { patchLines } from './patch-lines.ts'
+import { bold, dim, harmless, line, sides, span } from './spans.ts'
+import type { Line } from './spans.ts'
+import { pieces, wrapSpans } from './wrap.ts'
+
+/** From here on there is room for the stories beside the rest. */
+const wide = 100
+
+export interface LoopPlaces {
+  /** Of the list of stories; 0: it is one line. */
+  readonly side: number
+  readonly main: number
+  readonly height: number
+}
+
+export function placesOf({ note }: Pick<LoopScreen, 'note'>, { columns, rows }: Size): LoopPlaces {
+  const side = columns < wide ? 0 : Math.max(30, Math.min(46, Math.floor(columns * 0.28)))
+  // Two lines of head, one of keys, and below the width the line of stories; three for a note.
+  const height = rows - 1 - 3 - (side === 0 ? 1 : 0) - (note === undefined ? 0 : 3)
+  return { side, main: columns - side, height }
+}
+
+export function paneInside(
+  screen: Pick<LoopScreen, 'note'>,
+  size: Size,
+): { readonly width: number; readonly height: number } {
+  const { main, height } = placesOf(screen, size)
+  return { width: main - 4, height: Math.max(1, height - 2) }
+}
+
+function loopLines(screen: LoopScreen, world: World): readonly Line[] {
+  const { width } = paneInside(screen, world.size)
+  switch (screen.tab) {
+    case 'Agent':
+      return agentLines(screen, world, width)
+    case 'Tasks':
+      return taskLines(screen, width)
+    case 'Diff':
+      return diffLines(screen, width)
+    case 'Gates':
+      return gateTab(screen, world, width)
+    case 'Log':
+      return logLines(screen.log, width)
+  }
+}
+
+export function loopExtent(screen: LoopScreen, world: World): Extent & { readonly lines: readonly Line[] } {
+  const lines = loopLines(screen, world)
+  const isLive = screen.tab === 'Agent' || screen.tab === 'Gates' || screen.tab === 'Log'
+  return { total: lines.length, height: paneInside(screen, world.size).height, isLive, lines }
+}
+
+function agentLines(screen: LoopScreen, world: World, width: number): readonly Line[] {
+  const worktree = screen.board.started?.worktree ?? ''
+  const attempts = attemptsOf(screen)
+  const loose = screen.feed.loose.flatMap((entry) => entryLines(entry, { width, worktree }))
+  if (attempts.length === 0) return [...loose, line(emptyWords(screen), dim)]
+  const current = screen.state?.current?.n
+  const isWorking = screen.life === 'running' && screen.state?.phase === 'working'
+  return attempts.flatMap((attempt, at) => {
+    const live =
+      isWorking && attempt.n === current
+        ? { spinner: spinner(world.frame), nowMs: world.nowMs, sinceMs: lastSign(attempt) }
+        : undefined
+    const lines = attemptLines(attempt, { width, worktree }, live)
+    return at === 0 ? lines : [[], ...lines]
+  })
+}
+
+function lastSign({ entries, started }: Attempt): number {
+  const last = entries.at(-1)
+  return sinceMs(last?.kind === 'tool' ? last.time : started.time)
+}
+
+function emptyWords(screen: LoopScreen): string {
+  if (screen.life === 'joining') return 'Reading what happened so far…'
+  if (screen.life === 'none') return `Nothing has run for ${oneLine(screen.change)} yet.`
+  const story = screen.state?.stories.find(({ id }) => id === lookedAt(screen))
+  if (story?.status === 'done') return 'This story was done before this run.'
+  if (story?.status === 'human') return 'This story is yours: its tasks are for a person.'
+  return isRunning(screen) ? 'No attempt at this story yet.' : 'This story was not tried.'
+}
+
+const boxes: Readonly<Record<TaskState, string>> = {
+  open: '[ ]',
+  done: '[x]',
+  human: '[?]',
+  deferred: '[-]',
+  phantom: '[ ]',
+}
+
+function taskLines(screen: LoopScreen, width: number): readonly Line[] {
+  const stories = screen.now?.stories ?? []
+  if (stories.length === 0) return [line('Reading the plan…', dim)]
+  const at = lookedAt(screen)
+  return storyTasks(stories, width, at)
+}
+
+type Stories = NonNullable<LoopScreen['now']>['stories']
+
+/** Stories with their boxes; the one that is looked at in bold. */
+export function storyTasks(stories: Stories, width: number, at?: string): readonly Line[] {
+  return stories.flatMap(({ id, title, status, tasks }, index) => {
+    const done = tasks.filter(({ state }) => state === 'done').length
+    const meaning = id === at && status === 'open' ? 'working' : storyMeanings[status]
+    const head = sides(
+      [...sign(meaning), span(` ${harmless(storyName(id, title))}`, id === at ? bold : {})],
+      line(`${String(done)} of ${plural(tasks.length, 'task')}`, dim),
+      width,
+    )
+    return [
+      ...(index === 0 ? [] : [[]]),
+      head,
+      ...tasks.flatMap(({ text, state, id: task }) => {
+        const words = harmless(
+          oneLine(task.includes('#') || text.startsWith(task) ? text : `${task} ${text}`),
+        )
+        const box = span(`  ${boxes[state]} `, state === 'done' ? styleFor('done') : {})
+        const note = state === 'human' ? '  (for a person)' : state === 'deferred' ? '  (put off)' : ''
+        return wrapSpans([span(words, state === 'done' ? dim : {}), span(note, dim)], width, [box], '      ')
+      }),
+    ]
+  })
+}
+
+function diffLines(screen: LoopScreen, width: number): readonly Line[] {
+  const last = attemptsOf(screen).at(-1)
+  if (last === undefined) return [line('No attempt at this story yet: nothing is changed.', dim)]
+  const isOpen = last.record === undefined
+  const patch = isOpen
+    ? screen.now?.n === last.n
+      ? screen.now.patch
+      : undefined
+    : screen.patch?.n === last.n
+      ? screen.patch.patch
+      : undefined
+  const what = isOpen
+    ? `What #${String(last.n)} has changed so far`
+    : `What #${String(last.n)} changed${last.turnout.reverted === undefined ? '' : ' (undone, kept aside)'}`
+  if (patch === undefined) return [line('Looking at the files…', dim)]
+  const cut = isOpen && screen.now?.is_cut === true
+  return [
+    line(`${what}${patch === '' ? ': nothing' : ''}`, dim),
+    ...patchLines(patch, width),
+    ...(cut ? [line('… there is more than this', dim)] : []),
+  ]
+}
+
+function gateTab(screen: LoopScreen, world: World, width: number): readonly Line[] {
+  const last = attemptsOf(screen).at(-1)
+  const gates = screen.state?.settings?.gates ?? []
+  if (last === undefined || last.gates.length === 0) {
+    if (gates.length === 0)
+      return wrapSpans(line('No gates are set: the agent’s word counts. Set one with --verify.', dim), width)
+    return [
+      line('The gates run when the agent says that the story is complete:', dim),
+      ...gates.map((gate) => line(`  ${clip(oneLine(harmless(gate)), width - 2)}`)),
+    ]
+  }
+  const heads = last.gates.map(({ command, started, ended }) => {
+    const name = span(` ${oneLine(harmless(command))}`)
+    if (ended === undefined) {
+      const ms = Math.max(0, Math.floor((world.nowMs - sinceMs(started)) / 1000) * 1000)
+      return sides(
+        [span(spinner(world.frame), styleFor('working')), name],
+        line(ms < 1000 ? '0 s' : duration(ms), dim),
+        width,
+      )
+    }
+    const meaning = ended.outcome === 'passed' ? 'done' : ended.outcome === 'stopped' ? 'waiting' : 'failed'
+    const exit =
+      ended.outcome === 'passed'
+        ? ''
+        : ` (${ended.exit_code === undefined ? ended.outcome.replaceAll('_', ' ') : `exit ${String(ended.exit_code)}`})`
+    return sides([...sign(meaning), name, span(exit)], line(duration(ended.duration_ms), dim), width)
+  })
+  const output = screen.output?.n === last.n ? screen.output : undefined
+  if (output === undefined) return [...heads, [], line('Reading what they print…', dim)]
+  const cut = output.is_cut
+    ? [line(`… the beginning: ralph logs ${oneLine(screen.change)} --gate ${String(last.n)}`, dim)]
+    : []
+  const text = harmless(output.text).replace(/\n+$/, '').split('\n')
+  return [
+    ...heads,
+    [],
+    ...cut,
+    // Indented as it was printed.
+    ...text.flatMap((each) =>
+      pieces(span(each, each.startsWith('$ ') ? bold : {}), width).map((part) => [part]),
+    ),
+  ]
+}

@@ -1,0 +1,67 @@
+// Where in a long text somebody reads: at its end, which moves, or at a place that stays.
+import type { Key } from './keys.ts'
+
+export interface Pager {
+  /** The first line that is shown; undefined: the last lines, whatever comes. */
+  readonly top: number | undefined
+  /** How many there were when the end was left. */
+  readonly seen: number
+}
+
+/** What grows is read at its end, what does not from its beginning. */
+export const atEnd: Pager = { top: undefined, seen: 0 }
+export const atStart: Pager = { top: 0, seen: 0 }
+
+/** How much there is, and how much of it is shown. */
+export interface Extent {
+  readonly total: number
+  readonly height: number
+  /** Whether it grows. */
+  readonly isLive: boolean
+}
+
+const wheelLines = 3
+
+export function firstLine({ top }: Pager, { total, height }: Extent): number {
+  const last = Math.max(0, total - height)
+  return top === undefined ? last : Math.min(top, last)
+}
+
+/** Undefined: not a key of a pager. */
+export function scrolled(pager: Pager, key: Key, extent: Extent): Pager | undefined {
+  if (key.name === 'text') return jumped(pager, key.text, extent)
+  const lines = moves[key.name]?.(Math.max(1, extent.height - 1))
+  return lines === undefined ? undefined : scrollTo(pager, firstLine(pager, extent) + lines, extent)
+}
+
+const moves: Readonly<Partial<Record<Key['name'], (page: number) => number>>> = {
+  up: () => -1,
+  down: () => 1,
+  page_up: (page) => -page,
+  page_down: (page) => page,
+  wheel_up: () => -wheelLines,
+  wheel_down: () => wheelLines,
+}
+
+function jumped(pager: Pager, char: string, extent: Extent): Pager | undefined {
+  if (char === 'g') return scrollTo(pager, 0, extent)
+  if (char === 'G') return scrollTo(pager, extent.total, extent)
+  return undefined
+}
+
+export function scrollTo(pager: Pager, top: number, { total, height, isLive }: Extent): Pager {
+  const last = Math.max(0, total - height)
+  if (isLive && top >= last) return atEnd
+  return { top: Math.max(0, Math.min(last, top)), seen: pager.top === undefined ? total : pager.seen }
+}
+
+/** So many lines have gone from the beginning: what is read stays where it is. */
+export function shifted(pager: Pager, gone: number): Pager {
+  if (pager.top === undefined || gone === 0) return pager
+  return { top: Math.max(0, pager.top - gone), seen: Math.max(0, pager.seen - gone) }
+}
+
+/** How many have come since the end was left. */
+export function unseen({ top, seen }: Pager, { total, isLive }: Extent): number {
+  return top === undefined || !isLive ? 0 : Math.max(0, total - seen)
+}

@@ -1,0 +1,164 @@
+// What each tab of the preview holds, as lines.
+import { specOf } from '../../config/options.ts'
+import type { OptionKey } from '../../config/options.ts'
+import { branchName, storyName } from '../print/describe.ts'
+import { fromWord, isSetting, valueText } from '../print/config.ts'
+import { clip, oneLine, plural, widthOf } from '../print/text.ts'
+import { editorLine } from './editor.ts'
+import { styleFor } from './frame.ts'
+import type { Size } from './frame.ts'
+import type { World } from './inputs.ts'
+import { storyTasks } from './loop-content.ts'
+import type { Extent } from './pager.ts'
+import { editable, entryFor } from './preview.ts'
+import type { PreviewScreen } from './preview.ts'
+import { bold, clipLine, dim, fitLine, harmless, line, span } from './spans.ts'
+import type { Line } from './spans.ts'
+import { wrapSpans } from './wrap.ts'
+
+function previewInside({ columns, rows }: Size): { readonly width: number; readonly height: number } {
+  // Two lines of head, one of keys, and the frame.
+  return { width: columns - 4, height: Math.max(1, rows - 1 - 3 - 2) }
+}
+
+export function previewExtent(
+  screen: PreviewScreen,
+  { size }: Pick<World, 'size'>,
+): Extent & { readonly lines: readonly Line[] } {
+  const { width, height } = previewInside(size)
+  const lines = previewLines(screen, width)
+  return { total: lines.length, height, isLive: false, lines }
+}
+
+function previewLines(screen: PreviewScreen, width: number): readonly Line[] {
+  switch (screen.tab) {
+    case 'Stories':
+      return storyLines(screen, width)
+    case 'Scenarios':
+      return scenarioLines(screen, width)
+    case 'Prompt':
+      return promptLines(screen, width)
+    case 'Settings':
+      return settingLines(screen, width)
+  }
+}
+
+function storyLines({ detail }: PreviewScreen, width: number): readonly Line[] {
+  if (detail === undefined) return [line('Reading the plan…', dim)]
+  const lints = (detail.lints ?? []).flatMap((lint) =>
+    wrapSpans(line(oneLine(harmless(lint))), width, line('! ', styleFor('human')), '  '),
+  )
+  if (detail.stories.length === 0)
+    return [
+      line(clip(`There is no task yet in openspec/changes/${oneLine(detail.name)}/tasks.md.`, width)),
+      ...lints,
+    ]
+  return [...storyTasks(detail.stories, width), ...(lints.length === 0 ? [] : [[]]), ...lints]
+}
+
+function scenarioLines({ detail }: PreviewScreen, width: number): readonly Line[] {
+  if (detail === undefined) return [line('Reading the specs…', dim)]
+  if (detail.scenarios.length === 0) return [line('This change has no scenarios in its specs.', dim)]
+  let place = ''
+  return detail.scenarios.flatMap(({ capability, requirement, name, steps }, at) => {
+    const here = `${oneLine(harmless(capability))}: ${oneLine(harmless(requirement))}`
+    const head = here === place ? [] : wrapSpans(line(here, bold), width)
+    const isFirst = here !== place
+    place = here
+    return [
+      ...(at > 0 && isFirst ? [[]] : []),
+      ...head,
+      ...wrapSpans(line(oneLine(harmless(name))), width, line('  '), '    '),
+      ...steps.flatMap((step) => stepLines(oneLine(harmless(step)), width)),
+    ]
+  })
+}
+
+function stepLines(step: string, width: number): readonly Line[] {
+  const [, word = '', rest = step] = /^[-*\s]*\**(GIVEN|WHEN|THEN|AND|BUT)\**:?\s*(.*)$/i.exec(step) ?? []
+  const head =
+    word === '' ? line('    ') : [span('    '), span(word.toUpperCase().padEnd(6), { colour: 'cyan' })]
+  return wrapSpans(line(rest), width, head, ' '.repeat(word === '' ? 6 : 10))
+}
+
+function promptLines({ plan, problem, story }: PreviewScreen, width: number): readonly Line[] {
+  if (plan === undefined) return [line(problem === '' ? 'Making the prompt…' : 'There is no prompt.', dim)]
+  const shown = plan.stories[story]
+  if (shown === undefined) return [line('No story is open: nothing would be asked.', dim)]
+  const head = `Story ${storyName(shown.id, shown.title)} (${String(story + 1)} of ${String(plan.stories.length)}; ←→ for another)`
+  return [
+    clipLine(line(harmless(oneLine(head)), dim), width),
+    [],
+    ...harmless(shown.prompt)
+      .trimEnd()
+      .split('\n')
+      .flatMap((each) => wrapSpans(line(each.trimStart()), width, line(/^ */.exec(each)?.[0] ?? ''), '')),
+  ]
+}
+
+const labels: Readonly<Partial<Record<OptionKey, string>>> = {
+  agent: 'agent',
+  model: 'model',
+  max_retries: 'retries',
+  verify: 'gates',
+  max_cost: 'budget in $',
+  max_tokens: 'budget in tokens',
+}
+
+function settingLines(screen: PreviewScreen, width: number): readonly Line[] {
+  const { settings } = screen
+  if (settings === undefined) return [line('Reading the settings…', dim)]
+  const own = editable.map((key, at) => ownLine(screen, key, at === screen.field, width))
+  const rest = settings.entries
+    .filter((entry) => isSetting(entry) && !editable.some((key) => key === entry.key))
+    .map((entry) => {
+      const isSet = entry.origin !== 'default'
+      return clipLine(
+        [
+          span(`  ${entry.key.padEnd(18)} `),
+          ...fitLine(line(valueText(entry), isSet ? bold : dim), Math.min(30, Math.max(12, width - 50))),
+          span(`  ${fromWord(entry)}`, isSet ? { colour: 'cyan' } : dim),
+          span(`  ${specOf(entry.key).help}`, dim),
+        ],
+        width,
+      )
+    })
+  return [
+    line('For this run (Enter changes one):', dim),
+    ...own,
+    [],
+    line('All others, and where they come from:', dim),
+    ...rest,
+  ]
+}
+
+function ownLine(screen: PreviewScreen, key: OptionKey, isAt: boolean, width: number): Line {
+  const entry = entryFor(screen, key)
+  const label = (labels[key] ?? key).padEnd(18)
+  const head = [span(isAt ? '› ' : '  ', bold), span(label, isAt ? bold : {}), span(' ')]
+  if (isAt && screen.editor !== undefined)
+    return [...head, ...editorLine(screen.editor, Math.max(10, width - widthOf(label) - 4))]
+  if (entry === undefined) return head
+  const isOwn = screen.flags[key] !== undefined
+  const from = isOwn ? 'changed for this run' : entry.origin === 'default' ? 'default' : fromWord(entry)
+  const value = clip(harmless(valueText(entry)), Math.max(10, width - 44))
+  return clipLine(
+    [...head, span(value, isOwn ? bold : {}), span(`   ${from}`, isOwn ? { colour: 'cyan' } : dim)],
+    width,
+  )
+}
+
+/** Where it would run, with whom, and how it is checked: in one line. */
+export function planWords({ plan, problem }: PreviewScreen): string {
+  if (plan === undefined) return problem === '' ? 'Looking at what a start would do…' : ''
+  const { refused } = plan
+  if (refused !== undefined) return ''
+  const agents = plan.agents.length === 0 ? 'no agent is installed' : plan.agents.join(', then ')
+  const gates = plan.gates.length === 0 ? 'no gates' : `gates ${plan.gates.map(oneLine).join(', ')}`
+  const where =
+    plan.branch === plan.original_branch
+      ? `on ${branchName(plan.branch)}`
+      : `${branchName(plan.original_branch)} → ${oneLine(plan.branch)}`
+  const stories = `${plural(plan.stories.length, 'story', 'stories')} to do`
+  return [stories, where, agents, gates].join(' · ')
+}

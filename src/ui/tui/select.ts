@@ -1,0 +1,186 @@
+// The first screen: every change with where it stands, loops that run on top; it looks again by itself.
+import type { StatusReport } from '../app.ts'
+import type { ChangeList } from '../app.ts'
+import { stateOf } from '../print/list.ts'
+import type { Meaning } from '../vocabulary.ts'
+import { edited, editorOf, typedText } from './editor.ts'
+import type { Editor } from './editor.ts'
+import type { Loaded, Step, World } from './inputs.ts'
+import type { Key } from './keys.ts'
+
+type Listed = ChangeList['changes'][number]
+
+export interface SelectRow {
+  readonly name: string
+  readonly title: string
+  readonly word: string
+  readonly meaning: Meaning
+  readonly storiesDone: number
+  readonly storiesTotal: number
+  readonly isRunning: boolean
+  /** It has stopped before its end. */
+  readonly isHalted: boolean
+  readonly hasRun: boolean
+  readonly problem: string
+  readonly report: StatusReport | undefined
+  readonly editedAt: string | undefined
+}
+
+export interface SelectScreen {
+  /** Undefined until they were read. */
+  readonly rows: readonly SelectRow[] | undefined
+  readonly at: string | undefined
+  readonly filter: Editor
+  readonly isFiltering: boolean
+  readonly askedMs: number
+  readonly isPending: boolean
+  readonly problem: string
+}
+
+export const emptySelect: SelectScreen = {
+  rows: undefined,
+  at: undefined,
+  filter: editorOf(),
+  isFiltering: false,
+  askedMs: 0,
+  isPending: false,
+  problem: '',
+}
+
+const everyMs = 2_000
+
+export function askingSelect(screen: SelectScreen, { nowMs }: World): Step<SelectScreen> {
+  if (screen.isPending || (screen.rows !== undefined && nowMs - screen.askedMs < everyMs))
+    return { screen, acts: [] }
+  return {
+    screen: { ...screen, askedMs: nowMs, isPending: true },
+    acts: [{ do: 'load', load: { what: 'changes' } }],
+  }
+}
+
+export function loadedSelect(screen: SelectScreen, loaded: Loaded): SelectScreen {
+  if (loaded.what !== 'changes') return screen
+  const reports = new Map(loaded.reports.map((report) => [report.change_id, report]))
+  const own = loaded.list.changes.map((change) => rowOf(change, reports.get(change.name)))
+  const known = new Set(own.map(({ name }) => name))
+  // A loop in another work tree may be about a change that this checkout does not have.
+  const elsewhere = loaded.reports
+    .filter((report) => report.alive && !known.has(report.change_id))
+    .map(rowAway)
+  const rows = [...own, ...elsewhere].sort((a, b) => rankOf(a) - rankOf(b))
+  return { ...screen, rows, isPending: false, problem: '' }
+}
+
+export function failedSelect(screen: SelectScreen, problem: string): SelectScreen {
+  return { ...screen, isPending: false, problem }
+}
+
+function rowOf(change: Listed, report: StatusReport | undefined): SelectRow {
+  const [word, meaning] = stateOf(change)
+  const isRunning = change.status === 'running' || change.status === 'starting'
+  return {
+    name: change.name,
+    title: change.title,
+    word,
+    meaning,
+    storiesDone: isRunning ? (change.loop_stories_done ?? change.stories_done) : change.stories_done,
+    storiesTotal: change.stories_total,
+    isRunning,
+    isHalted: !isRunning && change.status !== '' && change.status !== 'done' && word !== 'done',
+    hasRun: change.status !== '',
+    problem: change.problem ?? '',
+    report,
+    editedAt: change.edited_at,
+  }
+}
+
+function rowAway(report: StatusReport): SelectRow {
+  return {
+    name: report.change_id,
+    title: '',
+    word: 'running',
+    meaning: 'working',
+    storiesDone: report.stories.filter(({ status }) => status === 'done').length,
+    storiesTotal: report.stories.length,
+    isRunning: true,
+    isHalted: false,
+    hasRun: true,
+    problem: '',
+    report,
+    editedAt: undefined,
+  }
+}
+
+function rankOf({ isRunning, isHalted, meaning }: SelectRow): number {
+  if (isRunning) return 0
+  if (isHalted || meaning === 'human') return 1
+  return meaning === 'done' ? 3 : 2
+}
+
+export function shownRows({ rows = [], filter }: SelectScreen): readonly SelectRow[] {
+  const words = typedText(filter).toLowerCase()
+  return words === ''
+    ? rows
+    : rows.filter(({ name, title }) => `${name} ${title}`.toLowerCase().includes(words))
+}
+
+export function chosen(screen: SelectScreen): SelectRow | undefined {
+  const rows = shownRows(screen)
+  return rows.find(({ name }) => name === screen.at) ?? rows[0]
+}
+
+/** What a key asks for that leads away from here. */
+export type Onward =
+  | { readonly to: 'preview' | 'loop' | 'run'; readonly row: SelectRow }
+  | { readonly to: 'quit' }
+
+export function typedSelect(
+  screen: SelectScreen,
+  key: Key,
+): { readonly screen: SelectScreen; readonly onward?: Onward } | undefined {
+  if (screen.isFiltering) {
+    if (key.name === 'escape') return { screen: { ...screen, filter: editorOf(), isFiltering: false } }
+    if (key.name === 'enter') return { screen: { ...screen, isFiltering: false } }
+    const filter = edited(screen.filter, key)
+    if (filter !== undefined) return { screen: { ...screen, filter } }
+  }
+  const row = chosen(screen)
+  const step = steps[key.name]
+  if (step !== undefined) {
+    const rows = shownRows(screen)
+    const at = rows.findIndex(({ name }) => name === row?.name)
+    const next = rows[Math.max(0, Math.min(rows.length - 1, at + step))]
+    return { screen: { ...screen, at: next?.name } }
+  }
+  if (key.name === 'interrupt') return { screen, onward: { to: 'quit' } }
+  if (key.name === 'escape') return { screen: { ...screen, filter: editorOf() } }
+  if (key.name === 'enter')
+    return row === undefined
+      ? { screen }
+      : { screen, onward: { to: row.isRunning ? 'loop' : 'preview', row } }
+  return key.name === 'text' ? letter(screen, key.text, row) : undefined
+}
+
+const steps: Readonly<Partial<Record<Key['name'], number>>> = {
+  up: -1,
+  down: 1,
+  wheel_up: -1,
+  wheel_down: 1,
+  page_up: -10,
+  page_down: 10,
+  home: -Infinity,
+  end: Infinity,
+}
+
+function letter(
+  screen: SelectScreen,
+  text: string,
+  row: SelectRow | undefined,
+): { readonly screen: SelectScreen; readonly onward?: Onward } | undefined {
+  if (text === '/') return { screen: { ...screen, isFiltering: true } }
+  if (text === 'q') return { screen, onward: { to: 'quit' } }
+  if (row === undefined) return undefined
+  if (text === 'r' && !row.isRunning) return { screen, onward: { to: 'run', row } }
+  if ((text === 'a' || text === 'l') && row.hasRun) return { screen, onward: { to: 'loop', row } }
+  return undefined
+}

@@ -1,0 +1,212 @@
+// Opens the terminal UI: the alternate screen, keys, mouse and size, pictures at most ten times a second; and gives the terminal back as it was.
+import * as ink from 'ink'
+import type { Io } from '../io.ts'
+import { paintFor } from '../io.ts'
+import { isTalk } from '../../core/cursor.ts'
+import { attention, popTitle, pushTitle, titleBytes, titleOf } from '../print/title.ts'
+import { legible } from '../vocabulary.ts'
+import type { Client } from './client.ts'
+import { drawn, penFor } from './draw.ts'
+import { effectsOf } from './effects.ts'
+import type { Size } from './frame.ts'
+import type { Act, Input } from './inputs.ts'
+import { keysOf } from './keys.ts'
+import { Screen } from './screen.tsx'
+import { opened, update, view } from './view-model.ts'
+import type { Entry, Model } from './view-model.ts'
+
+export interface Terminal extends Pick<Io, 'stdin' | 'stdout' | 'env'> {
+  /** `notify: false`: no bell. */
+  readonly isSilent: boolean
+  /** Stops this process until the shell lets it go on; `resumed` is to be called then. */
+  readonly suspend: () => void
+}
+
+export interface Tui {
+  /** Resolves when the user has left; rejects where the UI itself failed. The terminal is as it was by then. */
+  readonly left: Promise<Left>
+  /** Gives the terminal back at once: for whoever ends the process. */
+  readonly leave: () => void
+  /** By a signal. */
+  readonly end: (exitCode: number) => void
+  /** Gives the terminal back and stops, until the shell lets it go on. */
+  readonly suspend: () => void
+  readonly resumed: () => void
+}
+
+interface Left {
+  readonly exitCode: number
+  /** To be said on the terminal. */
+  readonly words: readonly string[]
+}
+
+const drawMs = 100
+const tickMs = 250
+
+/** Alternate screen, clear; mouse wheel as SGR; pastes told from typing. */
+const enterBytes = '\u001B[?1049h\u001B[2J\u001B[H\u001B[?1000h\u001B[?1006h\u001B[?2004h'
+const leaveBytes = '\u001B[?2004l\u001B[?1006l\u001B[?1000l\u001B[?25h\u001B[?1049l'
+const clearBytes = '\u001B[2J\u001B[H'
+
+interface RawInput {
+  setRawMode?: (isRaw: boolean) => void
+}
+
+export async function startTui(client: Client, entry: Entry, terminal: Terminal): Promise<Tui> {
+  // In the built program: see scripts/ink.mjs.
+  await (ink as { readonly loaded?: Promise<void> }).loaded
+  const { stdin, stdout, env } = terminal
+  const pen = penFor(env)
+  const sizeNow = (): Size => ({ columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 })
+  const sheet = { paint: paintFor(stdout, env), columns: stdout.columns }
+  const world = { size: sizeNow(), nowMs: client.now(), place: client.place }
+  let { model, acts } = opened(entry, world, sheet)
+  let resolve: (left: Left) => void
+  let reject: (error: unknown) => void
+  const left = new Promise<Left>((yes, no) => {
+    resolve = yes
+    reject = no
+  })
+  let isOpen = true
+  let isIn = false
+  let rest = ''
+  let drawTimer: NodeJS.Timeout | undefined
+  let drawnAtMs = 0
+
+  const picture = () => <Screen rows={drawn(view(model), pen)} />
+  const enter = (): void => {
+    isIn = true
+    ;(stdin as RawInput).setRawMode?.(true)
+    stdin.resume()
+    stdout.write(enterBytes)
+  }
+  const leave = (): void => {
+    if (!isIn) return
+    isIn = false
+    stdout.write(leaveBytes)
+    ;(stdin as RawInput).setRawMode?.(false)
+    stdin.pause()
+  }
+  stdout.write(pushTitle)
+  enter()
+  const shown = ink.render(picture(), {
+    stdout: stdout as NodeJS.WriteStream,
+    stdin: stdin as NodeJS.ReadStream,
+    exitOnCtrlC: false,
+    patchConsole: false,
+  })
+
+  const close = (): void => {
+    isOpen = false
+    clearTimeout(drawTimer)
+    clearInterval(ticking)
+    stdin.off('data', onData)
+    stdout.off('resize', onResize)
+    effects.close()
+    shown.unmount()
+    leave()
+    stdout.write(popTitle)
+  }
+  const fail = (error: unknown): void => {
+    if (!isOpen) return
+    close()
+    reject(error)
+  }
+  /** What is thrown here would end the process with the terminal as it is. */
+  const guarded = (work: () => void): void => {
+    if (!isOpen) return
+    try {
+      work()
+    } catch (error) {
+      fail(error)
+    }
+  }
+  const draw = (): void => {
+    clearTimeout(drawTimer)
+    drawTimer = undefined
+    if (!isIn) return
+    drawnAtMs = performance.now()
+    shown.rerender(picture())
+  }
+  const drawSoon = (): void => {
+    const waitMs = drawMs - (performance.now() - drawnAtMs)
+    if (waitMs <= 0) draw()
+    else drawTimer ??= setTimeout(() => guarded(draw), waitMs)
+  }
+  const redraw = (): void => {
+    shown.clear()
+    stdout.write(clearBytes)
+    draw()
+  }
+  const suspend = (): void => {
+    shown.clear()
+    leave()
+    terminal.suspend()
+  }
+  const perform = (act: Act): void => {
+    if (act.do === 'quit') {
+      close()
+      resolve({ exitCode: act.exitCode, words: act.words.map((word) => legible(word, env)) })
+    } else if (act.do === 'suspend') suspend()
+    else if (act.do === 'redraw') redraw()
+    else effects.perform(act)
+  }
+  const take = (input: Input): void => {
+    const before = model
+    ;({ model, acts } = update(model, input))
+    tellTitle(input, before, model)
+    for (const act of acts) perform(act)
+  }
+  const tellTitle = (input: Input, before: Model, after: Model): void => {
+    if (input.type !== 'told') return
+    const last = input.records.findLast((told) => told.type === 'event' && !isTalk(told.event))
+    const title = last?.type === 'event' ? titleOf(last.event) : undefined
+    if (title !== undefined) stdout.write(titleBytes(title))
+    const isNews = before.at === 'loop' && after.at === 'ending' && !terminal.isSilent
+    if (isNews) stdout.write(attention(`ralph ${input.change}: ${after.ending?.loop.complete?.status ?? ''}`))
+  }
+  const hear = (input: Input): void =>
+    guarded(() => {
+      take(input)
+      drawSoon()
+    })
+  const effects = effectsOf(client, hear, fail)
+  const onData = (bytes: Buffer | string): void =>
+    guarded(() => {
+      const typed = keysOf(rest + bytes.toString())
+      rest = typed.rest
+      for (const key of typed.keys) {
+        take({ type: 'tick', nowMs: client.now() })
+        take({ type: 'key', key })
+        if (!isOpen) return
+      }
+      if (typed.keys.length > 0) draw()
+    })
+  const onResize = (): void =>
+    guarded(() => {
+      take({ type: 'resize', size: sizeNow() })
+      redraw()
+    })
+  const ticking = setInterval(() => hear({ type: 'tick', nowMs: client.now() }), tickMs)
+  stdin.on('data', onData)
+  stdout.on('resize', onResize)
+  guarded(() => {
+    for (const act of acts) perform(act)
+  })
+  return {
+    left,
+    leave,
+    end: (exitCode) =>
+      guarded(() => {
+        close()
+        resolve({ exitCode, words: [] })
+      }),
+    suspend: () => guarded(suspend),
+    resumed: () =>
+      guarded(() => {
+        enter()
+        take({ type: 'resize', size: sizeNow() })
+        redraw()
+      }),
+  }
+}

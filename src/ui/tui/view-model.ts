@@ -1,0 +1,292 @@
+// The terminal UI as one pure function: what comes in changes the model and asks for acts; a view is made of it for a size.
+import type { Sheet } from '../print/layout.ts'
+import { oneLine } from '../print/text.ts'
+import { endingScreen, failedEnding, finishedEnding, loadedEnding, typedEnding } from './ending.ts'
+import type { EndingScreen } from './ending.ts'
+import { lastWords } from './ending-content.ts'
+import { endingView } from './ending-view.ts'
+import { smallest, viewOf } from './frame.ts'
+import type { Size, View } from './frame.ts'
+import { helpView } from './help.ts'
+import type { Act, Input, World } from './inputs.ts'
+import type { Key } from './keys.ts'
+import { asking, loadedLoop, toldLoop, typedLoop, unansweredLoop } from './loop.ts'
+import { isRunning, loopScreen } from './loop-model.ts'
+import type { LoopScreen } from './loop-model.ts'
+import { loopView } from './loop-view.ts'
+import { failedPreview, loadedPreview, previewScreen, starting, typedPreview } from './preview.ts'
+import type { PreviewScreen } from './preview.ts'
+import { previewView } from './preview-view.ts'
+import { askingSelect, emptySelect, failedSelect, loadedSelect, typedSelect } from './select.ts'
+import type { Onward, SelectScreen } from './select.ts'
+import { selectView } from './select-view.ts'
+import { line } from './spans.ts'
+import type { Line } from './spans.ts'
+
+/** Where it opens. */
+export type Entry =
+  | { readonly at: 'select' }
+  | { readonly at: 'loop'; readonly change: string; readonly isOwn: boolean }
+
+export interface Model extends World {
+  readonly at: 'select' | 'preview' | 'loop' | 'ending'
+  /** Undefined where it was opened for one loop. */
+  readonly select: SelectScreen | undefined
+  readonly preview: PreviewScreen | undefined
+  readonly loop: LoopScreen | undefined
+  readonly ending: EndingScreen | undefined
+  readonly says: { readonly text: string; readonly untilMs: number }
+  readonly isHelp: boolean
+  /** For the last words. */
+  readonly sheet: Sheet
+}
+
+export interface Updated {
+  readonly model: Model
+  readonly acts: readonly Act[]
+}
+
+const sayMs = 6_000
+const silent = { text: '', untilMs: 0 }
+
+export function opened(entry: Entry, world: Omit<World, 'frame'>, sheet: Sheet): Updated {
+  const model: Model = {
+    ...world,
+    frame: 0,
+    at: entry.at,
+    select: entry.at === 'select' ? emptySelect : undefined,
+    preview: undefined,
+    loop: entry.at === 'loop' ? loopScreen(entry.change, entry.isOwn) : undefined,
+    ending: undefined,
+    says: silent,
+    isHelp: false,
+    sheet,
+  }
+  if (entry.at === 'loop') return { model, acts: [{ do: 'follow', change: entry.change }] }
+  return asked({ model, acts: [] })
+}
+
+export function update(model: Model, input: Input): Updated {
+  switch (input.type) {
+    case 'resize':
+      return { model: { ...model, size: input.size }, acts: [] }
+    case 'tick': {
+      const says = model.says.untilMs > input.nowMs ? model.says : silent
+      return asked({ model: { ...model, nowMs: input.nowMs, frame: model.frame + 1, says }, acts: [] })
+    }
+    case 'key':
+      return asked(typed(model, input.key))
+    case 'told':
+      return asked(told(model, input.change, input.records))
+    case 'loaded':
+      return { model: loaded(model, input.loaded), acts: [] }
+    case 'started':
+      return joined(model, input.change, true)
+    case 'said':
+      return { model: said(model, input.act, input.message), acts: [] }
+    case 'failed':
+      return { model: failed(model, input), acts: [] }
+  }
+}
+
+function asked({ model, acts }: Updated): Updated {
+  if (model.at === 'loop' && model.loop !== undefined) {
+    const step = asking(model.loop, model)
+    return { model: { ...model, loop: step.screen }, acts: [...acts, ...step.acts] }
+  }
+  if (model.at === 'select' && model.select !== undefined) {
+    const step = askingSelect(model.select, model)
+    return { model: { ...model, select: step.screen }, acts: [...acts, ...step.acts] }
+  }
+  return { model, acts }
+}
+
+function saying(model: Model, text: string): Model {
+  return text === '' ? model : { ...model, says: { text: oneLine(text), untilMs: model.nowMs + sayMs } }
+}
+
+// --- what comes from outside ------------------------------------------------------------------------------------
+
+function told(model: Model, change: string, records: Extract<Input, { type: 'told' }>['records']): Updated {
+  if (model.loop?.change !== change) return { model, acts: [] }
+  const loop = toldLoop(model.loop, records, model)
+  const next = { ...model, loop }
+  const hasEnded = loop.life === 'ended' && loop.complete !== undefined && (loop.wasLive || loop.isOwn)
+  return hasEnded && model.at === 'loop' && model.ending === undefined
+    ? ended(next, loop)
+    : { model: next, acts: [] }
+}
+
+function ended(model: Model, loop: LoopScreen): Updated {
+  const step = endingScreen(loop)
+  return { model: { ...model, at: 'ending', ending: step.screen, says: silent }, acts: step.acts }
+}
+
+function loaded(model: Model, what: Extract<Input, { type: 'loaded' }>['loaded']): Model {
+  return {
+    ...model,
+    ...(model.select !== undefined && { select: loadedSelect(model.select, what) }),
+    ...(model.preview !== undefined && { preview: loadedPreview(model.preview, what) }),
+    ...(model.loop !== undefined && { loop: loadedLoop(model.loop, what) }),
+    ...(model.ending !== undefined && { ending: loadedEnding(model.ending, what) }),
+  }
+}
+
+function said(model: Model, act: Act['do'], message: string): Model {
+  if (act === 'finish' && model.ending !== undefined)
+    return { ...model, ending: finishedEnding(model.ending, message) }
+  return saying(model, message)
+}
+
+function failed(model: Model, { act, message, hint }: Extract<Input, { type: 'failed' }>): Model {
+  const words = hint === '' ? message : `${message} ${hint}`
+  if (act.do === 'start' && model.preview !== undefined)
+    return { ...model, at: 'preview', preview: failedPreview(model.preview, words) }
+  if ((act.do === 'finish' || act.do === 'load') && model.ending !== undefined)
+    return { ...model, ending: failedEnding(model.ending, act, words) }
+  if (act.do !== 'load') return saying(model, words)
+  if (act.load.what === 'changes' && model.select !== undefined)
+    return { ...model, select: failedSelect(model.select, words) }
+  if (model.at === 'preview' && model.preview !== undefined)
+    return { ...model, preview: failedPreview(model.preview, words) }
+  // The next look is soon.
+  return model.loop === undefined ? model : { ...model, loop: unansweredLoop(model.loop) }
+}
+
+// --- what is typed ----------------------------------------------------------------------------------------------
+
+function typed(model: Model, key: Key): Updated {
+  if (key.name === 'suspend') return { model, acts: [{ do: 'suspend' }] }
+  if (key.name === 'redraw') return { model, acts: [{ do: 'redraw' }] }
+  if (model.isHelp) return { model: { ...model, isHelp: false }, acts: [] }
+  if (key.name === 'text' && key.text === '?' && !isTyping(model))
+    return { model: { ...model, isHelp: true }, acts: [] }
+  // What was said has been read.
+  const heard = { ...model, says: silent }
+  switch (model.at) {
+    case 'select':
+      return typedInSelect(heard, key)
+    case 'preview':
+      return typedInPreview(heard, key)
+    case 'loop':
+      return typedInLoop(heard, key)
+    case 'ending':
+      return typedInEnding(heard, key)
+  }
+}
+
+function isTyping({ at, select, preview, loop }: Model): boolean {
+  if (at === 'select') return select?.isFiltering === true
+  if (at === 'preview') return preview?.editor !== undefined
+  return at === 'loop' && (loop?.note !== undefined || loop?.search !== undefined)
+}
+
+function typedInSelect(model: Model, key: Key): Updated {
+  if (model.select === undefined) return { model, acts: [] }
+  const step = typedSelect(model.select, key)
+  if (step === undefined) return { model, acts: [] }
+  const next = { ...model, select: step.screen }
+  return step.onward === undefined ? { model: next, acts: [] } : onward(next, step.onward)
+}
+
+function onward(model: Model, to: Onward): Updated {
+  if (to.to === 'quit') return { model, acts: [{ do: 'quit', exitCode: 0, words: [] }] }
+  const { row } = to
+  if (to.to === 'loop') return joined(model, row.name, false)
+  const step = previewScreen(row.name, row.isHalted)
+  if (to.to === 'preview')
+    return { model: { ...model, at: 'preview', preview: step.screen }, acts: step.acts }
+  const run = starting(step.screen)
+  return { model: { ...model, at: 'preview', preview: run.screen }, acts: [...step.acts, ...run.acts] }
+}
+
+function joined(model: Model, change: string, isOwn: boolean): Updated {
+  const loop = loopScreen(change, isOwn)
+  return {
+    model: { ...model, at: 'loop', loop, ending: undefined, preview: undefined, says: silent },
+    acts: [{ do: 'follow', change }],
+  }
+}
+
+function typedInPreview(model: Model, key: Key): Updated {
+  if (model.preview === undefined) return { model, acts: [] }
+  const step = typedPreview(model.preview, key, model)
+  if (step !== undefined) return { model: { ...model, preview: step.screen }, acts: step.acts }
+  if (key.name === 'escape') return toList(model)
+  return isQuit(key) ? quit(model, 0) : { model, acts: [] }
+}
+
+function isQuit(key: Key): boolean {
+  return key.name === 'interrupt' || (key.name === 'text' && key.text === 'q')
+}
+
+function toList(model: Model): Updated {
+  if (model.select === undefined) return { model, acts: [] }
+  const next = { ...model, at: 'select' as const, preview: undefined, loop: undefined, ending: undefined }
+  return { model: next, acts: [{ do: 'unfollow' }] }
+}
+
+function quit(model: Model, exitCode: number, words: readonly string[] = []): Updated {
+  return { model, acts: [{ do: 'quit', exitCode, words }] }
+}
+
+function typedInLoop(model: Model, key: Key): Updated {
+  const { loop } = model
+  if (loop === undefined) return { model, acts: [] }
+  const step = typedLoop(loop, key, model)
+  if (step !== undefined)
+    return { model: saying({ ...model, loop: step.screen }, step.says ?? ''), acts: step.acts }
+  const letter = key.name === 'text' ? key.text : ''
+  if (key.name === 'escape') return toList(model)
+  if (letter === 'd' && isRunning(loop)) return detached(model, loop)
+  if (isRunning(loop)) return { model, acts: [] }
+  if (key.name === 'enter' && loop.complete !== undefined) return ended(model, loop)
+  return isQuit(key) ? quit(model, exitCodeOf(model)) : { model, acts: [] }
+}
+
+function detached(model: Model, { change }: LoopScreen): Updated {
+  const words = [`The loop of ${change} goes on.`, `Join it again with: ralph attach ${change}`]
+  return { model, acts: [{ do: 'quit', exitCode: 0, words }] }
+}
+
+function exitCodeOf({ loop }: Model): number {
+  return loop?.isOwn === true ? (loop.complete?.exit_code ?? 1) : 0
+}
+
+function typedInEnding(model: Model, key: Key): Updated {
+  if (model.ending === undefined) return { model, acts: [] }
+  const step = typedEnding(model.ending, key, model)
+  if (step !== undefined) return { model: { ...model, ending: step.screen }, acts: step.acts }
+  if (key.name === 'escape')
+    return model.select === undefined ? { model: { ...model, at: 'loop' }, acts: [] } : toList(model)
+  if (!isQuit(key)) return { model, acts: [] }
+  return quit(model, exitCodeOf(model), lastWords(model.ending, model.sheet))
+}
+
+// --- the view ---------------------------------------------------------------------------------------------------
+
+export function view(model: Model): View {
+  const { size } = model
+  if (size.columns < smallest.columns || size.rows < smallest.rows) return tooSmall(size)
+  if (model.isHelp) return helpView(model.at, size)
+  const says = model.says.text
+  const hasList = model.select !== undefined
+  switch (model.at) {
+    case 'select':
+      return selectView(model.select ?? emptySelect, model, says)
+    case 'preview':
+      return model.preview === undefined ? viewOf([], size) : previewView(model.preview, model, says)
+    case 'loop':
+      return model.loop === undefined ? viewOf([], size) : loopView(model.loop, model, { says, hasList })
+    case 'ending':
+      return model.ending === undefined ? viewOf([], size) : endingView(model.ending, model, says, hasList)
+  }
+}
+
+function tooSmall(size: Size): View {
+  const words: readonly Line[] = [
+    line('This window is too small for ralph.'),
+    line(`It needs ${String(smallest.columns)} columns and ${String(smallest.rows)} rows.`),
+  ]
+  return viewOf(words, size)
+}

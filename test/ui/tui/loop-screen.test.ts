@@ -1,0 +1,340 @@
+// The loop screen as data: what it shows of a recorded run at each size, and what its keys do.
+import { describe, expect, test } from 'vitest'
+import { widthOf } from '../../../src/ui/print/text.ts'
+import { textOf } from '../../../src/ui/tui/spans.ts'
+import { view } from '../../../src/ui/tui/view-model.ts'
+import { halfWay, playing, startMs, toldOf, whole } from './played.ts'
+import type { At } from './played.ts'
+
+const change = 'add-greeting'
+const golden = (name: string): string => `./golden/${name}.txt`
+
+const sizes = [
+  [60, 20],
+  [80, 24],
+  [120, 35],
+  [300, 100],
+] as const
+
+describe('a run half-way', () => {
+  test.each(sizes)('at %i x %i it looks as it should', async (columns, rows) => {
+    const player = playing(halfWay, { columns, rows })
+    await expect(player.text()).toMatchFileSnapshot(golden(`loop-${String(columns)}x${String(rows)}`))
+  })
+
+  test('no line is wider, and no picture as high, as the terminal, in any tab at any size', () => {
+    const player = playing(halfWay)
+    for (let columns = 40; columns <= 300; columns += 13)
+      for (let rows = 10; rows <= 100; rows += 15)
+        for (const typed of ['1', '2', '3', '4', '5', '?', '\u001Bn', '\u001B/']) {
+          player.hear({ type: 'resize', size: { columns, rows } }).type(typed)
+          const { lines } = view(player.model)
+          expect(lines).toHaveLength(rows - 1)
+          expect(Math.max(...lines.map((line) => widthOf(textOf(line))))).toBeLessThanOrEqual(columns)
+          player.type('\u001B')
+        }
+  })
+
+  test('a smaller window says how large it has to be', () => {
+    expect(playing(halfWay, { columns: 30, rows: 8 }).text()).toContain('too small')
+  })
+
+  test('below 100 columns the stories are one line', () => {
+    expect(playing(halfWay, { columns: 99, rows: 30 }).lines()[2]).toContain('✓ 1  ✓ 2  ▸ 3 Languages  ○ 4')
+    expect(playing(halfWay, { columns: 100, rows: 30 }).lines()[2]).toContain('Stories')
+  })
+})
+
+describe('reading', () => {
+  const talk = (count: number, from = 0): readonly At[] =>
+    Array.from({ length: count }, (_, index) => ({
+      at: 432,
+      body: { type: 'agent.message', n: 4, text: `line ${String(from + index)}` },
+    }))
+
+  test('it follows the end, stops where the user scrolls, and says how many lines are new', () => {
+    const run = [...halfWay, ...talk(100)]
+    const player = playing(run, { columns: 80, rows: 24 })
+    expect(player.text()).toContain('line 99')
+    player.type('\u001B[5~')
+    expect(player.text()).not.toContain('line 99')
+    const seen = player.lines()[6]
+    const more = toldOf([...run, ...talk(7, 100)]).slice(-8)
+    player.hear({ type: 'told', change, records: more })
+    expect(player.lines()[6]).toBe(seen)
+    expect(player.text()).toContain('↓ 7 new lines')
+    player.type('G')
+    expect(player.text()).toContain('line 106')
+    expect(player.text()).not.toContain('new line')
+  })
+
+  test('the mouse wheel scrolls', () => {
+    const player = playing([...halfWay, ...talk(100)], { columns: 80, rows: 24 })
+    player.type('\u001B[<64;10;10M')
+    expect(player.text()).not.toContain('line 99')
+    player.type('\u001B[<65;10;10M')
+    expect(player.text()).toContain('line 99')
+  })
+
+  test('a flood is bounded, and what is read stays where it is while lines fall out above it', () => {
+    const run = [...halfWay, ...talk(1_900)]
+    const player = playing(run, { columns: 80, rows: 24 }).type('\u001B[5~')
+    const seen = player.lines().slice(5, 20)
+    const flood = toldOf([...run, ...talk(1_000, 1_900)]).slice(-1_001)
+    player.hear({ type: 'told', change, records: flood })
+    expect(player.lines().slice(5, 20)).toEqual(seen)
+    const attempt = player.model.loop?.feed.attempts.at(-1)
+    expect(attempt?.entries).toHaveLength(2_000)
+    expect(attempt?.dropped).toBeGreaterThan(900)
+    player.type('G')
+    expect(player.text()).toContain('line 2899')
+  })
+
+  test('← and → show another story; at the one that is worked on it follows again', () => {
+    const player = playing(halfWay).type('\u001B[D')
+    expect(player.text()).toContain('› ✓ 2 Greet by name'.replace('› ', '›'))
+    expect(player.text()).toContain('✓ saved 1a2b3c4')
+    player.type('\u001B[C')
+    expect(player.model.loop?.storyId).toBeUndefined()
+  })
+
+  test('/ finds, Enter goes to the next one, Esc closes', () => {
+    const player = playing([...halfWay, ...talk(60)], { columns: 80, rows: 24 }).type('/line 1')
+    expect(player.text()).toContain('11 of 11')
+    player.type('\r')
+    expect(player.text()).toContain('1 of 11')
+    expect(player.text()).toContain('line 1')
+    expect(player.type('\u001B').text()).toContain('q stop')
+  })
+
+  test('every tab has something to say', () => {
+    const player = playing(halfWay)
+    player.asked()
+    expect(player.type('\t').text()).toContain('[Tasks]')
+    expect(player.asked()).toContainEqual({ do: 'load', load: { what: 'so_far', change } })
+    player.type('\t').hear({
+      type: 'loaded',
+      loaded: {
+        what: 'so_far',
+        change,
+        now: {
+          change_id: change,
+          n: 4,
+          is_cut: false,
+          stories: [],
+          patch:
+            'diff --git a/src/args.ts b/src/args.ts\nindex 1..2 100644\n--- a/src/args.ts\n+++ b/src/args.ts\n@@ -1 +1,2 @@\n one\n+two\n',
+        },
+      },
+    })
+    expect(player.text()).toContain('What #4 has changed so far')
+    expect(player.text()).toContain('~ src/args.ts  +1 -0')
+    expect(player.type('\t').text()).toContain('The gates run when the agent says')
+    expect(player.type('\t').text()).toContain("gate failed: npm test failed: expected 'hello' to be 'szia'")
+    expect(player.type('\t').text()).toContain('[Agent]')
+  })
+
+  test('the gates of a story that is done: each with its outcome, and what they printed', () => {
+    const player = playing(halfWay).type('4\u001B[D')
+    expect(player.asked()).toContainEqual({ do: 'load', load: { what: 'gate_output', change, n: 2 } })
+    const output = { change_id: change, n: 2, text: '$ npm test\n  ok 1\n(exit 0, 8 ms)\n', is_cut: false }
+    player.hear({ type: 'loaded', loaded: { what: 'gate_output', change, output } })
+    expect(player.text()).toContain('✓ npm test')
+    expect(player.text()).toContain('    ok 1'.slice(2))
+  })
+})
+
+describe('control', () => {
+  const stop = { do: 'stop', change, isForce: false }
+  const force = { do: 'stop', change, isForce: true }
+
+  test('q stops, and says what that does; once', () => {
+    const player = playing(halfWay)
+    player.asked()
+    player.type('q')
+    expect(player.asked()).toEqual([stop])
+    expect(player.text()).toContain('Stopping')
+    expect(player.type('q').asked()).toEqual([])
+  })
+
+  test('three times within three seconds it kills, and quits', () => {
+    const player = playing(halfWay).type('q').later(1).type('q').later(1)
+    player.asked()
+    const acts = player.type('q').asked()
+    expect(acts[0]).toEqual(force)
+    expect(acts[1]).toMatchObject({ do: 'quit', exitCode: 130 })
+  })
+
+  test('three times in a longer while do not kill', () => {
+    const player = playing(halfWay).type('q').later(2).type('q').later(2)
+    expect(player.type('q').asked()).not.toContainEqual(force)
+  })
+
+  test('Ctrl-C is q', () => {
+    const player = playing(halfWay)
+    player.asked()
+    expect(player.type('\u0003').asked()).toEqual([stop])
+  })
+
+  test('p pauses; of a loop that pauses it is the way on', () => {
+    const player = playing(halfWay)
+    player.asked()
+    expect(player.type('p').asked()).toEqual([{ do: 'pause', change, isOff: false }])
+    const records = toldOf([...halfWay, { at: 433, body: { type: 'pause.requested' } }])
+    player.hear({ type: 'told', change, records: records.slice(-2) })
+    expect(player.text()).toContain('pauses after this attempt')
+    expect(player.type('p').asked()).toEqual([{ do: 'pause', change, isOff: true }])
+  })
+
+  test('n writes a note; Enter sends it, Esc does not, and its letters are no keys', () => {
+    const player = playing(halfWay).type('n')
+    player.asked()
+    player.type('use q, not \u001B[200~two\nlines\u001B[201~')
+    expect(player.text()).toContain('A note for the next prompt')
+    expect(player.text()).toContain('use q, not two lines')
+    expect(player.asked()).toEqual([])
+    expect(player.type('\r').asked()).toEqual([{ do: 'note', change, text: 'use q, not two lines' }])
+    expect(player.type('nx\u001B').asked()).toEqual([])
+    expect(player.model.loop?.note).toBeUndefined()
+  })
+
+  test('a wait has a countdown, and s ends it', () => {
+    const until = startMs + 440_000 + 725_000
+    const record = halfWay.slice(0, -5)
+    const waiting: At = {
+      at: 440,
+      body: {
+        type: 'waiting',
+        for: 'limit',
+        until: '2026-02-09T14:19:25+01:00',
+        until_ms: until,
+        agent: 'claude',
+      },
+    }
+    const player = playing([...record, waiting])
+    // The state is what decides: the reducer has its own way into a wait.
+    const loop = player.model.loop
+    if (loop?.state === undefined) throw new Error('nothing was told')
+    const state = {
+      ...loop.state,
+      phase: 'waiting',
+      current: undefined,
+      waiting: { for: 'limit', untilMs: until, until: '2026-02-09T14:19:25+01:00', agent: 'claude' },
+    } as typeof loop.state
+    player.model = { ...player.model, loop: { ...loop, state } }
+    expect(player.text()).toContain(
+      '‖ usage limit reached: claude is asked again in 12m 05s, at 14:19 · s asks now',
+    )
+    expect(player.later(5).text()).toContain('in 12m 00s')
+    player.asked()
+    expect(player.type('s').asked()).toEqual([{ do: 'skip_wait', change }])
+  })
+
+  test('s without a wait says so', () => {
+    expect(playing(halfWay).type('s').text()).toContain('does not wait')
+  })
+
+  test('d leaves the loop alone, and says how to join it again', () => {
+    const player = playing(halfWay)
+    player.asked()
+    expect(player.type('d').asked()).toEqual([
+      {
+        do: 'quit',
+        exitCode: 0,
+        words: ['The loop of add-greeting goes on.', 'Join it again with: ralph attach add-greeting'],
+      },
+    ])
+  })
+
+  test('? shows the keys, and any key closes them', () => {
+    const player = playing(halfWay).type('?')
+    expect(player.text()).toContain('q q q')
+    expect(player.type('q').text()).toContain('[Agent]')
+    expect(player.asked()).not.toContainEqual(stop)
+  })
+})
+
+describe('the end', () => {
+  test.each([
+    [80, 24],
+    [140, 45],
+  ] as const)('at %i x %i it asks where the work goes', async (columns, rows) => {
+    const player = playing(whole, { columns, rows })
+    await expect(player.text()).toMatchFileSnapshot(golden(`choice-${String(columns)}x${String(rows)}`))
+  })
+
+  const patch =
+    'diff --git a/new.ts b/new.ts\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/new.ts\n@@ -0,0 +1 @@\n+one\n' +
+    'diff --git a/old.ts b/old.ts\ndeleted file mode 100644\nindex 1..0\n--- a/old.ts\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n' +
+    'diff --git a/from.ts b/to.ts\nsimilarity index 100%\nrename from from.ts\nrename to to.ts\n'
+  const loaded = { type: 'loaded', loaded: { what: 'patch', change, n: undefined, patch } } as const
+
+  test('a choice names the branch and counts the files; Enter does it', () => {
+    const player = playing(whole).hear(loaded)
+    expect(player.text()).toContain(
+      'switch to main, 3 changed files uncommitted; ralph/add-greeting is deleted',
+    )
+    player.asked()
+    expect(player.type('\u001B[B\r').asked()).toEqual([{ do: 'finish', change, choice: 'cleanup' }])
+    expect(player.text()).toContain('On it…')
+    player.hear({ type: 'said', act: 'finish', message: 'The work is on main, uncommitted.' })
+    expect(player.text()).toContain('The work is on main, uncommitted.')
+    expect(player.text()).not.toContain('ralph finish')
+  })
+
+  test('what cannot be carried out is said, and can be chosen again', () => {
+    const player = playing(whole).hear(loaded).type('\u001B[B\r')
+    const act = { do: 'finish', change, choice: 'cleanup' } as const
+    player.hear({ type: 'failed', act, message: 'main has moved.', hint: 'Merge it.', exitCode: 1 })
+    expect(player.text()).toContain('! main has moved. Merge it.')
+    player.asked()
+    expect(player.type('k\r').asked()).toEqual([{ do: 'finish', change, choice: 'keep' }])
+  })
+
+  test('Esc decides later; the result has the files, and q quits with the exit code of the loop', async () => {
+    const player = playing(whole, { columns: 80, rows: 24 }).hear(loaded).type('\u001B')
+    await expect(player.text()).toMatchFileSnapshot(golden('result-80x24'))
+    player.type('\t')
+    expect(player.text()).toContain('+ new.ts  new  +1 -0')
+    expect(player.text()).toContain('- old.ts  deleted  +0 -1')
+    expect(player.text()).toContain('> to.ts  renamed')
+    player.asked()
+    const [quit] = player.type('q').asked()
+    expect(quit).toMatchObject({ do: 'quit', exitCode: 0 })
+    expect(quit?.do === 'quit' && quit.words.join('\n')).toContain('ralph finish add-greeting --cleanup')
+  })
+
+  test('a run that failed says first which story and why', async () => {
+    const run = whole.map(({ at, body }): At =>
+      body.type === 'complete'
+        ? {
+            at,
+            body: {
+              ...body,
+              status: 'stuck',
+              stop_reason: 'retries',
+              exit_code: 3,
+              reason:
+                "Story 3 failed 4 times; last: npm test: expected 'hello' to be 'szia' (test/greet.test.ts:14)",
+            },
+          }
+        : { at, body },
+    )
+    const player = playing(run, { columns: 80, rows: 24 })
+    await expect(player.text()).toMatchFileSnapshot(golden('stuck-80x24'))
+    player.type('\u001B')
+    player.asked()
+    expect(player.type('q').asked()).toMatchObject([{ do: 'quit', exitCode: 3 }])
+  })
+
+  test('a loop that has died says what is safe and what to type', () => {
+    const player = playing(halfWay)
+    const [, ...rest] = toldOf(halfWay)
+    const last = rest.at(-1)
+    if (last === undefined) throw new Error('nothing was told')
+    player.hear({ type: 'told', change, records: [{ ...last, type: 'loop', loop: 'dead' }] })
+    expect(player.text()).toContain('Continue with: ralph resume add-greeting')
+    player.asked()
+    expect(player.type('q').asked()).toMatchObject([{ do: 'quit', exitCode: 1 }])
+  })
+})
