@@ -39,12 +39,9 @@ export function endLines(screen: EndingScreen, width: number): readonly Line[] {
 
 function summaryLines(screen: EndingScreen, width: number): readonly Line[] {
   const { report } = screen
-  const said =
-    screen.done === '' ? [] : wrapSpans(line(oneLine(harmless(screen.done))), width, line('  '), '  ')
   return [
     ...endLines(screen, width),
     [],
-    ...said,
     ...placeOf(screen, { paint, columns: width + 1 }).map(fromPainted),
     ...(report === undefined
       ? []
@@ -64,9 +61,8 @@ function placeOf({ loop, made, done }: EndingScreen, sheet: Sheet): readonly str
   if (complete === undefined) return []
   const choice =
     made === 'cleanup' || made === 'squash' ? 'cleanup' : made === undefined ? complete.choice : made
-  const finished = done === '' ? {} : { finished: { ok: true, message: '' } }
-  const lines = placeLines({ ...ending, ...finished, complete: { ...complete, choice }, board }, sheet)
-  return lines
+  const finished = done === '' ? {} : { finished: { ok: true, message: done } }
+  return placeLines({ ...ending, ...finished, complete: { ...complete, choice }, board }, sheet)
 }
 
 function changedLine({ patch }: EndingScreen): readonly Line[] {
@@ -110,6 +106,5 @@ function fileTab({ patch }: EndingScreen, width: number): readonly Line[] {
 export function lastWords(screen: EndingScreen, sheet: Sheet): readonly string[] {
   const { complete, board } = screen.loop
   if (complete === undefined) return []
-  const said = screen.done === '' ? [] : [`  ${oneLine(screen.done)}`]
-  return [...resultLines(complete, board, sheet), ...said, ...placeOf(screen, sheet)]
+  return [...resultLines(complete, board, sheet), ...placeOf(screen, sheet)]
 }

@@ -53,6 +53,7 @@ function choiceView(screen: EndingScreen, world: World): View {
       const head = [span(isAt ? '› ' : '  ', bold), span(answer.padEnd(9), isAt ? bold : {})]
       return wrapSpans(line(harmless(what), isAt ? {} : dim), width, head, ' '.repeat(11))
     }),
+    ...onLines(screen, width),
     [],
     ...(screen.isBusy ? [line(`${spinner(world.frame)} On it…`, styleFor('working'))] : []),
     ...(screen.problem === ''
@@ -75,6 +76,21 @@ function choiceView(screen: EndingScreen, world: World): View {
     columns,
   )
   return viewOf([...body, keys], world.size)
+}
+
+/** Where to look, and how it goes on, of a run that is not done. */
+function onLines({ loop }: EndingScreen, width: number): readonly Line[] {
+  if (loop.complete === undefined || loop.complete.status === 'done') return []
+  const change = oneLine(loop.change)
+  return [
+    [],
+    ...wrapSpans(
+      line(`ralph why ${change} · ralph resume ${change}`, dim),
+      width,
+      line('  see      ', dim),
+      ' '.repeat(11),
+    ),
+  ]
 }
 
 /** What is not done, by name. */

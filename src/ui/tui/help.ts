@@ -2,6 +2,7 @@
 import { bold, dim, line, span } from './spans.ts'
 import type { Line } from './spans.ts'
 import { keyLine, paneLines, viewOf } from './frame.ts'
+import { wrapSpans } from './wrap.ts'
 import type { KeyHint, Size, View } from './frame.ts'
 
 const reading: readonly KeyHint[] = [
@@ -53,7 +54,9 @@ export const helpKeys = {
 export function helpView(which: keyof typeof helpKeys, size: Size): View {
   const rows: readonly KeyHint[] = helpKeys[which]
   const lines: readonly Line[] = [
-    ...rows.map(([key, what]): Line => [span(`  ${key.padEnd(12)}`, bold), span(what)]),
+    ...rows.flatMap(([key, what]) =>
+      wrapSpans(line(what), size.columns - 4, [span(`  ${key.padEnd(12)}`, bold)], ' '.repeat(14)),
+    ),
     [],
     line('  The mouse wheel scrolls. Hold Shift (Option on a Mac) to select text.', dim),
   ]

@@ -38,7 +38,11 @@ function wordsOf(event: LoopEvent): readonly [Meaning, string, string?] | undefi
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the others are said as `why` says them, or not at all
   switch (event.type) {
     case 'iteration.started':
-      return ['working', `attempt #${String(event.n)} begins: ${event.agent}, story ${event.story_id}`, '']
+      return [
+        'working',
+        `begins: story ${event.story_id}, by ${event.agent === 'command' ? 'your own agent' : event.agent}`,
+        '',
+      ]
     case 'agent.ended':
       return ['open', `the agent has ended: ${event.ending.replaceAll('_', ' ')}`]
     case 'gate.ended':
@@ -46,6 +50,14 @@ function wordsOf(event: LoopEvent): readonly [Meaning, string, string?] | undefi
         event.outcome === 'passed' ? 'done' : 'failed',
         `gate ${event.outcome.replaceAll('_', ' ')}: ${event.command}`,
       ]
+    case 'boxes.settled': {
+      const open = event.remaining + event.not_asked
+      const ticked = event.ticked_by_ralph
+      if (ticked > 0) return ['done', `ralph ticked ${plural(ticked, 'box', 'boxes')}`]
+      return open === 0
+        ? ['done', 'every box is ticked', '']
+        : ['open', `${plural(open, 'box', 'boxes')} left open`]
+    }
     case 'checkpoint.saved':
       return event.n === undefined ? undefined : ['done', `saved as ${event.commit.slice(0, 7)}`, '']
     case 'checkpoint.reverted':

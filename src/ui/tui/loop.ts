@@ -201,8 +201,7 @@ function stopping(screen: LoopScreen, nowMs: number): Step<LoopScreen> {
     )
   }
   const next = { ...screen, presses }
-  const says =
-    'Stopping: the agent is ended, this attempt is kept aside, your files go back to the last checkpoint. q three times kills it.'
+  const says = 'Stopping: the agent is ended, the attempt kept aside, the files restored. qqq kills.'
   if (presses.length > 1 || screen.state?.stop !== undefined) return { screen: next, acts: [], says }
   return { screen: next, acts: [{ do: 'stop', change, isForce: false }], says }
 }

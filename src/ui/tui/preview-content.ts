@@ -5,7 +5,7 @@ import { branchName, storyName } from '../print/describe.ts'
 import { fromWord, isSetting, valueText } from '../print/config.ts'
 import { clip, oneLine, plural, widthOf } from '../print/text.ts'
 import { editorLine } from './editor.ts'
-import { styleFor } from './frame.ts'
+import { sign, styleFor } from './frame.ts'
 import type { Size } from './frame.ts'
 import type { World } from './inputs.ts'
 import { storyTasks } from './loop-content.ts'
@@ -16,16 +16,18 @@ import { bold, clipLine, dim, fitLine, harmless, line, span } from './spans.ts'
 import type { Line } from './spans.ts'
 import { wrapSpans } from './wrap.ts'
 
-function previewInside({ columns, rows }: Size): { readonly width: number; readonly height: number } {
-  // Two lines of head, one of keys, and the frame.
-  return { width: columns - 4, height: Math.max(1, rows - 1 - 3 - 2) }
+/** Its frame and all. */
+export function paneHeight(screen: PreviewScreen, { columns, rows }: Size): number {
+  // One line for the name, and one of keys.
+  return rows - 1 - 2 - secondLines(screen, columns).length
 }
 
 export function previewExtent(
   screen: PreviewScreen,
   { size }: Pick<World, 'size'>,
 ): Extent & { readonly lines: readonly Line[] } {
-  const { width, height } = previewInside(size)
+  const width = size.columns - 4
+  const height = Math.max(1, paneHeight(screen, size) - 2)
   const lines = previewLines(screen, width)
   return { total: lines.length, height, isLive: false, lines }
 }
@@ -148,13 +150,28 @@ function ownLine(screen: PreviewScreen, key: OptionKey, isAt: boolean, width: nu
   )
 }
 
+const mostProblem = 4
+
+/** What a start would do; or why it would not, in as many lines as that takes. */
+export function secondLines(screen: PreviewScreen, columns: number): readonly Line[] {
+  const refused = screen.plan?.refused
+  const problem = screen.problem === '' ? refused && `${refused.message} ${refused.hint}` : screen.problem
+  if (problem === undefined || screen.isStarting)
+    return [clipLine(line(` ${harmless(planWords(screen))}`, dim), columns)]
+  const words = line(oneLine(harmless(problem)), styleFor('human'))
+  return wrapSpans(words, columns - 1, [span(' '), ...sign('human'), span(' ')], '   ').slice(0, mostProblem)
+}
+
 /** Where it would run, with whom, and how it is checked: in one line. */
-export function planWords({ plan, problem }: PreviewScreen): string {
+function planWords({ plan, problem }: PreviewScreen): string {
   if (plan === undefined) return problem === '' ? 'Looking at what a start would do…' : ''
   const { refused } = plan
   if (refused !== undefined) return ''
   const agents = plan.agents.length === 0 ? 'no agent is installed' : plan.agents.join(', then ')
-  const gates = plan.gates.length === 0 ? 'no gates' : `gates ${plan.gates.map(oneLine).join(', ')}`
+  const gates =
+    plan.gates.length === 0
+      ? 'no gates'
+      : `${plan.gates.length === 1 ? 'gate' : 'gates'} ${plan.gates.map(oneLine).join(', ')}`
   const where =
     plan.branch === plan.original_branch
       ? `on ${branchName(plan.branch)}`

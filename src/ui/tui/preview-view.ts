@@ -1,16 +1,15 @@
 // The preview as it is drawn.
 import { oneLine } from '../print/text.ts'
-import { keyLine, paneLines, shownPart, sign, spinner, styleFor, tabsLine, viewOf } from './frame.ts'
+import { keyLine, paneLines, shownPart, spinner, styleFor, tabsLine, viewOf } from './frame.ts'
 import type { KeyHint, View } from './frame.ts'
 import type { World } from './inputs.ts'
-import { planWords, previewExtent } from './preview-content.ts'
+import { paneHeight, previewExtent, secondLines } from './preview-content.ts'
 import { previewTabs } from './preview.ts'
 import type { PreviewScreen } from './preview.ts'
 import { bold, clipLine, dim, harmless, line, span } from './spans.ts'
-import type { Line } from './spans.ts'
 
 export function previewView(screen: PreviewScreen, world: World, says: string): View {
-  const { columns, rows } = world.size
+  const { columns } = world.size
   const { lines, height } = previewExtent(screen, world)
   const shown = shownPart({ lines, pager: screen.pagers[screen.tab], isLive: false }, height)
   return viewOf(
@@ -19,10 +18,12 @@ export function previewView(screen: PreviewScreen, world: World, says: string): 
         span(` ${oneLine(harmless(screen.change))}`, bold),
         span(`  ${oneLine(harmless(screen.detail?.title ?? ''))}`, dim),
       ],
-      clipLine(secondLine(screen, world), columns),
+      ...(screen.isStarting
+        ? [line(` ${spinner(world.frame)} Starting…`, styleFor('working'))]
+        : secondLines(screen, columns)),
       ...paneLines({
         width: columns,
-        height: rows - 1 - 3,
+        height: paneHeight(screen, world.size),
         title: tabsLine(previewTabs, screen.tab),
         note: shown.note,
         lines: shown.lines,
@@ -33,15 +34,6 @@ export function previewView(screen: PreviewScreen, world: World, says: string): 
     ],
     world.size,
   )
-}
-
-function secondLine(screen: PreviewScreen, { frame }: World): Line {
-  if (screen.isStarting) return line(` ${spinner(frame)} Starting…`, styleFor('working'))
-  const refused = screen.plan?.refused
-  const problem = screen.problem === '' ? refused && `${refused.message} ${refused.hint}` : screen.problem
-  if (problem !== undefined)
-    return [span(' '), ...sign('human'), span(` ${oneLine(harmless(problem))}`, styleFor('human'))]
-  return line(` ${harmless(planWords(screen))}`, dim)
 }
 
 function hintsOf(screen: PreviewScreen): readonly KeyHint[] {

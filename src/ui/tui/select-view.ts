@@ -97,7 +97,7 @@ function whenWords(row: SelectRow, nowMs: number): string {
     const ms = Math.max(0, Math.floor((nowMs - sinceMs(report.started_at)) / 1000) * 1000)
     parts.push(duration(ms))
     if (report.cost_usd !== undefined && report.cost_usd > 0) parts.push(usd(report.cost_usd))
-    if (report.where?.home !== undefined) parts.push('own work tree')
+    if (report.where?.home !== undefined) parts.push('worktree')
   } else if (row.hasRun && report?.updated_at !== undefined) {
     parts.push(`${roughly(since(report.updated_at, nowMs))} ago`)
     const last = report.iterations.at(-1)

@@ -1,0 +1,299 @@
+// The first screens as data: every change with where it stands, and one of them before its run.
+import { describe, expect, test } from 'vitest'
+import { loadConfig } from '../../../src/config/load.ts'
+import type { RawFlags } from '../../../src/config/load.ts'
+import type { ChangeList, DryRun, StatusReport } from '../../../src/ui/app.ts'
+import { status } from '../events.ts'
+import { Player } from './played.ts'
+
+type Listed = ChangeList['changes'][number]
+
+const open: Listed = {
+  name: 'add-login',
+  title: 'A login',
+  stories_done: 0,
+  stories_total: 6,
+  stories_open: 6,
+  tasks_done: 0,
+  tasks_total: 12,
+  status: '',
+  edited_at: '2026-02-09T12:07:20+01:00',
+}
+const running: Listed = {
+  ...open,
+  name: 'add-greeting',
+  status: 'running',
+  stories_done: 2,
+  stories_total: 4,
+}
+const stuck: Listed = {
+  ...open,
+  name: 'polish-cli',
+  status: 'stuck',
+  stories_done: 1,
+  stories_total: 3,
+  stories_open: 2,
+}
+const done: Listed = {
+  ...open,
+  name: 'old-change',
+  status: 'done',
+  stories_done: 3,
+  stories_total: 3,
+  stories_open: 0,
+}
+
+function reported(change: string, more: Partial<StatusReport> = {}): StatusReport {
+  return {
+    ...status,
+    change_id: change,
+    started_at: '2026-02-09T13:55:16+01:00',
+    updated_at: '2026-02-09T13:00:00+01:00',
+    cost_usd: 1.42,
+    alive: false,
+    ...more,
+  }
+}
+
+const reports = [
+  reported('add-greeting', { alive: true, where: { home: '/repo' } }),
+  reported('polish-cli'),
+  reported('old-change', { updated_at: '2026-02-07T13:00:00+01:00' }),
+]
+
+function selecting(size = { columns: 80, rows: 24 }, changes = [done, open, stuck, running]): Player {
+  const player = new Player({ at: 'select' }, size)
+  return player.hear({ type: 'loaded', loaded: { what: 'changes', list: { changes }, reports } })
+}
+
+describe('choosing a change', () => {
+  test.each([
+    [60, 20],
+    [80, 24],
+    [120, 35],
+  ] as const)(
+    'at %i x %i: loops that run first, then what needs you, then what is open',
+    async (columns, rows) => {
+      const file = `./golden/select-${String(columns)}x${String(rows)}.txt`
+      await expect(selecting({ columns, rows }).text()).toMatchFileSnapshot(file)
+    },
+  )
+
+  test('it looks again by itself, and keeps the place', () => {
+    const player = selecting().type('\u001B[B\u001B[B')
+    expect(player.text()).toContain('› add-login')
+    player.asked()
+    expect(player.later(3).asked()).toEqual([{ do: 'load', load: { what: 'changes' } }])
+    expect(player.later(3).asked()).toEqual([])
+    const changes = [{ ...open, name: 'a-new-one' }, running, open, stuck, done]
+    player.hear({ type: 'loaded', loaded: { what: 'changes', list: { changes }, reports } })
+    expect(player.text()).toContain('› add-login')
+    expect(player.text()).toContain('a-new-one')
+  })
+
+  test('/ filters by name while typing; its letters are no keys; Esc shows all', () => {
+    const player = selecting().type('/q')
+    expect(player.text()).toContain('No change has "q" in its name')
+    player.type('\u007Fgreet')
+    expect(player.text()).toContain('add-greeting')
+    expect(player.text()).not.toContain('polish-cli')
+    expect(player.type('\u001B').text()).toContain('polish-cli')
+  })
+
+  test('Enter joins a loop that runs, and opens what does not', () => {
+    const player = selecting()
+    player.asked()
+    expect(player.type('\r').asked()).toEqual([{ do: 'follow', change: 'add-greeting' }])
+    expect(player.model.at).toBe('loop')
+    player.type('\u001B')
+    expect(player.model.at).toBe('select')
+    player.asked()
+    player.type('\u001B[B\r')
+    expect(player.model.at).toBe('preview')
+    expect(player.asked()).toContainEqual({ do: 'load', load: { what: 'detail', change: 'polish-cli' } })
+  })
+
+  test('r runs what is open and resumes what has stopped', () => {
+    const player = selecting().type('\u001B[B')
+    player.asked()
+    expect(player.type('r').asked()).toContainEqual({
+      do: 'start',
+      change: 'polish-cli',
+      how: 'resume',
+      flags: {},
+    })
+    const other = selecting().type('\u001B[B\u001B[B')
+    other.asked()
+    expect(other.type('r').asked()).toContainEqual({
+      do: 'start',
+      change: 'add-login',
+      how: 'loop',
+      flags: {},
+    })
+  })
+
+  test('q quits, and Ctrl-C too', () => {
+    expect(selecting().type('q').asked()).toContainEqual({ do: 'quit', exitCode: 0, words: [] })
+    expect(selecting().type('\u0003').asked()).toContainEqual({ do: 'quit', exitCode: 0, words: [] })
+  })
+
+  test('no change at all: how to make one', () => {
+    const player = new Player({ at: 'select' })
+    player.hear({ type: 'loaded', loaded: { what: 'changes', list: { changes: [] }, reports: [] } })
+    expect(player.text()).toContain('openspec new change <name>')
+  })
+
+  test('a loop in another work tree whose change is not here can be joined', () => {
+    const player = new Player({ at: 'select' }, { columns: 80, rows: 24 })
+    const elsewhere = [reported('far-away', { alive: true })]
+    player.hear({
+      type: 'loaded',
+      loaded: { what: 'changes', list: { changes: [open] }, reports: elsewhere },
+    })
+    expect(player.text()).toContain('› far-away')
+  })
+})
+
+const plan: DryRun = {
+  change_id: 'add-login',
+  branch: 'ralph/add-login',
+  original_branch: 'main',
+  worktree: '/repo',
+  own_worktree: false,
+  done_criteria: 'tasks',
+  agents: ['claude'],
+  billing: {},
+  gates: ['npm test'],
+  gate_offered: '',
+  on_complete: 'ask',
+  stories_total: 2,
+  max_retries: 3,
+  max_iterations: 8,
+  warnings: [],
+  stories: [
+    {
+      id: '1',
+      title: 'Form',
+      status: 'open',
+      tasks_done: 0,
+      tasks_total: 2,
+      prompt: 'You work on story 1.\n\n- the form',
+    },
+    {
+      id: '2',
+      title: 'Session',
+      status: 'open',
+      tasks_done: 0,
+      tasks_total: 1,
+      prompt: 'You work on story 2.',
+    },
+  ],
+}
+
+async function previewing(size = { columns: 80, rows: 24 }): Promise<Player> {
+  const player = selecting(size).type('\u001B[B\u001B[B\r')
+  player.hear({
+    type: 'loaded',
+    loaded: {
+      what: 'detail',
+      change: 'add-login',
+      detail: {
+        name: 'add-login',
+        title: 'A login',
+        stories: [
+          {
+            id: '1',
+            title: 'Form',
+            status: 'open',
+            tasks: [
+              { id: '1.1', text: 'the form', state: 'done', line: 2 },
+              { id: '1.2', text: 'ask the designers', state: 'human', line: 3 },
+            ],
+          },
+          {
+            id: '2',
+            title: 'Session',
+            status: 'open',
+            tasks: [{ id: '2.1', text: 'a cookie', state: 'open', line: 5 }],
+          },
+        ],
+        scenarios: [
+          {
+            capability: 'login',
+            requirement: 'A login by name',
+            name: 'The name is known',
+            steps: ['- **GIVEN** a user', '- **WHEN** they log in', '- **THEN** they are in'],
+          },
+        ],
+        lints: ['tasks.md:9 this line is no task'],
+      },
+    },
+  })
+  return planned(player, {})
+}
+
+async function planned(player: Player, flags: RawFlags): Promise<Player> {
+  const settings = await loadConfig({ flags, env: { XDG_CONFIG_HOME: '/nonexistent' } })
+  return player.hear({ type: 'loaded', loaded: { what: 'plan', change: 'add-login', settings, plan } })
+}
+
+describe('before a run', () => {
+  test.each(['Stories', 'Scenarios', 'Prompt', 'Settings'])('%s', async (tab) => {
+    const player = await previewing()
+    while (!player.text().includes(`[${tab}]`)) player.type('\t')
+    await expect(player.text()).toMatchFileSnapshot(`./golden/preview-${tab.toLowerCase()}-80x24.txt`)
+  })
+
+  test('→ shows the prompt of the next story, word for word', async () => {
+    const player = (await previewing()).type('3\u001B[C')
+    expect(player.text()).toContain('You work on story 2.')
+  })
+
+  test('a setting is changed for this run: asked for again with it, and started with it', async () => {
+    const player = (await previewing()).type('4\u001B[B\u001B[B\r')
+    player.asked()
+    player.type('\u00151\r')
+    const flags = { max_retries: '1' }
+    expect(player.asked()).toEqual([{ do: 'load', load: { what: 'plan', change: 'add-login', flags } }])
+    await planned(player, flags)
+    expect(player.text()).toMatch(/retries +1 +changed for this run/)
+    expect(player.type('r').asked()).toEqual([{ do: 'start', change: 'add-login', how: 'loop', flags }])
+    expect(player.text()).toContain('Starting…')
+    expect(player.type('r').asked()).toEqual([])
+  })
+
+  test('an empty field takes the change back; Esc leaves it as it was', async () => {
+    const player = (await previewing()).type('4\r\u0015codex\r')
+    expect(player.model.preview?.flags).toEqual({ agent: 'codex' })
+    player.type('\r\u0015gemini\u001B')
+    expect(player.model.preview?.flags).toEqual({ agent: 'codex' })
+    await planned(player, { agent: 'codex' })
+    player.type('\r\u0015\r')
+    expect(player.model.preview?.flags).toEqual({})
+  })
+
+  test('a start that is refused says why, here; one that began is followed', async () => {
+    const player = (await previewing()).type('r')
+    const act = { do: 'start', change: 'add-login', how: 'loop', flags: {} } as const
+    player.hear({ type: 'failed', act, message: 'Another loop is running.', hint: '', exitCode: 7 })
+    expect(player.text()).toContain('! Another loop is running.')
+    player.type('r').hear({ type: 'started', change: 'add-login' })
+    expect(player.model.at).toBe('loop')
+    expect(player.asked()).toContainEqual({ do: 'follow', change: 'add-login' })
+  })
+
+  test('why a start would be refused is there before', async () => {
+    const player = await previewing()
+    const settings = await loadConfig({ flags: {}, env: { XDG_CONFIG_HOME: '/nonexistent' } })
+    const refused = { message: 'No agent is installed.', hint: 'Install one.', exit_code: 6 }
+    player.hear({
+      type: 'loaded',
+      loaded: { what: 'plan', change: 'add-login', settings, plan: { ...plan, refused } },
+    })
+    expect(player.text()).toContain('! No agent is installed. Install one.')
+  })
+
+  test('Esc goes back to all changes', async () => {
+    expect((await previewing()).type('\u001B').model.at).toBe('select')
+  })
+})
