@@ -63,13 +63,13 @@ export function edited(editor: Editor, key: Key): Editor | undefined {
 /** In one line of so many cells, around the cursor. */
 export function editorLine({ text, at }: Editor, width: number): Line {
   let from = at
-  let cells = 1
-  while (from > 0 && cells + widthOf(text[from - 1] ?? '') < width) {
+  const under = text[at] ?? ' '
+  let cells = widthOf(under)
+  while (from > 0 && cells + widthOf(text[from - 1] ?? '') <= width) {
     from -= 1
     cells += widthOf(text[from] ?? '')
   }
   const before = text.slice(from, at).join('')
-  const under = text[at] ?? ' '
   let rest = ''
   let room = width - widthOf(before) - widthOf(under)
   for (const char of text.slice(at + 1)) {
