@@ -31,11 +31,13 @@ describe('start-up', () => {
     const folder = dirname(program)
     const packs = readdirSync(folder).filter((name) => /^program-.*\.js$/.test(name))
     expect(packs.map((name) => name.split('.')[1] ?? '').toSorted()).toEqual([
+      'lines',
       'look',
       'loop',
       'parsers',
       'plan',
       'prices',
+      'tui',
     ])
     for (const name of packs)
       expect(

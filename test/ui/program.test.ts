@@ -133,10 +133,24 @@ describe('wrong words', () => {
 })
 
 describe('ralph alone', () => {
-  it('on a terminal: the changes and what to type next', async () => {
+  it('on a terminal: the screens, and the terminal is given back as it was', async () => {
+    const answers = { list: () => Promise.resolve(changes), status: () => Promise.resolve([]) }
+    const ran = await ralph([], { terminal: true, env: { TERM: 'xterm' }, answers, typed: 'q' })
+    expect(ran).toMatchObject({ code: 0, err: '' })
+    expect(ran.out.indexOf('\u001B[?1049h')).toBeGreaterThan(-1)
+    expect(ran.out.lastIndexOf('\u001B[?1049l')).toBeGreaterThan(ran.out.lastIndexOf('\u001B[?1049h'))
+  })
+
+  it('where the screens cannot be, on a dumb terminal and in a CI: the changes and what to type next', async () => {
+    const other = await ralph([], {
+      terminal: true,
+      env: { CI: 'true' },
+      answers: { list: () => Promise.resolve(changes) },
+    })
+    expect(other.out).toContain('ralph resume add-login')
     const ran = await ralph([], {
       terminal: true,
-      env: { NO_COLOR: '1' },
+      env: { NO_COLOR: '1', TERM: 'dumb' },
       answers: { list: () => Promise.resolve(changes) },
     })
     expect(ran.code).toBe(0)

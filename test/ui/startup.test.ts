@@ -16,6 +16,7 @@ beforeAll(async () => {
     format: 'esm',
     platform: 'node',
     metafile: true,
+    external: ['ink', 'react'],
     write: false,
     define: { RALPH_VERSION: '"0"', RALPH_PROGRAM: '"x"', RALPH_PACKS: '"x"' },
     logLevel: 'silent',
@@ -43,6 +44,15 @@ function loadedWith(source: string): string[] {
 describe('start-up', () => {
   it('--version loads the door and nothing behind it', () => {
     expect(loadedWith('src/main.ts')).toEqual(['src/main.ts'])
+  })
+
+  it('no command loads a byte of the screens before it opens them', () => {
+    const parts = Object.entries(outputs).filter(
+      ([, { entryPoint = '' }]) => !entryPoint.startsWith('src/ui/tui/'),
+    )
+    const screens = parts.flatMap(([name]) => loadedWith(Object.keys(outputs[name]?.inputs ?? {})[0] ?? ''))
+    expect(screens).toContain('src/ui/cli/tui.ts')
+    expect(screens.filter((file) => file.startsWith('src/ui/tui/'))).toEqual([])
   })
 
   it('--help loads commander, the declarations of the commands and the table of settings, nothing else', () => {
