@@ -55,18 +55,21 @@ async function home(context: Context, help: string): Promise<void> {
     exitWith(2)
     return
   }
-  const [own, { paintFor }, { homeText }, { legible }, { RalphError }] = await Promise.all([
-    app(),
-    import('../io.ts'),
-    import('../print/list.ts'),
-    import('../vocabulary.ts'),
-    import('../../core/error.ts'),
-  ])
-  const list = await own.observe.list().catch((error: unknown) => {
+  const [own, { paintFor }, { homeText }, { legible }, { RalphError }, { mayOpenTui, openTui }] =
+    await Promise.all([
+      app(),
+      import('../io.ts'),
+      import('../print/list.ts'),
+      import('../vocabulary.ts'),
+      import('../../core/error.ts'),
+      import('./tui.ts'),
+    ])
+  const listed = own.observe.list().catch((error: unknown) => {
     if (error instanceof RalphError && isElsewhere.has(error.code)) return error
     throw error
   })
-  const { mayOpenTui, openTui } = await import('./tui.ts')
+  // The screens are loaded while git looks for the repository.
+  const [list] = await Promise.all([listed, mayOpenTui(io) && import('../tui/start.tsx')])
   if (!(list instanceof RalphError) && mayOpenTui(io)) {
     const { clientOf } = await import('./client.ts')
     exitWith(await openTui(io, clientOf(context, own), { at: 'select' }))
