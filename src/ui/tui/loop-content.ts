@@ -9,7 +9,7 @@ import { sign, spinner, styleFor } from './frame.ts'
 import type { Size } from './frame.ts'
 import type { World } from './inputs.ts'
 import { logLines } from './log-lines.ts'
-import { attemptsOf, isRunning, lookedAt, sinceMs } from './loop-model.ts'
+import { attemptsOf, gatedAttempt, isRunning, lookedAt, sinceMs } from './loop-model.ts'
 import type { LoopScreen } from './loop-model.ts'
 import type { Extent } from './pager.ts'
 import { patchLines } from './patch-lines.ts'
@@ -161,9 +161,9 @@ function diffLines(screen: LoopScreen, width: number): readonly Line[] {
 }
 
 function gateTab(screen: LoopScreen, world: World, width: number): readonly Line[] {
-  const last = attemptsOf(screen).at(-1)
+  const last = gatedAttempt(screen)
   const gates = screen.state?.settings?.gates ?? []
-  if (last === undefined || last.gates.length === 0) {
+  if (last === undefined) {
     if (gates.length === 0)
       return wrapSpans(line('No gates are set: the agent’s word counts. Set one with --verify.', dim), width)
     return [
@@ -188,6 +188,9 @@ function gateTab(screen: LoopScreen, world: World, width: number): readonly Line
         : ` (${ended.exit_code === undefined ? ended.outcome.replaceAll('_', ' ') : `exit ${String(ended.exit_code)}`})`
     return sides([...sign(meaning), name, span(exit)], line(duration(ended.duration_ms), dim), width)
   })
+  const isEarlier = attemptsOf(screen).at(-1)?.n !== last.n
+  if (isEarlier)
+    heads.unshift(line(`Of #${String(last.n)}; those of the next attempt have not run yet:`, dim))
   const output = screen.output?.n === last.n ? screen.output : undefined
   if (output === undefined) return [...heads, [], line('Reading what they print…', dim)]
   const cut = output.is_cut

@@ -91,6 +91,11 @@ export function attemptsOf(screen: Pick<LoopScreen, 'feed' | 'storyId' | 'state'
   return screen.feed.attempts.filter((attempt) => attempt.storyId === id)
 }
 
+/** Of the story that is looked at: the last one whose gates have run; what the one before said is read while the next one works. */
+export function gatedAttempt(screen: Pick<LoopScreen, 'feed' | 'storyId' | 'state'>): Attempt | undefined {
+  return attemptsOf(screen).findLast(({ gates }) => gates.length > 0)
+}
+
 export function isRunning({ life }: LoopScreen): boolean {
   return life === 'running' || life === 'joining'
 }

@@ -12,7 +12,16 @@ import type { Act, Load, Loaded, Step, World } from './inputs.ts'
 import type { Key } from './keys.ts'
 import { logged } from './log-lines.ts'
 import { loopExtent, paneInside } from './loop-content.ts'
-import { attemptsOf, isRunning, lookedAt, loopScreen, loopTabs, noEnding, storiesOf } from './loop-model.ts'
+import {
+  attemptsOf,
+  gatedAttempt,
+  isRunning,
+  lookedAt,
+  loopScreen,
+  loopTabs,
+  noEnding,
+  storiesOf,
+} from './loop-model.ts'
 import type { LoopScreen } from './loop-model.ts'
 import { atEnd, atStart, scrolled, scrollTo, shifted } from './pager.ts'
 import { found, searchOf } from './search.ts'
@@ -91,11 +100,11 @@ function wanted(screen: LoopScreen): { readonly load: Load; readonly everyMs: nu
   if (last === undefined) return undefined
   if (tab === 'Diff' && last.record !== undefined)
     return { load: { what: 'patch', change, n: last.n }, everyMs: Infinity }
-  if (tab === 'Gates' && last.gates.length > 0)
-    return {
-      load: { what: 'gate_output', change, n: last.n },
-      everyMs: isOpen && isLive ? outputMs : Infinity,
-    }
+  const gated = tab === 'Gates' ? gatedAttempt(screen) : undefined
+  if (gated !== undefined) {
+    const isNow = gated.n === state?.current?.n && isLive
+    return { load: { what: 'gate_output', change, n: gated.n }, everyMs: isNow ? outputMs : Infinity }
+  }
   return undefined
 }
 

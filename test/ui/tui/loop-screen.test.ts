@@ -129,9 +129,18 @@ describe('reading', () => {
     })
     expect(player.text()).toContain('What #4 has changed so far')
     expect(player.text()).toContain('~ src/args.ts  +1 -0')
-    expect(player.type('\t').text()).toContain('The gates run when the agent says')
+    // What failed last is read while the next attempt works.
+    expect(player.type('\t').text()).toContain('Of #3; those of the next attempt have not run yet:')
+    expect(player.text()).toContain('✕ npm test (exit 1)')
     expect(player.type('\t').text()).toContain("gate failed: npm test failed: expected 'hello' to be 'szia'")
     expect(player.type('\t').text()).toContain('[Agent]')
+  })
+
+  test('before any gate has run: which will, and when', () => {
+    const begun = halfWay.findIndex(({ body }) => body.type === 'gate.started')
+    const player = playing(halfWay.slice(0, begun)).type('4')
+    expect(player.text()).toContain('The gates run when the agent says that the story is complete:')
+    expect(player.text()).toContain('npm test')
   })
 
   test('the gates of a story that is done: each with its outcome, and what they printed', () => {
