@@ -31,6 +31,10 @@ export const decisive = [
 
 type DecisiveEvent = Extract<LoopEvent, { type: (typeof decisive)[number] }>
 
+export function isDecisive(event: LoopEvent): event is DecisiveEvent {
+  return decisive.some((type) => type === event.type)
+}
+
 export function decisionsOf(events: readonly DecisiveEvent[]): readonly Decision[] {
   const lastStart = events.findLastIndex((event) => event.type === 'loop.started' && !event.resumed)
   return events.slice(Math.max(0, lastStart)).map(decisionOf)

@@ -243,6 +243,6 @@ export function ago(stamp: string, nowMs: number): string {
   return nowMs - Date.parse(stamp) < 1000 ? 'just now' : `${since(stamp, nowMs)} ago`
 }
 
-function since(stamp: string, nowMs: number): string {
+export function since(stamp: string, nowMs: number): string {
   return duration(Math.max(0, Math.floor((nowMs - Date.parse(stamp)) / 1000) * 1000))
 }

@@ -1,6 +1,6 @@
 // The Log tab: what the loop decided, when, and why.
 import type { LoopEvent } from '../../core/event.ts'
-import { decisionsOf } from '../../core/why.ts'
+import { decisionsOf, isDecisive } from '../../core/why.ts'
 import { verdictMeaning, verdictName } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
 import { clip, clockTime, oneLine, plural } from '../print/text.ts'
@@ -25,7 +25,7 @@ export function logged(log: readonly LogEntry[], events: readonly LoopEvent[]): 
 }
 
 function entryOf(event: LoopEvent): LogEntry | undefined {
-  const [decision] = decisionsOf([event])
+  const [decision] = isDecisive(event) ? decisionsOf([event]) : []
   const own = wordsOf(event)
   if (decision === undefined && own === undefined) return undefined
   const n = decision?.n ?? ('n' in event ? event.n : undefined)
