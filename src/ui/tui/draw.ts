@@ -46,6 +46,7 @@ const cells: ReadonlyMap<string, string> = new Map([
   ['↓', 'v'],
   ['…', '~'],
   ['·', '-'],
+  ['•', '*'],
   ['─', '-'],
   ['–', '-'],
   ['—', '-'],

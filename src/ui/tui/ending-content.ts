@@ -11,7 +11,7 @@ import { sign } from './frame.ts'
 import type { Size } from './frame.ts'
 import type { World } from './inputs.ts'
 import type { Extent } from './pager.ts'
-import { filesOf, patchLines } from './patch-lines.ts'
+import { countSpans, filesOf, patchLines } from './patch-lines.ts'
 import { bold, dim, fromPainted, harmless, line, paint, sides, span } from './spans.ts'
 import type { Line } from './spans.ts'
 import { wrapSpans } from './wrap.ts'
@@ -48,8 +48,11 @@ function summaryLines(screen: EndingScreen, width: number): readonly Line[] {
       : [
           [],
           line('What each story took', bold),
-          ...report.stories.map((story) => storyLine(story, width)),
-          ...notesOf(report).flatMap((note) => wrapSpans(line(note, dim), width, line('  '), '  ')),
+          ...storyTable(report.stories, width),
+          // How many were not kept is said above.
+          ...notesOf({ ...report, not_kept: { ...report.not_kept, iterations: 0 } }).flatMap((note) =>
+            wrapSpans(line(note, dim), width, line('  '), '  '),
+          ),
         ]),
     [],
     ...changedLine(screen),
@@ -73,27 +76,37 @@ function changedLine({ patch }: EndingScreen): readonly Line[] {
   const removed = files.reduce((sum, file) => sum + file.removed, 0)
   return [
     [
-      span(`  ${plural(files.length, 'file')} changed against the start  `),
-      span(`+${String(added)} `, { colour: 'green' }),
-      span(`-${String(removed)}`, { colour: 'red' }),
+      span(`  ${plural(files.length, 'file')} changed against the start `),
+      ...countSpans({ added, removed }),
       span('   tab shows them', dim),
     ],
   ]
 }
 
-function storyLine(story: StoryReport, width: number): Line {
-  const meaning = story.status === '' ? 'open' : storyMeanings[story.status]
-  const figures =
+function storyTable(stories: readonly StoryReport[], width: number): readonly Line[] {
+  const figures = stories.map((story) =>
     story.iterations === 0
-      ? '-'
+      ? ['-', '', '', '']
       : [
           plural(story.attempts.length, 'attempt'),
           duration(story.duration_ms),
           `${tokenWord(story)} tokens`,
-          ...(story.cost_usd === undefined || story.cost_usd === 0 ? [] : [usd(story.cost_usd)]),
-        ].join('  ')
-  const name = harmless(oneLine(storyName(story.story_id, story.title)))
-  return sides([span('  '), ...sign(meaning), span(` ${name}`)], line(figures, dim), Math.min(width, 100))
+          story.cost_usd === undefined || story.cost_usd === 0 ? '' : usd(story.cost_usd),
+        ],
+  )
+  const widths = [0, 1, 2, 3].map((at) => Math.max(0, ...figures.map((row) => (row[at] ?? '').length)))
+  return stories.map((story, row) => {
+    const meaning = story.status === '' ? 'open' : storyMeanings[story.status]
+    const name = harmless(oneLine(storyName(story.story_id, story.title)))
+    const right = widths.flatMap((cells, at) =>
+      cells === 0 ? [] : (figures[row]?.[at] ?? '').padStart(cells),
+    )
+    return sides(
+      [span('  '), ...sign(meaning), span(` ${name}`)],
+      line(right.join('  '), dim),
+      Math.min(width, 99),
+    )
+  })
 }
 
 function fileTab({ patch }: EndingScreen, width: number): readonly Line[] {

@@ -1,12 +1,14 @@
 // The last screens as they are drawn: the choice, and the result.
-import { storyName } from '../print/describe.ts'
-import { oneLine } from '../print/text.ts'
+import { keepsWork } from '../../core/report.ts'
+import { branchName, storyName } from '../print/describe.ts'
+import { oneLine, plural } from '../print/text.ts'
 import { choicesOf, resultTabs } from './ending.ts'
 import type { EndingScreen } from './ending.ts'
 import { endingExtent, endLines } from './ending-content.ts'
 import { keyLine, paneLines, shownPart, sign, spinner, styleFor, tabsLine, viewOf } from './frame.ts'
 import type { View } from './frame.ts'
 import type { World } from './inputs.ts'
+import { filesOf } from './patch-lines.ts'
 import { bold, clipLine, dim, harmless, line, span } from './spans.ts'
 import type { Line } from './spans.ts'
 import { wrapSpans } from './wrap.ts'
@@ -19,7 +21,7 @@ export function endingView(screen: EndingScreen, world: World, says: string, has
   const body = paneLines({
     width: columns,
     height: rows - 1 - 1,
-    title: tabsLine(resultTabs, screen.tab),
+    title: [span(`${oneLine(harmless(screen.loop.change))}  `, bold), ...tabsLine(resultTabs, screen.tab)],
     note: shown.note,
     lines: shown.lines,
   })
@@ -45,6 +47,8 @@ function choiceView(screen: EndingScreen, world: World): View {
   const lines: readonly Line[] = [
     ...endLines(screen, width),
     ...openLines(screen, width),
+    [],
+    ...savedLines(screen, width),
     [],
     line('What should happen to the work?', bold),
     [],
@@ -82,15 +86,32 @@ function choiceView(screen: EndingScreen, world: World): View {
 function onLines({ loop }: EndingScreen, width: number): readonly Line[] {
   if (loop.complete === undefined || loop.complete.status === 'done') return []
   const change = oneLine(loop.change)
+  const last = loop.state?.iterations.at(-1)
+  const failed =
+    last === undefined || keepsWork[last.verdict] ? '' : `ralph diff ${String(last.n)} ${change} · `
   return [
     [],
     ...wrapSpans(
-      line(`ralph why ${change} · ralph resume ${change}`, dim),
+      line(`ralph why ${change} · ${failed}ralph resume ${change}`, dim),
       width,
       line('  see      ', dim),
       ' '.repeat(11),
     ),
   ]
+}
+
+/** What is safe, and where; before anything is chosen. */
+function savedLines({ loop, patch }: EndingScreen, width: number): readonly Line[] {
+  const { started } = loop.board
+  if (started === undefined) return []
+  const original = branchName(started.original_branch)
+  if (started.branch === started.original_branch)
+    return wrapSpans(line(`The work is in your tree, on ${original}.`), width, line('  '), '  ')
+  const stays = `Your branch ${original} is not changed.`
+  if (loop.commits === 0) return wrapSpans(line(`No story was saved. ${stays}`), width, line('  '), '  ')
+  const files = patch === undefined ? '' : `, ${plural(filesOf(patch).length, 'changed file')}`
+  const saved = `Saved on ${oneLine(started.branch)}: ${plural(loop.commits, 'commit')}${files}. ${stays}`
+  return wrapSpans(line(harmless(saved)), width, line('  '), '  ')
 }
 
 /** What is not done, by name. */

@@ -88,7 +88,7 @@ export function choicesOf({ loop, patch }: EndingScreen): readonly Choice[] {
   const files = count === undefined ? 'all changed files' : plural(count, 'changed file')
   const stays =
     started.home === undefined
-      ? `stay on ${branch} (${plural(commits, 'commit')}); ${original} is not changed`
+      ? `stay on ${branch} (${plural(commits, 'commit')})`
       : `leave it on ${branch} (${plural(commits, 'commit')}) in its own work tree`
   return [
     { answer: 'keep', what: stays },

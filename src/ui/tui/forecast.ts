@@ -15,21 +15,24 @@ interface Past {
   readonly usd: number | undefined
 }
 
-/** Undefined while no story of the run is done, and when none is left. */
+/** Undefined while no story of the run is done, when none is left, and while it is paused. */
 export function forecastOf(state: LoopState, nowMs: number): Forecast | undefined {
   const stories = selectedStories(state)
   const open = stories.filter(({ status }) => status === 'open').length
   const done = stories.filter(({ status }) => status === 'done').flatMap(({ id }) => pastOf(state, id) ?? [])
   if (open === 0 || done.length === 0 || state.outcome !== undefined) return undefined
+  if (state.waiting?.for === 'pause') return undefined
   const begun = state.storyId === undefined ? undefined : pastOf(state, state.storyId)
   const isOpen = stories.some(({ id, status }) => id === state.storyId && status === 'open')
   const current = state.current === undefined ? 0 : Math.max(0, nowMs - epochMs(state.current.started))
   const spentMs = isOpen ? (begun?.ms ?? 0) + current : 0
-  const times = rangeOf(
+  const waiting = state.waiting === undefined ? 0 : Math.max(0, state.waiting.untilMs - nowMs)
+  const [low, high] = rangeOf(
     done.map(({ ms }) => ms),
     open,
     spentMs,
   )
+  const times = [low + waiting, high + waiting] as const
   const costs = done.flatMap(({ usd: cost }) => cost ?? [])
   if (costs.length < done.length) return { ms: times }
   return { ms: times, usd: rangeOf(costs, open, isOpen ? (begun?.usd ?? 0) : 0) }

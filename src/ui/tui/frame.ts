@@ -60,17 +60,28 @@ export interface Part {
   readonly worth: number
 }
 
-/** In their order, as many as fit. */
+/** In their order, as many as fit: what is worth most first, and of the rest whatever still has room. */
 export function fitParts(parts: readonly Part[], width: number, gap = '  '): Line {
-  const present = parts.filter(({ spans }) => cellsOf(spans) > 0)
-  const joined = joinedParts(
-    present.map(({ spans }) => spans),
-    gap,
+  return clipLine(
+    joinedParts(
+      fitting(parts, width, gap).map(({ spans }) => spans),
+      gap,
+    ),
+    width,
   )
-  if (cellsOf(joined) <= width || present.length <= 1) return clipLine(joined, width)
-  const least = Math.min(...present.map(({ worth }) => worth))
-  const at = present.findLastIndex(({ worth }) => worth === least)
-  return fitParts(present.toSpliced(at, 1), width, gap)
+}
+
+export function fitting(parts: readonly Part[], width: number, gap = '  '): readonly Part[] {
+  const present = parts.filter(({ spans }) => cellsOf(spans) > 0)
+  const taken = new Set<Part>()
+  let used = 0
+  for (const part of present.toSorted((a, b) => b.worth - a.worth)) {
+    const cells = cellsOf(part.spans) + (taken.size === 0 ? 0 : widthOf(gap))
+    if (taken.size > 0 && used + cells > width) continue
+    taken.add(part)
+    used += cells
+  }
+  return present.filter((part) => taken.has(part))
 }
 
 function joinedParts(parts: readonly Line[], gap: string): Line {
@@ -93,17 +104,17 @@ export interface Pane {
   readonly height: number
   readonly title: Line
   /** At the right end of its lower edge. */
-  readonly note?: string
+  readonly note?: Line
   readonly lines: readonly Line[]
 }
 
 /** Lines in a frame; cut to it and filled up. */
-export function paneLines({ width, height, title, note = '', lines }: Pane): readonly Line[] {
+export function paneLines({ width, height, title, note = [], lines }: Pane): readonly Line[] {
   const inside = width - 4
   const head = clipLine(title, width - 5)
   const top = '─'.repeat(Math.max(0, width - 4 - cellsOf(head)))
-  const foot = note === '' ? '' : ` ${note} `
-  const bottom = '─'.repeat(Math.max(0, width - 3 - widthOf(foot)))
+  const foot = note.length === 0 ? [] : [span(' '), ...note, span(' ')]
+  const bottom = '─'.repeat(Math.max(0, width - 3 - cellsOf(foot)))
   const body = Array.from({ length: Math.max(0, height - 2) }, (_, at): Line => [
     span('│ ', dim),
     ...fitLine(lines[at] ?? [], inside),
@@ -112,7 +123,7 @@ export function paneLines({ width, height, title, note = '', lines }: Pane): rea
   return [
     [span('╭ ', dim), ...head, span(` ${top}╮`, dim)],
     ...body,
-    [span(`╰${bottom}`, dim), span(foot, { colour: 'cyan' }), span('─╯', dim)],
+    [span(`╰${bottom}`, dim), ...foot, span('─╯', dim)],
   ]
 }
 
@@ -136,7 +147,7 @@ export interface Reading {
 
 export interface Shown {
   readonly lines: readonly Line[]
-  readonly note: string
+  readonly note: Line
   readonly extent: Extent
 }
 
@@ -149,13 +160,13 @@ export function shownPart({ lines, pager, isLive, search = '' }: Reading, height
   const left = lines.length - first - height
   const note =
     below > 0
-      ? `↓ ${plural(below, 'new line')}`
+      ? line(`↓ ${plural(below, 'new line')}`, bold)
       : left > 0 || first > 0
-        ? `${String(Math.min(lines.length, first + height))} of ${plural(lines.length, 'line')}`
-        : ''
+        ? line(`${String(Math.min(lines.length, first + height))} of ${plural(lines.length, 'line')}`, dim)
+        : []
   return {
     lines: search === '' ? part : part.map((each) => marked(each, search)),
-    note: pager.top === undefined && isLive ? '' : note,
+    note: pager.top === undefined && isLive ? [] : note,
     extent,
   }
 }

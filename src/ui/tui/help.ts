@@ -40,7 +40,7 @@ export const helpKeys = {
     ['tab, 1-5', 'agent, tasks, diff, gates, log'],
     ...reading,
     ['/', 'search in what is shown'],
-    ['esc', 'back to all changes, where you came from there'],
+    ['esc', 'back to all changes; the loop goes on'],
   ],
   ending: [
     ['↑ ↓', 'choose, or read on'],

@@ -33,6 +33,12 @@ function entryOf(event: LoopEvent): LogEntry | undefined {
   return { time: event.time, ...(n !== undefined && { n }), meaning, what, why: why ?? decision?.rule ?? '' }
 }
 
+const promiseWords = {
+  complete: ' and says that the story is complete',
+  failed: ' and says that it failed',
+  none: ' and says neither complete nor failed',
+} as const
+
 /** Where the words for people are others than those for `ralph why --trace`. */
 function wordsOf(event: LoopEvent): readonly [Meaning, string, string?] | undefined {
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the others are said as `why` says them, or not at all
@@ -44,12 +50,13 @@ function wordsOf(event: LoopEvent): readonly [Meaning, string, string?] | undefi
         '',
       ]
     case 'agent.ended':
-      return ['open', `the agent has ended: ${event.ending.replaceAll('_', ' ')}`]
+      return event.ending === 'finished'
+        ? ['open', `the agent has finished${promiseWords[event.promise.kind]}`, '']
+        : ['open', `the agent has ended: ${event.ending.replaceAll('_', ' ')}`]
     case 'gate.ended':
-      return [
-        event.outcome === 'passed' ? 'done' : 'failed',
-        `gate ${event.outcome.replaceAll('_', ' ')}: ${event.command}`,
-      ]
+      return event.outcome === 'passed'
+        ? ['done', `gate passed: ${event.command}`, '']
+        : ['failed', `gate ${event.outcome.replaceAll('_', ' ')}: ${event.command}`]
     case 'boxes.settled': {
       const open = event.remaining + event.not_asked
       const ticked = event.ticked_by_ralph
@@ -68,8 +75,9 @@ function wordsOf(event: LoopEvent): readonly [Meaning, string, string?] | undefi
       ]
     case 'iteration.ended': {
       const { verdict, reason } = event.iteration
-      const why = reason === '' ? '' : `: ${reason}`
-      return [verdictMeaning(verdict), `${verdictName(verdict)}${why}`]
+      // The reason of that one begins with the gate's name.
+      const word = verdict === 'gate_failed' && reason !== '' ? '' : verdictName(verdict)
+      return [verdictMeaning(verdict), [word, reason].filter((part) => part !== '').join(': ')]
     }
     case 'waiting':
       return ['waiting', event.for === 'pause' ? 'paused' : `waits until ${clockTime(event.until)}`]

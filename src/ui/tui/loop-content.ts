@@ -18,7 +18,7 @@ import type { Line } from './spans.ts'
 import { pieces, wrapSpans } from './wrap.ts'
 
 /** From here on there is room for the stories beside the rest. */
-const wide = 100
+export const wide = 100
 
 export interface LoopPlaces {
   /** Of the list of stories; 0: it is one line. */
@@ -188,9 +188,12 @@ function gateTab(screen: LoopScreen, world: World, width: number): readonly Line
         : ` (${ended.exit_code === undefined ? ended.outcome.replaceAll('_', ' ') : `exit ${String(ended.exit_code)}`})`
     return sides([...sign(meaning), name, span(exit)], line(duration(ended.duration_ms), dim), width)
   })
-  const isEarlier = attemptsOf(screen).at(-1)?.n !== last.n
-  if (isEarlier)
-    heads.unshift(line(`Of #${String(last.n)}; those of the next attempt have not run yet:`, dim))
+  const latest = attemptsOf(screen).at(-1)?.n ?? last.n
+  if (latest !== last.n)
+    heads.unshift(
+      line(`From #${String(last.n)}; for #${String(latest)} the gates have not run yet.`, dim),
+      [],
+    )
   const output = screen.output?.n === last.n ? screen.output : undefined
   if (output === undefined) return [...heads, [], line('Reading what they print…', dim)]
   const cut = output.is_cut

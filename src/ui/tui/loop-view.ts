@@ -4,7 +4,15 @@ import { totalCostUsd, totalTokens } from '../../core/state.ts'
 import type { StorySummary } from '../../core/event.ts'
 import { storyName, storyTitle } from '../print/describe.ts'
 import { clip, clockTime, duration, oneLine, plural, tokens, usd } from '../print/text.ts'
-import { statusMeaning, statusName, storyMeanings, symbolOf, verdictName, waitWords } from '../vocabulary.ts'
+import {
+  statusMeaning,
+  statusName,
+  storyMeanings,
+  symbolOf,
+  verdictMeaning,
+  verdictName,
+  waitWords,
+} from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
 import { editorLine } from './editor.ts'
 import { forecastOf, forecastWords } from './forecast.ts'
@@ -12,6 +20,7 @@ import {
   bar,
   beside,
   fitParts,
+  fitting,
   keyLine,
   paneLines,
   shownPart,
@@ -22,7 +31,7 @@ import {
 } from './frame.ts'
 import type { KeyHint, View } from './frame.ts'
 import type { World } from './inputs.ts'
-import { loopExtent, placesOf } from './loop-content.ts'
+import { loopExtent, placesOf, wide } from './loop-content.ts'
 import { isRunning, lookedAt, loopTabs, sinceMs, storiesOf } from './loop-model.ts'
 import type { LoopScreen } from './loop-model.ts'
 import { searchedFor } from './search.ts'
@@ -59,10 +68,11 @@ export function loopView(screen: LoopScreen, world: World, around: Around): View
           title: line('Stories', bold),
           lines: storyList(screen, world, side - 4, height - 2),
         })
+  const head = headOf(screen, world)
   return viewOf(
     [
-      headLine(screen, world),
-      doingLine(screen, world),
+      head.line,
+      doingLine(screen, world, head.left),
       ...(side === 0 ? [storyRow(screen, columns), ...body] : beside(stories, body)),
       ...noteLines(screen, columns),
       footLine(screen, columns, around),
@@ -86,13 +96,19 @@ function stateWords(screen: LoopScreen): readonly [word: string, meaning: Meanin
   return [statusName(state.status), statusMeaning(state.status)]
 }
 
-function headLine(screen: LoopScreen, world: World): Line {
+interface Head {
+  readonly line: Line
+  /** The forecast, where there was no room for it. */
+  readonly left: Line
+}
+
+function headOf(screen: LoopScreen, world: World): Head {
   const { state, change } = screen
   const { columns } = world.size
   const [word, meaning] = stateWords(screen)
   const stories = storiesOf(screen)
   const done = stories.filter(({ status }) => status === 'done').length
-  const wide = columns >= 120 ? 20 : 10
+  const cells = columns >= 120 ? 20 : 10
   const name = clip(oneLine(harmless(change)), Math.max(12, Math.floor(columns / 3)))
   const forecast = state === undefined || !isRunning(screen) ? undefined : forecastOf(state, world.nowMs)
   const counts = `${String(done)}/${plural(stories.length, 'story', 'stories')}`
@@ -100,18 +116,20 @@ function headLine(screen: LoopScreen, world: World): Line {
     state === undefined || state.tasksTotal === 0
       ? ''
       : `${String(state.tasksDone)}/${plural(state.tasksTotal, 'task')}`
+  const left = forecast === undefined ? [] : line(forecastWords(forecast), dim)
   const parts = [
     { spans: line(name, bold), worth: 10 },
     { spans: [...sign(meaning), span(` ${word}`, styleFor(meaning))], worth: 9 },
-    { spans: stories.length === 0 ? [] : bar(done, stories.length, wide), worth: 3 },
+    { spans: stories.length === 0 ? [] : bar(done, stories.length, cells), worth: 4 },
     { spans: stories.length === 0 ? [] : line(counts), worth: 8 },
-    { spans: line(tasks), worth: 2 },
+    { spans: line(tasks), worth: 3 },
     { spans: line(elapsed(screen, world.nowMs)), worth: 7 },
     { spans: line(tokenWords(screen)), worth: 5 },
     { spans: line(costWords(screen)), worth: 6 },
-    { spans: forecast === undefined ? [] : line(forecastWords(forecast), dim), worth: 4 },
+    { spans: left, worth: 2 },
   ]
-  return [span(' '), ...fitParts(parts, columns - 2)]
+  const fits = fitting(parts, columns - 2).some(({ spans }) => spans === left)
+  return { line: [span(' '), ...fitParts(parts, columns - 2)], left: fits ? [] : left }
 }
 
 function elapsed({ state, complete, life, board }: LoopScreen, nowMs: number): string {
@@ -135,7 +153,7 @@ function costWords({ state }: LoopScreen): string {
   return cost === 0 ? '' : usd(cost)
 }
 
-function doingLine(screen: LoopScreen, world: World): Line {
+function doingLine(screen: LoopScreen, world: World, forecast: Line): Line {
   const { columns } = world.size
   const { state, life } = screen
   const change = oneLine(screen.change)
@@ -168,7 +186,11 @@ function doingLine(screen: LoopScreen, world: World): Line {
     },
     { spans: line(phaseWords(screen)), worth: 5 },
     {
-      spans: story === undefined ? [] : line(`story ${harmless(storyName(story.id, story.title))}`),
+      // On a narrow screen the line below says it.
+      spans:
+        story === undefined || columns < wide
+          ? []
+          : line(`story ${harmless(storyName(story.id, story.title))}`),
       worth: 3,
     },
     { spans: current === undefined ? [] : line(`attempt #${String(current.n)}${retries}`), worth: 4 },
@@ -183,6 +205,7 @@ function doingLine(screen: LoopScreen, world: World): Line {
             ),
       worth: 1,
     },
+    { spans: forecast, worth: 2.5 },
   ]
   return [span(' '), ...fitParts(parts, columns - 2, ' · ')]
 }
@@ -252,7 +275,8 @@ function storyList(screen: LoopScreen, world: World, width: number, height: numb
     .flatMap(({ record }) => (record === undefined || keepsWork[record.verdict] ? [] : [record]))
     .map((record): Line => {
       const words = `#${String(record.n)} ${duration(record.duration_ms)} ${verdictName(record.verdict)}`
-      return clipLine([span('  '), ...sign('undone'), span(` ${words}`, dim)], width)
+      const meaning = verdictMeaning(record.verdict) === 'waiting' ? 'waiting' : 'undone'
+      return clipLine([span('  '), ...sign(meaning), span(` ${words}`, dim)], width)
     })
   const room = Math.max(1, height - (attempts.length === 0 ? 0 : Math.min(attempts.length, 5) + 1))
   const index = stories.findIndex(({ id }) => id === at)
@@ -278,7 +302,7 @@ function storyLine(story: StorySummary, screen: LoopScreen, world: World, width:
   ]
   const name = oneLine(harmless(`${story.id} ${storyTitle(story.id, story.title)}`))
   return sides(
-    [span(isAt ? '›' : ' ', bold), ...sign(meaningOf(story, screen)), span(` ${name}`, isAt ? bold : {})],
+    [span(isAt ? '› ' : '  ', bold), ...sign(meaningOf(story, screen)), span(` ${name}`, isAt ? bold : {})],
     line(right.filter((part) => part !== '').join('  '), dim),
     width,
   )
@@ -314,7 +338,7 @@ function footLine(screen: LoopScreen, columns: number, { says, hasList }: Around
     return keyLine(
       [
         ['enter', 'send it'],
-        ['esc', 'leave it'],
+        ['esc', 'cancel'],
       ],
       columns,
     )

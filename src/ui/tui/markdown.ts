@@ -3,8 +3,6 @@ import { bold, dim, line, span } from './spans.ts'
 import type { Line, Span, Style } from './spans.ts'
 import { pieces, wrapSpans } from './wrap.ts'
 
-const code = { colour: 'cyan' } as const satisfies Style
-
 /** The text is harmless already. */
 export function markdownLines(text: string, width: number): readonly Line[] {
   const lines: Line[] = []
@@ -26,7 +24,7 @@ export function markdownLines(text: string, width: number): readonly Line[] {
 
 /** Code is broken where the line ends, not between words. */
 function wrapCode(raw: string, width: number): readonly Line[] {
-  return pieces(span(raw, code), Math.max(8, width - 2)).map((part) => [span('  '), part])
+  return pieces(span(raw), Math.max(8, width - 4)).map((part) => [span('    '), part])
 }
 
 function textLines(raw: string, width: number): readonly Line[] {
@@ -38,7 +36,7 @@ function textLines(raw: string, width: number): readonly Line[] {
   if (item !== null) {
     const [, indent = '', sign = '', rest = ''] = item
     const box = /^\[([ xX])\]\s+(.*)$/.exec(rest)
-    const lead = `${indent}${/\d/.test(sign) ? sign : '·'} ${box === null ? '' : `[${box[1] ?? ''}] `}`
+    const lead = `${indent}${/\d/.test(sign) ? sign : '•'} ${box === null ? '' : `[${box[1] ?? ''}] `}`
     return wrapSpans(inline(box?.[2] ?? rest), width, line(lead), ' '.repeat(lead.length))
   }
   const quote = /^\s*>\s?(.*)$/.exec(raw)
@@ -55,7 +53,8 @@ function inline(text: string, style: Style = {}): Line {
   for (const found of text.matchAll(marks)) {
     if (found.index > at) spans.push(span(text.slice(at, found.index), style))
     const [whole, , quoted, strong, label, target] = found
-    if (quoted !== undefined) spans.push(span(quoted, { ...style, ...code }))
+    // A colour would mean something here.
+    if (quoted !== undefined) spans.push(span('`', dim), span(quoted, style), span('`', dim))
     else if (strong !== undefined) spans.push(span(strong, { ...style, ...bold }))
     else spans.push(span(label ?? '', style), ...(target === label ? [] : [span(` (${target ?? ''})`, dim)]))
     at = found.index + whole.length

@@ -75,16 +75,29 @@ function percent(char: string): string {
 }
 
 const signs = { new: '+', changed: '~', deleted: '-', renamed: '>' } as const
-const colours = { new: 'green', changed: 'cyan', deleted: 'red', renamed: 'yellow' } as const
+const colours = {
+  new: { colour: 'green' },
+  changed: {},
+  deleted: { colour: 'red' },
+  renamed: {},
+} as const satisfies Record<PatchFile['how'], Style>
 
 /** `~ src/args.ts  +12 -3`. */
 function fileLine(file: PatchFile, style: Style = {}): Line {
   return [
-    span(`${signs[file.how]} `, { ...style, colour: colours[file.how] }),
+    span(`${signs[file.how]} `, { ...style, ...colours[file.how] }),
     span(harmless(file.path), style),
-    span(file.how === 'changed' ? '' : `  ${file.how}`, { ...style, ...dim }),
-    span(`  +${String(file.added)}`, { ...style, colour: 'green' }),
-    span(` -${String(file.removed)}`, { ...style, colour: 'red' }),
+    ...line(file.how === 'changed' ? '' : `  ${file.how}`, dim),
+    span(' '),
+    ...countSpans(file),
+  ]
+}
+
+/** ` +12 -3`; what is none is not said. */
+export function countSpans({ added, removed }: Pick<PatchFile, 'added' | 'removed'>): Line {
+  return [
+    ...line(added === 0 ? '' : ` +${String(added)}`, { colour: 'green' }),
+    ...line(removed === 0 ? '' : ` -${String(removed)}`, { colour: 'red' }),
   ]
 }
 
@@ -108,7 +121,7 @@ function fileLines(file: PatchFile, width: number): readonly Line[] {
 }
 
 function styleOf(text: string): Style {
-  if (text.startsWith('@@')) return { colour: 'cyan', ...dim }
+  if (text.startsWith('@@')) return dim
   if (text.startsWith('+')) return { colour: 'green' }
   if (text.startsWith('-')) return { colour: 'red' }
   return text.startsWith('\\') || text.startsWith('Binary') ? dim : {}

@@ -1,6 +1,7 @@
 // What each tab of the preview holds, as lines.
 import { specOf } from '../../config/options.ts'
 import type { OptionKey } from '../../config/options.ts'
+import type { SettingEntry } from '../../config/load.ts'
 import { branchName, storyName } from '../print/describe.ts'
 import { fromWord, isSetting, valueText } from '../print/config.ts'
 import { clip, oneLine, plural, widthOf } from '../print/text.ts'
@@ -78,8 +79,7 @@ function scenarioLines({ detail }: PreviewScreen, width: number): readonly Line[
 
 function stepLines(step: string, width: number): readonly Line[] {
   const [, word = '', rest = step] = /^[-*\s]*\**(GIVEN|WHEN|THEN|AND|BUT)\**:?\s*(.*)$/i.exec(step) ?? []
-  const head =
-    word === '' ? line('    ') : [span('    '), span(word.toUpperCase().padEnd(6), { colour: 'cyan' })]
+  const head = word === '' ? line('    ') : [span('    '), span(word.toUpperCase().padEnd(6), dim)]
   return wrapSpans(line(rest), width, head, ' '.repeat(word === '' ? 6 : 10))
 }
 
@@ -94,7 +94,12 @@ function promptLines({ plan, problem, story }: PreviewScreen, width: number): re
     ...harmless(shown.prompt)
       .trimEnd()
       .split('\n')
-      .flatMap((each) => wrapSpans(line(each.trimStart()), width, line(/^ */.exec(each)?.[0] ?? ''), '')),
+      .flatMap((each) => {
+        // What belongs to an item of a list hangs below its words.
+        const [, indent = '', sign = ''] = /^( *)((?:[-*] |\d+[.)] )?)/.exec(each) ?? []
+        const hang = ' '.repeat(indent.length + sign.length)
+        return wrapSpans(line(each.slice(hang.length)), width, line(`${indent}${sign}`), hang)
+      }),
   ]
 }
 
@@ -110,17 +115,19 @@ const labels: Readonly<Partial<Record<OptionKey, string>>> = {
 function settingLines(screen: PreviewScreen, width: number): readonly Line[] {
   const { settings } = screen
   if (settings === undefined) return [line('Reading the settings…', dim)]
+  const room = valueRoom(width)
   const own = editable.map((key, at) => ownLine(screen, key, at === screen.field, width))
   const rest = settings.entries
     .filter((entry) => isSetting(entry) && !editable.some((key) => key === entry.key))
     .map((entry) => {
       const isSet = entry.origin !== 'default'
+      const style = isSet ? bold : dim
       return clipLine(
         [
           span(`  ${entry.key.padEnd(18)} `),
-          ...fitLine(line(valueText(entry), isSet ? bold : dim), Math.min(30, Math.max(12, width - 50))),
-          span(`  ${fromWord(entry)}`, isSet ? { colour: 'cyan' } : dim),
-          span(`  ${specOf(entry.key).help}`, dim),
+          ...fitLine(line(valueText(entry), style), room),
+          ...fitLine(line(`  ${placeWord(entry)}`, style), 14),
+          ...helpOf(entry.key, width),
         ],
         width,
       )
@@ -134,6 +141,22 @@ function settingLines(screen: PreviewScreen, width: number): readonly Line[] {
   ]
 }
 
+/** One column for the values of both lists, so that where they come from stands in one, too. */
+function valueRoom(width: number): number {
+  return Math.max(12, Math.min(44, width - 36))
+}
+
+/** Half a sentence says nothing. */
+function helpOf(key: OptionKey, width: number): Line {
+  return width < 106 ? [] : line(` ${specOf(key).help}`, dim)
+}
+
+/** `project` alone is no place. */
+function placeWord(entry: SettingEntry): string {
+  const { origin } = entry
+  return origin === 'project' || origin === 'user' ? `${origin} file` : fromWord(entry)
+}
+
 function ownLine(screen: PreviewScreen, key: OptionKey, isAt: boolean, width: number): Line {
   const entry = entryFor(screen, key)
   const label = (labels[key] ?? key).padEnd(18)
@@ -142,10 +165,16 @@ function ownLine(screen: PreviewScreen, key: OptionKey, isAt: boolean, width: nu
     return [...head, ...editorLine(screen.editor, Math.max(10, width - widthOf(label) - 4))]
   if (entry === undefined) return head
   const isOwn = screen.flags[key] !== undefined
-  const from = isOwn ? 'changed for this run' : entry.origin === 'default' ? 'default' : fromWord(entry)
-  const value = clip(harmless(valueText(entry)), Math.max(10, width - 44))
+  const from = isOwn ? 'for this run' : placeWord(entry)
+  const value = line(harmless(valueText(entry)), isOwn ? bold : {})
+  const isSet = isOwn || entry.origin !== 'default'
   return clipLine(
-    [...head, span(value, isOwn ? bold : {}), span(`   ${from}`, isOwn ? { colour: 'cyan' } : dim)],
+    [
+      ...head,
+      ...fitLine(value, valueRoom(width)),
+      ...fitLine(line(`  ${from}`, isSet ? bold : dim), 14),
+      ...helpOf(key, width),
+    ],
     width,
   )
 }

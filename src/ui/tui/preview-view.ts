@@ -40,7 +40,7 @@ function hintsOf(screen: PreviewScreen): readonly KeyHint[] {
   if (screen.editor !== undefined)
     return [
       ['enter', 'use it for this run'],
-      ['esc', 'leave it'],
+      ['esc', 'cancel'],
     ]
   return [
     ['r', screen.isResumable ? 'resume' : 'run'],

@@ -9,7 +9,7 @@ import type { World } from './inputs.ts'
 import { sinceMs } from './loop-model.ts'
 import { chosen, shownRows } from './select.ts'
 import type { SelectRow, SelectScreen } from './select.ts'
-import { bold, clipLine, dim, fitLine, harmless, line, sides, span } from './spans.ts'
+import { bold, cellsOf, clipLine, dim, fitLine, harmless, line, sides, span } from './spans.ts'
 import type { Line } from './spans.ts'
 import { wrapSpans } from './wrap.ts'
 
@@ -60,6 +60,7 @@ function bodyLines(screen: SelectScreen, shown: readonly SelectRow[], world: Wor
     name: Math.min(30, Math.max(...shown.map(({ name }) => widthOf(oneLine(name))))),
     word: Math.min(18, Math.max(...shown.map(({ word }) => widthOf(word)))),
     count: Math.max(...shown.map((row) => widthOf(countWords(row)))),
+    when: Math.max(...shown.map((row) => widthOf(whenWords(row, world.nowMs)))),
   }
   return shown.map((row) => rowLine(row, row.name === at?.name, widths, world))
 }
@@ -72,6 +73,7 @@ interface Widths {
   readonly name: number
   readonly word: number
   readonly count: number
+  readonly when: number
 }
 
 function rowLine(row: SelectRow, isAt: boolean, widths: Widths, { size, nowMs }: World): Line {
@@ -85,17 +87,24 @@ function rowLine(row: SelectRow, isAt: boolean, widths: Widths, { size, nowMs }:
     span(' '),
     ...fitLine(line(countWords(row)), widths.count),
     ...(columns >= 76 ? [span('  '), ...bar(row.storiesDone, row.storiesTotal, 10)] : []),
-    span(`  ${whenWords(row, nowMs)}`, dim),
+    span('  '),
   ]
-  return clipLine(cells, columns - 1)
+  const when = line(whenWords(row, nowMs), dim)
+  const room = columns - 1 - cellsOf(cells) - widths.when - 3
+  if (room < leastTitle) return clipLine([...cells, ...when], columns - 1)
+  const title = clip(oneLine(harmless(row.title)), room)
+  return [...cells, ...fitLine(when, widths.when), span(`   ${title}`)]
 }
+
+/** Of less than this nobody sees what it is. */
+const leastTitle = 16
 
 function whenWords(row: SelectRow, nowMs: number): string {
   const { report } = row
   const parts: string[] = []
   if (row.isRunning && report !== undefined) {
     const ms = Math.max(0, Math.floor((nowMs - sinceMs(report.started_at)) / 1000) * 1000)
-    parts.push(duration(ms))
+    parts.push(ms === 0 ? '0 s' : duration(ms))
     if (report.cost_usd !== undefined && report.cost_usd > 0) parts.push(usd(report.cost_usd))
     if (report.where?.home !== undefined) parts.push('worktree')
   } else if (row.hasRun && report?.updated_at !== undefined) {
@@ -139,5 +148,6 @@ function footLine(screen: SelectScreen, columns: number, says: string): Line {
             ['r', row.isHalted ? 'resume' : 'run'],
             ...(row.hasRun ? ([['l', 'last run']] as const) : []),
           ]
-  return keyLine([...own, ['/', 'filter'], ['q', 'quit'], ['?', 'keys']], columns)
+  const all: readonly KeyHint[] = typedText(screen.filter) === '' ? [] : [['esc', 'show all']]
+  return keyLine([...own, ['/', 'filter'], ...all, ['q', 'quit'], ['?', 'keys']], columns)
 }

@@ -78,15 +78,18 @@ export function failedSelect(screen: SelectScreen, problem: string): SelectScree
 function rowOf(change: Listed, report: StatusReport | undefined): SelectRow {
   const [word, meaning] = stateOf(change)
   const isRunning = change.status === 'running' || change.status === 'starting'
+  const isHalted = !isRunning && change.status !== '' && change.status !== 'done' && word !== 'done'
   return {
     name: change.name,
     title: change.title,
     word,
     meaning,
-    storiesDone: isRunning ? (change.loop_stories_done ?? change.stories_done) : change.stories_done,
+    // What it has saved counts, wherever that is.
+    storiesDone:
+      isRunning || isHalted ? (change.loop_stories_done ?? change.stories_done) : change.stories_done,
     storiesTotal: change.stories_total,
     isRunning,
-    isHalted: !isRunning && change.status !== '' && change.status !== 'done' && word !== 'done',
+    isHalted,
     hasRun: change.status !== '',
     problem: change.problem ?? '',
     report,

@@ -256,7 +256,7 @@ describe('before a run', () => {
     const flags = { max_retries: '1' }
     expect(player.asked()).toEqual([{ do: 'load', load: { what: 'plan', change: 'add-login', flags } }])
     await planned(player, flags)
-    expect(player.text()).toMatch(/retries +1 +changed for this run/)
+    expect(player.text()).toMatch(/retries +1 +for this run/)
     expect(player.type('r').asked()).toEqual([{ do: 'start', change: 'add-login', how: 'loop', flags }])
     expect(player.text()).toContain('Starting…')
     expect(player.type('r').asked()).toEqual([])

@@ -73,11 +73,11 @@ describe('Markdown', () => {
     expect(lines(text)).toEqual([
       'A heading',
       '',
-      '· one two three and four and',
+      '• one two `three` and four and',
       '  five',
       '1. six',
       '',
-      '    const x = 1',
+      '      const x = 1',
       'see the docs (https://a.b)',
     ])
   })
@@ -88,7 +88,13 @@ describe('Markdown', () => {
 
   test('bold and code are told apart by their style', () => {
     const [spans = []] = markdownLines('**a** `b`', 20)
-    expect(spans).toEqual([{ text: 'a', isBold: true }, { text: ' ' }, { text: 'b', colour: 'cyan' }])
+    expect(spans).toEqual([
+      { text: 'a', isBold: true },
+      { text: ' ' },
+      { text: '`', isDim: true },
+      { text: 'b' },
+      { text: '`', isDim: true },
+    ])
   })
 })
 
