@@ -33,7 +33,7 @@ export function createApp(io: Io): App {
   const dryRuns = () => import('./compose/dry-run.ts')
   const logs = () => import('./compose/logs.ts')
   const stops = () => import('./compose/stop.ts')
-  const pauses = () => import('./compose/pause.ts')
+  const wishes = () => import('./compose/wishes.ts')
   const deaths = () => import('./compose/recovery.ts')
   const attempts = () => import('./compose/attempts.ts')
   const nows = () => import('./compose/attempt-now.ts')
@@ -107,7 +107,9 @@ export function createApp(io: Io): App {
       resume: ({ feedback, ...request }) =>
         at(loops, (part, here) => part.runLoop(here, request, 'resume', feedback)),
       stop: ({ change, force }) => at(stops, (part, here) => part.stopLoop(here, change, force)),
-      pause: ({ change, isOff }) => at(pauses, (part, here) => part.pauseLoop(here, change, isOff)),
+      pause: ({ change, isOff }) => at(wishes, (part, here) => part.pauseLoop(here, change, isOff)),
+      note: ({ change, text }) => at(wishes, (part, here) => part.noteLoop(here, change, text)),
+      skipWait: (change) => at(wishes, (part, here) => part.skipWait(here, change)),
       done: (change) => at(control, (part, here) => part.sayDone(here, change)),
       finish: (request) => at(finish, (part, here) => part.finishOrAccept(here, request)),
       clean: (request) => at(control, (part, here) => part.cleanRun(here, request)),

@@ -9,6 +9,7 @@ import { readLearnings } from '../adapters/openspec/learnings.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import { waitingFields } from '../core/state-snapshot.ts'
+import { feedbackFor } from '../core/notes.ts'
 import { storyStatus } from '../core/story.ts'
 import type { ChangeDetail } from '../core/change.ts'
 import type { ChangeList, Observe } from '../ui/app.ts'
@@ -117,11 +118,12 @@ export async function promptFor(
           ...(typeof words === 'string' && { prompt_append: words }),
         })
   const { plan } = opened
-  const { feedback: told, failure: earlier } = run.state
+  const { failure } = run.state
+  const feedback = feedbackFor(run.state)
   if (opened.doneCriteria === 'manual') {
     const said = {
-      ...(earlier !== undefined && { previousFailure: earlier.reason }),
-      ...(told !== undefined && { feedback: told }),
+      ...(failure !== undefined && { previousFailure: failure.reason }),
+      ...(feedback !== undefined && { feedback }),
     }
     const prompt = await opened.spec.prompt({ storyId: 'manual', attempt: 1, attempts: 1, ...said })
     return { change_id: opened.name, prompt }
@@ -139,7 +141,6 @@ export async function promptFor(
       },
     )
   }
-  const { failure, feedback } = run.state
   const prompt = await opened.spec.prompt({
     storyId: story.id,
     attempt: attemptsUsed(run.state, story.id) + 1,

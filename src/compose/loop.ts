@@ -34,7 +34,7 @@ import { notifications } from './notify.ts'
 import { changeFolder, checkBeside, openChange, refuseInvalid, refuseUnknownStories } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
 import { absentTargets, openTargets, refuseMissingGates } from './gate-programs.ts'
-import { liftPause } from './pause.ts'
+import { liftPause } from './wishes.ts'
 import { enterTree, repairRun } from './recovery.ts'
 import { rootOf, streamOf } from './run-engine.ts'
 import { keepSettings, resumedSettings, startedSettings } from './run-settings.ts'
@@ -126,6 +126,7 @@ async function runHeld(
   if (mode === 'done already') return alreadyDone(here, held, config, recovered)
   const entered = await enterWorktree(here, run, config, folder, mode)
   const { site, home, brought } = entered
+  const isAttended = home.isTerminal || request.isAttended === true
   const reserve = diskReserve(reserveFile(site.git.gitDir))
   const stream = streamOf(here, held, { isNew: mode !== 'resume', spend: reserve.spend })
   const prepare = async (): Promise<Prepared> => {
@@ -140,7 +141,7 @@ async function runHeld(
     const settings = await loopSettings(config, site.env, {
       doneCriteria: change.doneCriteria,
       title: change.title,
-      isTerminal: home.isTerminal && !config.json,
+      isTerminal: isAttended && !config.json,
       // A finished list spawns no agent, so none need be there.
       needsAgent: hasWork(change),
       change: change.name,
@@ -211,7 +212,7 @@ async function runHeld(
       env: site.env,
       graceMs: 3_000,
     })
-    const desktop = desktopFor({ ...site, isTerminal: home.isTerminal }, name, config)
+    const desktop = desktopFor({ ...site, isTerminal: isAttended }, name, config)
     const exitCode = await runSession({
       site,
       change: change.name,

@@ -1,7 +1,8 @@
 // One loop from its first event to its last, with everything that reads along: state file, printer, notifiers.
+import { rmSync } from 'node:fs'
 import { basename } from 'node:path'
 import { stateFile } from '../adapters/files/paths.ts'
-import { setPaused, watchPaused } from '../adapters/files/pause-file.ts'
+import { setPaused, watchWishes } from '../adapters/files/wish-files.ts'
 import type { Reserve } from '../adapters/files/reserve.ts'
 import { openStateFile } from '../adapters/files/state-file.ts'
 import { talkLog } from '../adapters/files/talk.ts'
@@ -66,7 +67,12 @@ export async function runSession(session: Session): Promise<number> {
   session.reserve.onSpent((error) => loop.fail(error))
   // Of a loop that was killed while it was paused: whoever starts it again wants it to run.
   setPaused(paths.pause, false)
-  const unwatch = watchPaused(paths.pause, (isWanted) => loop.pause(isWanted))
+  rmSync(paths.skip, { force: true })
+  const unwatch = watchWishes(paths, {
+    pause: (isWanted) => loop.pause(isWanted),
+    note: ({ id, text }) => loop.note(id, text),
+    skipWait: (untilMs) => loop.skipWait(untilMs),
+  })
   const release = session.onRunning({
     get isAsking() {
       return loop.state.phase === 'choosing'

@@ -18,6 +18,7 @@ const news: ReadonlySet<string> = new Set([
   'iteration.ended',
   'waiting',
   'wait.ended',
+  'note.added',
   'stop.requested',
   'pause.requested',
   'pause.lifted',

@@ -233,7 +233,7 @@ const options = {
     default: false,
     help: 'print events as NDJSON on stdout, and nothing else',
   },
-  no_tui: { group: 'Output', kind: 'switch', default: false, help: 'plain lines only, no live line' },
+  no_tui: { group: 'Output', kind: 'switch', default: false, help: 'plain lines instead of the full screen' },
 } as const satisfies Record<string, OptionSpec>
 
 type Options = typeof options

@@ -300,6 +300,8 @@ const publicBodies = [
     until_ms: z.number(),
     agent: z.string(),
   }),
+  /** A human's words to a loop that runs: the next prompt has them. */
+  z.object({ type: z.literal('note.added'), id: z.string(), text: z.string() }),
   z.object({ type: z.literal('warning'), code: z.string(), message: z.string() }),
   z.object({
     type: z.literal('error'),
@@ -404,7 +406,8 @@ const privateBodies = [
     not_asked: z.number().int(),
     ticked_by_ralph: z.number().int(),
   }),
-  z.object({ type: z.literal('wait.ended') }),
+  /** `skipped_ms`: a human did not want it any longer; when that was. */
+  z.object({ type: z.literal('wait.ended'), skipped_ms: z.number().optional() }),
   /** `ralph pause`: no further iteration begins until it is lifted. */
   z.object({ type: z.literal('pause.requested') }),
   z.object({ type: z.literal('pause.lifted') }),

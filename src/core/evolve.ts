@@ -6,6 +6,7 @@ import type { TalkEvent } from './cursor.ts'
 import type { LoopEvent } from './event.ts'
 import { remember } from './git-memory.ts'
 import { checkpointRefused, gatesChecked } from './gating.ts'
+import { noteAdded } from './notes.ts'
 import { outcome } from './outcome.ts'
 import type { LoopState, StartedState } from './state.ts'
 import {
@@ -129,7 +130,9 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
         ? { ...state, waiting: { ...state.waiting, until: event.until } }
         : state
     case 'wait.ended':
-      return state.phase === 'waiting' ? waitEnded(state) : state
+      return state.phase === 'waiting' ? waitEnded(state, event) : state
+    case 'note.added':
+      return noteAdded(state, event)
     case 'pause.requested':
       return { ...state, pause: true }
     case 'pause.lifted':

@@ -3,6 +3,7 @@ import type { EventBody, LoopEvent } from './event.ts'
 import { completeEvent, reportsOf } from './outcome.ts'
 import { firstBack, gatesOf, modelOf, pickAgent } from './limits.ts'
 import { evolve } from './evolve.ts'
+import { feedbackFor } from './notes.ts'
 import type { IterationState, LoopState, StartedState } from './state.ts'
 import { selectedStories } from './state.ts'
 import { maxRounds } from './gating.ts'
@@ -165,7 +166,8 @@ export function next(state: LoopState): Command | undefined {
 function iterationCommand(state: IterationState): Command {
   const { n, storyId } = state.current
   switch (state.phase) {
-    case 'working':
+    case 'working': {
+      const feedback = feedbackFor(state, n)
       return {
         do: 'run_agent',
         n,
@@ -175,8 +177,9 @@ function iterationCommand(state: IterationState): Command {
         agent: state.current.agent,
         model: modelOf(state.settings, state.current.agent, storyId),
         ...(state.failure?.storyId === storyId && { previousFailure: state.failure.reason }),
-        ...(state.feedback !== undefined && { feedback: state.feedback }),
+        ...(feedback !== undefined && { feedback }),
       }
+    }
     case 'keeping':
       return {
         do: 'keep_attempt',

@@ -40,6 +40,8 @@ export const stateFileSchema = z.looseObject({
   waiting_until: z.string().optional(),
   /** `ralph pause` was typed, and an iteration is still running: it is the last before the pause. */
   pause_requested: z.literal(true).optional(),
+  /** What a human has said to the running loop, for the next prompt. */
+  for_next_prompt: z.array(z.string()).optional(),
   tasks_file: z.string(),
   original_branch: z.string(),
   checkpoint: z.string(),

@@ -30,6 +30,7 @@ export function toStateFile(state: LoopState): StateFile {
     stories: [...state.stories],
     ...(state.outcome !== undefined && { stop_reason: state.outcome.stopReason }),
     ...waitingFields(state),
+    ...(state.notes.length > 0 && { for_next_prompt: state.notes.map(({ text }) => text) }),
     tasks_file: state.tasksFile ?? '',
     original_branch: state.originalBranch ?? '',
     checkpoint: state.git.lastCheckpoint ?? '',

@@ -123,6 +123,8 @@ interface Progress {
   readonly retries: Readonly<Record<string, number>>
   readonly failure: { readonly storyId: string; readonly reason: string } | undefined
   readonly feedback: string | undefined
+  /** Words for the next prompt that came while the loop ran; `n` is the iteration that was open, or the last one. */
+  readonly notes: readonly { readonly id: string; readonly n: number; readonly text: string }[]
   /**
    * An iteration that an error of ralph's own cut off: until it is saved or reverted, the work tree is no checkpoint and its boxes
    * say nothing. With a message: it had earned its checkpoint, and with it this verdict, and files of the user's are gone by it;
@@ -218,6 +220,7 @@ export function initialState(changeId: string): LoopState {
     retries: {},
     failure: undefined,
     feedback: undefined,
+    notes: [],
     unsettled: undefined,
     absence: undefined,
     git: blankMemory,

@@ -218,6 +218,7 @@ export function iterationEnded(state: Turn<'recording'>, event: Of<'iteration.en
         ? { storyId, reason: current.tells ?? record.reason }
         : undefined,
     feedback: blameless ? state.feedback : undefined,
+    notes: blameless ? state.notes : state.notes.filter(({ n }) => n >= record.n),
     commitless: blameless ? state.commitless : keptSomething ? 0 : state.commitless + 1,
     maxIterations: grows(state, current, verdict) ? state.maxIterations + 1 : state.maxIterations,
     limitedUntilMs,
@@ -231,10 +232,13 @@ export function iterationEnded(state: Turn<'recording'>, event: Of<'iteration.en
   return follow(recorded, { record, ending, isUnpaid: current.ended?.unpaid === true })
 }
 
-export function waitEnded(state: Turn<'waiting'>): StartedState {
-  const { untilMs } = state.waiting
+/** Where a human has ended it, only what was waited counts, and its agent is asked whatever its provider said. */
+export function waitEnded(state: Turn<'waiting'>, { skipped_ms: skippedMs }: Of<'wait.ended'>): StartedState {
+  const { agent } = state.waiting
+  const untilMs = skippedMs ?? state.waiting.untilMs
   const waited = {
     ...state,
+    ...(skippedMs !== undefined && { limitedUntilMs: { ...state.limitedUntilMs, [agent]: 0 } }),
     waitedMs: state.waitedMs + Math.max(0, untilMs - state.nowMs),
     nowMs: Math.max(state.nowMs, untilMs),
   }

@@ -13,6 +13,8 @@ export interface Context {
   readonly stopping: AbortSignal
   /** Resolves once no pause is asked for any more, or the loop is to stop. */
   readonly unpaused: () => Promise<void>
+  /** Resolves at this time, when the loop is to stop, or, with true, when a human does not want to wait. */
+  readonly waited: (untilMs: number) => Promise<boolean>
   /** Ends the completion question: a stop that led to it must not answer it, the next one does. */
   readonly question: AbortSignal
   readonly agentStop: () => AbortSignal

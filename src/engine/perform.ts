@@ -92,8 +92,8 @@ export async function perform(command: Command, context: Context): Promise<void>
         until_ms: command.untilMs,
         agent: command.agent,
       })
-      await (isPause ? context.unpaused() : ports.clock.until(command.untilMs, context.stopping))
-      return tell({ type: 'wait.ended' })
+      const isSkipped = isPause ? (await context.unpaused(), false) : await context.waited(command.untilMs)
+      return tell({ type: 'wait.ended', ...(isSkipped && { skipped_ms: ports.clock.now() }) })
     }
     case 'ask_done':
       return tell({ type: 'choice.made', choice: await ports.human.isDone(command.task, context.stopping) })

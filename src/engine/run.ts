@@ -43,6 +43,10 @@ export interface Loop {
   stop(signal: 'SIGHUP' | 'SIGINT' | 'SIGTERM'): void
   /** Before the next iteration it waits, until this is taken back. */
   pause(isWanted: boolean): void
+  /** For the next prompt. Resolves once it is durable; false at the loop's end. */
+  note(id: string, text: string): Promise<boolean>
+  /** The wait that ends at this time ends now. */
+  skipWait(untilMs: number): void
   /** Something outside the commands broke (the disk, a bug): the open iteration is recorded and the loop ends. Heard once. */
   fail(error: unknown): void
 }
@@ -90,6 +94,8 @@ export function createLoop(ports: Ports, stream: Stream, readers: readonly Reade
   }
   stopping.signal.addEventListener('abort', goOn)
 
+  let skipping: AbortController | undefined
+
   let begun = ports.mode === 'resume'
   const context = {
     ports,
@@ -115,6 +121,17 @@ export function createLoop(ports: Ports, stream: Stream, readers: readonly Reade
         paused.add(done)
         if (!stream.state.pause || stopping.signal.aborted) goOn()
       }),
+    async waited(untilMs: number) {
+      const over = new AbortController()
+      const end = (): void => over.abort()
+      skipping = over
+      stopping.signal.addEventListener('abort', end)
+      if (stopping.signal.aborted) end()
+      await ports.clock.until(untilMs, over.signal)
+      stopping.signal.removeEventListener('abort', end)
+      skipping = undefined
+      return over.signal.aborted && !stopping.signal.aborted
+    },
     question: question.signal,
     agentStop: () => agentStop.signal,
   }
@@ -141,6 +158,15 @@ export function createLoop(ports: Ports, stream: Stream, readers: readonly Reade
       if (pause === isWanted || phase === 'idle' || phase === 'ended') return
       tell({ type: isWanted ? 'pause.requested' : 'pause.lifted' }).catch(() => undefined)
       if (!isWanted) goOn()
+    },
+    async note(id, text) {
+      const { phase } = stream.state
+      if (phase === 'idle' || phase === 'completing' || phase === 'ended') return false
+      await tell({ type: 'note.added', id, text })
+      return true
+    },
+    skipWait(untilMs) {
+      if (stream.state.waiting?.untilMs === untilMs) skipping?.abort()
     },
     fail(error) {
       const { phase } = stream.state

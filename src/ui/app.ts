@@ -68,6 +68,10 @@ export interface Control {
   stop(request: { readonly change: string | undefined; readonly force: boolean }): Promise<Said>
   /** Before its next iteration a running loop waits until that is taken back (`isOff`), by `resume` too. */
   pause(request: { readonly change: string | undefined; readonly isOff: boolean }): Promise<Said>
+  /** For the next prompt of a running loop; resolves when its journal has it. */
+  note(request: { readonly change: string | undefined; readonly text: string }): Promise<Said>
+  /** A running loop does not wait any longer for a limit or a service. */
+  skipWait(change: string | undefined): Promise<Said>
   done(change: string | undefined): Promise<Said>
   /** Without a choice: only --accept-config. */
   finish(request: {
@@ -111,6 +115,8 @@ export interface LoopRequest {
   /** Whoever is told cannot take more yet: until the promise resolves the agent is not heard. Undefined: go on. */
   readonly room?: () => Promise<void> | undefined
   readonly human: Human
+  /** A person follows it on the terminal of another process, and decides there where its work goes. */
+  readonly isAttended?: true
   /** Asked before anything is touched, where a start would do what few expect. In a pipe it is only said, and the answer is yes. */
   readonly confirm: (what: string) => Promise<boolean>
   /** Called when there is a loop to control; what it returns is called when there is none any more. */

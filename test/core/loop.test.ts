@@ -373,6 +373,43 @@ describe('rules of the loop', () => {
     expect(run.state.status).toBe('done')
   })
 
+  test('a note that is given while an agent works is in the next prompt, and in no other; a limit keeps it', () => {
+    const limit: Deed = { ...good, ending: 'limit', promise: 'none' }
+    const run = play({
+      settings,
+      tasks: [1, 1, 1],
+      deeds: [{ ...good, note: 'one' }, limit, { ...good, note: 'two' }, good],
+    })
+    const asked = run.commands.flatMap((command) =>
+      command.do === 'run_agent' ? [[command.n, command.feedback]] : [],
+    )
+    expect(asked).toEqual([
+      [1, undefined],
+      [2, 'one'],
+      [3, 'one'],
+      [4, 'two'],
+    ])
+    expect(run.state.notes).toEqual([])
+  })
+
+  test('a wait that a human ends: its agent is asked at once, and only what was waited counts toward --limit-wait', () => {
+    const limit: Deed = { ...good, ending: 'limit', promise: 'none', resetsAt: (nowMs) => nowMs + 50_000 }
+    const agents = ['claude', 'codex']
+    const run = play({
+      settings: { ...settings, agents, limit_wait_min: 1 },
+      tasks: [1],
+      deeds: [limit, { ...limit, skipsAfterMs: 5_000 }, { ...limit, skipsAfterMs: 5_000 }, good],
+    })
+    expect(ofType(run, 'waiting').map(({ agent }) => agent)).toEqual(['claude', 'codex'])
+    expect(run.state.iterations.map(({ agent, verdict }) => [agent, verdict])).toEqual([
+      ['claude', 'limit'],
+      ['codex', 'limit'],
+      ['claude', 'limit'],
+      ['codex', 'complete'],
+    ])
+    expect(run.state.status).toBe('done')
+  })
+
   test('R8: a fallback that cannot run, and a limit longer than --limit-wait: exit 6 for the limit', () => {
     const limit: Deed = { ...good, ending: 'limit', promise: 'none', resetsAt: (nowMs) => nowMs + 600_000 }
     const run = play({

@@ -16,6 +16,10 @@ export interface Deed {
   readonly stop: boolean
   /** So does one for a pause, which is lifted once it has begun. */
   readonly pause?: boolean
+  /** A human says this while it works. */
+  readonly note?: string
+  /** A human ends the wait after it, so many ms after it began. */
+  readonly skipsAfterMs?: number
   readonly changesTree: boolean
   readonly tokens: number
   /** Files that change while the gates run, round by round. */
@@ -151,6 +155,7 @@ export function play(world: World): Run {
         const deed = deedOf(command.n)
         before = open[storyIndex()] ?? 0
         if (deed.pause === true) tell({ type: 'pause.requested' })
+        if (deed.note !== undefined) tell({ type: 'note.added', id: String(command.n), text: deed.note })
         if (deed.stop) tell({ type: 'stop.requested', signal: 'SIGTERM' })
         nowMs += 1000
         tell({
@@ -252,7 +257,7 @@ export function play(world: World): Run {
         }
         break
       }
-      case 'wait':
+      case 'wait': {
         tell({
           type: 'waiting',
           for: command.for,
@@ -260,10 +265,12 @@ export function play(world: World): Run {
           until_ms: command.untilMs,
           agent: command.agent,
         })
-        nowMs = Math.max(nowMs, command.untilMs)
         if (command.for === 'pause') tell({ type: 'pause.lifted' })
-        tell({ type: 'wait.ended' })
+        const { skipsAfterMs } = deedOf(state.iterations.length)
+        nowMs = skipsAfterMs === undefined ? Math.max(nowMs, command.untilMs) : nowMs + skipsAfterMs
+        tell({ type: 'wait.ended', ...(skipsAfterMs !== undefined && { skipped_ms: nowMs }) })
         break
+      }
       case 'ask_done':
         tell({ type: 'choice.made', choice: 'later' })
         break

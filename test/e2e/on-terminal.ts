@@ -1,4 +1,4 @@
-// The built program on a pseudo terminal, by itself or in a shell.
+// The built program on a pseudo terminal, by itself or in a shell, with its plain lines; on its full screen: screen.ts.
 import { spawn, type IPty } from '@lydell/node-pty'
 import { onTestFinished } from 'vitest'
 import { program } from './harness.ts'
@@ -31,7 +31,9 @@ function open(
   { cwd, cols }: { cwd: string; cols: number },
 ): OnTerminal {
   const env = Object.fromEntries(
-    Object.entries({ ...at.env, TERM: 'xterm-256color', PS1: '' }).filter(([, value]) => value !== undefined),
+    Object.entries({ RALPH_NO_TUI: 'true', ...at.env, TERM: 'xterm-256color', PS1: '' }).filter(
+      ([, value]) => value !== undefined,
+    ),
   ) as Record<string, string>
   const pty = spawn(file, args, { cols, rows: 30, cwd, env })
   let raw = ''

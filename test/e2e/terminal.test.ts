@@ -277,12 +277,13 @@ describe('on a terminal', () => {
     expect(at.state()).toMatchObject({ status: 'done', done_criteria: 'manual' })
   })
 
-  test('--no-tui: lines and title, but no live line', async () => {
+  test('--no-tui: lines, the title and a live line, and never the full screen', async () => {
     const at = scratch({ tasks: tasksOf(1) })
-    const screen = terminal(at, loop(goodAgent, '--no-tui --on-complete keep'))
+    const screen = terminal(at, `unset RALPH_NO_TUI; ${loop(goodAgent, '--no-tui --on-complete keep')}`)
     expect((await screen.exited).exitCode).toBe(0)
     expect(screen.raw()).toMatch(/✓ saved [0-9a-f]{7}/)
     expect(screen.raw()).toContain('Ralph: demo [1/4]')
-    expect(screen.raw()).not.toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/)
+    expect(screen.raw()).toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/)
+    expect(screen.raw()).not.toContain('\u001B[?1049h')
   })
 })

@@ -346,7 +346,7 @@ describe('loop', () => {
   it.each(['2\n', 'add-page\n', 'nonsense\n9\n0\n2\n'])(
     'several changes on a terminal: one is picked by %j',
     async (typed) => {
-      const ran = await ralph(['loop'], { answers: severalChanges, terminal: true, typed })
+      const ran = await ralph(['loop', '--no-tui'], { answers: severalChanges, terminal: true, typed })
       const asked = ran.calls
         .filter(({ name }) => name === 'loop')
         .map(({ request }) => (request as LoopRequest).change)
@@ -355,11 +355,13 @@ describe('loop', () => {
   )
 
   it('several changes in a pipe, or nobody picks one: exit 2', async () => {
-    expect(await ralph(['loop'], { answers: severalChanges, typed: '2\n' })).toMatchObject({
+    expect(await ralph(['loop', '--no-tui'], { answers: severalChanges, typed: '2\n' })).toMatchObject({
       code: 2,
       out: '',
     })
-    expect(await ralph(['loop'], { answers: severalChanges, terminal: true, typed: '' })).toMatchObject({
+    expect(
+      await ralph(['loop', '--no-tui'], { answers: severalChanges, terminal: true, typed: '' }),
+    ).toMatchObject({
       code: 2,
     })
   })

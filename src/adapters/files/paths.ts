@@ -10,6 +10,10 @@ export interface RunPaths {
   readonly sign: string
   /** There while a human wants the loop to pause. */
   readonly pause: string
+  /** What a human says to a loop that runs, a file each until the journal has it. */
+  readonly notes: string
+  /** There for a moment: a human does not want the loop to wait any longer. */
+  readonly skip: string
   readonly learnings: string
   /** Bytes of the change folder as of the last spawn. */
   readonly guard: string
@@ -28,6 +32,8 @@ export function runPaths(gitCommonDir: string, change: string): RunPaths {
     lock: join(root, 'lock.json'),
     sign: join(root, 'alive'),
     pause: join(root, 'pause'),
+    notes: join(root, 'notes'),
+    skip: join(root, 'skip'),
     learnings: join(root, 'learnings.md'),
     guard: join(root, 'guard'),
     transcripts: join(root, 'transcripts'),

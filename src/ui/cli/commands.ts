@@ -5,7 +5,7 @@ import type { Command } from '@commander-js/extra-typings'
 import { optionGroups } from '../../config/option.ts'
 import { RalphError } from '../../core/error.ts'
 import type { LoggedAttempt, Said } from '../app.ts'
-import { acceptConfig, addLoopOptions } from './loop-options.ts'
+import { acceptConfig, addLoopOptions, attendedFlag } from './loop-options.ts'
 import { act, report, row } from './row.ts'
 import type { Row } from './row.ts'
 
@@ -50,12 +50,13 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           const takes = bare
             .addOption(new Option('--prompts', 'with --dry-run: every prompt too').helpGroup(firstGroup))
             .addOption(new Option(...acceptConfig).helpGroup(firstGroup))
+            .addOption(new Option(attendedFlag).hideHelp())
           return Object.assign(takes, { flags })
         },
         run: async (context, { args: [change], options, command }) => {
           const { startLoop } = await import('./loop-run.ts')
-          const { acceptConfig: acceptsConfig = false, prompts = false } = options
-          await startLoop(context, change, command.flags(), { acceptsConfig, prompts })
+          const { acceptConfig: acceptsConfig = false, prompts = false, attended: isAttended } = options
+          await startLoop(context, change, command.flags(), { acceptsConfig, prompts, isAttended })
         },
       }),
       row({
@@ -71,12 +72,13 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           const takes = bare
             .addOption(new Option('--feedback <text>', 'your hint for the next prompt').helpGroup(firstGroup))
             .addOption(new Option(...acceptConfig).helpGroup(firstGroup))
+            .addOption(new Option(attendedFlag).hideHelp())
           return Object.assign(takes, { flags })
         },
         run: async (context, { args: [change], options, command }) => {
           const { resumeLoop } = await import('./loop-run.ts')
-          const { feedback, acceptConfig: acceptsConfig = false } = options
-          await resumeLoop(context, change, command.flags(), { feedback, acceptsConfig })
+          const { feedback, acceptConfig: acceptsConfig = false, attended: isAttended } = options
+          await resumeLoop(context, change, command.flags(), { feedback, acceptsConfig, isAttended })
         },
       }),
       act({
@@ -96,6 +98,13 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         takes: (command) =>
           command.argument('[change]', 'default: the only one that is running').option('--off', 'continue'),
         ask: ({ control }, [change], { off: isOff = false }) => control.pause({ change, isOff }),
+      }),
+      row({
+        name: 'attach',
+        what: 'the full screen of a loop that runs elsewhere, or of one that has ended',
+        example: 'ralph attach add-login',
+        takes: optionalChange(),
+        run: async (context, { args: [change] }) => (await import('./tui.ts')).attach(context, change),
       }),
       act({
         name: 'done',

@@ -34,7 +34,9 @@ export async function showDemo(context: Context, { agent, remove }: DemoOptions)
     const typed = `$ ralph ${words.map((word) => (word.includes(' ') ? `"${word}"` : word)).join(' ')}`
     const room = sheet.columns === undefined ? Infinity : Math.max(20, sheet.columns - 7)
     say('', wrapWords(typed, room).join(' \\\n    '))
-    return context.run(['-C', repo, ...words], isScripted ? { ...env, XDG_CONFIG_HOME: folder } : env)
+    // Its lines are to be read beside what else is said here.
+    const plain = { ...env, RALPH_NO_TUI: 'true' }
+    return context.run(['-C', repo, ...words], isScripted ? { ...plain, XDG_CONFIG_HOME: folder } : plain)
   }
   const exitCode = await run(
     'loop',

@@ -14,6 +14,9 @@ export const acceptConfig = [
   'use ralph.yaml, git settings and hooks as an agent changed them',
 ] as const
 
+/** Hidden: the screens start a loop so, see attended.ts. */
+export const attendedFlag = '--attended'
+
 /** Returns the reader for the command's action. */
 export function addLoopOptions(
   command: CommandUnknownOpts,
@@ -30,6 +33,18 @@ export function addLoopOptions(
     }
   }
   return () => readFlags(command, declared)
+}
+
+/** The options as they were given, each with its value where it has one. */
+export function givenWords(flags: RawFlags): readonly (readonly [flag: string, value?: string])[] {
+  return optionKeys.flatMap((key) => {
+    const raw = flags[key]
+    if (raw === undefined || raw === false) return []
+    const values: readonly unknown[] = Array.isArray(raw) ? raw : [raw]
+    return values.map((value) =>
+      value === true ? ([flagOf(key)] as const) : ([flagOf(key), String(value)] as const),
+    )
+  })
 }
 
 function toOption(key: OptionKey, spec: OptionSpec): Option {

@@ -3,7 +3,6 @@ import { performance } from 'node:perf_hooks'
 import type { LoadedConfig, RawFlags } from '../../config/load.ts'
 import { inOneLine, RalphError } from '../../core/error.ts'
 import type { LoopEvent } from '../../core/event.ts'
-import { flagOf, optionKeys } from '../../config/options.ts'
 import type { Config } from '../../config/options.ts'
 import type { App, LoopEnd, LoopRequest } from '../app.ts'
 import { isTerminal } from '../io.ts'
@@ -14,12 +13,16 @@ import { plainPrinter } from '../print/plain.ts'
 import { folded } from '../print/layout.ts'
 import type { Sheet } from '../print/layout.ts'
 import type { Printer } from '../print/printer.ts'
+import { silent } from '../print/printer.ts'
 import { terminalPrinter } from '../print/terminal.ts'
 import { oneLine, shellWord } from '../print/text.ts'
 import { typedRows } from '../print/typed.ts'
 import { attention } from '../print/title.ts'
+import type { StartRequest } from '../tui/client.ts'
+import { agreesElsewhere, tellBegan } from './attended.ts'
 import type { Context } from './context.ts'
 import { writeJobSummary } from './job-summary.ts'
+import { givenWords } from './loop-options.ts'
 import { withPicked } from './pick.ts'
 import { respond } from './row.ts'
 import { driveBySignals } from './signals.ts'
@@ -28,10 +31,15 @@ export async function startLoop(
   context: Context,
   change: string | undefined,
   flags: RawFlags,
-  { acceptsConfig, prompts }: { readonly acceptsConfig: boolean; readonly prompts: boolean },
+  {
+    acceptsConfig,
+    prompts,
+    isAttended,
+  }: { readonly acceptsConfig: boolean; readonly prompts: boolean; readonly isAttended?: true | undefined },
 ): Promise<void> {
   const { observe, control, settings } = await prepare(context, flags)
   if (settings.config.dry_run) {
+    warn(context, settings)
     const plan = await observe.plan({ change, settings, acceptsConfig })
     const text = async (page: Sheet): Promise<string> =>
       (await import('../print/dry-run.ts')).dryRunText(plan, page, {
@@ -47,7 +55,13 @@ export async function startLoop(
     })
   }
   const start = async (name: string | undefined): Promise<void> => {
-    const again = await perform(context, { observe, control }, settings, (request) =>
+    if (await isForScreens(context, settings)) {
+      // Which one is meant is settled on the plain screen.
+      const change = name ?? (await observe.show(undefined)).name
+      return onScreens(context, { observe, control }, settings, { how: 'loop', change, flags, acceptsConfig })
+    }
+    warn(context, settings)
+    const again = await perform(context, { observe, control }, settings, isAttended, (request) =>
       control.loop({ ...request, change: name, acceptsConfig }),
     )
     if (again !== undefined) await tryAgain(context, again, flags)
@@ -58,15 +72,11 @@ export async function startLoop(
 
 /** The options as they were given: what they are called is how the real start gets them, too. */
 function typedWords(flags: RawFlags, passThrough: readonly string[] = []): string {
-  const words = optionKeys.flatMap((key) => {
-    const raw = flags[key]
-    if (raw === undefined || raw === false || key === 'dry_run' || key === 'json') return []
-    const values: readonly unknown[] = Array.isArray(raw) ? raw : [raw]
-    return values.flatMap((value) => [
-      flagOf(key),
-      ...(value === true ? [] : [shellWord(oneLine(String(value)))]),
-    ])
-  })
+  const { dry_run: _, json: __, ...others } = flags
+  const words = givenWords(others).flatMap(([flag, value]) => [
+    flag,
+    ...(value === undefined ? [] : [shellWord(oneLine(value))]),
+  ])
   const rest = passThrough.length === 0 ? [] : ['--', ...passThrough.map(shellWord)]
   return [...words, ...rest].map((word) => ` ${word}`).join('')
 }
@@ -75,10 +85,23 @@ export async function resumeLoop(
   context: Context,
   change: string | undefined,
   flags: RawFlags,
-  { feedback, acceptsConfig }: { feedback: string | undefined; acceptsConfig: boolean },
+  {
+    feedback,
+    acceptsConfig,
+    isAttended,
+  }: { feedback: string | undefined; acceptsConfig: boolean; isAttended?: true | undefined },
 ): Promise<void> {
   const { observe, control, settings } = await prepare(context, flags, true)
-  const again = await perform(context, { observe, control }, settings, (request) =>
+  if (await isForScreens(context, settings))
+    return onScreens(context, { observe, control }, settings, {
+      how: 'resume',
+      change,
+      flags,
+      acceptsConfig,
+      feedback,
+    })
+  warn(context, settings)
+  const again = await perform(context, { observe, control }, settings, isAttended, (request) =>
     control.resume({ ...request, change, feedback, acceptsConfig }),
   )
   if (again !== undefined) await tryAgain(context, again, flags)
@@ -101,10 +124,27 @@ async function prepare(
     { ...flags, ...(passThrough && { agent_args: passThrough }) },
     forResume,
   )
-  const { stderr } = context.io
-  for (const warning of settings.warnings)
-    stderr.write(`${folded(`warning: ${oneLine(warning)}`, stderr.columns)}\n`)
   return { ...app, settings }
+}
+
+function warn({ io: { stderr } }: Context, { warnings }: LoadedConfig): void {
+  for (const warning of warnings) stderr.write(`${folded(`warning: ${oneLine(warning)}`, stderr.columns)}\n`)
+}
+
+async function isForScreens({ io }: Context, { config }: LoadedConfig): Promise<boolean> {
+  return !config.json && !config.no_tui && (await import('./tui.ts')).mayOpenTui(io)
+}
+
+async function onScreens(
+  context: Context,
+  app: App,
+  { config }: LoadedConfig,
+  request: StartRequest,
+): Promise<void> {
+  const { passThrough } = context
+  const flags = { ...request.flags, ...(passThrough && { agent_args: passThrough }) }
+  const { runOnScreens } = await import('./tui.ts')
+  return runOnScreens(context, app, { ...request, flags }, config.notify === false)
 }
 
 /** Resolves with the change that the user wants to be tried again at once. */
@@ -112,9 +152,11 @@ async function perform(
   context: Context,
   { observe, control }: App,
   settings: LoadedConfig,
+  /** By the screens, in another process. */
+  isAttended: true | undefined,
   work: (request: Omit<LoopRequest, 'change' | 'acceptsConfig'>) => Promise<LoopEnd>,
 ): Promise<string | undefined> {
-  const printer = printerFor(context, settings.config)
+  const printer = isAttended ? silent : printerFor(context, settings.config)
   let change: string | undefined
   let wantsSquash = false
   let wantsAgain = false
@@ -140,12 +182,17 @@ async function perform(
     const { exitCode, note } = await work({
       settings,
       human,
-      confirm: (what) => agreesAt({ ...context, isQuiet: settings.config.json }, what),
+      confirm: (what) =>
+        isAttended ? agreesElsewhere(what) : agreesAt({ ...context, isQuiet: settings.config.json }, what),
+      ...(isAttended && { isAttended }),
       onRunning: (loop) => driveBySignals(loop, context.readerGone),
       // Plain lines are few: they wait for a pager in memory.
       ...(settings.config.json && { room: roomIn(context.io.stdout) }),
       tell: (event) => {
-        if (event.type === 'loop.started') change = event.change_id
+        if (event.type === 'loop.started') {
+          change = event.change_id
+          if (isAttended) tellBegan(change)
+        }
         if (event.type === 'complete' && wantsSquash) held = event
         // What comes next is the resume's to say.
         else if (event.type !== 'complete' || !wantsAgain) printer.tell(event)
@@ -192,17 +239,13 @@ async function squashedEnd({ observe, control }: App, complete: Complete): Promi
   }
 }
 
-function printerFor(
-  { io }: Context,
-  { json, no_tui: isPlain, notify }: Pick<Config, 'json' | 'no_tui' | 'notify'>,
-): Printer {
+function printerFor({ io }: Context, { json, notify }: Pick<Config, 'json' | 'notify'>): Printer {
   if (json) return jsonPrinter(io.stdout, io.stderr)
   if (io.env['GITHUB_ACTIONS'] === 'true' && !isTerminal(io.stdout)) return githubPrinter(io)
   if (!isTerminal(io.stdout) || io.env['TERM'] === 'dumb') return plainPrinter(io)
   return terminalPrinter({
     ...io,
     now: () => performance.now(),
-    isLive: !isPlain,
     isSilent: notify === false,
     typedRows: typedRows(io.stdin),
   })

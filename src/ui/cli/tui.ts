@@ -1,9 +1,12 @@
 // The terminal UI in this process: signals end it as they should, and the terminal is given back on every way out.
 import { constants } from 'node:os'
-import type { Client } from '../tui/client.ts'
+import { RalphError } from '../../core/error.ts'
+import type { App } from '../app.ts'
+import type { Client, StartRequest } from '../tui/client.ts'
 import type { Entry } from '../tui/view-model.ts'
 import type { Io } from '../io.ts'
-import { isTerminal } from '../io.ts'
+import { isTerminal, paintFor } from '../io.ts'
+import type { Context } from './context.ts'
 
 /** Where nobody could use it there are plain lines. */
 export function mayOpenTui({ stdin, stdout, env }: Io): boolean {
@@ -38,4 +41,74 @@ export async function openTui(io: Io, client: Client, entry: Entry, isSilent = f
     process.off('SIGCONT', tui.resumed)
     process.off('exit', tui.leave)
   }
+}
+
+/** A loop in a process of its own, and the screens on it. Where it does not begin: what it says, as on the plain screen. */
+export async function runOnScreens(
+  context: Context,
+  app: App,
+  request: StartRequest,
+  isSilent: boolean,
+): Promise<void> {
+  const { io, exitWith } = context
+  const [{ clientOf }, { agreesAt }, paused] = await Promise.all([
+    import('./client.ts'),
+    import('../print/choice.ts'),
+    request.how === 'resume' ? pausedLoops(app, request.change) : [],
+  ])
+  const client = clientOf(context, app)
+  const confirm = (what: string): Promise<boolean> => agreesAt({ ...context, isQuiet: false }, what)
+  // They are loaded while it begins.
+  const [began] = await Promise.all([client.start({ ...request, confirm }), import('../tui/start.tsx')])
+  const isRefused = 'refused' in began
+  await saidOn(io, isRefused ? began.refused : began.said)
+  // A resume lets one that is paused go on.
+  const [going] = isRefused && began.exitCode === 0 && paused.length === 1 ? paused : []
+  if (isRefused && going === undefined) return exitWith(began.exitCode)
+  const entry = isRefused
+    ? { change: going?.change_id ?? '', isOwn: false }
+    : { change: began.change, isOwn: true }
+  exitWith(await openTui(io, client, { at: 'loop', ...entry }, isSilent))
+}
+
+async function pausedLoops(
+  { observe }: App,
+  change: string | undefined,
+): ReturnType<App['observe']['status']> {
+  const reports = await observe.status(change).catch((error: unknown) => {
+    // For the resume to say.
+    if (error instanceof RalphError) return []
+    throw error
+  })
+  return reports.filter(
+    (report) => report.alive && (report.waiting_for === 'pause' || report.pause_requested === true),
+  )
+}
+
+/** It was written into a file: for a terminal it gets its width and its colours. */
+async function saidOn({ stderr, env }: Io, said: string): Promise<void> {
+  if (said === '') return
+  const { folded } = await import('../print/layout.ts')
+  const paint = paintFor(stderr, env)
+  const lines = said.split('\n').map((line) => {
+    const indent = /^ */.exec(line)?.[0] ?? ''
+    return folded(line.slice(indent.length), stderr.columns, indent).replace(/^error:/, paint.red('error:'))
+  })
+  stderr.write(`${lines.join('\n')}\n`)
+}
+
+/** `ralph attach`: also to a loop that has ended or is dead. */
+export async function attach(context: Context, change: string | undefined): Promise<void> {
+  const { io, app, exitWith } = context
+  if (!mayOpenTui(io))
+    throw new RalphError('usage', 'ralph attach needs a terminal that it can draw on.', {
+      hint: 'Without one: ralph logs -f, or ralph status --watch',
+    })
+  const own = await app()
+  const [{ clientOf }, { change_id: name }] = await Promise.all([
+    import('./client.ts'),
+    own.observe.history(change),
+    import('../tui/start.tsx'),
+  ])
+  exitWith(await openTui(io, clientOf(context, own), { at: 'loop', change: name, isOwn: false }))
 }

@@ -263,6 +263,10 @@ function waitingWords(event: Of<'waiting'>): string {
   return `${waitWords[event.for]}: ${oneLine(event.agent)} is asked again at ${clockTime(event.until)}${long}; Ctrl-C stops`
 }
 
+export function noteWords({ text }: Of<'note.added'>): string {
+  return `your note for the next prompt: ${oneLine(text)}`
+}
+
 export function stopLine({ signal }: Of<'stop.requested'>, sheet: Sheet): string {
   const text = signal === 'SIGINT' ? 'Stopping… press Ctrl-C again to kill it' : `Stopping… (${signal})`
   return `  ${inColourOf('waiting', text, sheet.paint)}`

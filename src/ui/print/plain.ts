@@ -11,6 +11,7 @@ import {
   gateLines,
   headerLines,
   messageLines,
+  noteWords,
   retryText,
   stopLine,
   storyTitle,
@@ -108,6 +109,8 @@ export function createLines(
       }
       case 'waiting':
         return waitingLines(event, sheet)
+      case 'note.added':
+        return entryLines({ indent: 2, text: noteWords(event) }, sheet)
       case 'pause.requested':
         return entryLines({ indent: 2, text: 'pausing after this attempt' }, sheet)
       case 'pause.lifted':

@@ -9,3 +9,6 @@ export interface Printer {
   /** Leaves the terminal as it was found; may be called more than once. */
   readonly close: () => void
 }
+
+/** Of a loop that is looked at elsewhere. */
+export const silent: Printer = { tell: () => undefined, pause: () => undefined, close: () => undefined }

@@ -14,8 +14,6 @@ export interface TerminalOptions extends Pick<Io, 'stdout' | 'stderr' | 'env'> {
   /** Monotonic milliseconds. */
   readonly now: () => number
   readonly frameMs?: number
-  /** `--no-tui`: lines and the title, but no live line. */
-  readonly isLive?: boolean
   /** `notify: false`: no bell. */
   readonly isSilent?: boolean
   /** How many rows the user's typing has moved the cursor down since the last time. */
@@ -28,7 +26,6 @@ export function terminalPrinter({
   env,
   now,
   frameMs = 100,
-  isLive = true,
   isSilent = false,
   typedRows = () => 0,
 }: TerminalOptions): Printer {
@@ -52,7 +49,6 @@ export function terminalPrinter({
     return `\r${rowsUp > 0 ? `\u001B[${String(rowsUp)}A` : ''}\u001B[J`
   }
   const draw = (): string => {
-    if (!isLive) return ''
     const shown = liveText(live, { frame, nowMs: now(), columns: columns(), isAscii })
     const text = isAscii ? legible(shown, env) : shown
     shownWidth = widthOf(text)
@@ -101,7 +97,7 @@ export function terminalPrinter({
         pending += attention(`ralph ${event.change_id}: ${event.status}`)
       }
       stdout.write(pending + draw())
-      if (live.busy && isLive) timer ??= setInterval(tick, frameMs).unref()
+      if (live.busy) timer ??= setInterval(tick, frameMs).unref()
       else rest()
     },
     pause: rest,

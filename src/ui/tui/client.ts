@@ -1,14 +1,10 @@
 // What the terminal UI works with: it looks and asks like any other face, and the loop runs in another process.
 import type { RawFlags } from '../../config/load.ts'
-import type { App, Said } from '../app.ts'
+import type { App } from '../app.ts'
 
 export interface Client extends App {
   /** Begins a loop in a process of its own, which outlives this one. Resolves when it is there to be followed. */
   start(request: StartRequest): Promise<Started | Refused>
-  /** Text for the next prompt of a running loop. */
-  note(change: string, text: string): Promise<Said>
-  /** A wait for a limit or a service ends now. */
-  skipWait(change: string): Promise<Said>
   /** What the first line says of where this is. */
   readonly place: string
   readonly env: NodeJS.ProcessEnv
@@ -17,17 +13,25 @@ export interface Client extends App {
 }
 
 export interface StartRequest {
-  readonly change: string
+  /** Undefined: the only one that can be meant. */
+  readonly change: string | undefined
   readonly how: 'loop' | 'resume'
   /** Beyond what files and variables say. */
   readonly flags: RawFlags
+  readonly feedback?: string | undefined
+  readonly acceptsConfig?: boolean
+  /** Asked before anything is touched, where a start would do what few expect. Absent: whoever starts it was told. */
+  readonly confirm?: (what: string) => Promise<boolean>
 }
 
 interface Started {
   readonly change: string
+  /** Warnings on the way. */
+  readonly said: string
 }
 
 interface Refused {
+  /** In the words of the plain terminal. */
   readonly refused: string
   readonly exitCode: number
 }

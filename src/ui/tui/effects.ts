@@ -71,9 +71,9 @@ export function effectsOf(
         case 'pause':
           return answering(act, says(act, client.control.pause({ change: act.change, isOff: act.isOff })))
         case 'note':
-          return answering(act, says(act, client.note(act.change, act.text)))
+          return answering(act, says(act, client.control.note({ change: act.change, text: act.text })))
         case 'skip_wait':
-          return answering(act, says(act, client.skipWait(act.change)))
+          return answering(act, says(act, client.control.skipWait(act.change)))
         case 'finish':
           return answering(
             act,

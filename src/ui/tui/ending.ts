@@ -90,16 +90,17 @@ export function choicesOf({ loop, patch }: EndingScreen): readonly Choice[] {
     started.home === undefined
       ? `stay on ${branch} (${plural(commits, 'commit')})`
       : `leave it on ${branch} (${plural(commits, 'commit')}) in its own work tree`
+  const squash: Choice = {
+    answer: 'squash',
+    what: `switch to ${original}, ${files} as one commit; ${branch} is deleted, a backup is kept`,
+  }
   return [
     { answer: 'keep', what: stays },
     {
       answer: 'cleanup',
       what: `switch to ${original}, ${files} uncommitted; ${branch} is deleted, a backup is kept`,
     },
-    {
-      answer: 'squash',
-      what: `switch to ${original}, ${files} as one commit; ${branch} is deleted, a backup is kept`,
-    },
+    ...(commits === 0 ? [] : [squash]),
     later,
   ]
 }

@@ -3,6 +3,7 @@ import type { LoopEvent } from '../../core/event.ts'
 import { decisionsOf, isDecisive } from '../../core/why.ts'
 import { verdictMeaning, verdictName } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
+import { noteWords } from '../print/describe.ts'
 import { clip, clockTime, oneLine, plural } from '../print/text.ts'
 import { sign } from './frame.ts'
 import { dim, harmless, line, span } from './spans.ts'
@@ -82,7 +83,13 @@ function wordsOf(event: LoopEvent): readonly [Meaning, string, string?] | undefi
     case 'waiting':
       return ['waiting', event.for === 'pause' ? 'paused' : `waits until ${clockTime(event.until)}`]
     case 'wait.ended':
-      return ['working', 'the wait is over', '']
+      return [
+        'working',
+        event.skipped_ms === undefined ? 'the wait is over' : 'the wait was ended by you',
+        '',
+      ]
+    case 'note.added':
+      return ['human', noteWords(event), '']
     case 'pause.requested':
       return ['waiting', 'a pause was asked for: after this attempt', '']
     case 'pause.lifted':

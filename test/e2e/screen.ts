@@ -1,0 +1,156 @@
+// The built program's full screen on a headless terminal: what is on it, what is typed, and what is left of it at the end.
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { spawn, type IPty } from '@lydell/node-pty'
+import xterm from '@xterm/headless'
+import { onTestFinished } from 'vitest'
+import { program, type Scratch } from './harness.ts'
+
+export interface Screen {
+  /** What is on it now, row by row. */
+  text(): string
+  /** Resolves as soon as the screen is as wanted; the test's own time limit says when it never is. */
+  until(wanted: string | RegExp | ((text: string) => boolean)): Promise<string>
+  type(keys: string): void
+  resize(columns: number, rows: number): void
+  /** To the program itself, not to the shell around it. */
+  kill(signal: NodeJS.Signals): void
+  /** As when its window is closed. */
+  close(): void
+  readonly pid: number
+  /** Resolves when the shell has the terminal back. */
+  readonly ended: Promise<Left>
+}
+
+interface Left {
+  readonly code: number
+  /** What stands on the terminal, and scrolled off it. */
+  readonly text: string
+  /** What is not as it was before; empty where all is. */
+  readonly changed: readonly string[]
+}
+
+interface ScreenOptions {
+  readonly columns?: number
+  readonly rows?: number
+  readonly env?: NodeJS.ProcessEnv
+}
+
+const patienceMs = 60_000
+
+/** As a user has it: in a shell, which says what the program left behind. */
+export function onScreen(at: Scratch, args: readonly string[], options: ScreenOptions = {}): Screen {
+  const { columns = 100, rows = 30, env: more } = options
+  const words = [process.execPath, program, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
+  const modes = join(at.root, `stty-${randomUUID()}`)
+  // Its size is the test's to change.
+  const look = "stty -a | sed 's/rows [0-9]*; columns [0-9]*//'"
+  const command = `trap : INT
+echo "before the program"
+${look} > '${modes}'
+sh -c 'echo pid $$; exec "$@"' sh ${words.join(' ')}
+code=$?
+${look} | cmp -s - '${modes}' || echo "stty changed"
+echo "ended with $code"`
+  const env = Object.fromEntries(
+    Object.entries({ ...at.env, TERM: 'xterm-256color', PS1: '', ...more }).filter(
+      ([, value]) => value !== undefined,
+    ),
+  ) as Record<string, string>
+  const terminal = new xterm.Terminal({ cols: columns, rows, scrollback: 2000, allowProposedApi: true })
+  const pty = spawn('sh', ['-c', command], { cols: columns, rows, cwd: at.repo, env })
+  let raw = ''
+  const watchers = new Set<() => void>()
+  const looked = (): void => {
+    for (const look of watchers) look()
+  }
+  pty.onData((data) => {
+    raw += data
+    terminal.write(data, looked)
+  })
+  const exited = new Promise<void>((done) => {
+    // What was written last is on the screen by then.
+    pty.onExit(() => terminal.write('', done))
+  })
+  let hasEnded = false
+  void exited.then(() => {
+    hasEnded = true
+  })
+  onTestFinished(() => {
+    if (!hasEnded) pty.kill('SIGKILL')
+    terminal.dispose()
+  })
+  const linesOf = (from: number, to: number): string =>
+    Array.from({ length: to - from }, (_, row) =>
+      terminal.buffer.active.getLine(from + row)?.translateToString(true),
+    ).join('\n')
+  const text = (): string => {
+    const { baseY } = terminal.buffer.active
+    return linesOf(baseY, baseY + terminal.rows)
+  }
+  const pidOf = (): number => {
+    const [, pid] = /pid (\d+)/.exec(raw) ?? []
+    if (pid === undefined) throw new Error('the program has not begun')
+    return Number(pid)
+  }
+  return {
+    text,
+    until: (wanted) =>
+      new Promise((done, fail) => {
+        const isSo = typeof wanted === 'function' ? wanted : (now: string) => matches(now, wanted)
+        const look = (): void => {
+          if (!isSo(text())) return
+          watchers.delete(look)
+          clearTimeout(patience)
+          done(text())
+        }
+        // Less than a test has: what is there instead tells more than that it took too long.
+        const patience = setTimeout(
+          () => fail(new Error(`not seen: ${String(wanted)}\n${text()}`)),
+          patienceMs,
+        )
+        watchers.add(look)
+        exited.then(() => {
+          look()
+          clearTimeout(patience)
+          fail(
+            new Error(
+              `ended before it was seen: ${String(wanted)}\n${linesOf(0, terminal.buffer.active.length)}`,
+            ),
+          )
+        }, fail)
+        look()
+      }),
+    type: (keys) => pty.write(keys),
+    resize(cols, height) {
+      terminal.resize(cols, height)
+      pty.resize(cols, height)
+    },
+    kill: (signal) => void process.kill(pidOf(), signal),
+    // The types hide it.
+    close: () => (pty as IPty & { destroy(): void }).destroy(),
+    get pid() {
+      return pidOf()
+    },
+    ended: exited.then(() => {
+      const whole = linesOf(0, terminal.buffer.active.length).trimEnd()
+      const [, code = 'unknown'] = /ended with (\d+)/.exec(whole) ?? []
+      return { code: Number(code), text: whole, changed: changedIn(terminal, raw, whole) }
+    }),
+  }
+}
+
+function matches(text: string, wanted: string | RegExp): boolean {
+  return typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text)
+}
+
+function changedIn({ buffer, modes }: xterm.Terminal, raw: string, whole: string): readonly string[] {
+  return [
+    ...(buffer.active.type === 'normal' ? [] : ['the alternate screen']),
+    ...(modes.mouseTrackingMode === 'none' ? [] : ['the mouse']),
+    ...(modes.bracketedPasteMode ? ['pastes'] : []),
+    ...(raw.lastIndexOf('\u001B[?25l') > raw.lastIndexOf('\u001B[?25h') ? ['the cursor'] : []),
+    ...(whole.includes('stty changed') ? ['the line discipline'] : []),
+    ...(whole.includes('before the program') ? [] : ['what stood there before']),
+  ]
+}

@@ -1,0 +1,360 @@
+// The full screen of the built program on a headless terminal, with real loops in processes of their own: every flow from its start to its end.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { agentPath } from '../agents/kit.ts'
+import { goodAgent, ralph, scratch, start, tasksOf, type Scratch } from './harness.ts'
+import { onScreen } from './screen.ts'
+import { install } from './usage-kit.ts'
+
+/** Each iteration waits for its file; what it was asked is kept beside the repository. */
+function steered(at: Scratch): {
+  readonly agent: string
+  readonly go: (n: number) => void
+  readonly prompt: (n: number) => string
+} {
+  const agent = at.script(
+    'agent.sh',
+    `#!/bin/sh
+cat > "${at.root}/prompt-$RALPH_ITERATION"
+echo "working on $RALPH_ITERATION"
+while [ ! -e "${at.root}/go-$RALPH_ITERATION" ]; do sleep 0.05; done
+echo "$RALPH_STORY" > "story-$RALPH_STORY.txt"
+echo "<promise>COMPLETE</promise>"
+`,
+  )
+  return {
+    agent,
+    go: (n) => writeFileSync(join(at.root, `go-${n}`), ''),
+    prompt: (n) => readFileSync(join(at.root, `prompt-${n}`), 'utf8'),
+  }
+}
+
+const whole = { changed: [] } as const
+
+async function aliveLoop(at: Scratch): Promise<boolean> {
+  const report = JSON.parse((await ralph(at, ['status', 'demo', '--json'])).stdout) as { alive: boolean }
+  return report.alive
+}
+
+describe('a loop on its full screen', () => {
+  test('from the list to the result: open, run, keep, quit', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    at.write('ralph.yaml', `agent_command: '${goodAgent}'\n`)
+    const screen = onScreen(at, [])
+    await screen.until(/demo +○ open/)
+    screen.type('\r')
+    await screen.until('Story 2')
+    screen.type('r')
+    await screen.until('What should happen to the work?')
+    screen.type('c')
+    await screen.until(/› cleanup/)
+    screen.type('\r')
+    await screen.until(/Summary/)
+    expect(at.git('branch', '--show-current')).toBe('main')
+    screen.type('q')
+    const end = await screen.ended
+    expect(end).toMatchObject({ code: 0, ...whole })
+    expect(at.state()).toMatchObject({ status: 'done', choice: 'cleanup' })
+    expect(at.read('story-2.txt')).toBe('work of 2\n')
+  })
+
+  test('ralph loop: its exit code is that of the loop, after the choice', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const screen = onScreen(at, [
+      'loop',
+      'demo',
+      '--agent-command',
+      'echo "<promise>FAILED: no way</promise>"',
+      '--max-retries',
+      '1',
+    ])
+    await screen.until(/[Ss]tuck/)
+    screen.type('\u001B')
+    await screen.until('Summary')
+    screen.type('q')
+    const end = await screen.ended
+    expect(end).toMatchObject({ code: 3, ...whole })
+    expect(at.state()).toMatchObject({ status: 'stuck' })
+  })
+
+  test('on_complete of the settings stands: nobody is asked', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const screen = onScreen(at, ['loop', '--agent-command', goodAgent, '--on-complete', 'cleanup'])
+    await screen.until('Summary')
+    expect(at.git('branch', '--show-current')).toBe('main')
+    screen.type('q')
+    expect(await screen.ended).toMatchObject({ code: 0, ...whole })
+    expect(at.state()).toMatchObject({ status: 'done', choice: 'cleanup' })
+  })
+
+  test('what is refused is said on the plain terminal, with its exit code', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const screen = onScreen(at, ['loop', 'demo', '--agent', 'command'])
+    const end = await screen.ended
+    expect(end).toMatchObject({ code: 2, ...whole })
+    expect(end.text).toContain('error: --agent command needs --agent-command CMD')
+    expect(existsSync(join(at.repo, '.git/ralph'))).toBe(false)
+    const other = onScreen(at, ['resume', 'demo'])
+    expect(await other.ended).toMatchObject({
+      code: 2,
+      text: expect.stringContaining('There is no run of demo') as string,
+    })
+  })
+
+  test('a start that few expect is asked about first, on the plain terminal', async () => {
+    const at = scratch({ tasks: '' })
+    const screen = onScreen(at, ['loop', 'demo', '--agent-command', goodAgent])
+    await screen.until('Start it? [y/N]')
+    screen.type('n\r')
+    const end = await screen.ended
+    expect(end).toMatchObject({ code: 2, ...whole })
+    expect(end.text).toContain('error: Not started.')
+  })
+
+  test('--no-tui, a dumb terminal and a CI have plain lines', async () => {
+    const words = ['loop', 'demo', '--agent-command', goodAgent, '--on-complete', 'keep']
+    for (const [more, env] of [
+      [['--no-tui'], {}],
+      [[], { TERM: 'dumb' }],
+      [[], { CI: '1' }],
+      [[], { RALPH_NO_TUI: 'true' }],
+    ] as const) {
+      const at = scratch({ tasks: tasksOf(1) })
+      const end = await onScreen(at, [...words, ...more], { env }).ended
+      expect(end).toMatchObject({ code: 0, ...whole })
+      expect(end.text).toMatch(/saved [0-9a-f]{7}/)
+    }
+  })
+})
+
+describe('stop, pause, note, skip', () => {
+  test('q says what it does and does it: the agent is ended, the attempt kept, the loop stopped', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const { agent } = steered(at)
+    const screen = onScreen(at, ['loop', 'demo', '--agent-command', agent])
+    await screen.until('working on 1')
+    screen.type('q')
+    await screen.until('Stopping: the agent is ended')
+    await screen.until('What should happen to the work?')
+    screen.type('\u001B')
+    await screen.until('Summary')
+    screen.type('q')
+    const end = await screen.ended
+    expect(end).toMatchObject({ code: 143, ...whole })
+    expect(at.state()).toMatchObject({ status: 'stopped', stop_reason: 'signal' })
+    expect(at.state().iterations).toMatchObject([{ verdict: 'interrupted' }])
+    expect(await aliveLoop(at)).toBe(false)
+  })
+
+  test('three q within three seconds kill it, whatever the agent does, and the screen is gone', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const stubborn = at.script(
+      'stubborn.sh',
+      `#!/bin/sh\ntrap '' TERM INT HUP\necho "working on 1"\nwhile :; do sleep 0.2; done\n`,
+    )
+    const screen = onScreen(at, ['loop', 'demo', '--agent-command', stubborn])
+    await screen.until('working on 1')
+    screen.type('qqq')
+    const end = await screen.ended
+    expect(end).toMatchObject({ code: 130, ...whole })
+    expect(end.text).toContain('ralph resume demo')
+    expect(await aliveLoop(at)).toBe(false)
+  })
+
+  test('p pauses after this attempt, and p again goes on', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const { agent, go } = steered(at)
+    const screen = onScreen(at, ['loop', 'demo', '--agent-command', agent, '--on-complete', 'keep'])
+    await screen.until('working on 1')
+    screen.type('p')
+    await screen.until('pauses after this')
+    go(1)
+    await screen.until('paused before the next attempt')
+    go(2)
+    screen.type('p')
+    await screen.until('Summary')
+    screen.type('q')
+    expect(await screen.ended).toMatchObject({ code: 0, ...whole })
+    expect(at.state()).toMatchObject({ status: 'done' })
+  })
+
+  test('n: a note reaches the next prompt, and only that one', async () => {
+    const at = scratch({ tasks: tasksOf(3) })
+    const { agent, go, prompt } = steered(at)
+    const screen = onScreen(at, ['loop', 'demo', '--agent-command', agent, '--on-complete', 'keep'])
+    await screen.until('working on 1')
+    screen.type('n')
+    screen.type('the page is in src/web')
+    await screen.until('the page is in src/web')
+    screen.type('\r')
+    await screen.until('The next prompt of demo has your note.')
+    expect(at.state()).toMatchObject({ for_next_prompt: ['the page is in src/web'] })
+    go(1)
+    await screen.until('working on 2')
+    go(2)
+    go(3)
+    await screen.until('Summary')
+    screen.type('q')
+    expect(await screen.ended).toMatchObject({ code: 0, ...whole })
+    expect([1, 2, 3].map((n) => prompt(n).includes('the page is in src/web'))).toEqual([false, true, false])
+  })
+
+  test('s ends the wait for a limit: the agent is asked now', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    install(at, 'claude', `#!/bin/sh\nexec '${agentPath('claude-limited-once.mjs')}'\n`)
+    const env = { AGENT_RESET_SECONDS: '3000', AGENT_STATE: join(at.root, 'runs') }
+    const screen = onScreen(at, ['loop', 'demo', '--agent', 'claude', '--on-complete', 'keep'], { env })
+    await screen.until('s asks now')
+    screen.type('s')
+    await screen.until('Summary')
+    screen.type('q')
+    expect(await screen.ended).toMatchObject({ code: 0, ...whole })
+    expect(at.state().iterations.map(({ verdict }) => verdict)).toEqual(['limit', 'complete'])
+  })
+})
+
+describe('leaving and joining', () => {
+  test('d leaves the loop running; attach joins it, with what happened so far', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const { agent, go } = steered(at)
+    const first = onScreen(at, ['loop', 'demo', '--agent-command', agent, '--on-complete', 'keep'])
+    await first.until('working on 1')
+    first.type('d')
+    const left = await first.ended
+    expect(left).toMatchObject({ code: 0, ...whole })
+    expect(left.text).toContain('ralph attach demo')
+    expect(await aliveLoop(at)).toBe(true)
+    const second = onScreen(at, ['attach'])
+    await second.until('working on 1')
+    go(1)
+    await second.until('working on 2')
+    go(2)
+    await second.until('Summary')
+    second.type('q')
+    expect(await second.ended).toMatchObject({ code: 0, ...whole })
+    const third = onScreen(at, ['attach', 'demo'])
+    await third.until('working on 2')
+    third.type('q')
+    expect(await third.ended).toMatchObject({ code: 0, ...whole })
+  })
+
+  test.each(['SIGKILL', 'SIGHUP', 'SIGTERM'] as const)(
+    '%s of the screen: the loop goes on',
+    async (signal) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      const { agent, go } = steered(at)
+      const screen = onScreen(at, ['loop', 'demo', '--agent-command', agent, '--on-complete', 'keep'])
+      await screen.until('working on 1')
+      screen.kill(signal)
+      const end = await screen.ended
+      if (signal !== 'SIGKILL') expect(end).toMatchObject(whole)
+      expect(await aliveLoop(at)).toBe(true)
+      const other = onScreen(at, ['attach'])
+      await other.until('working on 1')
+      go(1)
+      await other.until('Summary')
+      other.type('q')
+      expect(await other.ended).toMatchObject({ code: 0, ...whole })
+      expect(at.state()).toMatchObject({ status: 'done' })
+    },
+  )
+
+  test('a terminal that is closed: the loop goes on to its end', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const { agent, go } = steered(at)
+    const screen = onScreen(at, ['loop', 'demo', '--agent-command', agent, '--on-complete', 'keep'])
+    await screen.until('working on 1')
+    screen.close()
+    await screen.ended
+    expect(await aliveLoop(at)).toBe(true)
+    go(1)
+    while (await aliveLoop(at));
+    expect(at.state()).toMatchObject({ status: 'done' })
+  })
+
+  test('a loop that was killed: attach shows what happened, and writes nothing', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const { agent } = steered(at)
+    const loop = start(at, ['loop', 'demo', '--agent-command', agent])
+    await loop.seen((out) => out.includes('working on 1'))
+    const talk = join(at.repo, '.git/ralph/changes/demo/talk')
+    while (
+      !existsSync(talk) ||
+      !readdirSync(talk).some((name) => readFileSync(join(talk, name), 'utf8').includes('working'))
+    );
+    loop.child.kill('SIGKILL')
+    await loop.ended
+    const screen = onScreen(at, ['attach'])
+    await screen.until((text) => text.includes('working on 1') && /died|dead|killed/.test(text))
+    screen.type('q')
+    expect(await screen.ended).toMatchObject({ code: 0, ...whole })
+  })
+
+  test('resume of a paused loop lets it go on and joins it', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const { agent, go } = steered(at)
+    const loop = start(at, ['loop', 'demo', '--agent-command', agent])
+    await loop.seen((out) => out.includes('working on 1'))
+    await ralph(at, ['pause'])
+    go(1)
+    await loop.seen((out) => out.includes('paused'))
+    const screen = onScreen(at, ['resume'])
+    await screen.until('working on 2')
+    go(2)
+    await screen.until('Summary')
+    screen.type('q')
+    expect(await screen.ended).toMatchObject({ code: 0, ...whole })
+    expect((await loop.ended).code).toBe(0)
+  })
+
+  test('two screens on one loop see the same, and either can stop it', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const { agent, go } = steered(at)
+    const one = onScreen(at, ['loop', 'demo', '--agent-command', agent])
+    await one.until('working on 1')
+    const two = onScreen(at, ['attach', 'demo'], { columns: 80, rows: 24 })
+    await two.until('working on 1')
+    go(1)
+    await Promise.all([one.until('working on 2'), two.until('working on 2')])
+    two.type('q')
+    await Promise.all([
+      one.until('What should happen to the work?'),
+      two.until('What should happen to the work?'),
+    ])
+    for (const screen of [one, two]) {
+      screen.type('\u001B')
+      await screen.until('Summary')
+      screen.type('q')
+    }
+    expect(await one.ended).toMatchObject({ code: 143, ...whole })
+    expect(await two.ended).toMatchObject({ code: 0, ...whole })
+  })
+})
+
+test('a flood at full speed: resized in the middle of it, and a key is answered', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const block = join(at.root, 'block')
+  writeFileSync(block, 'All work and no play makes an agent print.\n'.repeat(1500))
+  const agent = `while [ ! -e ${at.root}/go ]; do cat ${block}; done; echo "<promise>COMPLETE</promise>"`
+  const screen = onScreen(at, ['loop', 'demo', '--agent-command', agent, '--on-complete', 'keep'])
+  await screen.until('All work and no play')
+  for (const [columns, rows] of [
+    [60, 20],
+    [140, 45],
+    [80, 24],
+  ] as const) {
+    screen.resize(columns, rows)
+    // The keys are on the last row that is drawn, whatever the size.
+    await screen.until((text) => text.split('\n')[rows - 2]?.startsWith(' q stop') === true)
+    expect(screen.text()).toContain('All work and no play')
+  }
+  screen.type('?')
+  await screen.until('search in what is shown')
+  screen.type('?')
+  await screen.until('All work and no play')
+  writeFileSync(join(at.root, 'go'), '')
+  await screen.until('Summary')
+  screen.type('q')
+  expect(await screen.ended).toMatchObject({ code: 0, ...whole })
+})
