@@ -54,6 +54,8 @@ export interface Bed {
     work: (ran: Ran) => T | Promise<T>,
     how?: HowToRun,
   ): Promise<T>
+  /** A repository with so many stories, and what the stand-in needs to behave so in it. */
+  place(stories: number, behaviour: Behaviour): { readonly cwd: string; readonly env: NodeJS.ProcessEnv }
   /** The stand-in's turns since the last time they were asked for. */
   turns(): readonly Turn[]
 }
@@ -108,6 +110,10 @@ export function makeBed(size: Size, withPeers: boolean): Bed {
     size,
     env,
     turns,
+    place: (stories, behaviour) => ({
+      cwd: repository(root, stories),
+      env: { ...env, STAND_IN: behaviour },
+    }),
     who: withPeers ? ['floor', 'ralph', 'ralph-tui'] : ['floor', 'ralph'],
     async plan(who, stories, behaviour, work, { stdout, before } = {}) {
       const folder = repository(root, stories)

@@ -129,7 +129,7 @@ function diskKb(folder: string): number {
 const shownPerMb = 6_000
 
 /** A turn of 33 KB as Claude Code prints it: words and a tool's input in deltas, both again as messages, and what the tools answered. */
-function writeFlood(path: string, megabytes: number): void {
+export function writeFlood(path: string, megabytes: number): void {
   const words = 'I read the module and its tests once more. '.repeat(4)
   const source = 'export const answer = (question) => table.get(question)\n'.repeat(32)
   const line = (event: object): string =>

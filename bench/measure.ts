@@ -94,7 +94,7 @@ interface Ticks {
   readonly own: number
 }
 
-function ticks(): Ticks {
+export function ticks(): Ticks {
   const numbers = (text: string): number[] => text.trim().split(/\s+/).map(Number)
   const machine = numbers(/^cpu (.+)$/m.exec(readFileSync('/proc/stat', 'utf8'))?.[1] ?? '').slice(0, 8)
   const own = numbers(readFileSync('/proc/self/stat', 'utf8').replace(/^.*\) \S+/, '')).slice(10, 14)
@@ -102,13 +102,13 @@ function ticks(): Ticks {
   return { all: sum(machine), idle: (machine[3] ?? 0) + (machine[4] ?? 0), own: sum(own) }
 }
 
-function othersSince(before: Ticks): number {
+export function othersSince(before: Ticks): number {
   const { all, idle, own } = ticks()
   const elapsed = all - before.all
   return elapsed === 0 ? 0 : Math.max(0, elapsed - (idle - before.idle) - (own - before.own)) / elapsed
 }
 
-function highWaterMb(pid: number): number {
+export function highWaterMb(pid: number): number {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8')
     return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024

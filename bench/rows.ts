@@ -5,6 +5,7 @@ import { looked, looks } from './looks.ts'
 import { flood, long, longest, stories } from './loops.ts'
 import { spreadOf, type Spread } from './measure.ts'
 import { refs } from './refs.ts'
+import { firstPicture, screenFlood } from './screens.ts'
 
 interface Goal {
   /** Of the floor's median. */
@@ -16,7 +17,7 @@ interface Goal {
 export interface Row {
   readonly name: string
   readonly title: string
-  readonly unit: 'ms' | 'MB' | 'KB'
+  readonly unit: 'ms' | 'MB' | 'KB' | '/s'
   readonly floor?: string
   readonly goal: Goal
   /** Rows of one measurement are taken from the same runs. */
@@ -99,6 +100,48 @@ export const rows: readonly Row[] = [
     goal: { max: 90 },
     by: flood,
     missing: '',
+  },
+  {
+    name: 'screens',
+    title: 'the same 200 MB followed in the screens: `r` pressed to the choice at the end',
+    unit: 'ms',
+    floor: '`ralph loop --no-tui`',
+    goal: { ratio: 1.3 },
+    by: screenFlood,
+    missing: 'not profiled in this state.',
+  },
+  {
+    name: 'screens-renders',
+    title: 'pictures drawn meanwhile, in the second with the most of them',
+    unit: '/s',
+    goal: { max: 10 },
+    by: screenFlood,
+    missing: '',
+  },
+  {
+    name: 'screens-memory',
+    title: 'peak memory of the process that draws them',
+    unit: 'MB',
+    goal: { max: 200 },
+    by: screenFlood,
+    missing: '',
+  },
+  {
+    name: 'screens-key',
+    title: 'a key pressed to its answer on the screen, the slowest of each run',
+    unit: 'ms',
+    goal: { max: 200 },
+    by: screenFlood,
+    missing: 'not profiled in this state.',
+  },
+  {
+    name: 'screens-first',
+    title: '`ralph` typed to the list of changes on the screen',
+    unit: 'ms',
+    floor: 'empty node',
+    goal: { ratio: 5 },
+    by: firstPicture,
+    missing: 'not profiled in this state.',
   },
   {
     name: 'memory',

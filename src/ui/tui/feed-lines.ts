@@ -66,14 +66,30 @@ export interface LiveLine {
   readonly sinceMs: number
 }
 
-export function attemptLines(attempt: Attempt, page: Page, live?: LiveLine): readonly Line[] {
+function* fromEnd<T>(values: readonly T[]): Generator<T> {
+  for (let at = values.length - 1; at >= 0; at -= 1) yield values[at] as T
+}
+
+interface HowMuch {
+  readonly live?: LiveLine | undefined
+  /** So many of the last ones are enough. */
+  readonly least?: number
+}
+
+export function attemptLines(attempt: Attempt, page: Page, how: HowMuch = {}): readonly Line[] {
+  const { live, least = Infinity } = how
   const { entries, dropped, n } = attempt
-  const lines: Line[] = [ruleLine(attempt, page.width)]
-  if (dropped > 0) {
-    const rest = `… ${plural(dropped, 'earlier line', 'earlier lines')} of talk: ralph logs ${oneLine(attempt.started.change_id)} --iteration ${String(n)}`
-    lines.push(line(clip(rest, page.width), dim))
+  const parts: (readonly Line[])[] = []
+  let height = 0
+  for (const entry of fromEnd(entries)) {
+    if (height >= least) break
+    const own = entryLines(entry, page)
+    parts.push(own)
+    height += own.length
   }
-  for (const entry of entries) for (const each of entryLines(entry, page)) lines.push(each)
+  const rest = `… ${plural(dropped, 'earlier line', 'earlier lines')} of talk: ralph logs ${oneLine(attempt.started.change_id)} --iteration ${String(n)}`
+  const head = [ruleLine(attempt, page.width), ...(dropped > 0 ? [line(clip(rest, page.width), dim)] : [])]
+  const lines = [...(parts.length < entries.length ? [] : head), ...parts.toReversed().flat()]
   if (live === undefined || attempt.record !== undefined) return lines
   const last = entries.at(-1)
   const seconds = Math.max(0, Math.floor((live.nowMs - live.sinceMs) / 1000) * 1000)

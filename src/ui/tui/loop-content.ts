@@ -6,7 +6,7 @@ import { storyMeanings } from '../vocabulary.ts'
 import { attemptLines, entryLines } from './feed-lines.ts'
 import type { Attempt } from './feed.ts'
 import { sign, spinner, styleFor } from './frame.ts'
-import type { Size } from './frame.ts'
+import type { Reading, Size } from './frame.ts'
 import type { World } from './inputs.ts'
 import { logLines } from './log-lines.ts'
 import { attemptsOf, gatedAttempt, isRunning, lookedAt, sinceMs } from './loop-model.ts'
@@ -64,21 +64,34 @@ export function loopExtent(screen: LoopScreen, world: World): Extent & { readonl
   return { total: lines.length, height: paneInside(screen, world.size).height, isLive, lines }
 }
 
-function agentLines(screen: LoopScreen, world: World, width: number): readonly Line[] {
+/** What is shown of the open tab. Who follows the end sees only that: the rest of a flood is not laid out for it. */
+export function readingOf(screen: LoopScreen, world: World): Reading {
+  const pager = screen.pagers[screen.tab]
+  if (screen.tab !== 'Agent' || pager.top !== undefined) return { ...loopExtent(screen, world), pager }
+  const { width, height } = paneInside(screen, world.size)
+  return { lines: agentLines(screen, world, width, height), isLive: true, pager }
+}
+
+function agentLines(screen: LoopScreen, world: World, width: number, least = Infinity): readonly Line[] {
   const worktree = screen.board.started?.worktree ?? ''
   const attempts = attemptsOf(screen)
   const loose = screen.feed.loose.flatMap((entry) => entryLines(entry, { width, worktree }))
   if (attempts.length === 0) return [...loose, line(emptyWords(screen), dim)]
   const current = screen.state?.current?.n
   const isWorking = screen.life === 'running' && screen.state?.phase === 'working'
-  return attempts.flatMap((attempt, at) => {
+  const parts: (readonly Line[])[] = []
+  let left = least
+  for (const [at, attempt] of [...attempts.entries()].toReversed()) {
+    if (left <= 0) break
     const live =
       isWorking && attempt.n === current
         ? { spinner: spinner(world.frame), nowMs: world.nowMs, sinceMs: lastSign(attempt) }
         : undefined
-    const lines = attemptLines(attempt, { width, worktree }, live)
-    return at === 0 ? lines : [[], ...lines]
-  })
+    const lines = attemptLines(attempt, { width, worktree }, { live, least: left })
+    parts.unshift(at === 0 ? lines : [[], ...lines])
+    left -= lines.length + 1
+  }
+  return parts.flat()
 }
 
 function lastSign({ entries, started }: Attempt): number {

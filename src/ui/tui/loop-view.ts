@@ -31,7 +31,7 @@ import {
 } from './frame.ts'
 import type { KeyHint, View } from './frame.ts'
 import type { World } from './inputs.ts'
-import { loopExtent, placesOf, wide } from './loop-content.ts'
+import { paneInside, placesOf, readingOf, wide } from './loop-content.ts'
 import { isRunning, lookedAt, loopTabs, sinceMs, storiesOf } from './loop-model.ts'
 import type { LoopScreen } from './loop-model.ts'
 import { searchedFor } from './search.ts'
@@ -49,9 +49,8 @@ export interface Around {
 export function loopView(screen: LoopScreen, world: World, around: Around): View {
   const { columns } = world.size
   const { side, main, height } = placesOf(screen, world.size)
-  const { lines, isLive, height: inside } = loopExtent(screen, world)
   const search = screen.search === undefined ? '' : searchedFor(screen.search)
-  const shown = shownPart({ lines, pager: screen.pagers[screen.tab], isLive, search }, inside)
+  const shown = shownPart({ ...readingOf(screen, world), search }, paneInside(screen, world.size).height)
   const body = paneLines({
     width: main,
     height,

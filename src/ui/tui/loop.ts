@@ -72,6 +72,9 @@ function withEvents(screen: LoopScreen, events: readonly LoopEvent[], world: Wor
     if (event.type === 'checkpoint.saved' && event.n !== undefined && event.changed) commits += 1
     if (event.type === 'complete') complete = event
   }
+  const next = { ...screen, feed, log: logged(screen.log, events), board, ending, complete, commits }
+  // Nobody reads in the middle: what has gone is not missed.
+  if (screen.pagers.Agent.top === undefined) return next
   const page = { width: paneInside(screen, world.size).width, worktree: board.started?.worktree ?? '' }
   const shown = new Set(attemptsOf({ ...screen, feed }).map(({ n }) => n))
   const lost = [...gone].reduce((sum, [n, entries]) => {
@@ -81,7 +84,7 @@ function withEvents(screen: LoopScreen, events: readonly LoopEvent[], world: Wor
     return sum + heightOf(entries, page) - (isFirst ? 1 : 0)
   }, 0)
   const pagers = { ...screen.pagers, Agent: shifted(screen.pagers.Agent, lost) }
-  return { ...screen, feed, log: logged(screen.log, events), board, ending, complete, commits, pagers }
+  return { ...next, pagers }
 }
 
 // --- what is loaded ---------------------------------------------------------------------------------------------
