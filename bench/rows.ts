@@ -103,7 +103,7 @@ export const rows: readonly Row[] = [
   },
   {
     name: 'screens',
-    title: 'the same 200 MB followed in the screens: `r` pressed to the choice at the end',
+    title: 'the same 200 MB in the screens: `ralph loop` typed to the choice at the end',
     unit: 'ms',
     floor: '`ralph loop --no-tui`',
     goal: { ratio: 1.3 },

@@ -45,8 +45,8 @@ export const editable = [
   'max_tokens',
 ] as const satisfies readonly OptionKey[]
 
-export function previewScreen(change: string, isResumable: boolean): Step<PreviewScreen> {
-  const screen: PreviewScreen = {
+export function previewScreen(change: string, isResumable: boolean): PreviewScreen {
+  return {
     change,
     isResumable,
     tab: 'Stories',
@@ -61,7 +61,10 @@ export function previewScreen(change: string, isResumable: boolean): Step<Previe
     story: 0,
     isStarting: false,
   }
-  return { screen, acts: [{ do: 'load', load: { what: 'detail', change } }, loadPlan(screen)] }
+}
+
+export function loadPreview(screen: PreviewScreen): readonly Act[] {
+  return [{ do: 'load', load: { what: 'detail', change: screen.change } }, loadPlan(screen)]
 }
 
 function loadPlan({ change, flags }: Pick<PreviewScreen, 'change' | 'flags'>): Act {
@@ -72,7 +75,13 @@ export function loadedPreview(screen: PreviewScreen, loaded: Loaded): PreviewScr
   if (!('change' in loaded) || loaded.change !== screen.change) return screen
   if (loaded.what === 'detail') return { ...screen, detail: loaded.detail }
   if (loaded.what !== 'plan') return screen
-  return { ...screen, settings: loaded.settings, plan: loaded.plan, problem: loaded.problem ?? '' }
+  // Why a start was refused stays to be read.
+  return {
+    ...screen,
+    settings: loaded.settings,
+    plan: loaded.plan,
+    problem: loaded.problem ?? screen.problem,
+  }
 }
 
 export function failedPreview(screen: PreviewScreen, problem: string): PreviewScreen {
@@ -144,6 +153,11 @@ function typedSetting(screen: PreviewScreen, editor: Editor, key: Key): Step<Pre
   if (text === rawText(screen, option)) return { screen: { ...screen, editor: undefined }, acts: [] }
   const { [option]: _, ...rest } = screen.flags
   const value = option === 'verify' ? text.split(' | ').map((each) => each.trim()) : text
-  const next = { ...screen, editor: undefined, flags: text === '' ? rest : { ...rest, [option]: value } }
+  const next = {
+    ...screen,
+    problem: '',
+    editor: undefined,
+    flags: text === '' ? rest : { ...rest, [option]: value },
+  }
   return { screen: next, acts: [loadPlan(next)] }
 }

@@ -14,7 +14,14 @@ import { asking, loadedLoop, toldLoop, typedLoop, unansweredLoop } from './loop.
 import { isRunning, loopScreen } from './loop-model.ts'
 import type { LoopScreen } from './loop-model.ts'
 import { loopView } from './loop-view.ts'
-import { failedPreview, loadedPreview, previewScreen, starting, typedPreview } from './preview.ts'
+import {
+  failedPreview,
+  loadedPreview,
+  loadPreview,
+  previewScreen,
+  starting,
+  typedPreview,
+} from './preview.ts'
 import type { PreviewScreen } from './preview.ts'
 import { previewView } from './preview-view.ts'
 import { askingSelect, emptySelect, failedSelect, loadedSelect, typedSelect } from './select.ts'
@@ -84,8 +91,12 @@ export function update(model: Model, input: Input): Updated {
       return joined(model, input.change, true)
     case 'said':
       return { model: said(model, input.act, input.message), acts: [] }
-    case 'failed':
-      return { model: failed(model, input), acts: [] }
+    case 'failed': {
+      const next = failed(model, input)
+      // Started from the list: only now somebody looks at it.
+      const isBare = input.act.do === 'start' && next.preview?.detail === undefined
+      return { model: next, acts: isBare && next.preview !== undefined ? loadPreview(next.preview) : [] }
+    }
   }
 }
 
@@ -193,11 +204,10 @@ function onward(model: Model, to: Onward): Updated {
   if (to.to === 'quit') return { model, acts: [{ do: 'quit', exitCode: 0, words: [] }] }
   const { row } = to
   if (to.to === 'loop') return joined(model, row.name, false)
-  const step = previewScreen(row.name, row.isHalted)
-  if (to.to === 'preview')
-    return { model: { ...model, at: 'preview', preview: step.screen }, acts: step.acts }
-  const run = starting(step.screen)
-  return { model: { ...model, at: 'preview', preview: run.screen }, acts: [...step.acts, ...run.acts] }
+  const preview = previewScreen(row.name, row.isHalted)
+  if (to.to === 'preview') return { model: { ...model, at: 'preview', preview }, acts: loadPreview(preview) }
+  const run = starting(preview)
+  return { model: { ...model, at: 'preview', preview: run.screen }, acts: run.acts }
 }
 
 function joined(model: Model, change: string, isOwn: boolean): Updated {

@@ -282,6 +282,21 @@ describe('before a run', () => {
     expect(player.asked()).toContainEqual({ do: 'follow', change: 'add-login' })
   })
 
+  test('a start from the list looks at nothing else; where it is refused, the change is read, and why stays', async () => {
+    const player = selecting().type('\u001B[B')
+    const start = { do: 'start', change: 'polish-cli', how: 'resume', flags: {} } as const
+    player.asked()
+    expect(player.type('r').asked()).toEqual([start])
+    player.hear({ type: 'failed', act: start, message: 'No agent is installed.', hint: '', exitCode: 6 })
+    expect(player.asked()).toEqual([
+      { do: 'load', load: { what: 'detail', change: 'polish-cli' } },
+      { do: 'load', load: { what: 'plan', change: 'polish-cli', flags: {} } },
+    ])
+    const settings = await loadConfig({ flags: {}, env: { XDG_CONFIG_HOME: '/nonexistent' } })
+    player.hear({ type: 'loaded', loaded: { what: 'plan', change: 'polish-cli', settings, plan } })
+    expect(player.text()).toContain('! No agent is installed.')
+  })
+
   test('why a start would be refused is there before', async () => {
     const player = await previewing()
     const settings = await loadConfig({ flags: {}, env: { XDG_CONFIG_HOME: '/nonexistent' } })

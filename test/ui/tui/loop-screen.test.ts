@@ -68,6 +68,16 @@ describe('reading', () => {
     expect(player.text()).not.toContain('new line')
   })
 
+  test('who follows the end sees the last lines of all of it, over the border between two attempts too', () => {
+    for (const more of [8, 10, 12, 14, 16, 40, 3000]) {
+      const player = playing([...halfWay, ...talk(more)], { columns: 80, rows: 24 })
+      const followed = player.lines().slice(4, 21)
+      // From the middle the whole text is laid out; a line above the end, its upper part is the same but for one.
+      player.type('\u001B[A')
+      expect(player.lines().slice(5, 21).join('\n')).toBe(followed.slice(0, -1).join('\n'))
+    }
+  })
+
   test('the mouse wheel scrolls', () => {
     const player = playing([...halfWay, ...talk(100)], { columns: 80, rows: 24 })
     player.type('\u001B[<64;10;10M')
