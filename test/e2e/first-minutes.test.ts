@@ -283,7 +283,7 @@ describe('at 80 columns', () => {
     const screen = onTerminal(at, args, at.repo, 80)
     await screen.exited
     const lines = screen.raw().split('\r\n')
-    const piped = (await ralph(at, args)).stdout.split('\n')
+    const piped = (await ralph(at, args, { env: { RALPH_NO_TUI: 'true' } })).stdout.split('\n')
     const words = (all: readonly string[]): string =>
       all
         .filter((line) => !line.includes('terminal:'))

@@ -151,7 +151,7 @@ describe('stop, pause, note, skip', () => {
     const at = scratch({ tasks: tasksOf(1) })
     const stubborn = at.script(
       'stubborn.sh',
-      `#!/bin/sh\ntrap '' TERM INT HUP\necho "working on 1"\nwhile :; do sleep 0.2; done\n`,
+      `#!/bin/sh\ntrap '' TERM INT HUP\necho $$ > '${at.root}/pid'\necho "working on 1"\nwhile :; do sleep 0.2; done\n`,
     )
     const screen = onScreen(at, ['loop', 'demo', '--agent-command', stubborn])
     await screen.until('working on 1')
@@ -159,6 +159,8 @@ describe('stop, pause, note, skip', () => {
     const end = await screen.ended
     expect(end).toMatchObject({ code: 130, ...whole })
     expect(end.text).toContain('ralph resume demo')
+    // By then, not soon after: who has quit has nobody to ask any more.
+    expect(existsSync(`/proc/${readFileSync(join(at.root, 'pid'), 'utf8').trim()}`)).toBe(false)
     expect(await aliveLoop(at)).toBe(false)
   })
 

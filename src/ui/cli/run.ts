@@ -68,11 +68,20 @@ async function home(context: Context, help: string): Promise<void> {
     if (error instanceof RalphError && isElsewhere.has(error.code)) return error
     throw error
   })
+  // What is wrong with the settings is for those commands to say that use them.
+  const wishes = own.observe.settings({}).then(
+    ({ config }) => ({ isPlain: config.no_tui, isSilent: config.notify === false }),
+    () => ({ isPlain: false, isSilent: false }),
+  )
   // The screens are loaded while git looks for the repository.
-  const [list] = await Promise.all([listed, mayOpenTui(io) && import('../tui/start.tsx')])
-  if (!(list instanceof RalphError) && mayOpenTui(io)) {
+  const [list, { isPlain, isSilent }] = await Promise.all([
+    listed,
+    wishes,
+    mayOpenTui(io) && import('../tui/start.tsx'),
+  ])
+  if (!(list instanceof RalphError) && mayOpenTui(io) && !isPlain) {
     const { clientOf } = await import('./client.ts')
-    exitWith(await openTui(io, clientOf(context, own), { at: 'select' }))
+    exitWith(await openTui(io, clientOf(context, own), { at: 'select' }, isSilent))
   } else if (list instanceof RalphError) {
     const { folded } = await import('../print/layout.ts')
     stdout.write(`${help}\n${list.message}\n${folded(list.hint, stdout.columns, '  ')}\n`)

@@ -10,8 +10,8 @@ type ClientAct = Exclude<Act, { readonly do: 'quit' | 'suspend' | 'redraw' }>
 
 export interface Effects {
   perform(act: ClientAct): void
-  /** Nothing is followed any more. */
-  close(): void
+  /** Nothing is followed any more. Resolves when what was asked of a loop has been done: a kill that is only on its way kills nothing. */
+  close(): Promise<void>
 }
 
 /** So many records are folded at once; between two such the keys are heard. */
@@ -29,13 +29,17 @@ export function effectsOf(
     following?.abort()
     following = undefined
   }
+  const asked = new Set<Promise<void>>()
   const answering = (act: ClientAct, work: Promise<Input | undefined>): void => {
-    work
+    const answered = work
       .catch((error: unknown) => failure(act, error))
       .then((input) => {
         if (input !== undefined) hear(input)
       })
       .catch(fail)
+    if (act.do === 'load' || act.do === 'follow') return
+    asked.add(answered)
+    void answered.then(() => asked.delete(answered))
   }
   const says = async (act: ClientAct, work: Promise<Said>): Promise<Input> => {
     const { message } = await work
@@ -84,7 +88,10 @@ export function effectsOf(
           )
       }
     },
-    close: unfollow,
+    async close() {
+      unfollow()
+      await Promise.all(asked)
+    },
   }
 }
 

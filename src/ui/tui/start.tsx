@@ -96,20 +96,21 @@ export async function startTui(client: Client, entry: Entry, terminal: Terminal)
     patchConsole: false,
   })
 
-  const close = (): void => {
+  const close = (): Promise<void> => {
     isOpen = false
     clearTimeout(drawTimer)
     clearInterval(ticking)
     stdin.off('data', onData)
     stdout.off('resize', onResize)
-    effects.close()
+    const settled = effects.close()
     shown.unmount()
     leave()
     stdout.write(popTitle)
+    return settled
   }
   const fail = (error: unknown): void => {
     if (!isOpen) return
-    close()
+    void close()
     reject(error)
   }
   /** What is thrown here would end the process with the terminal as it is. */
@@ -145,8 +146,8 @@ export async function startTui(client: Client, entry: Entry, terminal: Terminal)
   }
   const perform = (act: Act): void => {
     if (act.do === 'quit') {
-      close()
-      resolve({ exitCode: act.exitCode, words: act.words.map((word) => legible(word, env)) })
+      const words = act.words.map((word) => legible(word, env))
+      void close().then(() => resolve({ exitCode: act.exitCode, words }))
     } else if (act.do === 'suspend') suspend()
     else if (act.do === 'redraw') redraw()
     else effects.perform(act)
@@ -198,7 +199,7 @@ export async function startTui(client: Client, entry: Entry, terminal: Terminal)
     leave,
     end: (exitCode) =>
       guarded(() => {
-        close()
+        void close()
         resolve({ exitCode, words: [] })
       }),
     suspend: () => guarded(suspend),
