@@ -59,7 +59,7 @@ function ruleLine({ n, started }: Attempt, width: number): Line {
   return [span(left, { isBold: true }), span(`${rule}${right}`, dim)]
 }
 
-export interface LiveLine {
+interface LiveLine {
   readonly spinner: string
   readonly nowMs: number
   /** When the last tool was called, as the wall clock has it. */
