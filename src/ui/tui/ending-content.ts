@@ -50,8 +50,8 @@ function summaryLines(screen: EndingScreen, width: number): readonly Line[] {
           line('What each story took', bold),
           ...storyTable(report.stories, width),
           // How many were not kept is said above.
-          ...notesOf({ ...report, not_kept: { ...report.not_kept, iterations: 0 } }).flatMap((note) =>
-            wrapSpans(line(note, dim), width, line('  '), '  '),
+          ...notesOf({ ...report, not_kept: { ...report.not_kept, iterations: 0 } }).flatMap(
+            ([name, words]) => wrapSpans(line(`${name}: ${words}`, dim), width, line('  '), '  '),
           ),
         ]),
     [],
