@@ -85,6 +85,7 @@ npm run bench -- --quick          # a short try: printed only, not compared with
   lose its last commits. ralph syncs its commits before it reports them, and its figures include that.
 - The 200 MB are 6,000 turns: text and tool input in deltas, the same again as messages, and tool results.
 - Memory is the peak of the program's own process, without git and the agent. Growth of \`.git\` is measured with \`du\`.
+- The screens run on a pseudo terminal of 120x40, with a key every one and a half seconds; pictures are counted in seconds without one.
 - With 100,000 files, every attempt changes ten files, adds five and removes one; every second attempt fails.
 - ralph-tui runs headless with its commits on and its pause between stories off.
 `

@@ -51,6 +51,10 @@ export const inkPlugin = {
         .replaceAll('isDev()', 'false')
         .replaceAll('await loadPackageJson()', '{}'),
     }))
+    // It would be fetched from itself, and a third of the time to the first picture was the part of Node that fetches.
+    build.onLoad({ filter: /yoga-wasm-base64-esm\.js$/ }, async ({ path }) => ({
+      contents: (await readFile(path, 'utf8')).replaceAll('typeof fetch', '"none"'),
+    }))
     build.onLoad({ filter: /ink\/build\/output\.js$/ }, () => ({ contents: output }))
     build.onLoad({ filter: /.*/, namespace: 'ink' }, ({ path }) => ({
       contents: instead[path],

@@ -20,7 +20,7 @@ const sizes = [
 const keys = { enter: '\r', escape: '\u001B', tab: '\t', down: '\u001B[B', left: '\u001B[D' }
 
 const draw = drawer()
-const scene = await makeScene(20)
+const scene = await makeScene(2_820)
 if (positionals.length === 0 && values.to === undefined) rmSync(folder, { recursive: true, force: true })
 mkdirSync(folder, { recursive: true })
 const screen = shown([process.execPath, program], {

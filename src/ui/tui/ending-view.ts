@@ -5,7 +5,17 @@ import { oneLine, plural } from '../print/text.ts'
 import { choicesOf, resultTabs } from './ending.ts'
 import type { EndingScreen } from './ending.ts'
 import { endingExtent, endLines } from './ending-content.ts'
-import { keyLine, paneLines, shownPart, sign, spinner, styleFor, tabsLine, viewOf } from './frame.ts'
+import {
+  fitParts,
+  keyLine,
+  paneLines,
+  shownPart,
+  sign,
+  spinner,
+  styleFor,
+  tabsLine,
+  viewOf,
+} from './frame.ts'
 import type { View } from './frame.ts'
 import type { World } from './inputs.ts'
 import { filesOf } from './patch-lines.ts'
@@ -44,26 +54,36 @@ export function endingView(screen: EndingScreen, world: World, says: string, has
 function choiceView(screen: EndingScreen, world: World): View {
   const { columns, rows } = world.size
   const width = columns - 4
-  const lines: readonly Line[] = [
-    ...endLines(screen, width),
-    ...openLines(screen, width),
-    [],
-    ...savedLines(screen, width),
-    [],
-    line('What should happen to the work?', bold),
-    [],
-    ...choicesOf(screen).flatMap(({ answer, what }, at) => {
-      const isAt = at === screen.at
-      const head = [span(isAt ? '› ' : '  ', bold), span(answer.padEnd(9), isAt ? bold : {})]
-      return wrapSpans(line(harmless(what), isAt ? {} : dim), width, head, ' '.repeat(11))
-    }),
-    ...onLines(screen, width),
-    [],
-    ...(screen.isBusy ? [line(`${spinner(world.frame)} On it…`, styleFor('working'))] : []),
+  const end = endLines(screen, width)
+  const open = openLines(screen, width)
+  const on = onLines(screen, width)
+  const question = line('What should happen to the work?', bold)
+  const choices = choicesOf(screen).map(({ answer, what }, at) => {
+    const isAt = at === screen.at
+    const head = [span(isAt ? '› ' : '  ', bold), span(answer.padEnd(9), isAt ? bold : {})]
+    return wrapSpans(line(harmless(what), isAt ? {} : dim), width, head, ' '.repeat(11))
+  })
+  const asked = [[], ...savedLines(screen, width), [], question, [], ...choices.flat()]
+  const below: readonly Line[] = [
+    ...(screen.isBusy ? [[], line(`${spinner(world.frame)} On it…`, styleFor('working'))] : []),
     ...(screen.problem === ''
       ? []
-      : wrapSpans(line(oneLine(harmless(screen.problem))), width, [...sign('human'), span(' ')], '  ')),
+      : [
+          [],
+          ...wrapSpans(line(oneLine(harmless(screen.problem))), width, [...sign('human'), span(' ')], '  '),
+        ]),
   ]
+  // The choices are always to be seen: where there is no room, what can be read elsewhere gives way.
+  const room = rows - 1 - 1 - 2
+  const left = room - asked.length - below.length
+  const forms = [
+    [...end, ...open, ...asked, ...on],
+    [...end, ...open, ...asked],
+    [...end, ...asked],
+    ...(left > 0 ? [[...end.slice(0, left), ...asked]] : []),
+  ]
+  const fits = forms.find((form) => form.length + below.length <= room)
+  const lines = [...(fits ?? [question, ...choices.map(([first = []]) => first)]), ...below]
   const body = paneLines({
     width: columns,
     height: rows - 1 - 1,
@@ -88,16 +108,11 @@ function onLines({ loop }: EndingScreen, width: number): readonly Line[] {
   const change = oneLine(loop.change)
   const last = loop.state?.iterations.at(-1)
   const failed =
-    last === undefined || keepsWork[last.verdict] ? '' : `ralph diff ${String(last.n)} ${change} · `
-  return [
-    [],
-    ...wrapSpans(
-      line(`ralph why ${change} · ${failed}ralph resume ${change}`, dim),
-      width,
-      line('  see      ', dim),
-      ' '.repeat(11),
-    ),
-  ]
+    last === undefined || keepsWork[last.verdict] ? [] : [`ralph diff ${String(last.n)} ${change}`]
+  const commands = [`ralph resume ${change}`, ...failed, `ralph why ${change}`]
+  // Each one whole, to be copied.
+  const parts = commands.map((command, at) => ({ spans: line(command, dim), worth: -at }))
+  return [[], [...line('  see      ', dim), ...fitParts(parts, width - 11, ' · ')]]
 }
 
 /** What is safe, and where; before anything is chosen. */

@@ -346,6 +346,24 @@ describe('the end', () => {
     expect(player.type('q').asked()).toMatchObject([{ do: 'quit', exitCode: 3 }])
   })
 
+  test.each([
+    [80, 24],
+    [60, 20],
+    [40, 10],
+  ] as const)('at %i x %i every choice is to be seen, however long the reason', (columns, rows) => {
+    const run = whole.map(({ at, body }): At =>
+      body.type === 'complete'
+        ? {
+            at,
+            body: { ...body, status: 'stuck', stop_reason: 'retries', reason: `It ${'is long '.repeat(80)}` },
+          }
+        : { at, body },
+    )
+    const text = playing(run, { columns, rows }).text()
+    expect(text).toContain('What should happen')
+    for (const choice of ['› keep ', '  cleanup ', '  squash ', '  later ']) expect(text).toContain(choice)
+  })
+
   test('a loop that has died says what is safe and what to type', () => {
     const player = playing(halfWay)
     const [, ...rest] = toldOf(halfWay)
