@@ -308,6 +308,7 @@ describe('leaving and joining', () => {
     const loop = start(at, ['loop', 'demo', '--agent-command', agent])
     await loop.seen((out) => out.includes('working on 1'))
     await ralph(at, ['pause'])
+    await loop.seen((out) => out.includes('pausing after this attempt'))
     go(1)
     await loop.seen((out) => out.includes('paused'))
     const screen = onScreen(at, ['resume'])
