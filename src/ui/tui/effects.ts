@@ -14,8 +14,10 @@ export interface Effects {
   close(): Promise<void>
 }
 
-/** So many records are folded at once; between two such the keys are heard. */
+/** So many records are folded at once. */
 const batch = 2_000
+/** What was written already comes without a pause: after so long the keys are heard. */
+const busyMs = 15
 const gatherMs = 50
 
 export function effectsOf(
@@ -110,6 +112,7 @@ async function follow(
 ): Promise<undefined> {
   let records: Told[] = []
   let timer: NodeJS.Timeout | undefined
+  let freeMs = performance.now()
   const flush = (): void => {
     clearTimeout(timer)
     timer = undefined
@@ -121,9 +124,11 @@ async function follow(
   for await (const told of client.observe.follow(change, { until: 'stop', stop })) {
     records.push(told)
     timer ??= setTimeout(flush, gatherMs)
-    if (records.length < batch) continue
-    flush()
+    const isFull = records.length >= batch
+    if (!isFull && performance.now() - freeMs < busyMs) continue
+    if (isFull) flush()
     await new Promise((resolve) => setImmediate(resolve))
+    freeMs = performance.now()
   }
   flush()
 }

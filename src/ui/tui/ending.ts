@@ -154,7 +154,7 @@ function chosen(screen: EndingScreen, answer: Choice['answer'] | undefined): Ste
 function typedResult(screen: EndingScreen, key: Key, world: World): Step<EndingScreen> | undefined {
   if (key.name === 'tab' || key.name === 'back_tab')
     return { screen: { ...screen, tab: screen.tab === 'Summary' ? 'Files' : 'Summary' }, acts: [] }
-  const pager = scrolled(screen.pagers[screen.tab], key, endingExtent(screen, world))
+  const pager = scrolled(screen.pagers[screen.tab], key, () => endingExtent(screen, world))
   return pager === undefined
     ? undefined
     : { screen: { ...screen, pagers: { ...screen.pagers, [screen.tab]: pager } }, acts: [] }

@@ -148,7 +148,7 @@ export function typedLoop(screen: LoopScreen, key: Key, world: World): Step<Loop
   if (key.name === 'interrupt' && isRunning(screen)) return stopping(screen, world.nowMs)
   if (key.name === 'tab' || key.name === 'back_tab') return turned(screen, key.name === 'tab' ? 1 : -1)
   if (key.name === 'left' || key.name === 'right') return walked(screen, key.name === 'right' ? 1 : -1)
-  const pager = scrolled(screen.pagers[screen.tab], key, loopExtent(screen, world))
+  const pager = scrolled(screen.pagers[screen.tab], key, () => loopExtent(screen, world))
   if (pager !== undefined) return quiet({ ...screen, pagers: { ...screen.pagers, [screen.tab]: pager } })
   return key.name === 'text' ? typedLetter(screen, key.text, world) : undefined
 }
@@ -235,7 +235,7 @@ function typedSearch(screen: LoopScreen, search: Search, key: Key, world: World)
   const extent = loopExtent(screen, world)
   const next = found(search, key, extent.lines)
   if (next === undefined) {
-    const pager = key.name === 'text' ? undefined : scrolled(screen.pagers[tab], key, extent)
+    const pager = key.name === 'text' ? undefined : scrolled(screen.pagers[tab], key, () => extent)
     return quiet(pager === undefined ? screen : { ...screen, pagers: { ...screen.pagers, [tab]: pager } })
   }
   const at = next.at

@@ -27,11 +27,13 @@ export function firstLine({ top }: Pager, { total, height }: Extent): number {
   return top === undefined ? last : Math.min(top, last)
 }
 
-/** Undefined: not a key of a pager. */
-export function scrolled(pager: Pager, key: Key, extent: Extent): Pager | undefined {
-  if (key.name === 'text') return jumped(pager, key.text, extent)
-  const lines = moves[key.name]?.(Math.max(1, extent.height - 1))
-  return lines === undefined ? undefined : scrollTo(pager, firstLine(pager, extent) + lines, extent)
+/** Undefined: not a key of a pager. How much there is takes a while to find out, and only these keys need it. */
+export function scrolled(pager: Pager, key: Key, measure: () => Extent): Pager | undefined {
+  if (key.name === 'text') return jumped(pager, key.text, measure)
+  const move = moves[key.name]
+  if (move === undefined) return undefined
+  const extent = measure()
+  return scrollTo(pager, firstLine(pager, extent) + move(Math.max(1, extent.height - 1)), extent)
 }
 
 const moves: Readonly<Partial<Record<Key['name'], (page: number) => number>>> = {
@@ -43,10 +45,11 @@ const moves: Readonly<Partial<Record<Key['name'], (page: number) => number>>> = 
   wheel_down: () => wheelLines,
 }
 
-function jumped(pager: Pager, char: string, extent: Extent): Pager | undefined {
-  if (char === 'g') return scrollTo(pager, 0, extent)
-  if (char === 'G') return scrollTo(pager, extent.total, extent)
-  return undefined
+function jumped(pager: Pager, char: string, measure: () => Extent): Pager | undefined {
+  if (char === 'g') return scrollTo(pager, 0, measure())
+  if (char !== 'G') return undefined
+  const extent = measure()
+  return scrollTo(pager, extent.total, extent)
 }
 
 export function scrollTo(pager: Pager, top: number, { total, height, isLive }: Extent): Pager {

@@ -124,7 +124,7 @@ export function typedPreview(screen: PreviewScreen, key: Key, world: World): Ste
     const story = Math.max(0, Math.min(last, screen.story + (key.name === 'right' ? 1 : -1)))
     return { screen: { ...screen, story, pagers: { ...screen.pagers, Prompt: atStart } }, acts: [] }
   }
-  const pager = scrolled(screen.pagers[screen.tab], key, previewExtent(screen, world))
+  const pager = scrolled(screen.pagers[screen.tab], key, () => previewExtent(screen, world))
   return pager === undefined
     ? undefined
     : { screen: { ...screen, pagers: { ...screen.pagers, [screen.tab]: pager } }, acts: [] }
