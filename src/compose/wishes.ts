@@ -7,7 +7,7 @@ import { inspectLock } from '../adapters/files/lock.ts'
 import { RalphError } from '../core/error.ts'
 import type { LoopEnd, LoopRequest, Said } from '../ui/app.ts'
 import { chooseRun } from './choose.ts'
-import { isRunning } from './site.ts'
+import { isRunning, knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export async function pauseLoop(site: Site, change: string | undefined, isOff: boolean): Promise<Said> {
@@ -19,7 +19,13 @@ export async function pauseLoop(site: Site, change: string | undefined, isOff: b
   setPaused(paths.pause, !isOff)
   const data = { paused: !isOff, change_id: name }
   if (isOff) return { message: was ? `${name} continues.` : `${name} is not paused.`, data }
-  const { current } = state
+  // Said only of what the loop has heard: its attempt may end in this very moment.
+  let { current } = state
+  await comesTrue(run, site, async () => {
+    const now = await knownRun(site, name)
+    current = now.state.current
+    return now.state.pause
+  })
   const message =
     current === undefined
       ? `${name} is paused: no further iteration begins.`
@@ -32,11 +38,15 @@ const patienceMs = 10_000
 const lookMs = 50
 
 /** Whether that was so before it took too long, or the loop was gone. */
-async function comesTrue(run: KnownRun, site: Site, isSo: () => boolean): Promise<boolean> {
+async function comesTrue(
+  run: KnownRun,
+  site: Site,
+  isSo: () => boolean | Promise<boolean>,
+): Promise<boolean> {
   const deadline = performance.now() + patienceMs
-  while (!isSo()) {
+  while (!(await isSo())) {
     if (performance.now() > deadline) return false
-    if (!isRunning({ lock: inspectLock(run.paths.lock, site.identity) })) return isSo()
+    if (!isRunning({ lock: inspectLock(run.paths.lock, site.identity) })) return await isSo()
     await delay(lookMs)
   }
   return true
