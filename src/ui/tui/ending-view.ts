@@ -2,7 +2,7 @@
 import { keepsWork } from '../../core/report.ts'
 import { branchName, storyName } from '../print/describe.ts'
 import { oneLine, plural } from '../print/text.ts'
-import { choicesOf, resultTabs } from './ending.ts'
+import { choicesOf, isRead, resultTabs } from './ending.ts'
 import type { EndingScreen } from './ending.ts'
 import { endingExtent, endLines } from './ending-content.ts'
 import {
@@ -90,15 +90,18 @@ function choiceView(screen: EndingScreen, world: World): View {
     title: line(oneLine(harmless(screen.loop.change)), bold),
     lines,
   })
-  const keys = keyLine(
-    [
-      ['↑↓', 'choose'],
-      ['enter', 'do it'],
-      ['esc', 'decide later'],
-      ['?', 'keys'],
-    ],
-    columns,
-  )
+  // They are there from when they are heard.
+  const keys = isRead(screen, world)
+    ? keyLine(
+        [
+          ['↑↓', 'choose'],
+          ['enter', 'do it'],
+          ['esc', 'decide later'],
+          ['?', 'keys'],
+        ],
+        columns,
+      )
+    : []
   return viewOf([...body, keys], world.size)
 }
 

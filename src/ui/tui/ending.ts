@@ -20,6 +20,8 @@ export interface EndingScreen {
   readonly stage: 'choice' | 'result'
   /** Which of the choices. */
   readonly at: number
+  /** When its picture was there first; undefined until then. */
+  readonly seenMs: number | undefined
   readonly isBusy: boolean
   /** Why the choice could not be carried out. */
   readonly problem: string
@@ -50,6 +52,7 @@ export function endingScreen(loop: LoopScreen): Step<EndingScreen> {
     loop,
     stage: isAsked ? 'choice' : 'result',
     at: 0,
+    seenMs: undefined,
     isBusy: false,
     problem: '',
     done: '',
@@ -66,6 +69,17 @@ export function endingScreen(loop: LoopScreen): Step<EndingScreen> {
       { do: 'load', load: { what: 'report', change } },
     ],
   }
+}
+
+export function seenEnding(screen: EndingScreen, nowMs: number): EndingScreen {
+  return screen.seenMs === undefined ? { ...screen, seenMs: nowMs } : screen
+}
+
+/** What is typed before anybody can have read the question is meant for something else. */
+const unreadMs = 500
+
+export function isRead({ seenMs }: EndingScreen, { nowMs }: Pick<World, 'nowMs'>): boolean {
+  return seenMs !== undefined && nowMs - seenMs >= unreadMs
 }
 
 export function choicesOf({ loop, patch }: EndingScreen): readonly Choice[] {
@@ -125,7 +139,8 @@ export function finishedEnding(screen: EndingScreen, message: string): EndingScr
 
 /** Undefined: not a key of this screen. */
 export function typedEnding(screen: EndingScreen, key: Key, world: World): Step<EndingScreen> | undefined {
-  return screen.stage === 'choice' ? typedChoice(screen, key) : typedResult(screen, key, world)
+  if (screen.stage === 'result') return typedResult(screen, key, world)
+  return isRead(screen, world) ? typedChoice(screen, key) : { screen, acts: [] }
 }
 
 function typedChoice(screen: EndingScreen, key: Key): Step<EndingScreen> | undefined {

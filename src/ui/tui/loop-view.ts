@@ -129,12 +129,14 @@ function storyLine(story: StorySummary, screen: LoopScreen, world: World, width:
 
 // --- the foot ---------------------------------------------------------------------------------------------------
 
-function noteLines({ note }: LoopScreen, columns: number): readonly Line[] {
+function noteLines(screen: LoopScreen, columns: number): readonly Line[] {
+  const { note } = screen
   if (note === undefined) return []
+  const title = isRunning(screen) ? 'A note for the next prompt' : 'The run has ended: nobody gets this note'
   return paneLines({
     width: columns,
     height: 3,
-    title: line('A note for the next prompt', bold),
+    title: line(title, bold),
     lines: [fitLine(editorLine(note, columns - 5), columns - 4)],
   })
 }
@@ -153,7 +155,7 @@ function searchLine(search: Search, columns: number): Line {
 
 function footLine(screen: LoopScreen, columns: number, { says, hasList }: Around): Line {
   if (screen.search !== undefined) return searchLine(screen.search, columns)
-  if (screen.note !== undefined)
+  if (screen.note !== undefined && isRunning(screen))
     return keyLine(
       [
         ['enter', 'send it'],
@@ -162,6 +164,7 @@ function footLine(screen: LoopScreen, columns: number, { says, hasList }: Around
       columns,
     )
   if (says !== '') return clipLine(line(` ${says}`, styleFor('waiting')), columns)
+  if (screen.note !== undefined) return keyLine([['esc', 'close this, and see how it ended']], columns)
   return keyLine(hintsOf(screen, hasList), columns)
 }
 

@@ -224,6 +224,12 @@ function typedNote(screen: LoopScreen, note: Editor, key: Key): Step<LoopScreen>
   if (key.name === 'escape' || key.name === 'interrupt') return quiet(closed)
   if (key.name === 'enter') {
     const text = typedText(note).trim()
+    if (text !== '' && !isRunning(screen))
+      return {
+        screen,
+        acts: [],
+        says: `No loop is running: your words can go with ralph resume ${screen.change} --feedback`,
+      }
     return text === '' ? quiet(closed) : quiet(closed, { do: 'note', change: screen.change, text })
   }
   return quiet({ ...screen, note: edited(note, key) ?? note })

@@ -1,7 +1,14 @@
 // The terminal UI as one pure function: what comes in changes the model and asks for acts; a view is made of it for a size.
 import type { Sheet } from '../print/layout.ts'
 import { oneLine } from '../print/text.ts'
-import { endingScreen, failedEnding, finishedEnding, loadedEnding, typedEnding } from './ending.ts'
+import {
+  endingScreen,
+  failedEnding,
+  finishedEnding,
+  loadedEnding,
+  seenEnding,
+  typedEnding,
+} from './ending.ts'
 import type { EndingScreen } from './ending.ts'
 import { lastWords } from './ending-content.ts'
 import { endingView } from './ending-view.ts'
@@ -79,7 +86,11 @@ export function update(model: Model, input: Input): Updated {
       return { model: { ...model, size: input.size }, acts: [] }
     case 'tick': {
       const says = model.says.untilMs > input.nowMs ? model.says : silent
-      return asked({ model: { ...model, nowMs: input.nowMs, frame: model.frame + 1, says }, acts: [] })
+      const ending = model.ending && seenEnding(model.ending, input.nowMs)
+      return asked({
+        model: { ...model, nowMs: input.nowMs, frame: model.frame + 1, says, ending },
+        acts: [],
+      })
     }
     case 'key':
       return asked(typed(model, input.key))
@@ -121,11 +132,17 @@ function saying(model: Model, text: string): Model {
 function told(model: Model, change: string, records: Extract<Input, { type: 'told' }>['records']): Updated {
   if (model.loop?.change !== change) return { model, acts: [] }
   const loop = toldLoop(model.loop, records, model)
-  const next = { ...model, loop }
+  return endedWhereNews({ model: { ...model, loop }, acts: [] })
+}
+
+/** Whoever types finishes first: the next keys are for what they see, and no answer to a question. */
+function endedWhereNews({ model, acts }: Updated): Updated {
+  const { loop } = model
+  if (model.at !== 'loop' || loop === undefined || model.ending !== undefined) return { model, acts }
   const hasEnded = loop.life === 'ended' && loop.complete !== undefined && (loop.wasLive || loop.isOwn)
-  return hasEnded && model.at === 'loop' && model.ending === undefined
-    ? ended(next, loop)
-    : { model: next, acts: [] }
+  if (!hasEnded || isTyping(model)) return { model, acts }
+  const end = ended(model, loop)
+  return { model: end.model, acts: [...acts, ...end.acts] }
 }
 
 function ended(model: Model, loop: LoopScreen): Updated {
@@ -245,7 +262,10 @@ function typedInLoop(model: Model, key: Key): Updated {
   if (loop === undefined) return { model, acts: [] }
   const step = typedLoop(loop, key, model)
   if (step !== undefined)
-    return { model: saying({ ...model, loop: step.screen }, step.says ?? ''), acts: step.acts }
+    return endedWhereNews({
+      model: saying({ ...model, loop: step.screen }, step.says ?? ''),
+      acts: step.acts,
+    })
   const letter = key.name === 'text' ? key.text : ''
   if (key.name === 'escape') return toList(model)
   if (letter === 'd' && isRunning(loop)) return detached(model, loop)

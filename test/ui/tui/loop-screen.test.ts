@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { widthOf } from '../../../src/ui/print/text.ts'
 import { textOf } from '../../../src/ui/tui/spans.ts'
 import { view } from '../../../src/ui/tui/view-model.ts'
+import type { Input } from '../../../src/ui/tui/inputs.ts'
 import { halfWay, playing, startMs, toldOf, whole } from './played.ts'
 import type { At } from './played.ts'
 
@@ -278,7 +279,7 @@ describe('the end', () => {
     [80, 24],
     [140, 45],
   ] as const)('at %i x %i it asks where the work goes', async (columns, rows) => {
-    const player = playing(whole, { columns, rows })
+    const player = playing(whole, { columns, rows }).read()
     await expect(player.text()).toMatchFileSnapshot(golden(`choice-${String(columns)}x${String(rows)}`))
   })
 
@@ -289,7 +290,7 @@ describe('the end', () => {
   const loaded = { type: 'loaded', loaded: { what: 'patch', change, n: undefined, patch } } as const
 
   test('a choice names the branch and counts the files; Enter does it', () => {
-    const player = playing(whole).hear(loaded)
+    const player = playing(whole).hear(loaded).read()
     expect(player.text()).toContain(
       'switch to main, 3 changed files uncommitted; ralph/add-greeting is deleted',
     )
@@ -301,8 +302,45 @@ describe('the end', () => {
     expect(player.text()).not.toContain('ralph finish')
   })
 
+  const rest = (): Input => ({ type: 'told', change, records: toldOf(whole).slice(halfWay.length) })
+
+  test('a note that is being typed stays over the end of the run; its Enter chooses nothing', () => {
+    const player = playing(halfWay).type('nUse the').hear(rest())
+    player.asked()
+    player.type(' words of q\r')
+    expect(player.asked()).toEqual([])
+    expect(player.text()).toContain('Use the words of q')
+    expect(player.text()).toContain(
+      'No loop is running: your words can go with ralph resume add-greeting --feedback',
+    )
+    expect(player.text()).not.toContain('What should happen')
+    player.type('\u001B').type('\r')
+    expect(player.text()).toContain('What should happen to the work?')
+    expect(player.asked().map((act) => act.do)).toEqual(['load', 'load'])
+    expect(player.model.ending?.stage).toBe('choice')
+  })
+
+  test('so does a search', () => {
+    const player = playing(halfWay).type('/np').hear(rest()).type('m')
+    expect(player.text()).not.toContain('What should happen')
+    expect(player.type('\u001B').text()).toContain('What should happen to the work?')
+  })
+
+  test.each(['\r', '\u001B', 'c', '\u0003', 'q', '\u001B[B'])(
+    '%j in the first half second of the question is no answer',
+    (typed) => {
+      const player = playing(whole)
+      player.asked()
+      for (const seconds of [0, 0.1, 0.3]) player.later(seconds).type(typed)
+      expect(player.asked()).toEqual([])
+      expect(player.model.ending).toMatchObject({ stage: 'choice', at: 0 })
+      expect(player.text()).not.toContain('enter do it')
+      expect(player.later(0.5).text()).toContain('enter do it')
+    },
+  )
+
   test('what cannot be carried out is said, and can be chosen again', () => {
-    const player = playing(whole).hear(loaded).type('\u001B[B\r')
+    const player = playing(whole).hear(loaded).read().type('\u001B[B\r')
     const act = { do: 'finish', change, choice: 'cleanup' } as const
     player.hear({ type: 'failed', act, message: 'main has moved.', hint: 'Merge it.', exitCode: 1 })
     expect(player.text()).toContain('! main has moved. Merge it.')
@@ -311,7 +349,7 @@ describe('the end', () => {
   })
 
   test('Esc decides later; the result has the files, and q quits with the exit code of the loop', async () => {
-    const player = playing(whole, { columns: 80, rows: 24 }).hear(loaded).type('\u001B')
+    const player = playing(whole, { columns: 80, rows: 24 }).hear(loaded).read().type('\u001B')
     await expect(player.text()).toMatchFileSnapshot(golden('result-80x24'))
     player.type('\t')
     expect(player.text()).toContain('+ new.ts  new  +1')
@@ -339,7 +377,7 @@ describe('the end', () => {
           }
         : { at, body },
     )
-    const player = playing(run, { columns: 80, rows: 24 })
+    const player = playing(run, { columns: 80, rows: 24 }).read()
     await expect(player.text()).toMatchFileSnapshot(golden('stuck-80x24'))
     player.type('\u001B')
     player.asked()

@@ -296,6 +296,11 @@ export class Player {
     return this.hear({ type: 'tick', nowMs: this.model.nowMs + seconds * 1000 })
   }
 
+  /** Long enough that what is on the screen has been read. */
+  read(): this {
+    return this.later(0.1).later(1)
+  }
+
   /** What was asked for since the last time. */
   asked(): readonly Act[] {
     return this.acts.splice(0)
