@@ -106,7 +106,7 @@ export function createApp(io: Io): App {
       loop: (request) => at(loops, (part, here) => part.runLoop(here, request, 'loop')),
       resume: ({ feedback, ...request }) =>
         at(loops, (part, here) => part.runLoop(here, request, 'resume', feedback)),
-      stop: ({ change, force }) => at(stops, (part, here) => part.stopLoop(here, change, force)),
+      stop: (request) => at(stops, (part, here) => part.stopLoop(here, request)),
       pause: ({ change, isOff }) => at(wishes, (part, here) => part.pauseLoop(here, change, isOff)),
       note: ({ change, text }) => at(wishes, (part, here) => part.noteLoop(here, change, text)),
       skipWait: (change) => at(wishes, (part, here) => part.skipWait(here, change)),

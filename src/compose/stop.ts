@@ -1,7 +1,7 @@
 // stop: asks the running loop to go and waits until it has gone; ends what a dead one has left running.
 import { setTimeout as delay } from 'node:timers/promises'
 import { RalphError } from '../core/error.ts'
-import type { Said } from '../ui/app.ts'
+import type { Control, Said } from '../ui/app.ts'
 import { chooseRun } from './choose.ts'
 import { isRunning, knownRun, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -9,7 +9,10 @@ import type { KnownRun, Site } from './site.ts'
 /** The loop itself promises to be gone 5 s after TERM; this leaves room for a slow disk. */
 const patienceMs = 30_000
 
-export async function stopLoop(site: Site, change: string | undefined, force: boolean): Promise<Said> {
+export async function stopLoop(
+  site: Site,
+  { change, force, isKey = false }: Parameters<Control['stop']>[0],
+): Promise<Said> {
   const run = await chooseRun(site, change, 'running')
   if (run !== undefined && run.damage !== undefined && !isRunning(run)) return stopUnknown(run)
   if (run === undefined || !isRunning(run)) return noLoop(site, run)
@@ -21,7 +24,7 @@ export async function stopLoop(site: Site, change: string | undefined, force: bo
   }
   if (lock.held !== 'alive') return { message: 'No loop is running here.', data: { stopped: false } }
   const { pid, pid_started: started } = lock.owner
-  process.kill(pid, force ? 'SIGKILL' : 'SIGTERM')
+  process.kill(pid, force ? 'SIGKILL' : isKey ? 'SIGINT' : 'SIGTERM')
   const deadline = performance.now() + patienceMs
   while (site.identity.isAlive(pid, started)) {
     if (performance.now() > deadline) {

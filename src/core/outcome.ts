@@ -9,7 +9,7 @@ export const signalExits = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
 
 /** Whose doing a stop is, in the words of the person who reads it. */
 export function stoppedBy(signal: keyof typeof signalExits): string {
-  if (signal === 'SIGINT') return 'stopped by you (Ctrl-C)'
+  if (signal === 'SIGINT') return 'stopped by you'
   return signal === 'SIGHUP'
     ? 'stopped: the terminal was closed (SIGHUP)'
     : 'stopped by ralph stop, or by SIGTERM'

@@ -65,7 +65,12 @@ export interface Control {
   /** Runs to its end, whatever that is. Resolves after `complete` was told. */
   loop(request: LoopRequest): Promise<LoopEnd>
   resume(request: LoopRequest & { readonly feedback: string | undefined }): Promise<LoopEnd>
-  stop(request: { readonly change: string | undefined; readonly force: boolean }): Promise<Said>
+  stop(request: {
+    readonly change: string | undefined
+    readonly force: boolean
+    /** Asked by the key of who looks at it: it ends as by Ctrl-C. */
+    readonly isKey?: boolean
+  }): Promise<Said>
   /** Before its next iteration a running loop waits until that is taken back (`isOff`), by `resume` too. */
   pause(request: { readonly change: string | undefined; readonly isOff: boolean }): Promise<Said>
   /** For the next prompt of a running loop; resolves when its journal has it. */

@@ -145,11 +145,12 @@ describe('stop, pause, note, skip', () => {
     screen.type('q')
     await screen.until('Stopping: the agent is ended')
     await screen.until('enter do it')
+    expect(screen.text()).toContain('stopped by you')
     screen.type('\u001B')
     await screen.until('Summary')
     screen.type('q')
     const end = await screen.ended
-    expect(end).toMatchObject({ code: 143, ...whole })
+    expect(end).toMatchObject({ code: 130, ...whole })
     expect(at.state()).toMatchObject({ status: 'stopped', stop_reason: 'signal' })
     expect(at.state().iterations).toMatchObject([{ verdict: 'interrupted' }])
     expect(await aliveLoop(at)).toBe(false)
@@ -335,7 +336,7 @@ describe('leaving and joining', () => {
       await screen.until('Summary')
       screen.type('q')
     }
-    expect(await one.ended).toMatchObject({ code: 143, ...whole })
+    expect(await one.ended).toMatchObject({ code: 130, ...whole })
     expect(await two.ended).toMatchObject({ code: 0, ...whole })
   })
 })

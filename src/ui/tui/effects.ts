@@ -73,7 +73,10 @@ export function effectsOf(
             }),
           )
         case 'stop':
-          return answering(act, says(act, client.control.stop({ change: act.change, force: act.isForce })))
+          return answering(
+            act,
+            says(act, client.control.stop({ change: act.change, force: act.isForce, isKey: true })),
+          )
         case 'pause':
           return answering(act, says(act, client.control.pause({ change: act.change, isOff: act.isOff })))
         case 'note':
