@@ -22,7 +22,7 @@ import { moveRefs, placeOf, readRefs, setHead, shortName, type Refs } from './re
 import { moveBranch } from './rename.ts'
 import { nothingToResume, ofChange, timeName, type CheckpointDeps, type Store } from './store.ts'
 import { exempt } from './scan.ts'
-import { isDirty, observe } from './observe.ts'
+import { isDirty, isEdited, observe } from './observe.ts'
 import {
   advanceSnapshot,
   loadSnapshot,
@@ -64,7 +64,10 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
   if (headRef(store.git) === branch) await dropFlags(store.git, realIndex(store.git))
   const observed = await observe(store)
   const inside = await lookInside(store, earlier?.gitlinks ?? [], earlier)
-  const dirty = isDirty(store, observed, earlier) || !isInsideSame(inside, earlier)
+  const dirty =
+    isDirty(store, observed, earlier) ||
+    !isInsideSame(inside, earlier) ||
+    (openAttempt !== undefined && earlier?.commit === checkpoint && (await isEdited(store, earlier)))
   if (observed.refs.head.ref === branch && observed.refs.head.commit === checkpoint && !dirty) {
     const index = await snapshotIndex(store, checkpoint)
     const tree = earlier?.commit === checkpoint ? earlier.tree : await treeOf(store.git, checkpoint)

@@ -10,6 +10,7 @@ import { named, shown, type Git } from './git.ts'
 import { copyIndex, realIndex } from './index-file.ts'
 import { allSettings, readSettings } from './settings.ts'
 import { entryPath, indexEntries, indexMark, joined } from './tree.ts'
+import { distrustIn } from './young.ts'
 
 /**
  * Of every entry, or `only` of these. Not `skip-worktree` where it says what is so, that there is no file, nor in a sparse checkout:
@@ -47,6 +48,7 @@ export async function hiddenEdits(git: Git, among?: ReadonlySet<string>): Promis
     const input = joined(entries.map(entryPath))
     await git.run(['update-index', '--no-assume-unchanged', '-z', '--stdin'], { index, input })
     await git.run(['update-index', '--no-skip-worktree', '-z', '--stdin'], { index, input })
+    distrustIn(index, entries.map(entryPath))
     // Else a file that was only written again, with the same bytes, counts as changed.
     await git.run(['update-index', '-q', '--refresh'], { index, accept: [1] })
     const wanted = new Set(entries.map(entryPath))

@@ -14,6 +14,7 @@ import type { Snapshot } from './snapshot.ts'
 import { outermost } from './submodule.ts'
 import { commitTree, joined, treeOf, treeOfIndex } from './tree.ts'
 import { besideRef } from './whose-refs.ts'
+import { distrustIn } from './young.ts'
 
 /** `paths` are about to go. In a repair the user's stay anyway, see claims.ts. */
 export async function keepLate(store: Store, snapshot: Snapshot, paths: readonly string[]): Promise<void> {
@@ -42,6 +43,7 @@ export async function keepLate(store: Store, snapshot: Snapshot, paths: readonly
   const add = (added: readonly string[]): Promise<unknown> =>
     git.run(['update-index', '--add', '--replace', '-z', '--stdin'], { index, input: joined(added) })
   const byGit = async (): Promise<string> => {
+    distrustIn(index, late)
     await add(late).catch(async (error: unknown) => {
       if (cannotConvert(error) === '') throw error
       const raw = await addRaw(git, snapshot, index, late)

@@ -1,4 +1,5 @@
 // Everything a checkpoint has to know of the repository now, asked of git once and side by side.
+import { join } from 'node:path'
 import { refuseLocked } from './locked.ts'
 import { operationsInProgress } from './operations.ts'
 import { readRefs } from './refs.ts'
@@ -28,4 +29,11 @@ export function isDirty(store: Store, { scan }: Observed, earlier: Snapshot | un
     differing.some((path) => !path.endsWith('/') && !isExempt(path)) ||
     operationsInProgress(store.git.gitDir).length > 0
   )
+}
+
+/** By the checkpoint's own index: that of the repository an agent may have brought up to its edits. */
+export async function isEdited(store: Store, snapshot: Snapshot): Promise<boolean> {
+  const { changed, deleted } = await scanTree(store.git, { index: join(store.folder, snapshot.index) })
+  const isExempt = exempt(store.protectedPaths, snapshot.ignored)
+  return [...changed, ...deleted].some((path) => !isExempt(path))
 }

@@ -2,6 +2,7 @@
 import type { Git } from './git.ts'
 import { emptyFolders } from './files.ts'
 import { findUnseen } from './unseen.ts'
+import { lookThrough } from './young.ts'
 
 export interface Scan {
   /** Tracked paths whose file differs from the index (content, mode, type, intent to add). */
@@ -22,9 +23,9 @@ export async function scanTree(git: Git, options: { index?: string; ignored?: bo
   // What is uncommitted in a submodule is looked at there; here it counts where its HEAD is.
   const flags = ['--porcelain=v1', '-z', '--untracked-files=all', '--no-renames', '--ignore-submodules=dirty']
   const ignored = options.ignored === true ? ['--ignored=matching'] : []
-  const { out, said } = await git.run(['status', ...flags, ...ignored], {
-    ...(options.index !== undefined && { index: options.index }),
-  })
+  const { out, said } = await lookThrough(git, options.index, (index) =>
+    git.run(['status', ...flags, ...ignored], { ...(index !== undefined && { index }) }),
+  )
   const records = out.split('\0').filter((record) => record !== '')
   const scan = { changed: [], deleted: [], untracked: [], ignored: [], staged: [], unmerged: [] } as Record<
     Exclude<keyof Scan, 'isBlind'>,

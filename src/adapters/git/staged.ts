@@ -12,6 +12,7 @@ import { timeName, type Store } from './store.ts'
 import { outermost } from './submodule.ts'
 import { syncLoose } from './sync.ts'
 import { commitTree, indexMark, joined, orEmpty, treeOfIndex } from './tree.ts'
+import { distrustIn } from './young.ts'
 
 export interface StagedEntry {
   readonly path: string
@@ -78,6 +79,10 @@ async function stagedOnly(store: Store, { next, snapshot, seen = [] }: Replacing
   // Not an index, or nothing to compare it with.
   if (left === undefined) return []
   await dropFlags(git, index)
+  distrustIn(
+    index,
+    left.map(({ path }) => path),
+  )
   await git.run(['update-index', '-q', '--refresh'], { index, accept: [1] })
   const inFile = new Set(await git.list(['diff-files', '--name-only', '-z'], { index }))
   const only = left.filter(({ path }) => inFile.has(path))

@@ -1,5 +1,4 @@
 // The whole state of the work tree as a stash has it: files, index and new files apart, and all of them in one tree.
-import { copyFile } from '../files/now.ts'
 import { join } from 'node:path'
 import { dropFlags } from './flags.ts'
 import { copyDurably, copyIndex, realIndex } from './index-file.ts'
@@ -71,7 +70,7 @@ export async function storeEntry(store: Store, state: FullState, name: string): 
   const { git } = store
   const { head } = state.observed.refs
   const tracked = join(store.folder, 'tracked-index')
-  await copyFile(own(store), tracked)
+  await copyIndex(own(store), tracked)
   await dropFlags(git, tracked)
   const staged = await commitTree(git, await stagedTree(store), [head.commit], `index of ${name}`)
   const { tree } = await writeTree(git, tracked, { ...state.observed.scan, untracked: [] }, state.isExempt)

@@ -16,6 +16,7 @@ import { releaseSubmodules, toldInside } from './finish-submodules.ts'
 import { realIndex, takeFrom } from './index-file.ts'
 import { tellSwept } from './keep-submodules.ts'
 import { mendRepository } from './mend.ts'
+import { isEdited } from './observe.ts'
 import { unpin } from './pins.ts'
 import { doubtful, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
 import { moveRefs, originName, readRefs } from './refs.ts'
@@ -87,7 +88,8 @@ async function ensure(store: Store, storyId: string): Promise<{ commit: string }
   const isSame =
     now.tree === snapshot.tree &&
     now.observed.refs.head.commit === snapshot.head.commit &&
-    isInsideSame(inside, snapshot)
+    isInsideSame(inside, snapshot) &&
+    !(openAttempt !== undefined && (await isEdited(store, snapshot)))
   if (!isSame && openAttempt !== undefined) {
     await keep(store, openAttempt, false)
     await restore(store)

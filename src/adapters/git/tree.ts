@@ -9,6 +9,7 @@ import { treeChangesNow, treeOfNow, writeCommit, type TreeChange } from './objec
 import { knownTree, plainEntries, writePlainTree } from './plain-tree.ts'
 import type { Scan } from './scan.ts'
 import { syncLoose } from './sync.ts'
+import { distrustIn } from './young.ts'
 
 export interface WrittenTree {
   readonly tree: string
@@ -58,6 +59,7 @@ export async function writeTree(
   }
   try {
     if (forced.length > 0) await updateIndex(git, index, ['--force-remove'], forced)
+    distrustIn(index, present)
     if (present.length > 0)
       await updateIndex(git, index, ['--add', '--remove', '--replace'], [...gone, ...present])
     return { tree: await treeOfIndex(git, index, present.length), nested, special: special.filter(isOurs) }
