@@ -144,10 +144,8 @@ describe('stop, pause, note, skip', () => {
     await screen.until('working on 1')
     screen.type('q')
     await screen.until('Stopping: the agent is ended')
-    await screen.until('enter do it')
-    expect(screen.text()).toContain('stopped by you')
-    screen.type('\u001B')
     await screen.until('Summary')
+    expect(screen.text()).toContain('stopped by you')
     screen.type('q')
     const end = await screen.ended
     expect(end).toMatchObject({ code: 130, ...whole })

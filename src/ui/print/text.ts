@@ -149,6 +149,12 @@ const openers = "(?:the|back|everything|nothing|what|not|no|among|as|its?|also|g
 const opener = new RegExp(String.raw`^${openers}\b`)
 const joint = new RegExp(String.raw`; (?=${openers} |\`ralph )`)
 
+/** A message and what to do about it, as two sentences. */
+export function withHint(message: string, hint: string): string {
+  if (hint === '') return message
+  return /[.!?:…]$/.test(message) ? `${message} ${hint}` : `${message}. ${hint}`
+}
+
 /** Text as one word of a shell line, quoted only where it has to be. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`

@@ -2,6 +2,7 @@
 import { RalphError } from '../../core/error.ts'
 import type { Told } from '../../ports.ts'
 import type { Said } from '../app.ts'
+import { withHint } from '../print/text.ts'
 import type { Client } from './client.ts'
 import type { Act, Input, Load, Loaded } from './inputs.ts'
 
@@ -169,7 +170,7 @@ async function plan(
 ): Promise<Loaded> {
   const told = (error: unknown): string => {
     if (!(error instanceof RalphError)) throw error
-    return `${error.message} ${error.hint}`.trim()
+    return withHint(error.message, error.hint)
   }
   const [settings, wrong] = await observe.settings(flags).then(
     (found) => [found, ''] as const,

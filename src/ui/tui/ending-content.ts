@@ -1,5 +1,6 @@
 // What the last screens hold, as lines: how it ended and why, what it took, what it changed, and what to type next.
 import { notesOf } from '../print/report-words.ts'
+import { countAttempts, tookMs } from '../../core/report.ts'
 import type { StoryReport } from '../../core/report.ts'
 import { storyName } from '../print/describe.ts'
 import type { Sheet } from '../print/layout.ts'
@@ -88,8 +89,8 @@ function storyTable(stories: readonly StoryReport[], width: number): readonly Li
     story.iterations === 0
       ? ['-', '', '', '']
       : [
-          plural(story.attempts.length, 'attempt'),
-          duration(story.duration_ms),
+          plural(countAttempts(story.attempts), 'attempt'),
+          duration(tookMs(story)),
           `${tokenWord(story)} tokens`,
           story.cost_usd === undefined || story.cost_usd === 0 ? '' : usd(story.cost_usd),
         ],

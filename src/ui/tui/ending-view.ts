@@ -2,7 +2,7 @@
 import { keepsWork } from '../../core/report.ts'
 import { branchName, storyName } from '../print/describe.ts'
 import { oneLine, plural } from '../print/text.ts'
-import { choicesOf, isRead, resultTabs } from './ending.ts'
+import { canGoOn, choicesOf, isRead, resultTabs } from './ending.ts'
 import type { EndingScreen } from './ending.ts'
 import { endingExtent, endLines } from './ending-content.ts'
 import {
@@ -25,7 +25,8 @@ import { wrapSpans } from './wrap.ts'
 
 export function endingView(screen: EndingScreen, world: World, says: string, hasList: boolean): View {
   const { columns, rows } = world.size
-  if (screen.stage === 'choice') return choiceView(screen, world)
+  const isChoice = screen.stage === 'choice'
+  if (isChoice && screen.tab === 'Summary') return choiceView(screen, world)
   const { lines, height } = endingExtent(screen, world)
   const shown = shownPart({ lines, pager: screen.pagers[screen.tab], isLive: false }, height)
   const body = paneLines({
@@ -37,9 +38,10 @@ export function endingView(screen: EndingScreen, world: World, says: string, has
   })
   const keys = keyLine(
     [
-      ['tab', screen.tab === 'Summary' ? 'changed files' : 'summary'],
+      ['tab', screen.tab === 'Summary' ? 'changed files' : isChoice ? 'the choice' : 'summary'],
       ['↑↓', 'scroll'],
-      ...(hasList ? ([['esc', 'all changes']] as const) : ([['esc', 'the run']] as const)),
+      ...(canGoOn(screen) ? ([['a', 'again']] as const) : []),
+      ...(isChoice ? [] : ([['esc', hasList ? 'all changes' : 'the run']] as const)),
       ['q', 'quit'],
       ['?', 'keys'],
     ],
@@ -97,6 +99,8 @@ function choiceView(screen: EndingScreen, world: World): View {
           ['↑↓', 'choose'],
           ['enter', 'do it'],
           ['esc', 'decide later'],
+          ...(canGoOn(screen) ? ([['a', 'again']] as const) : []),
+          ['tab', 'files'],
           ['?', 'keys'],
         ],
         columns,

@@ -47,7 +47,9 @@ export function endingScreen(loop: LoopScreen): Step<EndingScreen> {
     loop.complete !== undefined &&
     loop.complete.choice !== 'cleanup' &&
     loop.state?.settings?.on_complete === 'ask' &&
-    loop.ending.begun
+    loop.ending.begun &&
+    // Of nothing there is nothing to choose.
+    loop.commits > 0
   const screen: EndingScreen = {
     loop,
     stage: isAsked ? 'choice' : 'result',
@@ -127,7 +129,7 @@ export function loadedEnding(screen: EndingScreen, loaded: Loaded): EndingScreen
 }
 
 export function failedEnding(screen: EndingScreen, act: Act, message: string): EndingScreen {
-  if (act.do === 'finish') return { ...screen, isBusy: false, problem: message }
+  if (act.do === 'finish' || act.do === 'start') return { ...screen, isBusy: false, problem: message }
   // A run that saved nothing has nothing to show.
   if (act.do === 'load' && act.load.what === 'patch') return { ...screen, patch: '' }
   return screen
@@ -140,7 +142,33 @@ export function finishedEnding(screen: EndingScreen, message: string): EndingScr
 /** Undefined: not a key of this screen. */
 export function typedEnding(screen: EndingScreen, key: Key, world: World): Step<EndingScreen> | undefined {
   if (screen.stage === 'result') return typedResult(screen, key, world)
-  return isRead(screen, world) ? typedChoice(screen, key) : { screen, acts: [] }
+  if (!isRead(screen, world)) return { screen, acts: [] }
+  return screen.tab === 'Files' ? typedFiles(screen, key, world) : typedChoice(screen, key)
+}
+
+/** Looked at before anything is chosen. */
+function typedFiles(screen: EndingScreen, key: Key, world: World): Step<EndingScreen> | undefined {
+  if (key.name === 'escape') return { screen: { ...screen, tab: 'Summary' }, acts: [] }
+  return typedResult(screen, key, world)
+}
+
+/** Whether it can go on where it ended. */
+export function canGoOn({ loop, made }: EndingScreen): boolean {
+  const { complete } = loop
+  return (
+    complete !== undefined &&
+    complete.status !== 'done' &&
+    complete.choice !== 'cleanup' &&
+    (made === undefined || made === 'later')
+  )
+}
+
+function again(screen: EndingScreen): Step<EndingScreen> {
+  if (screen.isBusy) return { screen, acts: [] }
+  return {
+    screen: { ...screen, isBusy: true, problem: '' },
+    acts: [{ do: 'start', change: screen.loop.change, how: 'resume', flags: {} }],
+  }
 }
 
 function typedChoice(screen: EndingScreen, key: Key): Step<EndingScreen> | undefined {
@@ -152,6 +180,8 @@ function typedChoice(screen: EndingScreen, key: Key): Step<EndingScreen> | undef
   }
   if (key.name === 'escape' || key.name === 'interrupt')
     return { screen: { ...screen, stage: 'result', made: 'later' }, acts: [] }
+  if (key.name === 'tab' || key.name === 'back_tab') return { screen: { ...screen, tab: 'Files' }, acts: [] }
+  if (key.name === 'text' && key.text === 'a' && canGoOn(screen)) return again(screen)
   if (key.name === 'enter') return chosen(screen, choices[screen.at]?.answer)
   const typed = key.name === 'text' ? choices.findIndex(({ answer }) => answer.startsWith(key.text)) : -1
   return typed === -1 ? undefined : { screen: { ...screen, at: typed }, acts: [] }
@@ -169,6 +199,7 @@ function chosen(screen: EndingScreen, answer: Choice['answer'] | undefined): Ste
 function typedResult(screen: EndingScreen, key: Key, world: World): Step<EndingScreen> | undefined {
   if (key.name === 'tab' || key.name === 'back_tab')
     return { screen: { ...screen, tab: screen.tab === 'Summary' ? 'Files' : 'Summary' }, acts: [] }
+  if (key.name === 'text' && key.text === 'a' && canGoOn(screen)) return again(screen)
   const pager = scrolled(screen.pagers[screen.tab], key, () => endingExtent(screen, world))
   return pager === undefined
     ? undefined

@@ -11,7 +11,7 @@ const reading: readonly KeyHint[] = [
   ['g G', 'the beginning, the end'],
 ]
 
-export const helpKeys = {
+const helpKeys = {
   select: [
     ['↑ ↓', 'choose a change'],
     ['enter', 'open it; join it where it runs'],
@@ -42,11 +42,19 @@ export const helpKeys = {
     ['/', 'search in what is shown'],
     ['esc', 'back to all changes; the loop goes on'],
   ],
-  ending: [
-    ['↑ ↓', 'choose, or read on'],
+  choice: [
+    ['↑ ↓', 'choose; the first letter does it, too'],
     ['enter', 'do what is chosen'],
+    ['tab', 'the changed files; again: back to the choice'],
+    ['a', 'where it is not done: go on with it again (ralph resume)'],
     ['esc', 'decide later (ralph finish)'],
+    ['q', 'quit, and decide later'],
+  ],
+  result: [
     ['tab', 'summary, changed files'],
+    ...reading,
+    ['a', 'where it is not done: go on with it again (ralph resume)'],
+    ['esc', 'back to all changes, or to the run'],
     ['q', 'quit'],
   ],
 } as const satisfies Record<string, readonly KeyHint[]>

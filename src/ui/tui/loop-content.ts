@@ -202,11 +202,8 @@ function gateTab(screen: LoopScreen, world: World, width: number): readonly Line
     return sides([...sign(meaning), name, span(exit)], line(duration(ended.duration_ms), dim), width)
   })
   const latest = attemptsOf(screen).at(-1)?.n ?? last.n
-  if (latest !== last.n)
-    heads.unshift(
-      line(`From #${String(last.n)}; for #${String(latest)} the gates have not run yet.`, dim),
-      [],
-    )
+  const later = latest === last.n ? '.' : `; for #${String(latest)} the gates have not run yet.`
+  heads.unshift(line(`From #${String(last.n)}${later}`, dim), [])
   const output = screen.output?.n === last.n ? screen.output : undefined
   if (output === undefined) return [...heads, [], line('Reading what they print…', dim)]
   const cut = output.is_cut

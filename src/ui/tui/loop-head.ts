@@ -62,13 +62,20 @@ export function headOf(screen: LoopScreen, world: World): Head {
   return { line: [span(' '), ...fitParts(parts, columns - 2)], left: fits ? [] : left }
 }
 
-function elapsed({ state, complete, life, board }: LoopScreen, nowMs: number): string {
+/** The time of agents and gates, as at the end: what was between two starts, or a wait, is nobody's work. */
+function elapsed({ state, complete, life, board, feed }: LoopScreen, nowMs: number): string {
   if (state?.startedAt === undefined) return ''
   if (life !== 'running')
     return complete === undefined
       ? ''
       : duration(Math.max(complete.totals.duration_ms, board.spent.duration_ms))
-  return duration(Math.max(0, Math.floor((nowMs - sinceMs(state.startedAt)) / 1000) * 1000))
+  const { current } = state
+  const gates = feed.attempts.find(({ n }) => n === current?.n)?.gates ?? []
+  // What a gate took is with the rest once it has ended.
+  const counted = gates.reduce((sum, { ended }) => sum + (ended?.duration_ms ?? 0), 0)
+  const now = current === undefined ? 0 : Math.max(0, nowMs - sinceMs(current.started) - counted)
+  const ms = Math.floor((board.spent.duration_ms + now) / 1000) * 1000
+  return ms === 0 ? '0 s' : duration(ms)
 }
 
 function tokenWords({ state }: LoopScreen): string {

@@ -149,12 +149,15 @@ function searchLine(search: Search, columns: number): Line {
       : search.count === 0
         ? 'not found'
         : `${String(search.number)} of ${String(search.count)}`
-  const right = line(`${where}  enter next · ↑ before · esc close `, dim)
+  const keys = search.isOpen ? 'enter done · ↓ next · ↑ before · esc close' : 'n next · N before · esc close'
+  const right = line(`${where}  ${keys} `, dim)
+  if (!search.isOpen) return sides([span(' /', bold), span(words)], right, columns)
   return sides([span(' /', bold), ...editorLine(search.editor, Math.max(10, columns - 50))], right, columns)
 }
 
 function footLine(screen: LoopScreen, columns: number, { says, hasList }: Around): Line {
-  if (screen.search !== undefined) return searchLine(screen.search, columns)
+  if (screen.search !== undefined && (screen.search.isOpen || says === ''))
+    return searchLine(screen.search, columns)
   if (screen.note !== undefined && isRunning(screen))
     return keyLine(
       [

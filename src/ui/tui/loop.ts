@@ -144,7 +144,8 @@ export function unansweredLoop(screen: LoopScreen): LoopScreen {
 /** Undefined: not a key of this screen. */
 export function typedLoop(screen: LoopScreen, key: Key, world: World): Step<LoopScreen> | undefined {
   if (screen.note !== undefined) return typedNote(screen, screen.note, key)
-  if (screen.search !== undefined) return typedSearch(screen, screen.search, key, world)
+  const searched = screen.search && typedSearch(screen, screen.search, key, world)
+  if (searched !== undefined) return searched
   if (key.name === 'interrupt' && isRunning(screen)) return stopping(screen, world.nowMs)
   if (key.name === 'tab' || key.name === 'back_tab') return turned(screen, key.name === 'tab' ? 1 : -1)
   if (key.name === 'left' || key.name === 'right') return walked(screen, key.name === 'right' ? 1 : -1)
@@ -235,12 +236,22 @@ function typedNote(screen: LoopScreen, note: Editor, key: Key): Step<LoopScreen>
   return quiet({ ...screen, note: edited(note, key) ?? note })
 }
 
-function typedSearch(screen: LoopScreen, search: Search, key: Key, world: World): Step<LoopScreen> {
+/** Undefined: not a key of a search. */
+function typedSearch(
+  screen: LoopScreen,
+  search: Search,
+  key: Key,
+  world: World,
+): Step<LoopScreen> | undefined {
   const { tab } = screen
-  if (key.name === 'escape' || key.name === 'interrupt') return quiet({ ...screen, search: undefined })
+  const { isOpen } = search
+  const isEmpty = isOpen && key.name === 'enter' && typedText(search.editor) === ''
+  if (isEmpty || key.name === 'escape' || (isOpen && key.name === 'interrupt'))
+    return quiet({ ...screen, search: undefined })
   const extent = loopExtent(screen, world)
   const next = found(search, key, extent.lines)
   if (next === undefined) {
+    if (!isOpen) return undefined
     const pager = key.name === 'text' ? undefined : scrolled(screen.pagers[tab], key, () => extent)
     return quiet(pager === undefined ? screen : { ...screen, pagers: { ...screen.pagers, [tab]: pager } })
   }

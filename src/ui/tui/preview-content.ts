@@ -4,7 +4,7 @@ import type { OptionKey } from '../../config/options.ts'
 import type { SettingEntry } from '../../config/load.ts'
 import { branchName, storyName } from '../print/describe.ts'
 import { fromWord, isSetting, valueText } from '../print/config.ts'
-import { clip, oneLine, plural, widthOf } from '../print/text.ts'
+import { clip, oneLine, plural, widthOf, withHint } from '../print/text.ts'
 import { editorLine } from './editor.ts'
 import { sign, styleFor } from './frame.ts'
 import type { Size } from './frame.ts'
@@ -184,7 +184,7 @@ const mostProblem = 4
 /** What a start would do; or why it would not, in as many lines as that takes. */
 export function secondLines(screen: PreviewScreen, columns: number): readonly Line[] {
   const refused = screen.plan?.refused
-  const problem = screen.problem === '' ? refused && `${refused.message} ${refused.hint}` : screen.problem
+  const problem = screen.problem === '' ? refused && withHint(refused.message, refused.hint) : screen.problem
   if (problem === undefined || screen.isStarting)
     return [clipLine(line(` ${harmless(planWords(screen))}`, dim), columns)]
   const words = line(oneLine(harmless(problem)), styleFor('human'))

@@ -6,6 +6,8 @@ import { textOf } from './spans.ts'
 import type { Line } from './spans.ts'
 
 export interface Search {
+  /** The words are being typed; after that every other key is the screen's again. */
+  readonly isOpen: boolean
   readonly editor: Editor
   /** The line that was found last. */
   readonly at: number | undefined
@@ -15,23 +17,27 @@ export interface Search {
 }
 
 export function searchOf(): Search {
-  return { editor: editorOf(), at: undefined, count: 0, number: 0 }
+  return { isOpen: true, editor: editorOf(), at: undefined, count: 0, number: 0 }
 }
 
 export function searchedFor({ editor }: Search): string {
   return typedText(editor)
 }
 
-/** The next one by Enter or down, the one before by up; a new word looks from the end, where one reads. Undefined: not a key of it. */
+/** Enter closes the field; the next one by n, or by down while it is open, the one before by N or up. A new word looks from the end, where one reads. Undefined: not a key of it. */
 export function found(search: Search, key: Key, lines: readonly Line[]): Search | undefined {
-  const isNext = key.name === 'enter' || key.name === 'down'
-  const isBefore = key.name === 'up'
+  const { isOpen } = search
+  if (isOpen && key.name === 'enter') return { ...search, isOpen: false }
+  const letter = !isOpen && key.name === 'text' ? key.text : ''
+  const isNext = isOpen ? key.name === 'down' : key.name === 'enter' || letter === 'n'
+  const isBefore = isOpen ? key.name === 'up' : letter === 'N'
+  if (!isOpen && !isNext && !isBefore) return undefined
   const editor = isNext || isBefore ? search.editor : edited(search.editor, key)
   if (editor === undefined) return undefined
   const words = typedText(editor).toLowerCase()
   const hits =
     words === '' ? [] : lines.flatMap((each, at) => (textOf(each).toLowerCase().includes(words) ? [at] : []))
-  if (hits.length === 0) return { editor, at: undefined, count: 0, number: 0 }
+  if (hits.length === 0) return { isOpen, editor, at: undefined, count: 0, number: 0 }
   const from = search.at
   const after = hits.findIndex((at) => from !== undefined && at > from)
   const before = hits.findLastIndex((at) => from !== undefined && at < from)
@@ -44,5 +50,5 @@ export function found(search: Search, key: Key, lines: readonly Line[]): Search 
         ? hits.length - 1
         : before
       : hits.length - 1
-  return { editor, at: hits[which], count: hits.length, number: which + 1 }
+  return { isOpen, editor, at: hits[which], count: hits.length, number: which + 1 }
 }

@@ -1,6 +1,6 @@
 // The terminal UI as one pure function: what comes in changes the model and asks for acts; a view is made of it for a size.
 import type { Sheet } from '../print/layout.ts'
-import { oneLine } from '../print/text.ts'
+import { oneLine, withHint } from '../print/text.ts'
 import {
   endingScreen,
   failedEnding,
@@ -167,9 +167,11 @@ function said(model: Model, act: Act['do'], message: string): Model {
 }
 
 function failed(model: Model, { act, message, hint }: Extract<Input, { type: 'failed' }>): Model {
-  const words = hint === '' ? message : `${message} ${hint}`
+  const words = withHint(message, hint)
   if (act.do === 'start' && model.preview !== undefined)
     return { ...model, at: 'preview', preview: failedPreview(model.preview, words) }
+  if (act.do === 'start' && model.ending !== undefined)
+    return saying({ ...model, ending: failedEnding(model.ending, act, words) }, words)
   if ((act.do === 'finish' || act.do === 'load') && model.ending !== undefined)
     return { ...model, ending: failedEnding(model.ending, act, words) }
   if (act.do !== 'load') return saying(model, words)
@@ -206,7 +208,7 @@ function typed(model: Model, key: Key): Updated {
 function isTyping({ at, select, preview, loop }: Model): boolean {
   if (at === 'select') return select?.isFiltering === true
   if (at === 'preview') return preview?.editor !== undefined
-  return at === 'loop' && (loop?.note !== undefined || loop?.search !== undefined)
+  return at === 'loop' && (loop?.note !== undefined || loop?.search?.isOpen === true)
 }
 
 function typedInSelect(model: Model, key: Key): Updated {
@@ -298,7 +300,8 @@ function typedInEnding(model: Model, key: Key): Updated {
 export function view(model: Model): View {
   const { size } = model
   if (size.columns < smallest.columns || size.rows < smallest.rows) return tooSmall(size)
-  if (model.isHelp) return helpView(model.at, size)
+  if (model.isHelp)
+    return helpView(model.at === 'ending' ? (model.ending?.stage ?? 'result') : model.at, size)
   const says = model.says.text
   const hasList = model.select !== undefined
   switch (model.at) {

@@ -1,5 +1,6 @@
 // The loop screen as data: what it shows of a recorded run at each size, and what its keys do.
 import { describe, expect, test } from 'vitest'
+import { runReport } from '../../../src/core/report.ts'
 import { widthOf } from '../../../src/ui/print/text.ts'
 import { textOf } from '../../../src/ui/tui/spans.ts'
 import { view } from '../../../src/ui/tui/view-model.ts'
@@ -109,12 +110,20 @@ describe('reading', () => {
     expect(player.model.loop?.storyId).toBeUndefined()
   })
 
-  test('/ finds, Enter goes to the next one, Esc closes', () => {
+  test('/ finds, Enter closes the field, n and N and Enter go on, other keys are keys again, Esc ends it', () => {
     const player = playing([...halfWay, ...talk(60)], { columns: 80, rows: 24 }).type('/line 1')
     expect(player.text()).toContain('11 of 11')
     player.type('\r')
-    expect(player.text()).toContain('1 of 11')
-    expect(player.text()).toContain('line 1')
+    expect(player.text()).toContain('/line 1')
+    expect(player.text()).toContain('11 of 11')
+    player.type('n')
+    expect(player.text()).toContain(' 1 of 11')
+    expect(player.text()).toMatch(/line 1\s/)
+    expect(player.type('\r').text()).toContain(' 2 of 11')
+    expect(player.type('N').text()).toContain(' 1 of 11')
+    expect(player.type('5').text()).toContain('[Log]')
+    expect(player.type('?').text()).toContain('any key')
+    player.type(' 1')
     expect(player.type('\u001B').text()).toContain('q stop')
   })
 
@@ -338,6 +347,81 @@ describe('the end', () => {
       expect(player.later(0.5).text()).toContain('enter do it')
     },
   )
+
+  test('Tab shows the changed files before anything is chosen, and ? only keys that work', () => {
+    const player = playing(whole).hear(loaded).read()
+    player.asked()
+    expect(player.type('\t').text()).toContain('+ new.ts  new  +1')
+    expect(player.type('\r').asked()).toEqual([])
+    expect(player.type('\u001B').text()).toContain('What should happen')
+    expect(player.type('?').text()).toContain('do what is chosen')
+    expect(player.type(' \u001B').type('?').text()).not.toContain('do what is chosen')
+    expect(player.text()).toContain('PgUp PgDn')
+  })
+
+  const stopped = (run: readonly At[]): readonly At[] => {
+    const end = whole.at(-1)?.body
+    if (end?.type !== 'complete') throw new Error('no end')
+    const how = {
+      status: 'stopped',
+      stop_reason: 'signal',
+      exit_code: 130,
+      reason: 'stopped by you',
+    } as const
+    return [...run, { at: 700, body: { ...end, ...how } }]
+  }
+
+  test('a run that is not done goes on with a; why it cannot is said', () => {
+    const player = playing(stopped(halfWay)).read()
+    player.asked()
+    const act = { do: 'start', change, how: 'resume', flags: {} } as const
+    expect(player.type('a').asked()).toEqual([act])
+    expect(player.type('a').asked()).toEqual([])
+    player.hear({ type: 'failed', act, message: 'No agent is there', hint: 'Install one.', exitCode: 6 })
+    expect(player.text()).toContain('! No agent is there. Install one.')
+    expect(player.type('a').asked()).toEqual([act])
+    player.hear({ type: 'started', change })
+    expect(player.model.at).toBe('loop')
+    expect(playing(whole).read().text()).not.toContain('a again')
+  })
+
+  test('where nothing was saved nothing is asked', () => {
+    const saved = halfWay.findIndex(({ body }) => body.type === 'gate.started')
+    const player = playing(stopped(halfWay.slice(0, saved))).read()
+    expect(player.model.ending?.stage).toBe('result')
+    expect(player.text()).toContain('a again')
+    expect(player.text()).not.toContain('keep')
+  })
+
+  test('the clock counts the work of agents and gates, not what was between two loops', () => {
+    const day = 86_400
+    const late = halfWay.map(({ at, body }) => ({ at: at >= 416 ? at + day : at, body }))
+    const player = playing(late).later(day)
+    expect(player.lines()[0]).toContain(
+      playing(halfWay)
+        .lines()[0]
+        ?.match(/\d+m \d\ds/)?.[0],
+    )
+  })
+
+  test('what each story took is what ralph report says: gates too, and no attempt that a limit ended', () => {
+    const player = playing(whole).read().type('\u001B')
+    const state = player.model.loop?.state
+    const iterations = (state?.iterations ?? []).map((each) =>
+      each.n === 3 ? { ...each, verdict: 'limit' as const } : each,
+    )
+    const report = runReport({
+      change_id: change,
+      status: 'done',
+      reason: '',
+      stories: state?.stories ?? [],
+      iterations,
+      gates_ms: new Map([[1, 60_000]]),
+    })
+    player.hear({ type: 'loaded', loaded: { what: 'report', change, report } })
+    expect(player.text()).toMatch(/Language table +1 attempt +3m 01s/)
+    expect(player.text()).toMatch(/Languages +1 attempt /)
+  })
 
   test('what cannot be carried out is said, and can be chosen again', () => {
     const player = playing(whole).hear(loaded).read().type('\u001B[B\r')
