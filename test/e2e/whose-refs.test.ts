@@ -1,9 +1,10 @@
 // Branches, tags, stashes and HEAD: what the agent did goes back, what the user or another loop did beside it stays.
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { eventsOf, goodAgent, ralph, scratch, tasksOf } from './harness.ts'
+import { eventsOf, goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
 import type { Finished, Scratch } from './harness.ts'
 
 /** In the user's own checkout and with nothing of the agent's environment: what a person types beside the loop. */
@@ -63,6 +64,34 @@ describe("O12, M4: the user's own refs", () => {
       expect(at.git('rev-parse', 'refs/ralph/demo/moved/1/before/heads/old')).toBe(old)
     },
   )
+
+  test('O12: a commit of the user’s that is open in an editor when the attempt is undone is named, and not undone in silence', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    // Open until the revert has begun, which then waits for the index.
+    const editor = at.script(
+      'editor.sh',
+      '#!/bin/sh\ntouch "$HOME/open"; while [ -e made.txt ]; do sleep 0.05; done; echo mine > "$1"\n',
+    )
+    const agent = once(
+      `echo x > made.txt; echo ready; until [ -e "$HOME/open" ]; do sleep 0.05; done; ${failed}`,
+    )
+    const loop = start(at, ['loop', 'demo', '--agent-command', agent, '--json'])
+    await loop.seen((out) => out.includes('"text":"ready'))
+    at.write('README.md', '# scratch\nmine\n')
+    const env = { ...at.env, GIT_EDITOR: editor }
+    await promisify(execFile)('git', ['commit', '-q', '-a'], { cwd: at.repo, env })
+    const end = await loop.ended
+    expect(end.code).toBe(0)
+    const line = told(end).find((each) => each.includes('(mine)')) ?? ''
+    expect(line).toMatch(
+      /^your commit \w+ \(mine\), made while the agent ran, is no longer on the branch; it is kept/,
+    )
+    expect(at.git('log', '--format=%s', 'main..ralph/demo').split('\n')).not.toContain('changes before 1')
+    expect(at.git('status', '--porcelain')).toBe('')
+    const [pick = 'false'] = /git cherry-pick \w+/.exec(line) ?? []
+    execFileSync('sh', ['-ec', pick], { cwd: at.repo, env: at.env, stdio: 'ignore' })
+    expect(at.read('README.md')).toBe('# scratch\nmine\n')
+  })
 
   test('O12, O13: a branch that the user makes, and the agent commits on, goes back to where the user left it', async () => {
     const at = scratch({ tasks: tasksOf(1) })

@@ -70,9 +70,23 @@ async function restoreWhole(store: Store, snapshot: Snapshot, holder: string): P
   await mendGitDirs(store, snapshot)
   await removeNewGitDirs(store, snapshot)
   await restoreSubmodules(store, snapshot)
-  await installIndex(git, indexFile(store, snapshot))
+  await installIndex(git, indexFile(store, snapshot), () => takeOffLate(store, snapshot, aside))
   if (theirs !== undefined) await indexTheirs(git, theirs)
   return claims.theirs.length + committed.size === 0
+}
+
+/**
+ * With the index's lock in hand: a `git commit` of the user's that was open in an editor has had it until now, and its commit has
+ * come since. Its files are undone already, so it goes off the loop's branch like any that is made during an attempt, and is named.
+ */
+async function takeOffLate(store: Store, snapshot: Snapshot, aside: (name: string) => string): Promise<void> {
+  const { ref, commit } = snapshot.head
+  if (ref !== `refs/heads/ralph/${store.change}` || commit === undefined) return
+  if (store.outer !== undefined || store.absence?.() !== undefined) return
+  const tip = await readRef(store.git, ref)
+  if (tip === undefined || tip === commit) return
+  await noteLateCommit(store, snapshot, tip)
+  await moveRefs(store.git, 'restore', [`update ${aside(ref)} ${tip}`, `update ${ref} ${commit} ${tip}`])
 }
 
 /** Whether a path that the snapshot has not is in one of these refs. */
