@@ -12,6 +12,7 @@ import { hiddenPaths } from './checkpoints.ts'
 import { must } from './choose.ts'
 import { earlierRun, earlierRuns, pastState } from './earlier.ts'
 import { iterationsOf } from './reports.ts'
+import { shellWord } from '../adapters/process/shell-word.ts'
 import { openRun } from './open-run.ts'
 import { needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -215,11 +216,13 @@ async function refuseUnkept(site: Site, run: KnownRun, n: number): Promise<void>
   if (refs.some((ref) => ref.n === n)) return
   if (needsRepair(run) && n === (state.unsettled ?? state.current)?.n) {
     const base = (state.git.lastCheckpoint ?? 'HEAD').slice(0, 12)
+    const { worktree = site.asked } = state
+    const there = worktree === site.asked ? 'git' : `git -C ${shellWord(worktree)}`
     throw new RalphError(
       'attempt_not_found',
       `Attempt ${n} of ${change} is not kept yet: its loop died, and what it left is in ${state.worktree}.`,
       {
-        hint: `See it there: git diff ${base}, and git status for new files. It is kept as attempt ${n} by: ralph resume ${change}, or ralph finish ${change} --keep`,
+        hint: `See it there: ${there} diff ${base}, and ${there} status for new files. It is kept as attempt ${n} by: ralph resume ${change}, or ralph finish ${change} --keep`,
       },
     )
   }

@@ -8,10 +8,11 @@ import { fileLock, inspectLock, refuseHeld } from '../adapters/files/lock.ts'
 import type { LockOwner, Purpose } from '../adapters/files/lock.ts'
 import { worktreeLock } from '../adapters/files/paths.ts'
 import { sweepOwn } from '../adapters/git/stale-locks.ts'
+import { mainFolder } from '../adapters/git/taken.ts'
 import { loopTree } from '../adapters/git/worktrees.ts'
 import { withShell } from '../adapters/process/launcher.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
-import { RalphError } from '../core/error.ts'
+import { again, RalphError } from '../core/error.ts'
 import { isTree, openSite, pathsOf, wholeRun } from './site.ts'
 import type { KnownRun, Site, WholeRun } from './site.ts'
 
@@ -94,12 +95,27 @@ export async function openRun<T>(
 export async function siteOf(site: Site, run: KnownRun): Promise<Site> {
   const { worktree, home } = run.state
   if (worktree === undefined || worktree === site.git.worktree) return site
-  const there = isTree(worktree) ? await openSite(worktree, site.env, { warn: site.warn }) : undefined
+  const options = { warn: site.warn, asked: site.asked }
+  const there = isTree(worktree)
+    ? await openSite(worktree, site.env, options).catch((error: unknown) => {
+        const isCutOff =
+          error instanceof RalphError && error.code === 'not_a_repository' && home !== undefined
+        if (!isCutOff) throw error
+        throw new RalphError(
+          'repository_state',
+          `${worktree}, where ${run.change} runs, has lost its repository: one of the two was moved.`,
+          {
+            hint: `Nothing was touched, and nothing is lost. Bring them together: ${site.git.typed} worktree repair ${shellWord(worktree)}, then ${again}.`,
+            cause: error,
+          },
+        )
+      })
+    : undefined
   if (there?.git.gitCommonDir === site.git.gitCommonDir) return there
   // The repository was moved or copied: the run that its git directory records is this one's.
   if (home === undefined) return site
   const moved = await loopTree(site.git, run.change)
-  if (moved !== undefined) return openSite(moved.worktree, site.env, { warn: site.warn })
+  if (moved !== undefined) return openSite(moved.worktree, site.env, options)
   const { cleaned } = run.state.git
   const branch = cleaned === undefined ? `ralph/${run.change}` : `refs/ralph/${run.change}/archive/${cleaned}`
   const isTaken = existsSync(worktree)
@@ -109,6 +125,19 @@ export async function siteOf(site: Site, run: KnownRun): Promise<Site> {
   throw new RalphError('repository_state', treeProblem(run.change, worktree), {
     hint: `Nothing was touched. If it was moved by hand, tell git: git worktree repair NEW-FOLDER, then type the command again. ${first} git worktree prune && git worktree add ${cleaned === undefined ? '' : '--detach '}${shellWord(worktree)} ${branch} makes it again, for ralph resume ${run.change} or ralph finish ${run.change} --cleanup. Its commits are on ${branch}: git merge --squash ${branch} brings them here. To start over: git worktree prune, then ralph loop ${run.change} --fresh`,
   })
+}
+
+/** The user's checkout that the work goes back to: where it was when the run began, or where its repository is now. */
+export async function homeOf(
+  site: Site,
+  home: string,
+  options: Parameters<typeof openSite>[2] = { asked: site.asked },
+): Promise<Site> {
+  const { gitCommonDir } = site.git
+  const known = isTree(home) ? await openSite(home, site.env, options) : undefined
+  return known?.git.gitCommonDir === gitCommonDir
+    ? known
+    : openSite(mainFolder(gitCommonDir), site.env, options)
 }
 
 function treeProblem(change: string, worktree: string): string {

@@ -30,7 +30,7 @@ export async function checkOutRunBranch({ git, warn }: Site, { change, state }: 
     await refuseHalfDone(git, 'repository_state', `ralph resume ${change}`)
   const stood = headRef(git)
   if (!(await goTo(git, change, branch))) return
-  const back = stood === undefined ? 'git switch --detach -' : `git switch ${shellWord(shortName(stood))}`
+  const back = `${git.typed} switch ${stood === undefined ? '--detach -' : shellWord(shortName(stood))}`
   warn(`this checkout goes to ${branch}, where the run of ${change} goes on; back afterwards: ${back}`)
 }
 
@@ -47,7 +47,7 @@ export async function returnToRun(
   const begun = operationTimes(git.gitDir).find(({ changedMs }) => isTheirs(changedMs))
   if (begun !== undefined) {
     throw new RalphError('repository_state', `You are in the middle of a ${begun.name} in ${git.worktree}.`, {
-      hint: `Nothing in it was touched. End it (git ${begun.name.split(' ')[0]} --continue or --abort), then type the command again.`,
+      hint: `Nothing in it was touched. End it (${git.typed} ${begun.name.split(' ')[0]} --continue or --abort), then type the command again.`,
     })
   }
   const isMoved = isTheirs(statSync(join(git.gitDir, 'HEAD')).ctimeMs)
@@ -70,9 +70,9 @@ async function goTo(git: Git, change: string, branch: string): Promise<boolean> 
   if (out !== '') {
     throw new RalphError(
       'repository_state',
-      `The run of ${change} is on ${branch}, and there are changes on ${place}: ${changedNames(out)}.`,
+      `The run of ${change} is on ${branch}, and there are changes on ${place}${git.typed === 'git' ? '' : ` in ${git.worktree}`}: ${changedNames(out)}.`,
       {
-        hint: `Nothing was touched. If ralph was killed, some of them may be its agent's: git switch takes them along. Put them away (git stash -u) or commit what is yours, then \`git switch ${branch}\` and type the command again.`,
+        hint: `Nothing was touched. If ralph was killed, some of them may be its agent's: git switch takes them along. Put them away (${git.typed} stash -u) or commit what is yours, then \`${git.typed} switch ${branch}\` and type the command again.`,
       },
     )
   }

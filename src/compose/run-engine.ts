@@ -19,10 +19,10 @@ import { openStream } from '../engine/stream.ts'
 import type { Reader, Stream } from '../engine/stream.ts'
 import type { Human } from '../ports.ts'
 import { checkpointsFor } from './checkpoints.ts'
+import { homeOf } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
 import { specFor } from './plan.ts'
 import { readKept, settingsFile } from './run-settings.ts'
-import { openSite } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { keepStateFile } from './state-keeper.ts'
 
@@ -98,7 +98,7 @@ async function enginePorts(site: Site, { change, paths, state }: KnownRun, strea
     gates: allGates(settings),
     stream,
     ...(state.home !== undefined && {
-      home: (await openSite(state.home, site.env)).git,
+      home: (await homeOf(site, state.home)).git,
       brought: state.brought,
     }),
   })

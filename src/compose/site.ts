@@ -27,6 +27,8 @@ export interface Site {
   readonly cwd: string
   readonly env: NodeJS.ProcessEnv
   readonly git: Git
+  /** The work tree that the user types in; `git` may be that of another. */
+  readonly asked: string
   readonly identity: Identity
   readonly clock: Clock
   /** Whether somebody sits there who can answer. */
@@ -41,15 +43,17 @@ const commandTimeoutMs = 60_000
 export async function openSite(
   cwd: string,
   env: NodeJS.ProcessEnv,
-  options: Partial<Pick<Site, 'isTerminal' | 'warn'>> & { readonly timeoutMs?: number } = {},
+  options: Partial<Pick<Site, 'isTerminal' | 'warn' | 'asked'>> & { readonly timeoutMs?: number } = {},
 ): Promise<Site> {
   const settings = { timeoutMs: options.timeoutMs ?? commandTimeoutMs, env }
   const repository = await findRepository(cwd, settings)
+  const asked = options.asked ?? repository.worktree
   refuseNoFolder(repository.gitCommonDir)
   return {
     cwd,
     env,
-    git: gitIn(repository, settings),
+    git: gitIn(repository, { ...settings, asked }),
+    asked,
     identity: { pid: process.pid, started: processIdentity(process.pid), bootId: bootId(), isAlive },
     clock: systemClock,
     isTerminal: options.isTerminal ?? false,

@@ -10,7 +10,7 @@ import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import { openSite } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
-import { siteOf } from './open-run.ts'
+import { homeOf, siteOf } from './open-run.ts'
 
 export interface Entered {
   readonly site: Site
@@ -33,7 +33,12 @@ export async function enterWorktree(
   changeFolder: string,
   mode: 'start' | 'fresh' | 'resume',
 ): Promise<Entered> {
-  const options = { timeoutMs: config.command_timeout * 1000, isTerminal: home.isTerminal, warn: home.warn }
+  const options = {
+    timeoutMs: config.command_timeout * 1000,
+    isTerminal: home.isTerminal,
+    warn: home.warn,
+    asked: home.asked,
+  }
   const stay = (): Promise<void> => Promise.resolve()
   const left = await clearStart(home.git, run.change, run.state.worktree)
   const common = { notes: [left], settled: stay, leave: stay }
@@ -45,7 +50,7 @@ export async function enterWorktree(
     if (there.git.gitDir !== home.git.gitDir)
       return { site: await openSite(there.cwd, home.env, options), home, ...rest }
     // Typed inside the loop's own tree: the checkout that the work goes back to is elsewhere.
-    return { site: home, home: await openSite(state.home, home.env, options), ...rest }
+    return { site: home, home: await homeOf(home, state.home, options), ...rest }
   }
   if (config.worktree === undefined) return { site: home, home, brought: [], ...common }
   if (config.checkpoint === 'stash') {

@@ -1,6 +1,6 @@
 // `--worktree` more than once: cleaned up after a halt and gone on with, begun and killed, beside another loop.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Finished, Scratch } from './harness.ts'
@@ -221,6 +221,77 @@ test('O7: in the loop’s own tree: a file of the user’s is not said to be bro
     /\((mv .*?)\), then (git worktree prune && git worktree add --detach \S+ \S+)/.exec(refused.stderr) ?? []
   execFileSync('sh', ['-ec', `${move}; ${again}`], { cwd: at.repo, env: at.env, stdio: 'ignore' })
   expect((await ralph(at, ['resume', 'demo', '--agent-command', appends])).code).toBe(0)
+})
+
+describe('what is said of it can be typed where the user stands', () => {
+  const stuck = async (at: Scratch): Promise<string> => {
+    const options = ['--worktree', '--agent-command', failsAt2, '--max-retries', '0']
+    expect((await ralph(at, ['loop', 'demo', ...options])).code).toBe(3)
+    at.write('README.md', 'mine\n')
+    return join(at.root, 'repo-ralph-demo')
+  }
+  const typed = (cwd: string, at: Scratch, command = 'false'): string =>
+    execFileSync('sh', ['-ec', command], { cwd, env: at.env, encoding: 'utf8', stdio: 'pipe' })
+
+  test('H2: another branch and changes in the loop’s folder: the commands are for that folder', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const tree = await stuck(at)
+    typed(tree, at, 'git switch -q -c mine; echo later > later.txt')
+    const refused = await ralph(at, ['resume', 'demo'])
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      expect.stringContaining(`changes on mine in ${tree}: later.txt.`),
+    ])
+    const [, stash, go] = /\((git .*? stash -u)\).*`(git .*? switch ralph\/demo)`/.exec(refused.stderr) ?? []
+    typed(at.repo, at, stash)
+    typed(at.repo, at, go)
+    expect([at.read('README.md'), at.git('branch', '--show-current')]).toEqual(['mine\n', 'main'])
+    expect(isWell(await ralph(at, ['resume', 'demo', '--agent-command', appends]))).toEqual([0, null])
+    // In the folder itself they need no more words.
+    typed(tree, at, 'git switch -q mine; echo later > other.txt')
+    const inside = await ralph(at, ['finish', 'demo', '--cleanup'], { cwd: tree })
+    expect(inside.code).toBe(0)
+    expect(at.read('work.txt')).toBe('work of 1\nwork of 2\n')
+  })
+
+  test.each([
+    ['its name back', 'branch', 'main'],
+    ['it again', 'switch', 'main\ntrunk'],
+  ])('H2: the user’s branch was renamed: a cleanup names what gives %s', async (_, verb, branches) => {
+    const at = scratch({ tasks: tasksOf(2) })
+    await stuck(at)
+    at.git('branch', '-m', 'main', 'trunk')
+    const resumed = await ralph(at, ['resume', 'demo', '--agent-command', appends])
+    expect(resumed.stdout).toContain('The branch main is gone (renamed or deleted), and a cleanup needs it.')
+    for (const choice of ['--squash', '--cleanup']) {
+      const refused = await ralph(at, ['finish', 'demo', choice])
+      expect(refused.code).toBe(1)
+      const command = new RegExp(`\`(git ${verb} .*?)\``).exec(refused.stderr)?.[1]
+      if (choice === '--cleanup') typed(at.repo, at, command)
+    }
+    expect(at.git('for-each-ref', '--format=%(refname:short)', 'refs/heads/main', 'refs/heads/trunk')).toBe(
+      branches,
+    )
+    expect(isWell(await ralph(at, ['finish', 'demo', '--cleanup']))).toEqual([0, null])
+    expect([at.read('work.txt'), at.read('README.md')]).toEqual(['work of 1\nwork of 2\n', 'mine\n'])
+  })
+
+  test('H2: the repository was moved: the one command that brings both together is named, and then all goes on', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const tree = await stuck(at)
+    const moved = join(at.root, 'moved')
+    renameSync(at.repo, moved)
+    const inside = await ralph(at, ['resume', 'demo'], { cwd: join(tree, 'openspec') })
+    expect(inside.stderr).toContain(`in its folder now: git worktree repair ${tree};`)
+    expect(inside.stderr).not.toContain('git init')
+    const refused = await ralph(at, ['finish', 'demo', '--cleanup'], { cwd: moved })
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('has lost its repository')])
+    typed(moved, at, /(git worktree repair \S+),/.exec(refused.stderr)?.[1])
+    const resumed = await ralph(at, ['resume', 'demo', '--agent-command', appends], { cwd: tree })
+    expect(isWell(resumed)).toEqual([0, null])
+    expect(isWell(await ralph(at, ['finish', 'demo', '--cleanup'], { cwd: moved }))).toEqual([0, null])
+    expect(typed(moved, at, 'cat work.txt README.md')).toBe('work of 1\nwork of 2\nmine\n')
+  })
 })
 
 test('O8: a folder that cannot be made for it: exit 2, and nothing is touched', async () => {

@@ -19,6 +19,8 @@ export interface Bringing {
   readonly change: string
   /** The original branch; on none, the commit where the user stands. */
   readonly original: string
+  /** How the user calls git there. */
+  readonly typed: string
 }
 
 /** The tree of a three-way merge; throws `finish_conflict` when it is not clean. Nothing but objects is written. */
@@ -27,21 +29,21 @@ export async function mergeTrees(
   base: string,
   ours: string,
   theirs: string,
-  { change, original }: Bringing,
+  { change, original, typed }: Bringing,
 ): Promise<string> {
   const { tree, conflicts } = await tryMerge(git, base, ours, theirs)
   if (conflicts.length === 0) return tree
   throw conflict(
     `${original} and the loop changed the same lines`,
     conflicts,
-    `The cleanup has touched nothing. Merge by hand: ${goTo(original)} && git merge ralph/${change}; resolve, commit, then ralph finish ${change} --cleanup settles the run.`,
+    `The cleanup has touched nothing. Merge by hand: ${goTo(original, typed)} && ${typed} merge ralph/${change}; resolve, commit, then ralph finish ${change} --cleanup settles the run.`,
   )
 }
 
 /** A branch or a full hash. */
-export function goTo(original: string): string {
+export function goTo(original: string, typed: string): string {
   const isCommit = /^[0-9a-f]{40,64}$/.test(original)
-  return isCommit ? `git switch --detach ${original.slice(0, 12)}` : `git switch ${shellWord(original)}`
+  return `${typed} switch ${isCommit ? `--detach ${original.slice(0, 12)}` : shellWord(original)}`
 }
 
 /** With conflicts the tree is not to be used. */
@@ -224,14 +226,14 @@ function isFilled(git: Git, path: string): boolean {
   return lstatNow(git.worktree, path)?.isDirectory() === true && readdirSync(folder).length > 0
 }
 
-export function moveFirst({ change }: Bringing): string {
-  return `The cleanup has touched nothing. Commit these changes or put them away (git stash -u; ignored files by hand), then ralph finish ${change} --cleanup again.`
+export function moveFirst({ change, typed }: Bringing): string {
+  return `The cleanup has touched nothing. Commit these changes or put them away (${typed} stash -u; ignored files by hand), then ralph finish ${change} --cleanup again.`
 }
 
 /** They are behind a flag of git's: `git status` does not list them, and `git stash` does not take them. */
-function showFirst({ worktree }: Git, paths: readonly string[], { change }: Bringing): string {
+function showFirst({ worktree }: Git, paths: readonly string[], { change, typed }: Bringing): string {
   const show = showCommand(paths, `git -C ${shellWord(worktree)}`)
-  return `The cleanup has touched nothing. assume-unchanged or skip-worktree hides them; show them to git: \`${show}\`, commit them or put them away (git stash), then ralph finish ${change} --cleanup again.`
+  return `The cleanup has touched nothing. assume-unchanged or skip-worktree hides them; show them to git: \`${show}\`, commit them or put them away (${typed} stash), then ralph finish ${change} --cleanup again.`
 }
 
 export function conflict(what: string, paths: readonly string[], hint: string): RalphError {

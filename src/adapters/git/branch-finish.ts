@@ -103,14 +103,16 @@ async function stay(store: Store, work: Work, isRename: boolean): Promise<Done> 
       ? `in the work tree ${git.worktree}`
       : refs.head.ref === `refs/heads/${branch}`
         ? 'you are on it'
-        : `\`git switch ${branch}\` takes you there`
+        : `\`${git.typed} switch ${branch}\` takes you there`
   const remote = await remoteOf(git)
   return {
     said: [
       ...(renamed === undefined ? [] : renamedWords(store, renamed)),
       `the work is on ${branch} (${where})`,
       ...(isGone(origin, refs)
-        ? [`the branch ${nameOf(origin)} is gone (renamed or deleted), and a cleanup makes it again`]
+        ? [
+            `the branch ${nameOf(origin)} is gone (renamed or deleted), and a cleanup ${home === undefined ? 'makes it again' : 'needs it'}`,
+          ]
         : []),
       `\`ralph finish ${change} --cleanup\` brings it back to ${nameOf(origin)}`,
     ],

@@ -96,7 +96,7 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
       'repository_state',
       `the loop works on ralph/${store.change}, but there are changes on ${place(observed)}`,
       {
-        hint: `Commit or stash them, \`git switch ralph/${store.change}\`, then \`ralph resume ${store.change}\`.`,
+        hint: `Commit or stash them, \`${store.git.typed} switch ralph/${store.change}\`, then \`ralph resume ${store.change}\`.`,
       },
     )
   } else {

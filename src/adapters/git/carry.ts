@@ -51,6 +51,7 @@ export async function planCarry(
   const bringing = {
     change: store.change,
     original: originName(head),
+    typed: there.typed,
   }
   const isRalphs = new Set(asCarried)
   const left = carried.filter((path) => !isRalphs.has(path) && !isBrought(path))

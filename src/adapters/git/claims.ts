@@ -91,13 +91,13 @@ export async function tellClaims(
   const warn = (message: string, code = 'after_death'): Promise<void> =>
     top.note({ type: 'warning', code, message })
   const names = (paths: readonly string[]): string => listed(paths.map((path) => join(inside, named(path))))
-  const git = inside === '' ? 'git' : `git -C ${quoted(inside)}`
+  const git = `${top.git.typed}${inside === '' ? '' : ` -C ${quoted(inside)}`}`
   const where = top.home === undefined ? '' : ` in ${top.git.worktree}`
   if (theirs.length > 0)
     await warn(`changed after the loop had died, so yours; it stays as it is${where}: ${names(theirs)}`)
   if (shared.length > 0)
     await warn(
-      `if the attempt had written to the same files, or set them back, that is still in them: ${commandFor('diff ', short(snapshot), shared).replace(/^git/, git)}; as they were before it: ${git} show ${shared
+      `if the attempt had written to the same files, or set them back, that is still in them: ${commandFor(`${git} diff `, short(snapshot), shared)}; as they were before it: ${git} show ${shared
         .slice(0, mostNames)
         .map((path) => shellName(`${short(snapshot)}:${path}`))
         .join(' ')}`,
@@ -110,12 +110,12 @@ export async function tellClaims(
   const slight = likely.length > 5 ? likely.map(({ path }) => path) : []
   if (slight.length > 0)
     await warn(
-      `changed in the last moment of the loop or just after it, so perhaps yours: ${names(slight)}; undone here and kept; to bring them back: ${commandFor('restore --source=', commit || holder, slight).replace(/^git/, git)}`,
+      `changed in the last moment of the loop or just after it, so perhaps yours: ${names(slight)}; undone here and kept; to bring them back: ${commandFor(`${git} restore --source=`, commit || holder, slight)}`,
       'undone_after_death',
     )
   for (const { path, evidence } of doubtful.filter(({ path: each }) => !slight.includes(each)))
     await warn(
-      `${join(inside, named(path))} may be yours: ${evidence}. It is undone here and kept; to bring it back: ${restoreCommand(commit || holder, path).replace(/^git/, git)}`,
+      `${join(inside, named(path))} may be yours: ${evidence}. It is undone here and kept; to bring it back: ${restoreCommand(commit || holder, path, git)}`,
       'undone_after_death',
     )
   if (deleted.length > 0)
@@ -134,7 +134,7 @@ export async function tellCommitted(
     const owner = lstatNow(store.git.worktree, path) && claimOf(store, absence, path, undefined).owner
     return owner !== undefined && owner !== 'user'
   })
-  const message = `your commit stays, and what the attempt had changed is in it too: ${listed(mixed.map(named))} (${commandFor('diff ', short(snapshot), mixed)})`
+  const message = `your commit stays, and what the attempt had changed is in it too: ${listed(mixed.map(named))} (${commandFor(`${store.git.typed} diff `, short(snapshot), mixed)})`
   if (mixed.length > 0) await outermost(store).note({ type: 'warning', code: 'after_death', message })
 }
 
@@ -143,10 +143,10 @@ function short({ commit }: Snapshot): string {
 }
 
 /** One command for all of them; works as typed, from any folder of the work tree. */
-function commandFor(verb: string, commit: string, paths: readonly string[]): string {
-  const start = restoreCommand(commit, '').indexOf(' -- ') + ' -- '.length
-  const words = paths.slice(0, mostNames).map((path) => restoreCommand(commit, path).slice(start))
-  return `git ${verb}${commit} -- ${words.join(' ')}`
+function commandFor(command: string, commit: string, paths: readonly string[]): string {
+  const start = restoreCommand(commit, '', 'git').indexOf(' -- ') + ' -- '.length
+  const words = paths.slice(0, mostNames).map((path) => restoreCommand(commit, path, 'git').slice(start))
+  return `${command}${commit} -- ${words.join(' ')}`
 }
 
 function claimOf(

@@ -115,14 +115,14 @@ async function deleteBranch(store: Store, { tip, time }: CleanupPlan): Promise<s
     news.map(async (hash, at) => {
       const subject = named(await git.line(['log', '-1', '--format=%s', hash]))
       const range = `${tip.slice(0, 12)}..${hash.slice(0, 12)}`
-      return `committed on ralph/${change} meanwhile, and not brought: ${hash.slice(0, 12)} (${subject}); it is kept as ${later}${at === 0 ? '' : `-${at}`}: git cherry-pick ${range}`
+      return `committed on ralph/${change} meanwhile, and not brought: ${hash.slice(0, 12)} (${subject}); it is kept as ${later}${at === 0 ? '' : `-${at}`}: ${placeOf(store).typed} cherry-pick ${range}`
     }),
   )
 }
 
 function switched({ git, change }: Store, safe: string): RalphError {
   return new RalphError('finish_conflict', `Somebody switched ${git.worktree} to another branch.`, {
-    hint: `${safe} git switch ralph/${change}, then ralph finish ${change} --cleanup again.`,
+    hint: `${safe} ${git.typed} switch ralph/${change}, then ralph finish ${change} --cleanup again.`,
   })
 }
 

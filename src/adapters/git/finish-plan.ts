@@ -3,12 +3,14 @@ import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { CleanupPlan, Head } from '../../core/git-facts.ts'
 import { syncFiles } from '../files/whole.ts'
+import { shellWord } from '../process/shell-word.ts'
 import { goTo, mergeTrees, refuseOverwrite } from './apply.ts'
 import { planCarry } from './carry.ts'
 import type { Git } from './git.ts'
 import { copyIndex, realIndex, takeFrom } from './index-file.ts'
 import { missingObjects } from './pins.ts'
-import { originName, placeOf, readRefs, shortName, type Refs } from './refs.ts'
+import { originName, placeOf, readRef, readRefs, shortName, type Refs } from './refs.ts'
+import { placeOf as placeOfWork } from './squash.ts'
 import { differing, stageIn, type StagedEntry } from './staged.ts'
 import { timeName, type Store } from './store.ts'
 import { refuseTaken } from './taken.ts'
@@ -46,7 +48,7 @@ export async function planHere(
   const ours = await treeOf(git, there ?? base)
   const theirs = await treeOf(git, tip)
   const original = origin.ref === undefined ? (there ?? '') : shortName(origin.ref)
-  const bringing = { change: store.change, original }
+  const bringing = { change: store.change, original, typed: git.typed }
   const to = await mergeTrees(git, base, ours, theirs, bringing)
   // Squashed or picked, it is there as well.
   const isMerged = isAllIn || (to === ours && theirs !== base)
@@ -67,6 +69,8 @@ export async function planHome(
   const { git, home } = store
   if (home === undefined) throw elsewhere(store, origin)
   const { ref, commit: at } = (await readRefs(git.at(home))).head
+  if (ref !== origin.ref && origin.ref !== undefined && (await readRef(git, origin.ref)) === undefined)
+    throw renamed(store, origin, ref)
   if (ref !== origin.ref || at === undefined) throw elsewhere(store, origin, ref)
   const { left, commit, isMerged, trees } = await planCarry(store, home, { ref, commit: at }, from)
   const { tip } = from
@@ -156,12 +160,33 @@ export function notYet(change: string): Parameters<typeof refuseTaken>[2] {
   }
 }
 
+/** Not made by ralph: the user stands on another branch, and only they know whether that is the same one. */
+function renamed(store: Store, origin: Head, ref: string | undefined): RalphError {
+  return new RalphError(
+    'finish_conflict',
+    `the branch ${placeOf(origin)}, where the work came from, is gone (renamed or deleted)`,
+    {
+      hint: `The cleanup has touched nothing. ${makeAgain(store, origin, ref)}, then \`ralph finish ${store.change} --cleanup\` again.`,
+    },
+  )
+}
+
+/** What to type where the branch that the work goes to is gone; `ref`: the one that the user stands on. */
+function makeAgain(store: Store, origin: Head, ref: string | undefined): string {
+  const { typed } = placeOfWork(store)
+  const name = shellWord(originName(origin))
+  const again = `\`${typed} switch -c ${name} ${(origin.commit ?? '').slice(0, 12)}\``
+  if (ref === undefined || ref.startsWith('refs/heads/ralph/')) return `Make it again: ${again}`
+  const now = shellWord(shortName(ref))
+  return `If it is called ${now} now, give it its name back: \`${typed} branch -m ${now} ${name}\`; if not, make it again: ${again}`
+}
+
 function elsewhere(store: Store, origin: Head, ref = ''): RalphError {
   const finish = `\`ralph finish ${store.change} --cleanup\``
   const other = /^refs\/heads\/ralph\/(.+)$/.exec(ref)?.[1]
   const first =
     other === undefined
-      ? `\`${goTo(originName(origin))}\``
+      ? `\`${goTo(originName(origin), placeOfWork(store).typed)}\``
       : `It is on ralph/${other}: when the loop of ${other} has ended, \`ralph finish ${other} --cleanup\``
   return new RalphError(
     'finish_conflict',

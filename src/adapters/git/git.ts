@@ -6,6 +6,7 @@ import { again, RalphError } from '../../core/error.ts'
 import type { ExecResult } from '../process/exec.ts'
 import { startHint } from '../process/fault.ts'
 import { launch } from '../process/launcher.ts'
+import { shellWord } from '../process/shell-word.ts'
 
 export interface Repository {
   /** Top level of the work tree, absolute. */
@@ -37,6 +38,8 @@ interface GitAnswer {
 }
 
 export interface Git extends Repository {
+  /** How the user calls it for this work tree: with `-C` where they stand in another one. */
+  readonly typed: string
   /** What its commands run with. */
   env(): NodeJS.ProcessEnv
   run(args: readonly string[], options?: GitOptions): Promise<GitAnswer>
@@ -57,6 +60,8 @@ export interface Git extends Repository {
 export interface GitSettings {
   readonly timeoutMs: number
   readonly env?: NodeJS.ProcessEnv
+  /** The work tree that the user types in. */
+  readonly asked?: string
 }
 
 export function gitIn(repository: Repository, settings: GitSettings): Git {
@@ -107,6 +112,9 @@ function gitWith(repository: Repository, settings: GitSettings, insisted: { env:
   }
   return {
     ...repository,
+    typed: [undefined, repository.worktree].includes(settings.asked)
+      ? 'git'
+      : `git -C ${shellWord(repository.worktree)}`,
     env: environment,
     at: (other) => gitWith(other, settings, insisted),
     into: (other) => gitIn(other, settings),

@@ -23,7 +23,7 @@ export async function goneFiles(store: Store, snapshot: Snapshot, tree: string):
   const since = (await goneSince(store, snapshot, tree)).filter((path) => !isOwn.has(path))
   const found = [...missing.filter((path) => !lacked.has(path)), ...since]
   // As they were before this attempt: they may have been edited since the loop began.
-  return found.map((path) => goneFile(snapshot.commit, path))
+  return found.map((path) => goneFile(store.git, snapshot.commit, path))
 }
 
 /** What this attempt removed, and no attempt had made: it came while the gates ran, or between two attempts. */
@@ -42,8 +42,8 @@ async function goneSince(store: Store, snapshot: Snapshot, tree: string): Promis
   return removed.map(({ path }) => path).filter((path) => came.has(path))
 }
 
-function goneFile(commit: string, path: string): GoneFile {
-  return { path: named(path), restore: restoreCommand(commit, path) }
+function goneFile({ typed }: Git, commit: string, path: string): GoneFile {
+  return { path: named(path), restore: restoreCommand(commit, path, typed) }
 }
 
 /** Paths that the tree has not, or has as they were committed. */
@@ -81,7 +81,7 @@ async function leftOfBefore(git: Git, { origin, initial }: GitMemory): Promise<G
   const missing = own.filter(
     ({ path, from }) => !isThere(git, path) || (from !== undefined && !changed.includes(path)),
   )
-  return missing.map(({ path }) => goneFile(initial, path))
+  return missing.map(({ path }) => goneFile(git, initial, path))
 }
 
 /** Edited beside the loop, between two attempts, and so part of a checkpoint; as they were edited last. */
@@ -97,7 +97,7 @@ async function leftOfBeside(git: Git, { later }: GitMemory): Promise<GoneFile[]>
       if (!isThere(git, path) || changed.includes(path)) left.set(path, commit)
       else left.delete(path)
   }
-  return [...left].map(([path, commit]) => goneFile(commit, path))
+  return [...left].map(([path, commit]) => goneFile(git, commit, path))
 }
 
 function isThere(git: Git, path: string): boolean {
@@ -115,8 +115,8 @@ async function changedAgainst(
 }
 
 /** Works as typed, from any folder of the work tree. */
-export function restoreCommand(commit: string, path: string): string {
-  return `git restore --source=${commit} -- ${topPath(path)}`
+export function restoreCommand(commit: string, path: string, git: string): string {
+  return `${git} restore --source=${commit} -- ${topPath(path)}`
 }
 
 /** As a word of a git command, from any folder of the work tree. */

@@ -438,7 +438,8 @@ function told(
     ),
     ...madeTold('the agent', changes.created, aside),
     ...stashes.made.map(
-      ({ hash, message }) => `the agent stashed work (${message}); it is kept: git stash apply ${hash}`,
+      ({ hash, message }) =>
+        `the agent stashed work (${message}); it is kept: ${store.git.typed} stash apply ${hash}`,
     ),
     ...halfDone.map((name) => `the agent left a ${name} half done; it was ended`),
   ]

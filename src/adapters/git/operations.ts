@@ -31,10 +31,13 @@ export async function refuseHalfDone(
   const verb = begun?.split(' ')[0] ?? ''
   const [what, how] =
     begun === undefined
-      ? [`There are conflicts to resolve in ${git.worktree}.`, 'Resolve them (git status names them)']
+      ? [
+          `There are conflicts to resolve in ${git.worktree}.`,
+          `Resolve them (${git.typed} status names them)`,
+        ]
       : [
           `You are in the middle of a ${begun} in ${git.worktree}.`,
-          `End it (${verb === 'bisect' ? 'git bisect reset' : `git ${verb} --continue or --abort`})`,
+          `End it (${verb === 'bisect' ? `${git.typed} bisect reset` : `${git.typed} ${verb} --continue or --abort`})`,
         ]
   throw new RalphError(code, what, {
     hint: `Nothing was touched. ${how}, then ${then}.`,

@@ -43,7 +43,10 @@ export async function refuseState(git: Git, scan: Scan, change: string): Promise
   if (halfDone.length > 0 || scan.unmerged.length > 0) {
     const what =
       halfDone.length > 0 ? `a ${halfDone.join(' and a ')} is in progress` : 'there are unmerged files'
-    throw refusal(`${what} in ${git.worktree}`, 'Finish it or abort it first (`git status` says how).')
+    throw refusal(
+      `${what} in ${git.worktree}`,
+      `Finish it or abort it first (\`${git.typed} status\` says how).`,
+    )
   }
   await refuseLocked(git, scan)
   await refuseHiddenEdits(git)

@@ -3,9 +3,10 @@ import { existsSync, lstatSync, readFileSync, realpathSync, statSync, type Stats
 import { dirname, join, resolve } from 'node:path'
 import { mkdir, writeFile } from '../files/now.ts'
 import { readIfThere } from '../files/whole.ts'
-import { RalphError } from '../../core/error.ts'
+import { again, RalphError } from '../../core/error.ts'
 import { exec, type ExecResult } from '../process/exec.ts'
 import { startHint } from '../process/fault.ts'
+import { shellWord } from '../process/shell-word.ts'
 import { gitEnvironment, type GitSettings, type Repository } from './git.ts'
 
 export async function findRepository(cwd: string, settings: GitSettings): Promise<Repository> {
@@ -55,6 +56,7 @@ export async function findRepository(cwd: string, settings: GitSettings): Promis
     )
   }
   refuseUnasked(cwd, result.stderr)
+  refuseCutOff(cwd, result.stderr)
   // What git says of any other trouble is kept, without the words that every such line of it begins with.
   const said = result.stderr.trim().replace(/^fatal: /, '')
   const why = said.startsWith('not a git repository') ? '' : `: ${said}`
@@ -106,6 +108,23 @@ function refuseUnasked(cwd: string, said: string): void {
   throw new RalphError('repository_state', `git refuses the repository of ${cwd}: ${why}`, {
     hint: `It belongs to another user. Nothing was touched. If you trust it, type: ${exception ?? 'git config --global --add safe.directory DIR'}`,
   })
+}
+
+/** A work tree whose repository is not where it was: nothing in it is lost, and `git init` would be no cure. */
+function refuseCutOff(cwd: string, said: string): void {
+  const gone = /^fatal: not a git repository: (.+\/worktrees\/[^/]+)$/m.exec(said)?.[1]
+  if (gone === undefined) return
+  throw new RalphError(
+    'not_a_repository',
+    `${cwd} is in a work tree whose repository is gone from where it was: ${gone}`,
+    {
+      hint: `Nothing was touched. If the repository was moved, tell git, in its folder now: git worktree repair ${shellWord(topOf(cwd))}; then ${again}.`,
+    },
+  )
+}
+
+function topOf(folder: string): string {
+  return existsSync(join(folder, '.git')) || folder === dirname(folder) ? folder : topOf(dirname(folder))
 }
 
 /** Idempotent. `info/exclude` is local to this clone: the user's .gitignore stays the user's. */

@@ -59,7 +59,7 @@ export async function settleGates(store: Store, snapshot: Snapshot): Promise<voi
     ...madeTold('a gate', own.created, aside),
     ...againTold('a gate', again),
     ...stashes.made.map(
-      ({ hash, message }) => `a gate stashed work (${message}); it is kept: git stash apply ${hash}`,
+      ({ hash, message }) => `a gate stashed work (${message}); it is kept: ${git.typed} stash apply ${hash}`,
     ),
     ...(back.length + besideBack > 0 ? ['a gate dropped stash entries; they are back'] : []),
   ]

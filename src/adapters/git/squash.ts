@@ -88,10 +88,10 @@ export async function commitSquash(store: Store, plan: SquashPlan): Promise<Squa
   const isAlone = (await stagedPaths(git, onto)).every((path) => isWork.has(path))
   await takeFrom(git, realIndex(git), tree, await unstaged(git, onto, tree))
   const away = result.exitCode === 0 ? await takenBack(git, index, onto, work) : []
-  const back = away.length === 0 ? '' : `git restore${onlyThese(away)} && `
+  const back = away.length === 0 ? '' : `${git.typed} restore${onlyThese(away)} && `
   return {
     refused: result.exitCode === 0 ? 'a hook of yours took the commit back' : wordsOf(result),
-    hint: `The work is there and staged, nothing is lost. Fix what it says, then: ${back}git commit -F ${shellWord(file)}${isAlone ? '' : onlyThese(work)}`,
+    hint: `The work is there and staged, nothing is lost. Fix what it says, then: ${back}${git.typed} commit -F ${shellWord(file)}${isAlone ? '' : onlyThese(work)}`,
   }
 }
 
@@ -126,7 +126,7 @@ async function found(
     const file = join(store.folder, 'squash-message')
     return {
       refused: 'somebody committed on the branch meanwhile',
-      hint: `The work is in the work tree, uncommitted. Commit it: git add${onlyThese(work)} && git commit -F ${shellWord(file)}${onlyThese(work)}`,
+      hint: `The work is in the work tree, uncommitted. Commit it: ${git.typed} add${onlyThese(work)} && ${git.typed} commit -F ${shellWord(file)}${onlyThese(work)}`,
     }
   }
   const [other, changed] = await Promise.all([
@@ -141,7 +141,7 @@ async function found(
   if (lacking.length === 0) return done
   return {
     refused: `a hook left ${listed(lacking)} out of the commit ${made.slice(0, 12)}`,
-    hint: `That part of the work is in the work tree, uncommitted: git add${onlyThese(lacking)} && git commit --amend --no-edit`,
+    hint: `That part of the work is in the work tree, uncommitted: ${git.typed} add${onlyThese(lacking)} && ${git.typed} commit --amend --no-edit`,
   }
 }
 

@@ -149,7 +149,7 @@ async function hold(store: Store, entries: readonly StagedEntry[]): Promise<stri
   const ref = `${store.refs}/index/${timeName(store)}-${commit.slice(0, 7)}`
   await moveRefs(git, 'staged', [`update ${ref} ${commit}`])
   const paths = entries.map(({ path }) => path)
-  const command = `git restore --staged --source=${ref} -- ${paths.slice(0, 10).map(topPath).join(' ')}`
+  const command = `${git.typed} restore --staged --source=${ref} -- ${paths.slice(0, 10).map(topPath).join(' ')}`
   const rest = paths.length > 10 ? `; the others: git diff --name-only ${ref}^ ${ref}` : ''
   return `staged, but not so in the files: ${listed(paths)}; it is kept, and this stages it again: ${command}${rest}`
 }

@@ -33,7 +33,7 @@ function holderOf(git: Git, ref: string): string | undefined {
 }
 
 /** As `git worktree list` finds it. */
-function mainFolder(gitDir: string): string {
+export function mainFolder(gitDir: string): string {
   return basename(gitDir) === '.git' ? dirname(gitDir) : gitDir
 }
 

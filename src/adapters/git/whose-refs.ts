@@ -154,13 +154,13 @@ export async function besideTold(
       if (missing.length === paths.length) {
         const when = store.absence?.() === undefined ? ', made while the agent ran,' : ''
         return [
-          `${begin}${when} is no longer on the branch; ${kept}: git cherry-pick ${short} brings it back`,
+          `${begin}${when} is no longer on the branch; ${kept}: ${git.typed} cherry-pick ${short} brings it back`,
         ]
       }
-      const rest = missing.slice(0, 5).map((path) => restoreCommand(short, path))
+      const rest = missing.slice(0, 5).map((path) => restoreCommand(short, path, git.typed))
       const but = rest.length === 0 ? '' : `, but for ${missing.length} of its files (${rest.join('; ')})`
       const [parent, head] = (await git.line(['rev-parse', `${hash}^@`, 'HEAD'])).split('\n')
-      const back = parent === head ? `: git reset --soft ${short} brings it back` : ''
+      const back = parent === head ? `: ${git.typed} reset --soft ${short} brings it back` : ''
       return [
         `${begin} is no longer on the branch; what is in it stands in the work tree, uncommitted${but}, and ${kept}${back}`,
       ]
