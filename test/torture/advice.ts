@@ -21,7 +21,7 @@ export function advice(world: World, end: Said, looked: Said, story: string[]): 
   }
   if (isRefused)
     for (const [, command = ''] of end.text.matchAll(
-      /`?(git (?:(?:switch|checkout|worktree) [^`\n;]*?|merge ralph\/\S+?))(?=`|$| && |, |;)/gm,
+      /`?(git (?:(?:-C \S+ )?(?:switch|checkout|worktree) [^`\n;]*?|merge ralph\/\S+?))(?=`|$| && |, |;)/gm,
     )) {
       story.push(`  user: ${command}`)
       if (command.startsWith('git merge ')) story.push(`  user: ${merge(world, command)}`)

@@ -178,8 +178,10 @@ function bringsBack(world: World, token: Token, words: string): boolean {
     const copy = mkdtempSync(join(tmpdir(), 'ralph-torture-copy-'))
     try {
       cpSync(world.repo, join(copy, 'repo'), { recursive: true, verbatimSymlinks: true })
+      // One for the loop's own folder brings the same in the copy, and must not write to that folder.
+      const here = command.replace(`git -C ${world.folder('loop')} `, 'git ')
       // By what it brings, not by how it ends: `git stash apply` complains of files that are there again, and brings the rest.
-      const { stdout } = spawnSync('bash', ['-c', command], { cwd: join(copy, 'repo'), env: world.env })
+      const { stdout } = spawnSync('bash', ['-c', here], { cwd: join(copy, 'repo'), env: world.env })
       // `git show` is for a file that is the user's again: what it was is shown, and not put over it.
       const isShown = / show /.test(command) && stdout.toString('latin1').includes(token.id)
       return isShown || tokensIn(join(copy, 'repo')).has(token.id)
@@ -255,7 +257,9 @@ function lostRefs(world: World, words: string, fault: Tell): void {
   for (const [name, hash] of ledger.refs) {
     if ((now.get(name) ?? '') === hash) continue
     // A commit beside an attempt that was reverted goes with it, and is named with what brings it back.
-    const way = new RegExp(`git (?:cherry-pick|reset --soft) ${hash.slice(0, 12)} brings it back`)
+    const way = new RegExp(
+      String.raw`git (?:-C \S+ )?(?:cherry-pick|reset --soft) ${hash.slice(0, 12)} brings it back`,
+    )
     const isTold = hash !== '' && way.test(words)
     if (isTold && world.tryGit(['rev-parse', '-q', '--verify', `${hash.slice(0, 12)}^{commit}`]) === hash)
       continue
