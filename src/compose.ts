@@ -2,7 +2,7 @@
 import type { LoadedConfig } from './config/load.ts'
 import { RalphError } from './core/error.ts'
 import type { Knowing, Site } from './compose/site.ts'
-import { knowing, knownRuns, openSite, remembering } from './compose/site.ts'
+import { knowing, knownRun, knownRuns, openSite, remembering } from './compose/site.ts'
 import type { App, Observe } from './ui/app.ts'
 import type { Io } from './ui/io.ts'
 import { isTerminal } from './ui/io.ts'
@@ -76,6 +76,14 @@ export function createApp(io: Io): App {
   return {
     observe: {
       settings,
+      async resumeSettings(change, flags) {
+        const [here, loaded, part] = await Promise.all([
+          site(),
+          settings(flags, true),
+          import('./compose/run-settings.ts'),
+        ])
+        return part.settingsToShow(await knownRun(here, change), loaded, here.git.gitCommonDir)
+      },
       config: () => config(),
       list: () => at(plans, (part, here) => part.listAll(here)),
       show: (change) => at(plans, (part, here) => part.showOne(here, change)),

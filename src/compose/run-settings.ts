@@ -116,6 +116,26 @@ export async function resumedSettings(
   }
 }
 
+/** The same for who only looks. */
+export async function settingsToShow(
+  run: KnownRun,
+  loaded: LoadedConfig,
+  common: string,
+): Promise<LoadedConfig> {
+  const { config, kept } = await resumedSettings(run, loaded, common, false)
+  const entries = loaded.entries.map((entry): SettingEntry => {
+    const { key } = entry
+    if (entry.origin === 'flag') return entry
+    const value = config[key]
+    const isDefault = (kept.entries[key]?.origin ?? 'default') === 'default'
+    return {
+      ...(isDefault ? byDefault(key) : { key, origin: 'run' as const, where: 'the start of this run' }),
+      ...(value !== undefined && { value }),
+    }
+  })
+  return { ...loaded, config, entries }
+}
+
 /** Call when the run has begun. */
 export async function keepSettings(run: KnownRun, kept: KeptSettings): Promise<void> {
   await writeDurably(settingsFile(run), `${JSON.stringify(kept, null, 2)}\n`, { rights: { mode: 0o600 } })

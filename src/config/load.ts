@@ -8,7 +8,8 @@ import { flagOf, isFileOnly, optionKeys, specOf, variableOf } from './options.ts
 import type { Config, OptionKey } from './options.ts'
 import { parseSetting } from './parse.ts'
 
-type OriginKind = 'flag' | 'variable' | 'project' | 'user' | 'default'
+/** `run`: kept since the start of a run that a resume goes on with. */
+type OriginKind = 'flag' | 'variable' | 'project' | 'user' | 'run' | 'default'
 
 export interface SettingEntry {
   readonly key: OptionKey

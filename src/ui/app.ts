@@ -29,6 +29,8 @@ export interface App {
 export interface Observe {
   /** Settles flags, variables and files; throws `config` before anything is touched. For a resume a file that cannot be used is no error. */
   settings(flags: RawFlags, forResume?: boolean): Promise<LoadedConfig>
+  /** What a resume of this change would go on with: these flags, then the settings of the run. */
+  resumeSettings(change: string, flags: RawFlags): Promise<LoadedConfig>
   /** As `settings`, for `ralph config`: all entries. */
   config(): Promise<Pick<LoadedConfig, 'entries' | 'warnings' | 'files'>>
   list(): Promise<ChangeList>

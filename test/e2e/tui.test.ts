@@ -96,6 +96,22 @@ describe('a loop on its full screen', () => {
     expect(at.state()).toMatchObject({ status: 'done', choice: 'cleanup' })
   })
 
+  test('before a resume: the settings of the run that goes on, not those of a new one', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const failing = 'echo "<promise>FAILED: no way</promise>"'
+    await ralph(at, ['loop', 'demo', '--agent-command', failing, '--max-retries', '1', '--verify', 'true'])
+    expect(at.state()).toMatchObject({ status: 'stuck' })
+    const screen = onScreen(at, [])
+    await screen.until(/demo .*stuck/)
+    screen.type('\r')
+    await screen.until('Story 1')
+    screen.type('4')
+    await screen.until(/retries +1 +this run/)
+    expect(screen.text()).toMatch(/gates +true +this run/)
+    screen.type('q')
+    expect(await screen.ended).toMatchObject({ code: 0, ...whole })
+  })
+
   test('what is refused is said on the plain terminal, with its exit code', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const screen = onScreen(at, ['loop', 'demo', '--agent', 'command'])

@@ -50,6 +50,7 @@ const mostCells = 26
 
 /** The files are named below the table. */
 export function fromWord({ origin, where }: SettingEntry): string {
+  if (origin === 'run') return 'this run'
   return origin === 'flag' || origin === 'variable' ? oneLine(where) : origin
 }
 

@@ -166,13 +166,14 @@ async function load({ observe }: Client, what: Load): Promise<Loaded> {
 /** The settings are shown also where they would be refused. */
 async function plan(
   observe: Client['observe'],
-  { change, flags }: Extract<Load, { what: 'plan' }>,
+  { change, flags, isResumed }: Extract<Load, { what: 'plan' }>,
 ): Promise<Loaded> {
   const told = (error: unknown): string => {
     if (!(error instanceof RalphError)) throw error
     return withHint(error.message, error.hint)
   }
-  const [settings, wrong] = await observe.settings(flags).then(
+  const wanted = isResumed === true ? observe.resumeSettings(change, flags) : observe.settings(flags)
+  const [settings, wrong] = await wanted.then(
     (found) => [found, ''] as const,
     async (error: unknown) => [await observe.settings({}), told(error)] as const,
   )

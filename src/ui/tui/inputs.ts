@@ -11,7 +11,13 @@ import type { Key } from './keys.ts'
 export type Load =
   | { readonly what: 'changes' }
   | { readonly what: 'detail'; readonly change: string }
-  | { readonly what: 'plan'; readonly change: string; readonly flags: RawFlags }
+  | {
+      readonly what: 'plan'
+      readonly change: string
+      readonly flags: RawFlags
+      /** With the settings of the run that goes on. */
+      readonly isResumed?: true
+    }
   | { readonly what: 'so_far'; readonly change: string }
   | { readonly what: 'gate_output'; readonly change: string; readonly n: number }
   /** Of one attempt, or of all that the run has saved. */

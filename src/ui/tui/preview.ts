@@ -67,8 +67,8 @@ export function loadPreview(screen: PreviewScreen): readonly Act[] {
   return [{ do: 'load', load: { what: 'detail', change: screen.change } }, loadPlan(screen)]
 }
 
-function loadPlan({ change, flags }: Pick<PreviewScreen, 'change' | 'flags'>): Act {
-  return { do: 'load', load: { what: 'plan', change, flags } }
+function loadPlan({ change, flags, isResumable }: PreviewScreen): Act {
+  return { do: 'load', load: { what: 'plan', change, flags, ...(isResumable && { isResumed: true }) } }
 }
 
 export function loadedPreview(screen: PreviewScreen, loaded: Loaded): PreviewScreen {

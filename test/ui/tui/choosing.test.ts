@@ -290,7 +290,7 @@ describe('before a run', () => {
     player.hear({ type: 'failed', act: start, message: 'No agent is installed.', hint: '', exitCode: 6 })
     expect(player.asked()).toEqual([
       { do: 'load', load: { what: 'detail', change: 'polish-cli' } },
-      { do: 'load', load: { what: 'plan', change: 'polish-cli', flags: {} } },
+      { do: 'load', load: { what: 'plan', change: 'polish-cli', flags: {}, isResumed: true } },
     ])
     const settings = await loadConfig({ flags: {}, env: { XDG_CONFIG_HOME: '/nonexistent' } })
     player.hear({ type: 'loaded', loaded: { what: 'plan', change: 'polish-cli', settings, plan } })
