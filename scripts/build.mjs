@@ -39,25 +39,29 @@ await build({ ...options, entryPoints: { main: 'src/main.ts' }, format: 'cjs', d
 await writeFile(new URL(`${fresh.href}/package.json`), '{ "type": "commonjs" }\n')
 await chmod(new URL(`${fresh.href}/main.js`), 0o755)
 // A page of help for each command, made by the program itself; the door prints it without loading anything.
-const ralph = async (...args) => {
+const ralph = async (columns, ...args) => {
   const main = new URL(`${fresh.href}/main.js`).pathname
-  const env = { ...process.env, NO_COLOR: '1' }
+  const env = { ...process.env, NO_COLOR: '1', COLUMNS: String(columns) }
   return (await promisify(execFile)(process.execPath, [main, ...args], { env })).stdout
 }
-const names = (await ralph('complete', '--', ''))
+const names = (await ralph(80, 'complete', '--', ''))
   .trim()
   .split('\n')
   .map((line) => line.split('\t')[0])
-await mkdir(new URL(`${fresh.href}/help`))
-await writeFile(new URL(`${fresh.href}/help/ralph.txt`), await ralph('help'))
-await Promise.all(
-  names.map(async (name) => {
-    const page = await ralph('help', name)
-    const called = /^Usage: ralph (\S+)/.exec(page)?.[1]?.split('|') ?? []
-    if (!called.includes(name)) throw new Error(`the built program cannot say the help of ${name}: ${page}`)
-    for (const alias of called) await writeFile(new URL(`${fresh.href}/help/${alias}.txt`), page)
-  }),
-)
+// Of a pipe and the usual small terminal, and of a wide one.
+for (const columns of [80, 100]) {
+  const folder = `${fresh.href}/help/${columns}`
+  await mkdir(new URL(folder), { recursive: true })
+  await writeFile(new URL(`${folder}/ralph.txt`), await ralph(columns, 'help'))
+  await Promise.all(
+    names.map(async (name) => {
+      const page = await ralph(columns, 'help', name)
+      const called = /^Usage: ralph (\S+)/.exec(page)?.[1]?.split('|') ?? []
+      if (!called.includes(name)) throw new Error(`the built program cannot say the help of ${name}: ${page}`)
+      for (const alias of called) await writeFile(new URL(`${folder}/${alias}.txt`), page)
+    }),
+  )
+}
 const looking = ['status', 'list', 'config', 'doctor', 'usage']
 const lookingAt = ['show', 'prompt', 'history', 'why', 'logs', 'report', 'attempts']
 await warm()

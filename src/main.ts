@@ -121,13 +121,11 @@ function keep(bytes: Buffer, file: string): void {
 function helpPage(words: readonly string[]): string | undefined {
   const [name = '', flag] = words.length === 1 ? ['ralph', words[0]] : words
   if (words.length > 2 || (flag !== '--help' && flag !== '-h') || !/^[a-z]+$/.test(name)) return undefined
-  const file = helpFile(name)
-  const page = existsSync(file) ? readFileSync(file, 'utf8') : undefined
-  // A narrower terminal gets lines of its own width, from the program itself.
-  const columns = process.stdout.columns ?? Infinity
-  return page?.split('\n').every((line) => line.length <= columns) ? page : undefined
+  // There is one for each usual width; any other terminal gets lines of its own width, from the program itself.
+  const file = helpFile(name, Math.min(process.stdout.columns || Number(process.env['COLUMNS']) || 80, 100))
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined
 }
 
-function helpFile(command: string): string {
-  return join(__dirname, 'help', `${command}.txt`)
+function helpFile(command: string, width = 80): string {
+  return join(__dirname, 'help', String(width), `${command}.txt`)
 }

@@ -103,10 +103,15 @@ function whyOf(event: DecisiveEvent): Why {
     }
     case 'boxes.settled': {
       const { remaining, not_asked, ticked_by_ralph: ticked } = event
-      const left = `${remaining + not_asked} boxes are left open`
+      const left =
+        remaining + not_asked === 1 ? '1 box is left open' : `${remaining + not_asked} boxes are left open`
       const rule =
         'none ticked after COMPLETE: ralph ticks them; some ticked: the story goes on with the rest'
-      return [ticked > 0 ? `ralph ticked ${ticked} boxes` : left, rule, { remaining, not_asked }]
+      return [
+        ticked > 0 ? `ralph ticked ${ticked} ${ticked === 1 ? 'box' : 'boxes'}` : left,
+        rule,
+        { remaining, not_asked },
+      ]
     }
     case 'iteration.ended': {
       const { verdict } = event.iteration

@@ -1,6 +1,6 @@
 // README and the how-to pages: what they show is what the program prints, what they tell to type works, and what they link to is shipped.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -142,7 +142,7 @@ describe('samples', () => {
         .replace(/^[^:]+: /, '')
         .replaceAll(/"[^"]*"|'[^']*'/g, 'X')
         .split(/[\s`;,]+/)
-      const help = join(root, 'dist/help', `${command}.txt`)
+      const help = join(root, 'dist/help/80', `${command}.txt`)
       if (!existsSync(help)) return true
       const flags = words.filter((word) => /^--?[a-z]/.test(word)).map((word) => word.replace(/[).…]+$/, ''))
       return flags.some(
@@ -172,12 +172,12 @@ describe('the package', () => {
     expect(
       files.filter((path) => /CONTEXT|AGENTS|tour|decisions|pins|torture|hazards|^(?:src|test)\//.test(path)),
     ).toEqual([])
-    const pages = files.filter((path) => /^(?:README\.md|docs\/)/.test(path))
+    const pages = files.filter((path) => /^(?:README\.md|docs\/.*\.md)$/.test(path))
     const links = pages.flatMap((page) =>
       [
         ...read(page)
           .replaceAll(/`[^`\n]*`/g, '')
-          .matchAll(/\]\((?!https?:|#)([^)#]+)/g),
+          .matchAll(/(?:\]\(|<img src=")(?!https?:|#)([^)#"]+)/g),
       ].map(([, target = '']) => ({
         page,
         target: relative(root, resolve(root, dirname(page), target)),
@@ -185,6 +185,11 @@ describe('the package', () => {
     )
     expect(links.length).toBeGreaterThan(20)
     expect(links.filter(({ target }) => !files.includes(target))).toEqual([])
+    const pictures = files.filter((path) => path.endsWith('.png'))
+    expect(pictures).toEqual(
+      [...new Set(links.map(({ target }) => target))].filter((path) => path.endsWith('.png')).toSorted(),
+    )
+    expect(pictures.reduce((sum, path) => sum + statSync(join(root, path)).size, 0)).toBeLessThan(300_000)
     expect(read('README.md').split('\n').length).toBeLessThanOrEqual(200)
   })
 })

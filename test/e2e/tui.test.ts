@@ -150,6 +150,17 @@ describe('a loop on its full screen', () => {
       expect(end.text).toMatch(/saved [0-9a-f]{7}/)
     }
   })
+
+  test('ralph --no-tui prints the changes, and before a command it is as after it', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const home = await onScreen(at, ['--no-tui']).ended
+    expect(home).toMatchObject({ code: 0, ...whole })
+    expect(home.text).toContain('demo')
+    const words = ['--no-tui', 'loop', 'demo', '--agent-command', goodAgent, '--on-complete', 'keep']
+    const end = await onScreen(at, words).ended
+    expect(end).toMatchObject({ code: 0, ...whole })
+    expect(end.text).toMatch(/saved [0-9a-f]{7}/)
+  })
 })
 
 describe('stop, pause, note, skip', () => {

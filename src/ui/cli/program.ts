@@ -5,16 +5,19 @@ import type { Context } from './context.ts'
 
 /** `first`: the first word typed: declaring one command is quicker than declaring all. */
 export function buildProgram(context: Context, version: string, first = ''): Command {
-  const { stdout } = context.io
+  const { stdout, env } = context.io
   const program = new Command('ralph')
     .description(
-      'Runs a coding agent over an OpenSpec change, story by story, with checkpoints, gates and retries.',
+      'Runs a coding agent over an OpenSpec change, story by story, with checkpoints, gates and retries.\n' +
+        'On a terminal, ralph without a command opens the full screen; ralph --no-tui prints plain lines.',
     )
     .version(version, '-v, --version', 'the version')
     .option('-C <dir>', 'run in this folder')
     .helpCommand(false)
     .helpOption('-h, --help', 'show this help')
     .configureHelp({
+      // Commander wraps nothing beside long options on a terminal of 80 columns.
+      minWidthToWrap: 16,
       subcommandTerm: (command) =>
         [
           [command.name(), ...command.aliases()].join('|'),
@@ -28,8 +31,8 @@ export function buildProgram(context: Context, version: string, first = ''): Com
       writeOut: (text) => void stdout.write(text),
       // Errors are thrown by exitOverride and said by failure.ts, in words of our own.
       writeErr: () => undefined,
-      // Never wider than the pages that the build makes of it.
-      getOutHelpWidth: () => Math.min(stdout.columns ?? 100, 100),
+      // As the door chooses among the pages that the build makes of it (main.ts).
+      getOutHelpWidth: () => Math.min(stdout.columns || Number(env['COLUMNS']) || 80, 100),
     })
     .addHelpText('after', '\nExample:\n  $ ralph loop add-login --verify "npm test"')
   const only = groups.flatMap(([, rows]) => rows).find(({ names }) => names.includes(first))

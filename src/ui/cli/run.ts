@@ -19,9 +19,12 @@ export async function run(
   { io: given, version, loadApp }: Surroundings,
 ): Promise<number> {
   let exitCode = 0
-  const { argv, folder } = folderOf(words.length === 1 && isVersion(words[0]) ? ['--version'] : words)
+  const { argv: typed, folder } = folderOf(words.length === 1 && isVersion(words[0]) ? ['--version'] : words)
+  const isPlain = typed[0] === '--no-tui'
+  const argv = isPlain ? typed.slice(1) : typed
   const { own, passThrough } = split(argv)
-  const io = folder === undefined ? given : within(given, folder)
+  const env = isPlain ? { ...given.env, RALPH_NO_TUI: 'true' } : given.env
+  const io = folder === undefined && !isPlain ? given : within(given, folder ?? '.', env)
   const context: Context = {
     io,
     app: () => loadApp(io),
@@ -116,9 +119,9 @@ function folderOf(words: readonly string[]): { argv: readonly string[]; folder?:
 }
 
 /** Looking at stdin opens it: not copied. */
-function within(io: Io, folder: string): Io {
+function within(io: Io, folder: string, env: Io['env']): Io {
   return {
-    env: io.env,
+    env,
     get cwd() {
       return resolve(io.cwd, folder)
     },

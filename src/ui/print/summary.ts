@@ -182,7 +182,7 @@ function whereWords({ complete, board, finished, begun, isUnborn, isSetAside }: 
   return [
     ...where.slice(0, 1).map((line) => {
       const said = isNothingKept(complete)
-        ? line.replace('The work is on', 'Nothing was kept so far on')
+        ? line.replace('The work is on', 'Nothing is saved so far on')
         : line
       const state = isUnborn === true ? 'has no commit yet' : 'is not changed'
       return isUnchanged ? `${said} ${original} ${state}.` : said
