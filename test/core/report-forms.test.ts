@@ -16,6 +16,18 @@ const plainPaint = paintFor(process.stdout, { NO_COLOR: '1' })
 const lost = '6 of 8 attempts came to nothing: ~120.5k tokens (60%), $1.60, 1h 02m'
 
 describe('text', () => {
+  test('an estimate of nothing is none, though other attempts have figures', () => {
+    const unknown = {
+      ...history,
+      iterations: history.iterations.map((each) =>
+        each.tokens_estimated ? { ...each, tokens_used: 0 } : each,
+      ),
+    }
+    const text = reportText(runReport(unknown), 100, plainPaint)
+    expect(text).toContain('  tokens  not known for 1 attempt: the agent did not report them\n')
+    expect(text).not.toContain('estimated from the size')
+  })
+
   test('names what was lost, what is estimated and what has no price', () => {
     const text = reportText(report, 100, plainPaint)
     expect(text).toMatch(

@@ -64,10 +64,10 @@ function lossWords(whole: Pick<Spending, 'iterations' | 'tokens'>, part: Part): 
 type Fact = readonly [name: string, words: string]
 
 /** What a sum of figures cannot say: what was lost, what it leaves out or guesses. */
-export function notesOf({ totals, not_kept: lost }: RunReport): readonly Fact[] {
+export function notesOf({ totals, stories, not_kept: lost }: RunReport): readonly Fact[] {
   const facts: readonly Fact[] = [
     ['unused', lossWords(totals, lost)],
-    ['tokens', guessWords(totals)],
+    ['tokens', guessWords(stories)],
     [
       'cost',
       totals.unpriced > 0 ? `not known for ${plural(totals.unpriced, 'attempt')}, and not in the sum` : '',
@@ -76,12 +76,15 @@ export function notesOf({ totals, not_kept: lost }: RunReport): readonly Fact[] 
   return facts.filter(([, words]) => words !== '')
 }
 
-function guessWords({ estimated, tokens }: RunReport['totals']): string {
-  if (estimated === 0) return ''
-  const whose = `for ${plural(estimated, 'attempt')}`
-  return tokens > 0
-    ? `~ estimated from the size of session files ${whose}`
-    : `not known ${whose}: the agent did not report them`
+/** A guess of 0 is none: there was nothing to guess from. */
+function guessWords(stories: RunReport['stories']): string {
+  const estimated = stories.flatMap(({ attempts }) => attempts).filter((attempt) => attempt.tokens_estimated)
+  const unknown = estimated.filter(({ tokens }) => tokens === 0).length
+  const guessed = estimated.length - unknown
+  return [
+    ...(guessed > 0 ? [`~ estimated from the size of session files for ${plural(guessed, 'attempt')}`] : []),
+    ...(unknown > 0 ? [`not known for ${plural(unknown, 'attempt')}: the agent did not report them`] : []),
+  ].join('; ')
 }
 
 /** "3 of 3 stories, 5 of 5 tasks, 4 attempts, 14.0k tokens, $0.49, 9.3 s". */
