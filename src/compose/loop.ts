@@ -1,4 +1,5 @@
 // `ralph loop` and `ralph resume`: everything that has to be settled before the first event, in the order of contract 4.
+// Long because the order is the point: it is read from top to bottom.
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { createAgents } from '../adapters/agents/agents.ts'

@@ -1,4 +1,5 @@
 // The settings of a run are those of its start: every one is kept with its origin, and a resume goes on with them unless its flags name others.
+// Long because what is written at a start, read at a resume and compared with the flags are the same fields.
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import * as z from 'zod'

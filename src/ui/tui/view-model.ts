@@ -1,4 +1,5 @@
 // The terminal UI as one pure function: what comes in changes the model and asks for acts; a view is made of it for a size.
+// Long because all screens pass here: which one an input is for, and what it means there, is decided in one place.
 import type { Sheet } from '../print/layout.ts'
 import { oneLine, withHint } from '../print/text.ts'
 import {
