@@ -27,7 +27,9 @@ export async function listAll(site: Site): Promise<ChangeList> {
       changes.map(async ({ problem, ...summary }) => {
         const { status, unknown, done, branch, ...now } = await statusOf(site, summary.name)
         const problems = [problem, unknown].filter((each) => each !== '')
-        const edited = await ifThere(stat(join(changeDirOf(root, summary.name), 'tasks.md')))
+        // Of one that cannot be read nobody knows.
+        const edited =
+          problem === '' ? await ifThere(stat(join(changeDirOf(root, summary.name), 'tasks.md'))) : undefined
         return {
           ...summary,
           status,
