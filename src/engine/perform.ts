@@ -66,9 +66,10 @@ export async function perform(command: Command, context: Context): Promise<void>
     }
     case 'revert': {
       if (command.isStirred) await ports.checkpoints.keep(command.n)
-      const files = await ports.checkpoints.changed(command.n)
       const bringBack = await ports.spec.added()
       const { commit } = await ports.checkpoints.restore()
+      // Only now: what came while it was undone is kept with it.
+      const files = await ports.checkpoints.changed(command.n)
       await ports.spec.putBack()
       await tell({
         type: 'checkpoint.reverted',

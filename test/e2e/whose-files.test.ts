@@ -442,12 +442,14 @@ describe('what passed the gates is what is saved', () => {
     const at = scratch({ tasks: tasksOf(1) })
     const breaker = at.script(
       'breaker',
-      `#!/bin/sh\nread pid < '${at.root}/gate'\nwhile kill -0 "$pid" 2>/dev/null; do :; done\necho broken >> '${at.repo}/work.txt'\n`,
+      `#!/bin/sh\ntouch '${at.root}/apart'\nread pid < '${at.root}/gate'\nwhile kill -0 "$pid" 2>/dev/null; do :; done\necho broken >> '${at.repo}/work.txt'\n`,
     )
     const daemon = `env -i PATH="$PATH" setsid '${breaker}' > /dev/null 2>&1 < /dev/null &`
     execFileSync('mkfifo', [join(at.root, 'gate')])
     const gate = `if grep -q broken work.txt; then exit 1; fi; [ -e '${at.root}/told' ] || { touch '${at.root}/told'; echo $$ > '${at.root}/gate'; }`
-    const words = `cat > /dev/null; ${daemon} echo good > work.txt; echo "<promise>COMPLETE</promise>"`
+    // Before it has left the agent's group it would be ended with it, and the gate would wait for nobody.
+    const apart = `until [ -e '${at.root}/apart' ]; do :; done;`
+    const words = `cat > /dev/null; ${daemon} ${apart} echo good > work.txt; echo "<promise>COMPLETE</promise>"`
     const args = ['loop', 'demo', '--json', '--max-retries', '0', '--on-complete', 'keep']
     const done = await ralph(at, [...args, '--verify', gate, '--agent-command', words])
     expect([0, 3]).toContain(done.code)
