@@ -61,7 +61,7 @@ test.for([
     expect(end.code).toBe(0)
     const said = (end.stdout + end.stderr).replaceAll(/\s+/g, ' ')
     expect(said).toContain('This one begins where you stand, main at')
-    const [command = ''] = /git restore --source=[0-9a-f]+ -- \S*notes\.txt\S*/.exec(said) ?? []
+    const [command = ''] = /git (?:-C \S+ )?restore --source=[0-9a-f]+ -- \S*notes\.txt\S*/.exec(said) ?? []
     execFileSync('bash', ['-c', command], { cwd: at.repo, env: at.env })
     expect(at.read('notes.txt')).toBe('of the user\n')
   },
@@ -82,7 +82,7 @@ test.for([{ flags: [] }, { flags: ['--worktree'] }])(
     expect(end.code).toBe(0)
     const said = (end.stdout + end.stderr).replaceAll(/\s+/g, ' ')
     expect(said).toContain('README.md was edited beside the earlier run; it is only in the archive now')
-    const [command = ''] = /git restore --source=[0-9a-f]+ -- \S*README\.md\S*/.exec(said) ?? []
+    const [command = ''] = /git (?:-C \S+ )?restore --source=[0-9a-f]+ -- \S*README\.md\S*/.exec(said) ?? []
     execFileSync('bash', ['-c', command], { cwd: tree, env: at.env })
     expect(readFileSync(join(tree, 'README.md'), 'utf8')).toBe('edited beside the loop\n')
   },
