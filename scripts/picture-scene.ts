@@ -126,7 +126,7 @@ export async function makeScene(resetSeconds: number): Promise<Scene> {
   const home = join(base, 'home')
   const [repo, bin, folder] = [join(home, 'src/greeter'), join(base, 'bin'), join(base, 'play')]
   for (const each of [repo, bin, folder]) mkdirSync(each, { recursive: true })
-  symlinkSync(join(root, 'test/agents/claude-plays.mjs'), join(bin, 'claude'))
+  symlinkSync(join(root, 'scripts/picture-agent.mjs'), join(bin, 'claude'))
   const path = (process.env['PATH'] ?? '').split(delimiter).filter((each) => !each.includes('node_modules'))
   const env = {
     PATH: [bin, ...path].join(delimiter),

@@ -3,7 +3,16 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { failure, init, readPrompt, say, success, text, tool, toolResult } from './claude-lines.mjs'
+import {
+  failure,
+  init,
+  readPrompt,
+  say,
+  success,
+  text,
+  tool,
+  toolResult,
+} from '../test/agents/claude-lines.mjs'
 
 const { RALPH_CHANGE: change, RALPH_STORY: story, RALPH_ATTEMPT: attempt, PLAY_FOLDER: folder } = process.env
 
