@@ -12,6 +12,7 @@ const longest = [
   'fresh-eyes',
   'kill-stash',
   'kill-branch',
+  'mcp',
   'acp-real',
   'permissions',
   'whose-settings',
@@ -20,6 +21,7 @@ const longest = [
   'whose-files',
   'power-cut',
   'first-user',
+  'docs-lines',
   'first-minutes',
   'contract',
   'property',
@@ -63,7 +65,8 @@ export default defineConfig({
     // Each worker loads the program's modules once, not once for each file.
     isolate: false,
     // A fork copies the tables of all pages: most of what a git command costs a worker with a heap as it grows by default.
-    execArgv: ['--max-semi-space-size=2'],
+    // And few functions of a test are called so often that to compile them anew, for speed, pays: a tenth of what a worker does.
+    execArgv: ['--max-semi-space-size=2', '--interrupt-budget=1000000'],
     // Two more than the cores of CI: most tests wait for processes.
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },

@@ -14,6 +14,7 @@ export const looked = {
   prompt: ['prompt', 'demo'],
   config: ['config'],
   doctor: ['doctor'],
+  statusline: ['statusline'],
 } satisfies Record<string, readonly string[]>
 
 export async function looks(bed: Bed): Promise<Samples> {

@@ -35,7 +35,9 @@ const define = {
   RALPH_PROGRAM: JSON.stringify(program),
   RALPH_PACKS: JSON.stringify(packs.join(' ')),
 }
-await build({ ...options, entryPoints: { main: 'src/main.ts' }, format: 'cjs', define })
+const doors = { main: 'src/main.ts', statusline: 'src/statusline.ts' }
+await build({ ...options, entryPoints: doors, format: 'cjs', define })
+await writeLibrary()
 await writeFile(new URL(`${fresh.href}/package.json`), '{ "type": "commonjs" }\n')
 await chmod(new URL(`${fresh.href}/main.js`), 0o755)
 // A page of help for each command, made by the program itself; the door prints it without loading anything.
@@ -71,6 +73,27 @@ await rename(ready, old).catch((error) => {
 })
 await rename(fresh, ready)
 await rm(old, { recursive: true, force: true })
+
+/** One script that can be imported and required; its types are the text of those of the source, which need no other file. */
+async function writeLibrary() {
+  const { metafile } = await build({
+    ...options,
+    entryPoints: { library: 'src/library/index.ts' },
+    format: 'cjs',
+    metafile: true,
+  })
+  const shown = Object.keys(metafile.inputs).filter((path) =>
+    /^src\/ui\/(?:cli|tui)\/|node_modules\/(?:ink|react|commander)\//.test(path),
+  )
+  if (shown.length > 0) throw new Error(`the library has what only the program needs: ${shown.join(', ')}`)
+  const [types, api] = await Promise.all(
+    ['types', 'api'].map((name) => readFile(new URL(`src/library/${name}.ts`, root), 'utf8')),
+  )
+  const text = `${types}\n${api.replaceAll(/^import .*\n/gm, '')}`
+  if (/^(?:import|export) .* from |\bimport\(/m.test(text))
+    throw new Error('the types of the library need another file')
+  await writeFile(new URL(`${fresh.href}/library.d.ts`), text)
+}
 
 async function hashOf(path) {
   const folder = new URL(path, root)

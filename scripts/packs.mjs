@@ -7,13 +7,15 @@ import { inkPlugin } from './ink.mjs'
 
 /** What is read together: what is imported on demand and fits, with all that it needs. What fits nowhere is in `loop`. */
 const packs = {
-  look: /^src\/(program|compose|compose\/(changes|reports|whereabouts|damage)|ui\/(?!cli\/loop-run|cli\/client|print\/report-).*)\.ts$/,
-  plan: /^src\/(compose\/(plan|config-trust|run-settings)|adapters\/openspec\/show|config\/(load|yaml))\.ts$/,
+  look: /^src\/(program|compose|compose\/(changes|reports|whereabouts|damage)|ui\/(?!cli\/loop-run|cli\/client|cli\/mcp|mcp\/|print\/report-).*)\.ts$/,
+  plan: /^src\/(compose\/(plan|claims|config-trust|run-settings)|adapters\/openspec\/show|config\/(load|yaml))\.ts$/,
   /** Large, and met only where a file is there to read with them: without what they need, which is little and in `look`. */
   parsers: /^node_modules\/(zod|yaml|picomatch)\//,
   prices: /^node_modules\/@pydantic\/genai-prices\//,
   /** Only for who opens the screens; what a loop needs, too, is in `lines`. */
   tui: /^src\/ui\/(tui\/start\.tsx|cli\/client\.ts)$/,
+  /** Only for `ralph mcp`: with the protocol's own library. */
+  mcp: /^src\/ui\/cli\/mcp\.ts$/,
 }
 
 /**
@@ -73,7 +75,7 @@ export async function writePacks(options) {
 /** Where each of esbuild's files goes, by its name: into the first pack that cannot do without it. */
 function packed(outputs) {
   const placed = new Map()
-  const { parsers, tui, ...others } = packs
+  const { parsers, tui, mcp, ...others } = packs
   const put = (pack, path) => {
     const name = outputs[path].entryPoint === 'src/program.ts' ? 'program' : placed.size
     placed.set(basename(path), { pack, id: `${pack}:${name}` })
@@ -85,24 +87,28 @@ function packed(outputs) {
       if (kind === 'import-statement' && needed in outputs) place(pack, needed)
   }
   const all = Object.keys(outputs).filter((path) => !path.endsWith('.LEGAL.txt'))
+  const entries = (fits) => {
+    const found = all.filter((path) => fits.test(outputs[path].entryPoint ?? ''))
+    if (found.length === 0) throw new Error(`nothing is imported on demand that fits ${fits}`)
+    return found
+  }
   const libraries = all.filter((path) => {
     const made = Object.keys(outputs[path].inputs)
     return made.length > 0 && made.every((file) => parsers.test(file))
   })
   for (const path of libraries) put('parsers', path)
   for (const [pack, fits] of Object.entries(others)) {
-    const fitting = all.filter((path) => fits.test(outputs[path].entryPoint ?? ''))
-    if (fitting.length === 0) throw new Error(`nothing is imported on demand that fits ${fits}`)
-    for (const path of fitting) place(pack, path)
+    for (const path of entries(fits)) place(pack, path)
   }
-  const screens = all.filter((path) => tui.test(outputs[path].entryPoint ?? ''))
-  if (screens.length === 0) throw new Error(`nothing is imported on demand that fits ${tui}`)
-  const loops = all.filter((path) => outputs[path].entryPoint !== undefined && !screens.includes(path))
+  const [screens, servers] = [entries(tui), entries(mcp)]
+  const faces = [...screens, ...servers]
+  const loops = all.filter((path) => outputs[path].entryPoint !== undefined && !faces.includes(path))
   const needed = reached(outputs, loops)
-  for (const path of reached(outputs, screens))
+  for (const path of reached(outputs, faces))
     if (needed.has(path) && !placed.has(basename(path))) put('lines', path)
   for (const path of loops) place('loop', path)
   for (const path of screens) place('tui', path)
+  for (const path of servers) place('mcp', path)
   for (const path of all) place('loop', path)
   return placed
 }

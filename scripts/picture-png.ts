@@ -111,13 +111,18 @@ interface Drawn {
 export type Draw = (svg: string) => Buffer
 
 /** Pinned, in a folder of the project's own that git ignores: nobody needs them but for this. */
-const packages = { '@resvg/resvg-js': '2.6.2', 'dejavu-fonts-ttf': '2.37.3' }
+const packages = {
+  '@resvg/resvg-js': '2.6.2',
+  'dejavu-fonts-ttf': '2.37.3',
+  '@expo-google-fonts/m-plus-1p': '0.4.2',
+  '@expo-google-fonts/noto-emoji': '0.4.7',
+}
 
 export function drawer(): Draw {
   const prefix = resolve(import.meta.dirname, '../.cache/pictures')
   if (!Object.keys(packages).every((name) => existsSync(join(prefix, 'node_modules', name)))) {
     mkdirSync(prefix, { recursive: true })
-    console.log('installing what draws the pictures into .cache/pictures (16 MB) …')
+    console.log('installing what draws the pictures into .cache/pictures (34 MB) …')
     const names = Object.entries(packages).map(([name, version]) => `${name}@${version}`)
     const options = ['--prefix', prefix, '--no-save', '--no-audit', '--no-fund', '--loglevel=error']
     const { status } = spawnSync('npm', ['install', ...options, ...names], { cwd: prefix, stdio: 'inherit' })
@@ -126,9 +131,13 @@ export function drawer(): Draw {
   const { Resvg } = createRequire(join(prefix, 'package.json'))('@resvg/resvg-js') as {
     Resvg: new (svg: string, options: object) => { render(): Drawn }
   }
-  const fonts = ['DejaVuSansMono', 'DejaVuSansMono-Bold', 'DejaVuSans'].map((name) =>
-    join(prefix, 'node_modules', 'dejavu-fonts-ttf', 'ttf', `${name}.ttf`),
-  )
+  const fonts = [
+    'dejavu-fonts-ttf/ttf/DejaVuSansMono.ttf',
+    'dejavu-fonts-ttf/ttf/DejaVuSansMono-Bold.ttf',
+    'dejavu-fonts-ttf/ttf/DejaVuSans.ttf',
+    '@expo-google-fonts/m-plus-1p/400Regular/MPLUS1p_400Regular.ttf',
+    '@expo-google-fonts/noto-emoji/400Regular/NotoEmoji_400Regular.ttf',
+  ].map((name) => join(prefix, 'node_modules', name))
   const font = { fontFiles: fonts, loadSystemFonts: false, defaultFontFamily: 'DejaVu Sans Mono' }
   return (svg) => packed(new Resvg(svg, { font }).render())
 }

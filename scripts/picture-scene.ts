@@ -67,7 +67,7 @@ The program SHALL refuse a language that is not in the table.
 `,
   'openspec/changes/add-greeting/tasks.md': `## 1. Language table
 
-- [ ] 1.1 Write the table of languages, with English and Hungarian
+- [ ] 1.1 Write the table of languages: English, magyar, 日本語 👋
 - [ ] 1.2 Test that every language has a greeting
 
 ## 2. Greet by name
@@ -115,7 +115,7 @@ The program SHALL refuse a language that is not in the table.
   'openspec/changes/fix-dates/proposal.md': '# Dates as people write them\n\n## Why\n2026-11-17.\n',
   'openspec/changes/fix-dates/tasks.md':
     '## 1. Dates\n\n- [ ] 1.1 Write dates as people do\n\n## 2. Times\n\n- [ ] 2.1 And times\n',
-  'openspec/changes/new-names/proposal.md': '# Shorter names\n\n## Why\nLong names.\n',
+  'openspec/changes/new-names/proposal.md': '# Shorter names, 短い名前 ✅\n\n## Why\nLong names.\n',
   'openspec/changes/new-names/tasks.md': [1, 2, 3]
     .map((n) => `## ${n}. Part ${n}\n\n- [x] ${n}.1 Rename\n`)
     .join('\n'),

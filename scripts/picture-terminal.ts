@@ -1,6 +1,7 @@
 // A program on a pseudo terminal of any size, with what its screen shows.
 import { spawn } from '@lydell/node-pty'
 import xterm from '@xterm/headless'
+import { withEmoji } from './emoji-cells.ts'
 
 export interface Shown {
   /** The screen as it is now, for whoever draws it. */
@@ -23,7 +24,9 @@ export function shown(
 ): Shown {
   const [file = '', ...args] = command
   const pty = spawn(file, args, { cols: columns, rows, cwd, env })
-  const terminal = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true, scrollback: 0 })
+  const terminal = withEmoji(
+    new xterm.Terminal({ cols: columns, rows, allowProposedApi: true, scrollback: 0 }),
+  )
   const watchers = new Set<() => void>()
   let changedAtMs = performance.now()
   pty.onData((data) => {

@@ -1,9 +1,11 @@
-// Writes the JSON Schemas and the core's shapes from the zod schemas; with --check it only says whether they are up to date.
+// Writes the JSON Schemas, the library's types and the core's shapes from the zod schemas; with --check it only says whether they are up to date.
 import { readFile, writeFile } from 'node:fs/promises'
 import * as z from 'zod'
 import { bodySchema, envelopeSchema, publicEventSchema } from '../src/core/event.ts'
 import { stateFileSchema } from '../src/core/state-file.ts'
 import { configFileSchema } from '../src/config/schema.ts'
+import { errorCodes } from '../src/core/error.ts'
+import { typeOf, typesFile } from './types.ts'
 
 const forOthers = (title: string, schema: z.ZodType): object => ({
   title,
@@ -29,6 +31,18 @@ const files = {
   },
 }
 
+const settings = z.toJSONSchema(configFileSchema(), { io: 'input' })
+const types = 'src/library/types.ts'
+const texts: Record<string, string> = {
+  [types]: typesFile({
+    LoopEvent: typeOf(z.toJSONSchema(publicEventSchema, { io: 'output' })),
+    LoopState: typeOf(z.toJSONSchema(stateFileSchema, { io: 'input' })),
+    // How a program shows events is its own business, and a plan is `ralph loop --dry-run`.
+    LoopSettings: typeOf(settings, ['json', 'no_tui', 'dry_run']),
+    ErrorCode: errorCodes.map((code) => `'${code}'`).join(' | '),
+  }),
+}
+
 /** For programs only: a line for each of them, so that a change shows which one. */
 const inLines = (content: object): string => {
   const entries = Object.entries(content).map(
@@ -37,10 +51,12 @@ const inLines = (content: object): string => {
   return `{\n${entries.join(',\n')}\n}\n`
 }
 
+for (const [name, content] of Object.entries(files))
+  texts[name] = name === shapes ? inLines(content) : `${JSON.stringify(content, null, 2)}\n`
+
 let stale = 0
-for (const [name, content] of Object.entries(files)) {
+for (const [name, text] of Object.entries(texts)) {
   const path = new URL(`../${name}`, import.meta.url)
-  const text = name === shapes ? inLines(content) : `${JSON.stringify(content, null, 2)}\n`
   if (process.argv.includes('--check')) {
     if ((await readFile(path, 'utf8').catch(() => '')) === text) continue
     console.error(`${name} is stale: run npm run schemas`)

@@ -49,18 +49,19 @@ async function check(label, file, args) {
   }
 }
 
-await check('build', process.execPath, ['scripts/build.mjs'])
 // These two take the longest: beside the others, and beside the tests, which wait for processes often enough.
 const longChecks = [
   check('types', bin('tsc'), []),
   check('lint', bin('oxlint'), ['--type-aware', '--deny-warnings', 'src', 'test', 'scripts', 'bench']),
 ]
 await Promise.all([
+  check('build', process.execPath, ['scripts/build.mjs']).then(() =>
+    check('package', bin('publint'), ['--strict']),
+  ),
   check('format', bin('oxfmt'), ['--check', 'src', 'test', 'scripts', 'bench']),
   check('unused code', bin('knip'), []),
   check('schemas up to date', bin('tsx'), ['scripts/schemas.ts', '--check']),
   check('specs', bin('openspec'), ['validate', '--specs', '--strict']),
-  check('package', bin('publint'), ['--strict']),
 ])
 
 if (!checksOnly) {

@@ -8,11 +8,16 @@ import type { Io } from './ui/io.ts'
 import { isTerminal } from './ui/io.ts'
 import { folded } from './ui/print/layout.ts'
 
+/** A program that uses ralph as a library gives none of its streams away. */
+type Surroundings = Io | (Pick<Io, 'env' | 'cwd'> & Pick<Site, 'warn'>)
+
 /** Each part is loaded when a command first needs it: `ralph status` must not pay for the agents. */
-export function createApp(io: Io): App {
-  const attended = isTerminal(io.stdout) && isTerminal(io.stdin)
+export function createApp(io: Surroundings): App {
+  const attended = 'stdout' in io && isTerminal(io.stdout) && isTerminal(io.stdin)
   const warn = (message: string): void =>
-    void io.stderr.write(`${folded(`warning: ${message}`, io.stderr.columns)}\n`)
+    'warn' in io
+      ? io.warn(message)
+      : void io.stderr.write(`${folded(`warning: ${message}`, io.stderr.columns)}\n`)
   let opened: Promise<Site> | undefined
   const site = (): Promise<Site> =>
     (opened ??= openSite(folderOf(io), io.env, { isTerminal: attended, warn }))
@@ -42,7 +47,11 @@ export function createApp(io: Io): App {
   const loops = () => import('./compose/loop.ts')
   const plans = () => import('./compose/changes.ts')
   const reports = () => import('./compose/reports.ts')
+  const seen = () => import('./compose/loops-seen.ts')
   const usage = () => import('./compose/usage.ts')
+  const leftovers = () => import('./compose/leftovers.ts')
+  const init = () => import('./compose/init.ts')
+  const queue = () => import('./compose/queue.ts')
 
   const settings: Observe['settings'] = async (flags, isResumed = false) => {
     const projectFolder = await site().then(
@@ -92,9 +101,16 @@ export function createApp(io: Io): App {
       learnings: (change) => at(plans, (part, here) => part.learningsOf(here, change)),
       plan: (request) => at(dryRuns, (part, here) => part.dryRun(here, request)),
       status: (change) => at(reports, (part, here) => part.statusOf(here, change, known(here))),
+      loops: () => at(seen, (part, here) => part.loopsSeen(here, known(here))),
+      statusLine: async () =>
+        (await import('./compose/status-line.ts')).statusLineOf(folderOf(io), Date.now()),
       follow: async function* (change, request) {
         const [part, here] = await Promise.all([reports(), site()])
         yield* part.followRun(here, change, request)
+      },
+      watch: async function* (request) {
+        const [part, here] = await Promise.all([import('./compose/watch.ts'), site()])
+        yield* part.watchRuns(here, request)
       },
       history: (change, which) => at(reports, (part, here) => part.historyOf(here, change, which)),
       why: (change) => at(reports, (part, here) => part.whyOf(here, change, once(here))),
@@ -107,8 +123,10 @@ export function createApp(io: Io): App {
         const { diagnose } = await import('./compose/doctor.ts')
         return diagnose({ cwd: folderOf(io), env: io.env, isTerminal: attended, site, config })
       },
+      setup: () => at(init, (part, here) => part.setupOf(here)),
       usage: (request) => at(usage, (part, here) => part.usageOf(here, request)),
       report: (change) => at(usage, (part, here) => part.reportOf(here, change)),
+      queue: () => at(queue, (part, here) => part.queueReport(here)),
     },
     control: {
       loop: (request) => at(loops, (part, here) => part.runLoop(here, request, 'loop')),
@@ -122,14 +140,21 @@ export function createApp(io: Io): App {
       finish: (request) => at(finish, (part, here) => part.finishOrAccept(here, request)),
       clean: (request) => at(control, (part, here) => part.cleanRun(here, request)),
       restore: (request) => at(attempts, (part, here) => part.restoreTo(here, request)),
-      makeDemo: async () => (await import('./compose/demo.ts')).makeDemo(io.env),
+      init: (request) => at(init, (part, here) => part.initHere(here, request)),
+      makeDemo: async (isParallel) => (await import('./compose/demo.ts')).makeDemo(io.env, isParallel),
+      fix: () => at(leftovers, (part, here) => part.fixLeftovers(here)),
+      up: (request) => at(queue, (part, here) => part.up(here, request)),
+      land: (change, request) => at(queue, (part, here) => part.landNow(here, change, request)),
+      askQueue: (what, change) => at(queue, (part, here) => part.askQueue(here, what, change)),
+      stopAll: (force) => at(queue, (part, here) => part.stopAll(here, force)),
+      pullLanded: () => at(queue, (part, here) => part.pullLanded(here)),
       recordDeaths: (changes) => at(deaths, (part, here) => part.recordDeaths(here, changes)),
     },
   }
 }
 
 /** A terminal may stand in a folder that a clean-up or a removed work tree took away. */
-function folderOf(io: Io): string {
+function folderOf(io: Surroundings): string {
   try {
     return io.cwd
   } catch (cause) {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type * as V8 from 'node:v8'
 import { Script } from 'node:vm'
 import type * as Program from './program.ts'
+import type * as StatusLine from './statusline.ts'
 
 declare const RALPH_VERSION: string
 /** How the names of the packs begin: their content is in it, so that what V8 has compiled of others is not taken for them. */
@@ -20,11 +21,14 @@ const usedByLoops =
 let held: ReadonlyMap<string, number> | undefined
 const opened = new Map<string, { exports: object }>()
 const help = helpPage(argv)
+const line = lineAsked(argv)
 
 if (argv.length === 1 && /^(?:--version|-[vV]|version)$/.test(argv[0] ?? '')) {
   process.stdout.write(`${RALPH_VERSION}\n`)
 } else if (help !== undefined) {
   process.stdout.write(help)
+} else if (line !== undefined) {
+  ;(require(join(__dirname, 'statusline.js')) as typeof StatusLine).start(line)
 } else {
   if (isLoop) spareMemory()
   void (open('look:program') as typeof Program).start(argv, RALPH_VERSION)
@@ -115,6 +119,15 @@ function keep(bytes: Buffer, file: string): void {
   } catch {
     // Installed by somebody else: then each start compiles.
   }
+}
+
+/** A status bar asks every few seconds. Whatever else is typed is for the command line to judge. */
+function lineAsked(words: readonly string[]): { isJson: boolean; folder?: string } | undefined {
+  const [flag, folder, ...rest] = words
+  const isElsewhere = flag === '-C' && folder !== undefined
+  const [command, ...options] = isElsewhere ? rest : words
+  if (command !== 'statusline' || options.some((word) => word !== '--json')) return undefined
+  return { isJson: options.length > 0, ...(isElsewhere && { folder }) }
 }
 
 /** Written by the build from the program's own help: half of the start-up is building what `--help` only prints. */

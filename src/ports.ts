@@ -33,6 +33,8 @@ export interface PromptRequest {
   readonly previousFailure?: string
   /** The user's words from `resume --feedback`. */
   readonly feedback?: string
+  /** The agent gets ralph's own tools, and should know what they are for. */
+  readonly offersClaims?: boolean
 }
 
 /** After each gate: restores what the gate had no business changing, and says what it was. Added lines stay, ticks do not. */
@@ -61,6 +63,8 @@ export interface SpecSource {
   putBack(): Promise<readonly string[]>
   /** Ticks every open runnable task of the story, changing only the character between the brackets. Ambiguous: throws, never guesses. */
   tick(storyId: string): Promise<number>
+  /** A note for later iterations, which no revert removes. */
+  learn(text: string): Promise<void>
 }
 
 // --- checkpoints ------------------------------------------------------------------------------------------------
@@ -163,6 +167,11 @@ export interface Checkpoints {
   keep(n: number, mayBeSaved?: boolean): Promise<KeptAttempt>
   /** Read-only: paths, as a person reads them, that a kept attempt has changed since its checkpoint. */
   changed(n: number): Promise<readonly string[]>
+  /**
+   * While an agent works: what resolves tells the paths that are there by then and are not now, as `look` names them. Read-only for the
+   * work tree, which may change meanwhile: it rejects where that hinders it.
+   */
+  made(): Promise<() => Promise<readonly string[]>>
   /** Read-only for the work tree: how it stands now, after `keep`, against the tree that was judged last. */
   look(since: string): Promise<TreeState>
   /**
@@ -183,6 +192,26 @@ export interface Checkpoints {
 
 // --- the agent --------------------------------------------------------------------------------------------------
 
+/** What came of a claim, for the agent to read. */
+export interface ClaimAnswer {
+  readonly isAccepted: boolean
+  readonly claim: number
+  readonly text: string
+}
+
+/** What an agent can tell ralph while it works, by tools that only it is offered. Of this attempt alone. */
+export interface ClaimDesk {
+  /**
+   * "The story is complete": judged at once, one after the other. Resolves, and never rejects, when nothing runs for it any more; `gone`
+   * ends it early.
+   */
+  complete(summary: string, gone: AbortSignal): Promise<ClaimAnswer>
+  failed(reason: string): void
+  progress(task: string): void
+  /** Whether it was written. */
+  learned(text: string): Promise<boolean>
+}
+
 export interface AgentTask {
   readonly n: number
   readonly prompt: string
@@ -198,6 +227,8 @@ export interface AgentTask {
   readonly timeoutMs: number
   /** 0 = off. */
   readonly idleTimeoutMs: number
+  /** Absent: it is not offered any tool of ralph's. */
+  readonly claims?: ClaimDesk
 }
 
 export type AgentSignal =
@@ -212,9 +243,12 @@ export type AgentSignal =
 export interface Agent {
   /**
    * Runs one turn. Never throws for what an agent may do (crash, silence, nonsense, not installed); resolves exactly once, and when it has
-   * resolved nothing of this run is alive. `stop.reason` on the signal says why ralph ended it (`stopped` or `budget`).
+   * resolved nothing of this run is alive. `stop.reason` on the signal says why ralph ended it (`stopped` or `budget`). While a claim is
+   * judged, none of its time limits runs.
    */
   work(task: AgentTask, stop: AbortSignal, tell: (signal: AgentSignal) => void): Promise<AgentEnded>
+  /** Whether this one can be offered tools of ralph's own. */
+  takesClaims?(agent: string): boolean
 }
 
 // --- gates, usage, files, time ----------------------------------------------------------------------------------
@@ -278,6 +312,28 @@ export interface Usage {
     model?: string,
     turn?: UsageTurn,
   ): Promise<MeasuredUsage>
+}
+
+/**
+ * What the loops of this machine tell one another about the login that an agent uses. Never throws, and keeps no loop from its work for
+ * long: what cannot be told is as if nobody had said anything.
+ */
+export interface Logins {
+  /**
+   * Before each spawn: until when it has to wait, because another loop was told of a limit, or goes first after its reset. Undefined: it
+   * may ask, and says what came of it by one of `limited`, `answered` and `leave`.
+   */
+  look(agent: string): Promise<number | undefined>
+  /** True as soon as another loop has found that the login works, or that went first is gone; false when `stop` aborts. */
+  freed(agent: string, stop: AbortSignal): Promise<boolean>
+  /** The provider has told this loop. */
+  limited(agent: string, untilMs: number): Promise<void>
+  /** A human does not want to wait: the next look lets it ask. */
+  passOver(agent: string): void
+  /** The provider has answered: the others may ask, too. */
+  answered(agent: string): Promise<void>
+  /** Its turn is over, and nobody knows more than before. */
+  leave(agent: string): Promise<void>
 }
 
 export interface Journal {

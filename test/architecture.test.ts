@@ -29,7 +29,9 @@ const mayImport: Record<string, readonly string[]> = {
   adapters: ['ports', 'core'],
   ui: ['config', 'ports', 'core'],
   compose: ['ui', 'engine', 'adapters', 'config', 'ports', 'core'],
-  main: ['program'],
+  main: ['program', 'statusline'],
+  statusline: ['compose', 'ui', 'core'],
+  library: ['compose', 'ui', 'config', 'ports', 'core'],
   program: ['compose', 'ui', 'engine', 'adapters', 'config', 'ports', 'core'],
 }
 
@@ -84,13 +86,13 @@ describe('the core is pure', () => {
 })
 
 describe('the process belongs to the door', () => {
-  test('its streams, signals and exit are used in src/ui/cli, src/main.ts and src/program.ts only', () => {
+  test('its streams, signals and exit are used in src/ui/cli, src/main.ts, src/program.ts and src/statusline.ts only', () => {
     const ofProcess =
       /\bprocess\.(?:stdin|stdout|stderr|exit|exitCode|on|once|off|addListener|removeListener|title)\b/
     const users = files.filter((file) => ofProcess.test(withoutComments(file.text))).map(({ path }) => path)
     expect(users).toContain('main.ts')
     // A program of its own, run by `--agent demo`.
-    const own = new Set(['main.ts', 'program.ts', 'adapters/agents/demo-program.ts'])
+    const own = new Set(['main.ts', 'program.ts', 'statusline.ts', 'adapters/agents/demo-program.ts'])
     expect(users.filter((path) => !path.startsWith('ui/cli/') && !own.has(path))).toEqual([])
   })
 })

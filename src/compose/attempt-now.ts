@@ -1,10 +1,10 @@
 // What the attempt at hand has done so far, and what its gates print: looked at from outside, while the loop works; nothing is written.
-import { copyFile, mkdir, mkdtemp, open, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { copyFile, mkdir, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gateLogIn } from '../adapters/files/paths.ts'
 import { ifThere } from '../adapters/files/whole.ts'
 import type { Git } from '../adapters/git/git.ts'
+import { inScratch } from '../adapters/process/temp.ts'
 import { showChange } from '../adapters/openspec/show.ts'
 import { RalphError } from '../core/error.ts'
 import type { AttemptNow, GateOutput } from '../ui/app.ts'
@@ -29,7 +29,8 @@ export async function attemptNow(site: Site, change: string | undefined): Promis
   if (current === undefined) return { ...nothing, stories }
   const there =
     worktree === site.git.worktree ? site : await openSite(worktree, site.env).catch(unlessGone(worktree))
-  const whole = there === undefined ? '' : await patchSince(there.git, current.baseCommit)
+  const whole =
+    there === undefined ? '' : await inScratch((folder) => patchSince(there.git, current.baseCommit, folder))
   const patch = whole.slice(0, mostPatch)
   return { change_id: name, n: current.n, patch, is_cut: patch.length < whole.length, stories }
 }
@@ -45,8 +46,7 @@ function unlessGone(worktree: string): (error: unknown) => Promise<undefined> {
  * By an index of its own, which begins as a copy of the tree's, so that git need not read every file; and with a store of its own, for the
  * empty object that git makes for a new file.
  */
-async function patchSince(git: Git, base: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'ralph-now-'))
+async function patchSince(git: Git, base: string, folder: string): Promise<string> {
   try {
     const index = join(folder, 'index')
     const objects = join(folder, 'objects')
@@ -76,8 +76,6 @@ async function patchSince(git: Git, base: string): Promise<string> {
     // The loop works in this tree: what was there a moment ago may be gone, and the next look is soon.
     if (error instanceof RalphError && error.code === 'git_failed') return ''
     throw error
-  } finally {
-    await rm(folder, { recursive: true, force: true })
   }
 }
 

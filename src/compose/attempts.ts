@@ -20,10 +20,12 @@ import type { KnownRun, Site } from './site.ts'
 export async function attemptsOf(site: Site, change: string | undefined): Promise<AttemptList> {
   const run = await must(site, change)
   const [refs, iterations] = await Promise.all([listAttempts(site.git, run.change), iterationsOf(site, run)])
+  const same = unchangedIn(run)
   const attempts = refs.flatMap(({ n, ref, commit }) => {
     const iteration = iterations.find((each) => each.n === n)
-    if (iteration !== undefined) return [{ ...summary(iteration), ref, commit }]
-    return run.damage === undefined ? [] : [{ n, ...unread, ref, commit }]
+    const changed = !same.has(n)
+    if (iteration !== undefined) return [{ ...summary(iteration), ref, commit, changed }]
+    return run.damage === undefined ? [] : [{ n, ...unread, ref, commit, changed }]
   })
   return {
     change_id: run.change,
@@ -31,6 +33,11 @@ export async function attemptsOf(site: Site, change: string | undefined): Promis
     attempts,
     earlier: await earlierOf(site, run),
   }
+}
+
+/** The attempts that left everything as they found it. */
+function unchangedIn({ recall }: KnownRun): ReadonlySet<number> {
+  return new Set(recall('attempt.kept').flatMap(({ n, changed }) => (changed ? [] : [n])))
 }
 
 async function earlierOf(site: Site, run: KnownRun): Promise<AttemptList['earlier']> {
@@ -101,10 +108,13 @@ async function noNumber(site: Site, { change, state }: KnownRun, typed: string):
 
 const mostNamed = 6
 
-/** What a user wants to see who names none: what went wrong last. */
-function lastAttempt({ change, state }: KnownRun): number {
+/** What a user wants to see who names none: the last that went wrong and had changed anything. */
+function lastAttempt(run: KnownRun): number {
+  const { change, state } = run
+  const same = unchangedIn(run)
   const kept = state.iterations.filter((iteration) => iteration.attempt_ref !== undefined)
-  const found = kept.findLast((iteration) => !keepsWork[iteration.verdict]) ?? kept.at(-1)
+  const failed = kept.filter((iteration) => !keepsWork[iteration.verdict])
+  const found = failed.findLast(({ n }) => !same.has(n)) ?? failed.at(-1) ?? kept.at(-1)
   if (found !== undefined) return found.n
   throw new RalphError('attempt_not_found', `No attempt of ${change} is kept.`, {
     hint: `Where it stands: ralph status ${change}`,

@@ -89,12 +89,16 @@ export function manualWords(
 }
 
 /** Before this loop of it. */
-export function spentBy(state: LoopState): { tokens: number; cost_usd?: number; duration_ms: number } {
+export function spentBy(
+  state: LoopState,
+  gates: readonly { readonly duration_ms: number }[],
+): { tokens: number; cost_usd?: number; duration_ms: number } {
   const cost = totalCostUsd(state)
   return {
     tokens: totalTokens(state),
     ...(cost !== undefined && { cost_usd: cost }),
-    duration_ms: state.iterations.reduce((sum, iteration) => sum + iteration.duration_ms, 0),
+    // An iteration's own time is the agent's.
+    duration_ms: [...state.iterations, ...gates].reduce((sum, { duration_ms: ms }) => sum + ms, 0),
   }
 }
 

@@ -15,6 +15,7 @@ export function watchBudget(
 ): Agent {
   if (settings.max_tokens === undefined && settings.max_cost_usd === undefined) return agent
   return {
+    ...agent,
     async work(task, stop, tell) {
       const over = new AbortController()
       let sessionId: string | undefined

@@ -18,11 +18,15 @@ import { damagedStatus } from './damage.ts'
 import { findRootOf } from './root.ts'
 import { hasDied, isDead, isRunning, knownRun, pathsOf } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
+import { landedHere } from './whereabouts.ts'
 
 export async function listAll(site: Site): Promise<ChangeList> {
   const root = await findRootOf(site)
   const changes = await listChanges(root, site.env)
+  const branch = headRef(site.git)?.replace(/^refs\/heads\//, '')
   return {
+    // With reftable the file names none.
+    ...(branch !== undefined && branch !== '.invalid' && { checked_out: branch }),
     changes: await Promise.all(
       changes.map(async ({ problem, ...summary }) => {
         const { status, unknown, done, branch, ...now } = await statusOf(site, summary.name)
@@ -56,7 +60,7 @@ async function statusOf(
     unknown: string
     done?: number
     branch?: string
-  } & Pick<Listed, 'waiting_for' | 'died_at' | 'orphan_pids'>
+  } & Pick<Listed, 'waiting_for' | 'died_at' | 'orphan_pids' | 'landed'>
 > {
   try {
     const run = await knownRun(site, name)
@@ -68,6 +72,7 @@ async function statusOf(
     // Only looking: the truth about a dead loop without putting it in order.
     const done = run.state.stories.filter((story) => story.status === 'done').length
     const branch = seen === '' ? undefined : await branchElsewhere(site, run)
+    const landed = branch === undefined ? undefined : await landedHere(site, run)
     const { waiting_for: waitingFor } = isRunning(run) ? waitingFields(run.state) : {}
     return {
       status: isDead(run) ? 'stopped' : seen,
@@ -77,6 +82,7 @@ async function statusOf(
       // Brought to the user's branch, or gone: then only the boxes there count.
       ...(seen !== '' && (branch !== undefined || isRunning(run)) && { done }),
       ...(branch !== undefined && { branch }),
+      ...(landed !== undefined && { landed }),
     }
   } catch (error) {
     if (error instanceof RalphError && error.code === 'journal_unreadable')
@@ -104,6 +110,7 @@ export async function promptFor(
   config: Config,
 ): Promise<{ change_id: string; prompt: string }> {
   const { openChange } = await import('./plan.ts')
+  const { firstAgent, offersClaims } = await import('./claims.ts')
   const { readKept, settingsFile } = await import('./run-settings.ts')
   const found = await openChange(site, change, config)
   const run = await knownRun(site, found.name)
@@ -122,10 +129,16 @@ export async function promptFor(
   const { plan } = opened
   const { failure } = run.state
   const feedback = feedbackFor(run.state)
+  const { settings } = run.state
+  const isOffered =
+    isOpen && settings !== undefined
+      ? offersClaims(settings.agents[0], { ...config, claims: settings.claims ?? 0 })
+      : offersClaims(firstAgent(config, site.env), config)
   if (opened.doneCriteria === 'manual') {
     const said = {
       ...(failure !== undefined && { previousFailure: failure.reason }),
       ...(feedback !== undefined && { feedback }),
+      offersClaims: isOffered,
     }
     const prompt = await opened.spec.prompt({ storyId: 'manual', attempt: 1, attempts: 1, ...said })
     return { change_id: opened.name, prompt }
@@ -149,6 +162,7 @@ export async function promptFor(
     attempts: retriesOf(run, config) + 1,
     ...(failure?.storyId === story.id && { previousFailure: failure.reason }),
     ...(feedback !== undefined && { feedback }),
+    offersClaims: isOffered,
   })
   return { change_id: opened.name, prompt }
 }

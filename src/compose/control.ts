@@ -92,7 +92,7 @@ function attemptsOf(count: number, change: string): string {
 
 /** The run in hand, its work tree too, and whatever a dead loop left there put in order. */
 export async function inOrder(site: Site, held: OpenRun): Promise<Site> {
-  const detail = await repairRun(held, site.warn)
+  const detail = await repairRun(held, (message) => site.warn(message))
   if (detail !== '') site.warn(detail)
   return held.enterOwn()
 }

@@ -55,11 +55,28 @@ The program SHALL greet by name.
 `,
 }
 
-export async function makeDemo(env: NodeJS.ProcessEnv): Promise<Demo> {
+const several = ['add-colours', 'add-dates', 'add-emoji', 'add-farewell', 'add-help', 'add-names']
+
+/** One story each, with a number of its own: the demo agent names its files by it. */
+const plans: Readonly<Record<string, string>> = Object.fromEntries(
+  several.flatMap((name, at) => {
+    const title = `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll('-', ' ')}`
+    return [
+      [`openspec/changes/${name}/proposal.md`, `# ${title}\n`],
+      [
+        `openspec/changes/${name}/tasks.md`,
+        `## ${at + 1}. ${title}\n\n- [ ] ${at + 1}.1 Write it\n- [ ] ${at + 1}.2 Tell people\n`,
+      ],
+    ]
+  }),
+)
+
+/** With `isParallel` six small changes instead of one of three stories. */
+export async function makeDemo(env: NodeJS.ProcessEnv, isParallel: boolean): Promise<Demo> {
   const folder = await realpath(await mkdtemp(join(env['TMPDIR'] ?? tmpdir(), 'ralph-demo-')))
   const repo = join(folder, 'greeter')
   try {
-    await fill(repo, env)
+    await fill(repo, env, isParallel)
   } catch (error) {
     await rm(folder, { recursive: true, force: true })
     throw error
@@ -67,8 +84,9 @@ export async function makeDemo(env: NodeJS.ProcessEnv): Promise<Demo> {
   return { folder, repo, change }
 }
 
-async function fill(repo: string, env: NodeJS.ProcessEnv): Promise<void> {
-  for (const [name, text] of Object.entries(files)) {
+async function fill(repo: string, env: NodeJS.ProcessEnv, isParallel: boolean): Promise<void> {
+  for (const [name, text] of Object.entries({ ...files, ...(isParallel && plans) })) {
+    if (isParallel && name.startsWith(`openspec/changes/${change}/`)) continue
     await mkdir(dirname(join(repo, name)), { recursive: true })
     await writeFile(join(repo, name), text)
   }

@@ -14,6 +14,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Diagnosis } from '../ui/app.ts'
+import { missingAgent } from './agent-program.ts'
 import { agentView, gateToOffer } from './beforehand.ts'
 import { cannotRun, openTargets } from './gate-programs.ts'
 import { findRootOf } from './root.ts'
@@ -60,7 +61,7 @@ export async function diagnose(around: Surroundings): Promise<Diagnosis> {
       ...repositoryChecks,
       openspecCheck,
       ...settingsCheck(configured),
-      ...agents(env, config),
+      ...(await agents(around, config)),
       terminal(env, isTerminal),
     ],
   }
@@ -104,6 +105,9 @@ async function repository(
       for (const detail of await liveWords(site, run))
         checks.push(warning(`loop ${run.change}`, detail, fixOf(run.change)))
     }
+    const { leftoversIn } = await import('./leftovers.ts')
+    for (const { name, before } of await leftoversIn(site, await known()))
+      checks.push(warning(name, before, 'ralph doctor --fix'))
     return checks
   } catch (error) {
     if (!(error instanceof RalphError)) throw error
@@ -220,7 +224,11 @@ async function loopCheck(run: KnownRun): Promise<Check> {
 async function openspec(cwd: string, env: NodeJS.ProcessEnv): Promise<Check> {
   const { cli, note } = await findCli({ from: cwd, env })
   return cli === undefined
-    ? warning('openspec', note, 'npm install --global @fission-ai/openspec')
+    ? warning(
+        'openspec',
+        note.replace(/^openspec is not installed/, 'not installed (optional)'),
+        'npm install --global @fission-ai/openspec',
+      )
     : ok('openspec', `${cli.path} ${cli.version}`)
 }
 
@@ -245,8 +253,17 @@ function settingsFix(detail: string): string {
 }
 
 /** The one that a loop would take has to be there and logged in; of the others it is only told. */
-function agents(env: NodeJS.ProcessEnv, config: Config | undefined): Check[] {
-  if (config?.agent_command !== undefined) return [ok('agent', `--agent-command ${config.agent_command}`)]
+async function agents({ cwd, env, site }: Surroundings, config: Config | undefined): Promise<Check[]> {
+  if (config?.agent_command !== undefined) {
+    const worktree = await site().then(
+      ({ git }) => git.worktree,
+      () => cwd,
+    )
+    const fault = await missingAgent(config, { cwd: worktree, env })
+    return fault === undefined
+      ? [ok('agent', `--agent-command ${config.agent_command}`)]
+      : [problem('agent', fault.detail, fault.fix)]
+  }
   const installed: readonly string[] = installedAgents(env)
   const wanted = config?.agent ?? installed.slice(0, 1)
   if (wanted.length === 0) {

@@ -7,8 +7,10 @@ import { allGates } from '../core/limits.ts'
 import { initialState } from '../core/state.ts'
 import { planRead } from '../engine/record.ts'
 import type { DryRun, Observe } from '../ui/app.ts'
+import { refuseMissingAgent } from './agent-program.ts'
 import { billingOf, gateToOffer, hasWork, manualWords, programName } from './beforehand.ts'
 import { checkpointsFor } from './checkpoints.ts'
+import { offersClaims } from './claims.ts'
 import { refuseUnagreed } from './config-trust.ts'
 import { damagedRun } from './damage.ts'
 import { openTargets, refuseMissingGates } from './gate-programs.ts'
@@ -71,6 +73,8 @@ export async function dryRun(
       gates: allGates(settings),
       brought: changeDirOf(change.root, change.name),
     }).catch(note)
+  if (hasWork(change))
+    await refuseMissingAgent(config, settings, { cwd: site.git.worktree, env: site.env }).catch(note)
   const checkpoints = checkpointsFor(site, {
     change: change.name,
     strategy: settings.checkpoint,
@@ -97,7 +101,12 @@ export async function dryRun(
       ...story,
       ...(own !== undefined && { own_gates: own.gates }),
       ...(own?.model !== undefined && { model: own.model }),
-      prompt: await change.spec.prompt({ storyId: story.id, attempt: 1, attempts }),
+      prompt: await change.spec.prompt({
+        storyId: story.id,
+        attempt: 1,
+        attempts,
+        offersClaims: offersClaims(settings.agents[0], config),
+      }),
     })
   }
   const [refused] = refusals

@@ -1,5 +1,6 @@
 // `ralph finish`: the choice, carried out on a run in hand, and the user's word on settings that agents changed.
 import { existsSync } from 'node:fs'
+import { onlyInTree, removalWords } from '../adapters/git/only-there.ts'
 import { readRef } from '../adapters/git/refs.ts'
 import { remoteOf } from '../adapters/git/remote.ts'
 import { readSettingsFile } from '../config/files.ts'
@@ -7,16 +8,17 @@ import { userFolder } from '../config/load.ts'
 import { squashMessage } from '../core/commit-text.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
 import type { FinishChoice } from '../ports.ts'
-import type { Control, Said } from '../ui/app.ts'
+import type { Control, LandedWork, Said } from '../ui/app.ts'
 import { openspecWords } from './beforehand.ts'
-import { acceptGitSettings } from './checkpoints.ts'
+import { acceptGitSettings, hiddenPaths } from './checkpoints.ts'
 import { agree, unagreed } from './config-trust.ts'
 import { inOrder, withRun } from './control.ts'
 import type { OpenRun } from './open-run.ts'
-import { planNow } from './plan-now.ts'
+import { isPlanGone, planNow } from './plan-now.ts'
 import { withEngine } from './run-engine.ts'
-import { isSettled, needsRepair } from './site.ts'
-import type { Site } from './site.ts'
+import { isSettled, isTree, needsRepair } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
+import { landedHere, whereabouts } from './whereabouts.ts'
 
 /** The choice, the user's word on what agents changed of config files and git's settings, or both. */
 export async function finishOrAccept(
@@ -57,6 +59,8 @@ export async function finishHeld(
   const isCompleted = held.run.state.git.pending?.operation.op === 'finish'
   // A squash is a cleanup whose work is committed, a rename a keep: that is what the run remembers.
   const kept = isCompleted || choice === 'squash' ? 'cleanup' : choice === 'rename' ? 'keep' : choice
+  const landed = isCompleted || needsRepair(held.run) ? undefined : await landedHere(site, held.run)
+  if (landed !== undefined) return await landedSaid(site, held.run, landed, choice)
   const already = await finishedAlready(site, held.run)
   if (already !== '') {
     const { change, state } = held.run
@@ -102,23 +106,17 @@ export async function finishHeld(
     })
   }
   // A loop that died after its last story has not said so, but nothing is left to run.
-  const isDone =
-    run.state.status === 'done' ||
-    (kept === 'cleanup' && run.state.home === undefined && (await planNow(site, run.change))?.open === 0)
+  const plan = kept === 'cleanup' ? await planNow(site, run.change) : undefined
+  const isDone = run.state.status === 'done' || (run.state.home === undefined && plan?.open === 0)
   // A run that is not done is gone on with in its tree.
   const ownTree = run.state.home !== undefined && kept === 'cleanup' && isDone
-  const onward = isDone ? await nextSteps(site, run, choice) : []
+  const onward = isDone ? await nextSteps(site, run, choice, plan?.open ?? 0) : []
   return {
     message: report.message,
     ...(onward.length > 0 && { next: onward.join('; ') }),
     // Not removed by ralph: ignored files in it are in no commit.
     ...(ownTree && {
-      next: [
-        ...onward,
-        report.stays === undefined
-          ? `git worktree remove ${run.state.worktree}`
-          : `git -C ${run.state.worktree} status: save what is yours there, then git worktree remove ${run.state.worktree}`,
-      ].join('; '),
+      next: [...onward, removalWords(run.state.worktree, report.stays ?? [])].join('; '),
     }),
     ...(!isDone && {
       next: (await isPlanGone(site, run))
@@ -139,11 +137,25 @@ export async function finishHeld(
   }
 }
 
-/** Archived, renamed or deleted by the user: nothing is left that could be gone on with. */
-async function isPlanGone(site: Site, { change, state }: OpenRun['run']): Promise<boolean> {
-  const { changeDirOf } = await import('../adapters/openspec/changes.ts')
-  if (state.root === undefined || existsSync(changeDirOf(state.root, change))) return false
-  return (await planNow(site, change)) === undefined
+/** Brought a second time it would conflict with itself, and with the archive of its plan. */
+async function landedSaid(
+  { git }: Site,
+  { change, state }: KnownRun,
+  { target, commit, is_pulled: isPulled }: LandedWork,
+  choice: FinishChoice,
+): Promise<Said> {
+  const { home, worktree } = state
+  const onward = [
+    ...(isPulled ? [] : ['ralph queue pull']),
+    ...(home !== undefined && worktree !== undefined && isTree(worktree)
+      ? [removalWords(worktree, await onlyInTree(git, worktree, home, hiddenPaths))]
+      : []),
+  ]
+  return {
+    message: `${change} has landed on ${target} as ${commit.slice(0, 7)}: nothing is left to bring, and nothing was touched. Its branch ralph/${change} stays.`,
+    ...(onward.length > 0 && { next: onward.join('; ') }),
+    data: { change_id: change, choice, user_paths: [], loop_paths: [], landed: commit },
+  }
 }
 
 /** Where the work of a run is that was brought back before: another word on it would only spoil its record. Else empty. */
@@ -152,7 +164,6 @@ async function finishedAlready(site: Site, run: OpenRun['run']): Promise<string>
   const isBrought = choice === 'cleanup' && git.cleaned !== undefined && git.origin === undefined
   const isLeft = needsRepair(run) || (await readRef(site.git, `refs/heads/ralph/${run.change}`)) !== undefined
   if (!isSettled(run) && (!isBrought || isLeft || branch === originalBranch)) return ''
-  const { whereabouts } = await import('./whereabouts.ts')
   const { where } = await whereabouts(site, run)
   const place = originalBranch === '' ? 'your detached HEAD' : originalBranch
   if (where?.squashed !== undefined) return `squashed into ${where.squashed.slice(0, 7)} on ${place}`
@@ -168,6 +179,7 @@ async function nextSteps(
   { git, env }: Site,
   { change, state }: OpenRun['run'],
   choice: FinishChoice,
+  open: number,
 ): Promise<readonly string[]> {
   if (choice === 'cleanup' || state.branch === state.originalBranch) return []
   const remote = await remoteOf(git)
@@ -177,13 +189,13 @@ async function nextSteps(
   return [
     ...(remote === undefined ? [] : [push]),
     ...(choice === 'squash' && isThere && state.settings?.done_criteria === 'tasks'
-      ? [`${openspecWords(env)} archive ${change}`]
+      ? [open === 0 ? `${openspecWords(env)} archive ${change}` : `ralph loop ${change} runs what is open`]
       : []),
   ]
 }
 
 /** From the proposal's title and the stories whose work was kept. */
-async function squashText({ change, state }: OpenRun['run'], own: string | undefined): Promise<string> {
+export async function squashText({ change, state }: KnownRun, own: string | undefined): Promise<string> {
   const kept = state.iterations.filter(({ verdict }) => keeps.has(verdict))
   const ids = new Set(kept.map((iteration) => iteration.story_id))
   const { readTitle } = await import('../adapters/openspec/changes.ts')

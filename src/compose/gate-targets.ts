@@ -1,6 +1,6 @@
 // The script or target that a gate names, where package.json or the Makefile has none of that name.
 import { existsSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { nearest } from '../core/nearest.ts'
 import { makefileOf, scriptsOf } from './gate-files.ts'
 
@@ -37,10 +37,14 @@ function missingScript(
   worktree: string,
 ): MissingTarget | undefined {
   const scripts = scriptsOf(worktree)
-  if (scripts === undefined) return undefined
   const isRun = /^(?:run|run-script)$/.test(verb)
   const name = isRun ? next : tool === 'npm' && /^(?:t|tst)$/.test(verb) ? 'test' : verb
-  if (!/^[A-Za-z][\w:.-]*$/.test(name) || scripts[name] !== undefined) return undefined
+  if (!/^[A-Za-z][\w:.-]*$/.test(name)) return undefined
+  if (scripts === undefined)
+    return (isRun || name === 'test') && !hasManifest(worktree)
+      ? { name, detail: 'there is no package.json' }
+      : undefined
+  if (scripts[name] !== undefined) return undefined
   const isFile = existsSync(join(worktree, name)) || existsSync(join(worktree, 'node_modules/.bin', name))
   if (tool !== 'npm' && isFile) return undefined
   const detail = `package.json has no script ${name}`
@@ -49,14 +53,21 @@ function missingScript(
     detail,
     ...(near !== undefined && { near }),
   })
-  if (isRun) return found(nearest(name, Object.keys(scripts)))
+  if (isRun) return found(nearest(name, Object.keys(scripts), true))
   // npm runs no others by their bare name.
   if (tool === 'npm' && /^(?:test|start|stop)$/.test(name)) return found(undefined)
   if (tool !== 'npm') return found(undefined)
   if (npmCommands.some((command) => command.startsWith(name))) return undefined
-  const script = nearest(name, Object.keys(scripts))
-  const meant = nearest(name, npmCommands.slice(0, 1)) ?? (script === undefined ? undefined : `run ${script}`)
+  const script = nearest(name, Object.keys(scripts), true)
+  const meant =
+    nearest(name, npmCommands.slice(0, 1), true) ?? (script === undefined ? undefined : `run ${script}`)
   return { ...found(meant), detail: `npm has no command ${name}` }
+}
+
+/** Here or above: they look for it there, too. */
+function hasManifest(folder: string): boolean {
+  const above = dirname(folder)
+  return existsSync(join(folder, 'package.json')) || (above !== folder && hasManifest(above))
 }
 
 /** Those that one might put into a gate, or mistype; npm takes the beginning of one for all of it. */
@@ -111,6 +122,6 @@ function missingRule(targets: readonly string[], worktree: string): MissingTarge
       !files.some((each) => each === target || each.startsWith(`${target}.`)),
   )
   if (name === undefined) return undefined
-  const near = nearest(name, known)
+  const near = nearest(name, known, true)
   return { name, detail: `${file} has no target ${name}`, ...(near !== undefined && { near }) }
 }

@@ -3,11 +3,13 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { isStoryClaim } from '../adapters/agents/claim-tools.ts'
 import { agentKind } from '../adapters/agents/table.ts'
 import type { AgentFact } from '../adapters/agents/kind.ts'
 import { gateLogIn } from '../adapters/files/paths.ts'
 import { ifThere } from '../adapters/files/whole.ts'
 import { lineSplitter } from '../adapters/process/lines.ts'
+import { claimWords } from '../core/claim-words.ts'
 import { RalphError } from '../core/error.ts'
 import type { LogRequest } from '../ui/app.ts'
 import { must } from './choose.ts'
@@ -91,12 +93,14 @@ function announce(
 }
 
 /** Of the attempt that is named, else of the last one whose gates ran. */
-async function writeGateLog(run: KnownRun, { iteration, write, stop }: LogRequest): Promise<void> {
+async function writeGateLog(run: KnownRun, request: LogRequest): Promise<void> {
+  const { iteration, write, stop } = request
   const asked = logsOf(run).filter(({ n }) => iteration === undefined || n === iteration)
-  for (const { n, file } of asked.toReversed()) {
-    const path = gateLogIn(dirname(file), n)
+  for (const log of asked.toReversed()) {
+    const path = gateLogIn(dirname(log.file), log.n)
     const found = await ifThere(stat(path))
     if (found === undefined) continue
+    announce(run, log, request)
     for await (const chunk of createReadStream(path)) {
       if (stop.aborted) return
       if (Buffer.isBuffer(chunk)) write(chunk)
@@ -126,7 +130,7 @@ function logsOf(run: KnownRun): readonly Log[] {
 function readLog(
   log: Log,
   request: LogRequest,
-  { state: { worktree = '' } }: KnownRun,
+  { state: { worktree = '' }, recall }: KnownRun,
 ): { advance(): Promise<boolean>; end(): void } {
   const kind = agentKind(log.agent)
   const say = (text: string): void => request.write(Buffer.from(text))
@@ -144,10 +148,18 @@ function readLog(
   const splitter = lineSplitter(
     longestLine,
     (line) => {
-      for (const fact of listener?.hear(line, 0) ?? []) say(factText(fact, worktree))
+      for (const fact of listener?.hear(line, 0) ?? [])
+        say(fact.type === 'tool' && isStoryClaim(fact) ? claimText(fact.input) : factText(fact, worktree))
     },
     (bytes) => say(`  (a line of ${bytes} bytes: see ${log.file})\n`),
   )
+  let claims = 0
+  /** What it was called with is in the transcript, what came of it in the journal; of one that is followed, not yet. */
+  const claimText = (input: string): string => {
+    claims += 1
+    const judged = recall('claim.judged').find(({ n, claim }) => n === log.n && claim === claims)
+    return `  > ${judged === undefined ? `claim ${claims}: ${input}` : claimWords(judged)}\n`
+  }
   let offset = 0
   return {
     async advance() {
@@ -182,6 +194,7 @@ function factText(fact: AgentFact, worktree: string): string {
       return `  (its turn failed: ${fact.ending}) ${fact.message}\n`
     case 'warning':
       return `  (${fact.message})\n`
+    case 'promised':
     case 'session':
     case 'model':
     case 'usage':

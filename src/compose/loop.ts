@@ -1,8 +1,11 @@
 // `ralph loop` and `ralph resume`: everything that has to be settled before the first event, in the order of contract 4.
 // Long because the order is the point: it is read from top to bottom.
 import { randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createAgents } from '../adapters/agents/agents.ts'
+import { accountOf } from '../adapters/agents/installed.ts'
+import { loginLedger, loginsFolder, loopIdOf } from '../adapters/files/logins.ts'
 import { gateLogIn, reserveFile } from '../adapters/files/paths.ts'
 import { diskReserve } from '../adapters/files/reserve.ts'
 import { refuseReadOnly } from '../adapters/git/preflight.ts'
@@ -12,10 +15,13 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../core/event.ts'
 import { allGates } from '../core/limits.ts'
+import { lastingWarnings } from '../core/outcome.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
+import { refuseMissingAgent } from './agent-program.ts'
 import { archiveRun, begunAnew, begunElsewhere } from './archive.ts'
 import {
+  agentView,
   billingOf,
   confirmUnplanned,
   doubleLogin,
@@ -41,7 +47,7 @@ import { rootOf, streamOf } from './run-engine.ts'
 import { keepSettings, resumedSettings, startedSettings } from './run-settings.ts'
 import { runSession } from './session.ts'
 import { loopSettings, strangeStories } from './settings.ts'
-import { endUnknown } from './damage.ts'
+import { endUnknown, explained } from './damage.ts'
 import { desktopFor } from './desktop.ts'
 import { knownRun } from './site.ts'
 import type { Site } from './site.ts'
@@ -72,12 +78,13 @@ export async function runLoop(
     wish === 'resume' && wanted !== undefined
       ? await resumedFolder(here, await knownRun(here, wanted))
       : await changeFolder(here, wanted)
-  const lifted = wish === 'resume' ? liftPause(await knownRun(here, name), request, feedback) : undefined
+  const lifted =
+    wish === 'resume' ? await liftPause(here, await knownRun(here, name), request, feedback) : undefined
   if (lifted !== undefined) return lifted
   refuseRunning(here, name, config.worktree === undefined)
   refuseReadOnly(here.git)
   const runId = randomUUID()
-  return openRun(here, name, { purpose: 'loop', runId }, async (held) => {
+  return openRun(here, name, { purpose: 'loop', runId, isHosted: request.isHosted }, async (held) => {
     if (wish === 'resume' && (await isFinishedAway(here, held.run)))
       return alreadyDone(here, held, config, '')
     return runHeld(here, held, { ...request, wish, runId, ...(feedback !== undefined && { feedback }) })
@@ -94,6 +101,8 @@ async function runHeld(
   },
 ): Promise<LoopEnd> {
   const { wish, runId, feedback } = request
+  // Of a loop that had ended by itself.
+  rmSync(held.run.paths.stop, { force: true })
   const asked = request.settings.config
   const name = held.run.change
   const { folder } = wish === 'resume' ? await resumedFolder(here, held.run) : await changeFolder(here, name)
@@ -109,10 +118,12 @@ async function runHeld(
     await confirmUnplanned(here, name, folder, request)
   }
   const named: string[] = []
+  const undone: string[] = []
   const stood = headText(here.git.gitDir)
-  const recovered = await repairRun(held, (message) => {
+  const recovered = await repairRun(held, (message, code) => {
     here.warn(message)
     if (asked.json) named.push(message)
+    if (lastingWarnings.has(code)) undone.push(message)
   })
   // The agent of a dead loop may have written the file that was read; the repair has put it back, or knows whose it is.
   const loaded = recovered === '' ? request.settings : await request.settings.again()
@@ -158,6 +169,7 @@ async function runHeld(
         tree: site.git.worktree,
         brought: folder,
       })
+    if (hasWork(change)) await refuseMissingAgent(config, settings, { cwd: site.git.worktree, env: site.env })
     const checkpoints = checkpointsFor(site, {
       change: change.name,
       strategy: settings.checkpoint,
@@ -176,7 +188,12 @@ async function runHeld(
   if (mode === 'fresh' && isOpen && !hasWork(change)) {
     await entered.leave()
     await stream.close()
-    const why = `no story of ${name} is open, so there is nothing to begin anew; the earlier run stays as it is. See: ralph status ${name}`
+    const { tasksDone, tasksTotal } = change.plan
+    const what =
+      tasksDone === tasksTotal
+        ? `Every box in ${change.tasksFile} is ticked; open those to be done again: - [ ].`
+        : `No story of ${name} is open, so there is nothing to begin anew.`
+    const why = `${what} The earlier run stays as it is. See: ralph status ${name}`
     return { exitCode: 0, note: recovered === '' ? why : `${recovered}; ${why}` }
   }
   held.beat()
@@ -230,12 +247,20 @@ async function runHeld(
           absent: absentTargets(allGates(settings), site.git.worktree),
         }),
         usage,
+        logins: loginLedger({
+          folder: loginsFolder(site.env),
+          accountOf: (agent) => accountOf(agent, agentView(site.env, config)),
+          loop: { id: loopIdOf(run.paths.journal), change: name, worktree: site.git.worktree },
+          clock: site.clock,
+          identity: site.identity,
+        }),
         clock: site.clock,
         human: desktop.human(request.human),
         wrapUp: wrapUpOf(site, change, config, home, checkBeside(change, stream)),
         mode,
         transcript: (n) => join(run.paths.transcripts, `${n}.log`),
         gateLog: (n) => gateLogIn(run.paths.transcripts, n),
+        explain: (error) => explained(site, home, run, error),
       },
       stream,
       started: {
@@ -252,7 +277,8 @@ async function runHeld(
         billing: billingOf(settings.agents, site.env, config),
         ...programName(config),
         ...(mode !== 'resume' && (await gateFound(site, settings))),
-        ...(mode === 'resume' && { spent: spentBy(stream.state) }),
+        ...(mode === 'resume' && { spent: spentBy(stream.state, run.recall('gate.ended')) }),
+        ...(undone.length > 0 && { undone }),
       },
       warnings: [
         recovered,

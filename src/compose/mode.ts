@@ -1,4 +1,5 @@
 // Which run a `loop` or `resume` means, and whether it begins, begins anew, goes on, or is done already.
+import { isPaused } from '../adapters/files/wish-files.ts'
 import { wayOut } from '../adapters/git/lost-record.ts'
 import { headRef } from '../adapters/git/ref-files.ts'
 import { readRef } from '../adapters/git/refs.ts'
@@ -11,7 +12,7 @@ import { storyStatus } from '../core/story.ts'
 import { parseTasks } from '../core/tasks.ts'
 import { damagedRun } from './damage.ts'
 import { changeFolder } from './plan.ts'
-import { isDead, knownRuns, needsRepair } from './site.ts'
+import { isDead, isRunning, knownRuns, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export type Mode = 'start' | 'fresh' | 'resume'
@@ -22,6 +23,10 @@ export async function runToResume(site: Site): Promise<string | undefined> {
   const unfinished = runs.filter((run) => run.state.status !== 'done')
   const left = unfinished.length > 0 ? unfinished : await withMore(site, runs)
   if (left.length === 1) return left[0]?.change
+  const paused = left.filter((run) => isRunning(run) && isPaused(run.paths.pause))
+  if (paused.length === 1) return paused[0]?.change
+  const here = left.find((run) => headRef(site.git) === `refs/heads/ralph/${run.change}`)
+  if (here !== undefined) return here.change
   try {
     return (await changeFolder(site, undefined)).name
   } catch (error) {

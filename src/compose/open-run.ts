@@ -8,6 +8,7 @@ import { fileLock, inspectLock, refuseHeld } from '../adapters/files/lock.ts'
 import type { LockOwner, Purpose } from '../adapters/files/lock.ts'
 import { worktreeLock } from '../adapters/files/paths.ts'
 import { sweepOwn } from '../adapters/git/stale-locks.ts'
+import { removeScratch } from '../adapters/process/temp.ts'
 import { mainFolder } from '../adapters/git/taken.ts'
 import { loopTree } from '../adapters/git/worktrees.ts'
 import { withShell } from '../adapters/process/launcher.ts'
@@ -36,6 +37,7 @@ interface Wish {
   readonly purpose: Purpose
   /** Of the loop that begins; without one the lock goes on naming the loop before. */
   readonly runId?: string
+  readonly isHosted?: true | undefined
 }
 
 /** The one way to a run that is written to. All of it is given back when the work is done, or has failed. */
@@ -48,7 +50,12 @@ export async function openRun<T>(
   const paths = pathsOf(site, change)
   const before = inspectLock(paths.lock, site.identity)
   const earlier = before.held === 'dead' ? before.owner?.run_id : undefined
-  const owner = { change, purpose: wish.purpose, run_id: wish.runId ?? earlier ?? '' }
+  const owner = {
+    change,
+    purpose: wish.purpose,
+    run_id: wish.runId ?? earlier ?? '',
+    ...(wish.isHosted && { hosted: true as const }),
+  }
   const releaseChange = await take(site, paths.lock, owner)
   let tree: { readonly path: string; readonly release: Release } | undefined
   let stopBeating: (() => void) | undefined
@@ -64,7 +71,9 @@ export async function openRun<T>(
       tree = undefined
       tree = { path, release: await take(there, path, owner) }
       // Whoever only records a death touches nothing else.
-      if (wish.purpose !== 'record') await sweepOwn(there.git, change)
+      if (wish.purpose === 'record') return
+      await sweepOwn(there.git, change)
+      await removeScratch()
     }
     const held: OpenRun = {
       get run() {
@@ -158,7 +167,7 @@ const patienceMs = 10_000
 async function take(
   site: Site,
   path: string,
-  owner: Pick<LockOwner, 'change' | 'purpose' | 'run_id'>,
+  owner: Pick<LockOwner, 'change' | 'purpose' | 'run_id' | 'hosted'>,
 ): Promise<Release> {
   const what = { ...owner, worktree: site.git.worktree, since: site.clock.stamp() }
   const deadline = performance.now() + patienceMs

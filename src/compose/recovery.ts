@@ -83,14 +83,17 @@ async function inRecord(
  * For `resume`, `finish`, `done` and `loop --fresh`, with the run in hand. Resolves with one sentence for the user, empty when there was
  * nothing to do; what it must say before it undoes anything goes to `warn` at once.
  */
-export async function repairRun(held: OpenRun, warn: (message: string) => void): Promise<string> {
+export async function repairRun(
+  held: OpenRun,
+  warn: (message: string, code: string) => void,
+): Promise<string> {
   if (!needsRepair(held.run)) return ''
   const there = await enterTree(held)
   if (there === undefined) return ''
   const { lastSignMs } = held
   const { runId } = held.run.state
   const listen: Reader = (event) => {
-    if (event.type === 'warning') warn(event.message)
+    if (event.type === 'warning') warn(event.message, event.code)
   }
   return withEngine(
     there,

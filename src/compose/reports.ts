@@ -29,29 +29,36 @@ export async function statusOf(
   }
   return Promise.all(
     runs.map(async (run) => {
-      if (run.damage !== undefined) return (await import('./damage.ts')).damagedStatus(site, run)
-      if (isRunning(run)) {
-        // The talk of the agent is not in the journal: only the file of a living loop knows its last sign.
-        const { branch, home, worktree } = run.state
-        const file = await readStateFile(stateFile(worktree ?? site.git.worktree))
-        return {
-          ...(file?.change_id === run.change ? file : toStateFile(run.state)),
-          alive: true,
-          ...(branch !== undefined && { where: { branch, ...(home !== undefined && { home, worktree }) } }),
-        }
-      }
-      return {
-        ...toStateFile(run.state),
-        // Not recorded yet, or where that was not possible.
-        ...(isDead(run) && { status: 'stopped' as const }),
-        alive: false,
-        ...(runs.length === 1 &&
-          (await import('./whereabouts.ts').then((part) => part.whereabouts(site, run)))),
-        ...(await goneTree(site, run)),
-        ...(await deathIn(site, run)),
-      }
+      const report = await reportOn(site, run)
+      if (run.damage !== undefined || isRunning(run)) return report
+      const gone = await goneTree(site, run)
+      if (runs.length > 1) return { ...report, ...gone }
+      const { whereabouts } = await import('./whereabouts.ts')
+      return { ...report, ...(await whereabouts(site, run)), ...gone }
     }),
   )
+}
+
+/** Without what only git knows: cheap enough for whoever asks every second. */
+export async function reportOn(site: Site, run: KnownRun): Promise<StatusReport> {
+  if (run.damage !== undefined) return (await import('./damage.ts')).damagedStatus(site, run)
+  if (isRunning(run)) {
+    // The talk of the agent is not in the journal: only the file of a living loop knows its last sign.
+    const { branch, home, worktree } = run.state
+    const file = await readStateFile(stateFile(worktree ?? site.git.worktree))
+    return {
+      ...(file?.change_id === run.change ? file : toStateFile(run.state)),
+      alive: true,
+      ...(branch !== undefined && { where: { branch, ...(home !== undefined && { home, worktree }) } }),
+    }
+  }
+  return {
+    ...toStateFile(run.state),
+    // Not recorded yet, or where that was not possible.
+    ...(isDead(run) && { status: 'stopped' as const }),
+    alive: false,
+    ...(await deathIn(site, run)),
+  }
 }
 
 /** A change that exists may be followed before its first loop. */
@@ -86,6 +93,8 @@ export async function deathIn(
 async function goneTree(site: Site, run: KnownRun): Promise<Pick<StatusReport, 'problem'>> {
   const { home, worktree } = run.state
   if (home === undefined || isTree(worktree) || isSettled(run)) return {}
+  const { landedHere } = await import('./whereabouts.ts')
+  if ((await landedHere(site, run)) !== undefined) return {}
   const { siteOf } = await import('./open-run.ts')
   return siteOf(site, run).then(
     () => ({}),

@@ -2,6 +2,7 @@
 import { join, relative } from 'node:path'
 import { createAgents } from '../adapters/agents/agents.ts'
 import { fileJournal } from '../adapters/files/journal.ts'
+import { noLogins } from '../adapters/files/logins.ts'
 import { gateLogIn, stateFile } from '../adapters/files/paths.ts'
 import type { Reserve } from '../adapters/files/reserve.ts'
 import { openStateFile } from '../adapters/files/state-file.ts'
@@ -19,6 +20,7 @@ import { openStream } from '../engine/stream.ts'
 import type { Reader, Stream } from '../engine/stream.ts'
 import type { Human } from '../ports.ts'
 import { checkpointsFor } from './checkpoints.ts'
+import { explained } from './damage.ts'
 import { homeOf } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
 import { specFor } from './plan.ts'
@@ -92,15 +94,13 @@ async function enginePorts(site: Site, { change, paths, state }: KnownRun, strea
   if (state.phase === 'idle') throw nothingToResume(change)
   const absence = (): Absence | undefined => stream.state.absence
   const { settings } = state
+  const home = state.home === undefined ? undefined : await homeOf(site, state.home)
   const checkpoints = checkpointsFor(site, {
     change,
     strategy: settings.checkpoint,
     gates: allGates(settings),
     stream,
-    ...(state.home !== undefined && {
-      home: (await homeOf(site, state.home)).git,
-      brought: state.brought,
-    }),
+    ...(home !== undefined && { home: home.git, brought: state.brought }),
   })
   const pattern = (await readKept(settingsFile({ paths })))?.tasks_pattern
   const spec = specFor(site, {
@@ -123,12 +123,14 @@ async function enginePorts(site: Site, { change, paths, state }: KnownRun, strea
       loopStarted: state.startedAt,
       source: 'auto',
     }),
+    logins: noLogins,
     clock: site.clock,
     human: nobody,
     wrapUp: () => Promise.resolve({ warnings: [] }),
     mode: 'resume',
     transcript: (n) => join(paths.transcripts, `${n}.log`),
     gateLog: (n) => gateLogIn(paths.transcripts, n),
+    explain: (error) => explained(site, home ?? site, { change, paths }, error),
   }
 }
 

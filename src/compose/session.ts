@@ -34,7 +34,7 @@ export interface Session {
     'type' | 'run_id' | 'pid' | 'worktree' | 'worktree_name'
   >
   readonly warnings: readonly string[]
-  readonly tell: (event: LoopEvent) => void
+  readonly tell: LoopRequest['tell']
   readonly onRunning: LoopRequest['onRunning']
   /** Spent when the disk is full: from then on the loop goes to its end. */
   readonly reserve: Reserve
@@ -55,9 +55,9 @@ export async function runSession(session: Session): Promise<number> {
     throw error instanceof RalphError ? error : stateFileError(error, worktree)
   })
   let last: LoopEvent | undefined
-  const remember: Reader = (event) => {
+  const remember: Reader = (event, state, cursor) => {
     last = event
-    session.tell(event)
+    session.tell(event, state, cursor)
   }
   const keeper = keepStateFile(writer, site.clock, (error) => {
     if (!session.reserve.spend(error)) loop.fail(stateFileError(error, worktree))
@@ -72,6 +72,7 @@ export async function runSession(session: Session): Promise<number> {
     pause: (isWanted) => loop.pause(isWanted),
     note: ({ id, text }) => loop.note(id, text),
     skipWait: (untilMs) => loop.skipWait(untilMs),
+    stop: (signal) => loop.stop(signal),
   })
   const release = session.onRunning({
     get isAsking() {

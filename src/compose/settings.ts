@@ -46,6 +46,7 @@ export async function loopSettings(
     on_complete: config.on_complete ?? (resolved.isTerminal ? 'ask' : 'keep'),
     ...(config.max_tokens !== undefined && { max_tokens: config.max_tokens }),
     ...(config.max_cost !== undefined && { max_cost_usd: config.max_cost }),
+    claims: config.claims,
   }
 }
 

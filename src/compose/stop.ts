@@ -1,5 +1,8 @@
 // stop: asks the running loop to go and waits until it has gone; ends what a dead one has left running.
 import { setTimeout as delay } from 'node:timers/promises'
+import { inspectLock } from '../adapters/files/lock.ts'
+import type { LockState } from '../adapters/files/lock.ts'
+import { askToStop } from '../adapters/files/wish-files.ts'
 import { RalphError } from '../core/error.ts'
 import type { Control, Said } from '../ui/app.ts'
 import { chooseRun } from './choose.ts'
@@ -24,14 +27,23 @@ export async function stopLoop(
   }
   if (lock.held !== 'alive') return { message: 'No loop is running here.', data: { stopped: false } }
   const { pid, pid_started: started } = lock.owner
-  process.kill(pid, force ? 'SIGKILL' : isKey ? 'SIGINT' : 'SIGTERM')
+  if (lock.owner.hosted === true) {
+    if (force) throw hosted(run.change, pid)
+    askToStop(run.paths.stop, isKey ? 'SIGINT' : 'SIGTERM')
+  } else process.kill(pid, force ? 'SIGKILL' : isKey ? 'SIGINT' : 'SIGTERM')
   const deadline = performance.now() + patienceMs
-  while (site.identity.isAlive(pid, started)) {
+  const isThere =
+    lock.owner.hosted === true
+      ? (): boolean => holds(inspectLock(run.paths.lock, site.identity), lock.owner.token)
+      : (): boolean => site.identity.isAlive(pid, started)
+  while (isThere()) {
     if (performance.now() > deadline) {
       throw new RalphError(
         'internal',
         `The loop (pid ${pid}) has been asked to stop, but is still there after ${patienceMs / 1000} s.`,
-        { hint: `Nothing is lost. To kill it: ralph stop ${run.change} --force` },
+        {
+          hint: `Nothing is lost. ${lock.owner.hosted === true ? 'It runs inside another program: end that' : `To kill it: ralph stop ${run.change} --force`}`,
+        },
       )
     }
     await delay(50)
@@ -44,6 +56,17 @@ export async function stopLoop(
     next: `ralph resume ${run.change}`,
     data: { stopped: true, change_id: run.change, pid },
   }
+}
+
+function holds(lock: LockState, token: string): boolean {
+  return lock.held === 'alive' && lock.owner.token === token
+}
+
+/** ralph ends its own loops and agents, nothing else. */
+function hosted(change: string, pid: number): RalphError {
+  return new RalphError('usage', `The loop of ${change} runs inside another program (pid ${pid}).`, {
+    hint: `Nothing was touched. ralph does not kill it: type ralph stop ${change}, or end that program yourself.`,
+  })
 }
 
 /** It had ended, and only asked where its work goes: there is nothing to resume. */

@@ -1,11 +1,13 @@
 // Where the work of a run is now, what became of its cleanup, and what its user still has to know: for `ralph status`.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { headRef } from '../adapters/git/ref-files.ts'
 import { readRef } from '../adapters/git/refs.ts'
 import type { Git } from '../adapters/git/git.ts'
 import { checkpointFolder } from '../adapters/git/store.ts'
 import { lastingWarnings } from '../core/outcome.ts'
 import type { GoneFile, LoopEvent } from '../core/event.ts'
-import type { StatusReport } from '../ui/app.ts'
+import type { LandedWork, StatusReport } from '../ui/app.ts'
 import type { PlanNow } from './plan-now.ts'
 import { isTree, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -26,25 +28,36 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const attempt = run.state.iterations.findLast((each) => each.attempt_ref !== undefined)
   const isEmpty =
     attempt !== undefined && run.recall('attempt.kept').some(({ n, changed }) => n === attempt.n && !changed)
-  const [isDirty, isSquashed, gone, notes, live, isThere, isAncestor, plan, isKept] = await Promise.all([
-    isHere && checkpoint !== undefined
-      ? hasUncommitted(git).then(async (is) => is && !(await isMerged(git, checkpoint, originalBranch)))
-      : undefined,
-    made !== '' && isMerged(git, made, originalBranch).then((is) => is || isMerged(git, made, 'HEAD')),
-    stillGone(git, run.state.gone),
-    notesOf(site, run),
-    liveWords(site, run),
-    !isLeft || readRef(git, `refs/heads/${branch}`).then((hash) => hash !== undefined),
-    isLeft && hasMoved(git, run).then((has) => has && isMerged(git, checkpoint, originalBranch)),
-    isHere || checkpoint === undefined ? planHere(site, run) : undefined,
-    !isEmpty &&
-      (attempt?.attempt_ref === undefined ||
-        readRef(git, attempt.attempt_ref).then((hash) => hash !== undefined)),
-  ])
+  const [isDirty, isSquashed, gone, notes, live, isThere, isAncestor, plan, isPlanGone, isKept, landed] =
+    await Promise.all([
+      isHere && checkpoint !== undefined
+        ? hasUncommitted(git).then(async (is) => is && !(await isMerged(git, checkpoint, originalBranch)))
+        : undefined,
+      made !== '' && isMerged(git, made, originalBranch).then((is) => is || isMerged(git, made, 'HEAD')),
+      stillGone(git, run.state.gone),
+      notesOf(site, run),
+      liveWords(site, run),
+      !isLeft || readRef(git, `refs/heads/${branch}`).then((hash) => hash !== undefined),
+      isLeft && hasMoved(git, run).then((has) => has && isMerged(git, checkpoint, originalBranch)),
+      isHere || checkpoint === undefined
+        ? planHere(site, run)
+        : run.state.status === 'done' && isWhereItRuns(git, run, false)
+          ? planHere(site, run, run.state.root)
+          : undefined,
+      !needsRepair(run) && isWhereItRuns(git, run, isHere) && isGoneHere(site, run),
+      !isEmpty &&
+        (attempt?.attempt_ref === undefined ||
+          readRef(git, attempt.attempt_ref).then((hash) => hash !== undefined)),
+      isLeft && landedHere(site, run),
+    ])
   // What else is uncommitted is the user's own.
   const isAllMine = isCleaned && finished !== undefined && broughtNothing(finished)
   const uncommitted = (isSquashed || isAllMine) && isHere ? false : isDirty
   const told = [...live, ...(uncommitted === false && !isAllMine ? [] : notes)]
+  const isForUser = run.state.outcome?.stopReason === 'human' && run.state.settings.done_criteria === 'tasks'
+  const yours = isForUser ? await (await import('./plan-now.ts')).yoursNow(site, run) : []
+  const leftover = (isCleaned || landed) && home !== undefined && isTree(worktree) ? worktree : undefined
+  const only = leftover === undefined || home === undefined ? [] : await onlyIn(git, leftover, home)
   const isRefused = finished?.ok === false && choice !== 'cleanup'
   return {
     where: {
@@ -58,9 +71,13 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
       ...(isAllMine && { is_nothing: true as const }),
       ...(!isThere && { is_gone: true as const }),
       ...(isAncestor && { is_merged: true as const }),
+      ...(landed && { landed }),
       ...(!isKept && { is_attempt_gone: true as const }),
-      ...(isCleaned && home !== undefined && isTree(worktree) && { leftover_tree: worktree }),
+      ...(leftover !== undefined && { leftover_tree: leftover }),
+      ...(only.length > 0 && { leftover_files: only }),
       ...(plan !== undefined && { plan }),
+      ...(isPlanGone && { is_plan_gone: true as const }),
+      ...(yours.length > 0 && { yours }),
     },
     ...(isRefused &&
       !(await isMerged(git, branch, originalBranch)) && {
@@ -70,6 +87,15 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
     ...(run.state.gone.length > 0 && { gone }),
     ...(told.length > 0 && { notes: told }),
   }
+}
+
+/** Seldom needed: only a tree that is left is looked at. */
+async function onlyIn(git: Git, tree: string, home: string): Promise<string[]> {
+  const [{ onlyInTree }, { hiddenPaths }] = await Promise.all([
+    import('../adapters/git/only-there.ts'),
+    import('./checkpoints.ts'),
+  ])
+  return await onlyInTree(git, tree, home, hiddenPaths)
 }
 
 type Finished = Extract<LoopEvent, { type: 'loop.finished' }>
@@ -84,17 +110,46 @@ function squashOf({ commit, message }: Finished): string {
   return (commit ?? told).slice(0, 12)
 }
 
-/** Dear to load, and seldom what a look is for. */
-async function planHere(site: Site, { change, state }: KnownRun): Promise<PlanNow | undefined> {
-  // Boxes that an agent has ticked in an attempt which nobody has judged say nothing.
-  if (state.settings?.done_criteria !== 'tasks' || state.git.openAttempt !== undefined) return undefined
-  return (await import('./plan-now.ts')).planNow(site, change)
+/** Where no queue ever ran nothing is loaded. */
+export async function landedHere(site: Site, run: KnownRun): Promise<LandedWork | undefined> {
+  if (!existsSync(join(site.git.gitCommonDir, 'ralph', 'queue'))) return undefined
+  return (await import('./landed.ts')).landedWork(site, run)
 }
 
-/** What a dead attempt installed is in force for the user's own git. */
+/** Dear to load, and seldom what a look is for. `root`: where the work is, else where the user stands. */
+async function planHere(
+  site: Site,
+  { change, state }: KnownRun,
+  root?: string,
+): Promise<PlanNow | undefined> {
+  // Boxes that an agent has ticked in an attempt which nobody has judged say nothing.
+  if (state.settings?.done_criteria !== 'tasks' || state.git.openAttempt !== undefined) return undefined
+  return (await import('./plan-now.ts')).planNow(site, change, root)
+}
+
+/** Whether a resume would go on in the files as they are now. */
+function isWhereItRuns(git: Git, { state: { branch, home, worktree } }: KnownRun, isHere: boolean): boolean {
+  if (home !== undefined) return worktree !== undefined && isTree(worktree)
+  return isHere || (worktree === git.worktree && headRef(git) === `refs/heads/${branch}`)
+}
+
+async function isGoneHere(site: Site, run: KnownRun): Promise<boolean> {
+  const { root, settings } = run.state
+  // The usual case, without loading anything.
+  if (root === undefined || existsSync(join(root, 'openspec', 'changes', run.change))) return false
+  return settings?.done_criteria === 'tasks' && (await import('./plan-now.ts')).isPlanGone(site, run)
+}
+
+/** What a dead attempt installed is in force for the user's own git; what a finish had begun is there in part. */
 export async function liveWords({ git }: Site, run: KnownRun): Promise<string[]> {
   if (!needsRepair(run)) return []
   const { change } = run
+  const { openAttempt, pending } = run.state.git
+  if (pending?.operation.op === 'finish')
+    return [
+      `a finish was cut off in the middle: until ralph finish ${change} --cleanup completes it, git status may show changes that are none`,
+    ]
+  if (openAttempt === undefined) return []
   const { liveGuarded } = await import('../adapters/git/live.ts')
   const live = await liveGuarded({ git, folder: checkpointFolder(git.gitCommonDir, change) })
   if (live.length === 0) return []

@@ -92,21 +92,23 @@ export async function skipWait(site: Site, change: string | undefined): Promise<
 }
 
 /** What `resume` means while the loop is there and waits: it goes on, as it was started. Undefined where it does not wait. */
-export function liftPause(
+export async function liftPause(
+  site: Site,
   run: KnownRun,
   { settings, acceptsConfig }: Pick<LoopRequest, 'settings' | 'acceptsConfig'>,
   feedback: string | undefined,
-): LoopEnd | undefined {
+): Promise<LoopEnd | undefined> {
   const { change, paths } = run
   if (!isRunning(run) || !isPaused(paths.pause)) return undefined
   const isPlain = settings.entries.every(({ key, origin }) => origin !== 'flag' || shown.has(key))
-  if (!isPlain || acceptsConfig || feedback !== undefined) {
+  if (!isPlain || acceptsConfig) {
     throw new RalphError('locked', `The loop of ${change} is paused; its settings cannot be changed now.`, {
       hint: `To continue as it is: ralph resume ${change}. To change them: ralph stop ${change}, then this command again.`,
     })
   }
+  const told = feedback === undefined ? '' : `${(await noteLoop(site, change, feedback)).message} `
   setPaused(paths.pause, false)
-  return { exitCode: 0, note: `${change} continues. Watch it: ralph logs ${change} -f` }
+  return { exitCode: 0, note: `${told}${change} continues. Watch it: ralph logs ${change} -f` }
 }
 
 /** How this command shows what it does, which is nothing here. */

@@ -1,6 +1,7 @@
 // `--worktree`: the loop's own work tree, made or brought up to date for a new run, and found again on resume.
 import { existsSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { mkdir } from 'node:fs/promises'
+import { dirname, join, relative, resolve } from 'node:path'
 import { copyAll } from '../adapters/files/copy.ts'
 import { checkOut } from '../adapters/git/check-out.ts'
 import type { Repository } from '../adapters/git/git.ts'
@@ -64,6 +65,7 @@ export async function enterWorktree(
     ...dir,
     change: run.change,
     ...(!inside.startsWith('..') && { changeFolder: inside }),
+    ...(config.from !== undefined && { from: config.from }),
   })
   if (!isNew) await bringUpToDate(home, repository, brought, base)
   // The same folder of the other tree: OpenSpec may live below the root.
@@ -75,11 +77,40 @@ export async function enterWorktree(
     await settled()
   }
   const place = existsSync(cwd) ? cwd : repository.worktree
-  const site = await openSite(place, home.env, options).catch(async (error: unknown) => {
+  try {
+    if (isNew) await setUp(home, repository, config)
+    const site = await openSite(place, home.env, options)
+    return { site, home, brought, notes: [left, note], settled, leave }
+  } catch (error) {
     await leave()
     throw error
-  })
-  return { site, home, brought, notes: [left, note], settled, leave }
+  }
+}
+
+/** What the work needs and git does not hold: copies of the user's own files, and what a command makes. */
+async function setUp(home: Site, { worktree }: Repository, config: Config): Promise<void> {
+  for (const path of config.worktree_copy) {
+    const from = resolve(home.git.worktree, path)
+    const inside = relative(home.git.worktree, from)
+    if (inside === '' || inside.startsWith('..') || !existsSync(from))
+      throw new RalphError('config', `worktree_copy names ${path}, which is not in ${home.git.worktree}.`, {
+        hint: 'Nothing was touched. Name files of this repository, relative to its root.',
+      })
+    await mkdir(dirname(join(worktree, inside)), { recursive: true })
+    await copyAll(from, join(worktree, inside))
+  }
+  if (config.setup === undefined) return
+  const { shellGates } = await import('../adapters/process/gates.ts')
+  const gates = shellGates({ cwd: worktree, env: home.env, timeoutMs: config.iteration_timeout * 60_000 })
+  const result = await gates.check(config.setup, {}, new AbortController().signal)
+  if (result.outcome === 'passed') return
+  throw new RalphError(
+    'config',
+    `The set-up \`${config.setup}\` failed: ${result.outputTail.trim().split('\n').at(-1) ?? ''}`,
+    {
+      hint: 'Nothing was touched: the new work tree is removed again. Try the command in a fresh clone.',
+    },
+  )
 }
 
 /** A tree that an earlier run left: a new run begins where the user stands now, not where that one ended. */

@@ -20,7 +20,7 @@ export interface SettingsFile {
 }
 
 const maxChars = 64 * 1024
-const fileNames = ['ralph.yaml', 'ralph.yml', 'ralph.json']
+export const settingsFileNames = ['ralph.yaml', 'ralph.yml', 'ralph.json']
 /** A settings file of more than a megabyte is none. */
 const mostBytes = 1_000_000
 
@@ -29,7 +29,7 @@ export async function readSettingsFile(folder: string): Promise<SettingsFile> {
   const hashed: (string | Buffer)[] = []
   const found: { path: string; text: string }[] = []
   let problem: RalphError | undefined
-  for (const name of fileNames) {
+  for (const name of settingsFileNames) {
     const path = join(folder, name)
     try {
       const bytes = readIfThere(path)
@@ -45,7 +45,7 @@ export async function readSettingsFile(folder: string): Promise<SettingsFile> {
   }
   const [file, second] = found
   if (file === undefined)
-    return { path: join(folder, fileNames[0] ?? ''), sha: '', values: new Map<OptionKey, unknown>() }
+    return { path: join(folder, settingsFileNames[0] ?? ''), sha: '', values: new Map<OptionKey, unknown>() }
   const hash = createHash('sha256')
   for (const part of hashed) hash.update(part)
   const read = { path: file.path, sha: hash.digest('hex') }

@@ -102,7 +102,14 @@ export function byDefault(key: OptionKey): SettingEntry {
 }
 
 /** Variables that ralph sets for its agents, or reads elsewhere. */
-const otherVariables = ['RALPH_CHANGE', 'RALPH_ATTEMPT', 'RALPH_ITERATION', 'RALPH_RUN_ID']
+const otherVariables = [
+  'RALPH_CHANGE',
+  'RALPH_ATTEMPT',
+  'RALPH_ITERATION',
+  'RALPH_RUN_ID',
+  'RALPH_SLOT',
+  'RALPH_PORT_BASE',
+]
 
 /** Inside a loop RALPH_STORY says which story the agent works on; an inner ralph must not take it for --story. */
 function isLoopsOwn(variable: string, env: NodeJS.ProcessEnv): boolean {

@@ -117,6 +117,13 @@ const options = {
     flagless: 'file',
     help: 'for single stories: more gates (verify), another model',
   },
+  claims: {
+    group: 'Gates',
+    kind: 'count',
+    value: 'N',
+    default: 5,
+    help: 'how often an agent that speaks MCP may have its story judged while it works, in one attempt; 0 = never',
+  },
   prompt_append: {
     group: 'Agent',
     kind: 'text',
@@ -138,6 +145,27 @@ const options = {
     value: 'DIR',
     defaultText: 'off',
     help: 'run in a git worktree of its own; your checkout is not touched while it runs',
+  },
+  from: {
+    group: 'Work and end',
+    kind: 'text',
+    value: 'COMMIT',
+    defaultText: 'where you stand',
+    help: 'with --worktree: the commit to begin at',
+  },
+  setup: {
+    group: 'Work and end',
+    kind: 'text',
+    value: 'CMD',
+    defaultText: 'none',
+    help: 'with --worktree: run this in the new worktree before the first agent (for example "npm ci")',
+  },
+  worktree_copy: {
+    group: 'Work and end',
+    kind: 'texts',
+    value: 'PATH',
+    default: [],
+    help: 'with --worktree: copy this ignored file or folder into it, for example .env (repeatable)',
   },
   on_complete: {
     group: 'Work and end',

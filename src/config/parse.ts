@@ -15,7 +15,7 @@ export function parseSetting(key: OptionKey, raw: unknown, name: string): unknow
   const unknown = spec.kind === 'agents' ? unknownAgent(raw) : undefined
   const message =
     unknown === undefined
-      ? `${name} wants ${wantsOf(spec)}, not ${quote(raw)}`
+      ? `${name} must be ${wantsOf(spec)}, not ${quote(raw)}`
       : `${name}: there is no agent ${quote(unknown)}`
   throw new RalphError('config', message, { hint: suggestion(key, raw) ?? `what it is for: ${spec.help}` })
 }

@@ -34,8 +34,14 @@ const exitCodes = {
 
 export type ErrorCode = keyof typeof exitCodes
 
+// The table is const: it has no other keys
+export const errorCodes = Object.keys(exitCodes) as readonly ErrorCode[]
+
 /** In a hint: right where no run has begun; whoever knows of a run says its command instead (`inRun`). */
 export const again = 'type the command again'
+
+/** Begins the message of a loop whose own folder was removed: no command can go on with it. */
+export const recordGone = 'ralph’s record of this run'
 
 export function inRun(hint: string, command: string): string {
   return hint.replaceAll(again, `type: ${command}`)

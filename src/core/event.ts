@@ -80,6 +80,8 @@ export const iterationSchema = z.looseObject({
   tokens_note: z.string().optional(),
   duration_ms: z.number().int().nonnegative(),
   history_rewritten: z.literal(true).optional(),
+  /** How often its agent claimed that the story was complete. */
+  claims: z.number().int().positive().optional(),
 })
 export type IterationRecord = z.infer<typeof iterationSchema>
 
@@ -108,6 +110,8 @@ const settingsSchema = z.object({
   on_complete: z.enum(['ask', 'cleanup', 'keep']),
   max_tokens: z.number().int().positive().optional(),
   max_cost_usd: z.number().positive().optional(),
+  /** How often an agent may claim in one attempt that its story is complete; absent, or 0: it cannot. */
+  claims: z.number().int().nonnegative().optional(),
 })
 export type Settings = z.infer<typeof settingsSchema>
 
@@ -120,7 +124,8 @@ const usageSchema = z.object({
 }) satisfies z.ZodType<UsageFigures>
 
 const promiseSchema = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('complete') }),
+  /** `claim`: by the claim of this number, which was accepted. */
+  z.object({ kind: z.literal('complete'), claim: z.number().int().optional() }),
   z.object({ kind: z.literal('failed'), reason: z.string() }),
   z.object({ kind: z.literal('none') }),
 ])
@@ -224,6 +229,8 @@ const publicBodies = [
     spent: z
       .object({ tokens: z.number().int(), cost_usd: z.number().optional(), duration_ms: z.number() })
       .optional(),
+    /** What the repair of a dead loop undid just before, and may be the user's: told then, and once more at the end. */
+    undone: z.array(z.string()).optional(),
   }),
   z.object({
     type: z.literal('story.started'),
@@ -256,7 +263,33 @@ const publicBodies = [
      */
     source: z.enum(['sessions', 'stream']).optional(),
   }),
-  z.object({ type: z.literal('gate.started'), n: z.number().int(), command: z.string() }),
+  /** The agent says by a tool of ralph's that its story is complete, and waits for the answer. */
+  z.object({
+    type: z.literal('claim.made'),
+    n: z.number().int(),
+    /** Counted from 1 in each iteration. */
+    claim: z.number().int().positive(),
+    summary: z.string(),
+  }),
+  z.object({
+    type: z.literal('claim.judged'),
+    n: z.number().int(),
+    claim: z.number().int().positive(),
+    /** `stopped`: the loop or the agent ended before it was judged. */
+    outcome: z.enum(['accepted', 'refused', 'stopped']),
+    /** One line, for people; empty when it was accepted. */
+    reason: z.string(),
+  }),
+  /** In the agent's own words, by a tool of ralph's: that the story cannot be done; what it is at now. */
+  z.object({ type: z.literal('failure.reported'), n: z.number().int(), reason: z.string() }),
+  z.object({ type: z.literal('progress.reported'), n: z.number().int(), task: z.string() }),
+  z.object({
+    type: z.literal('gate.started'),
+    n: z.number().int(),
+    command: z.string(),
+    /** It runs for this claim, while the agent waits; absent: for the verdict. */
+    claim: z.number().int().positive().optional(),
+  }),
   z.object({
     type: z.literal('gate.ended'),
     n: z.number().int(),
@@ -271,6 +304,8 @@ const publicBodies = [
       .optional(),
     /** Lines of the whole output, which `ralph logs --gate` shows. */
     output_lines: z.number().int().nonnegative().optional(),
+    /** As in `gate.started`; its time is part of the agent's then. */
+    claim: z.number().int().positive().optional(),
   }),
   z.object({
     type: z.literal('checkpoint.saved'),
@@ -299,6 +334,14 @@ const publicBodies = [
     until: z.string(),
     until_ms: z.number(),
     agent: z.string(),
+  }),
+  /** Before a spawn: another loop on this machine was told that the agent's login is at its limit, or goes first after its reset. */
+  z.object({
+    type: z.literal('login.limited'),
+    agent: z.string(),
+    until: z.string(),
+    until_ms: z.number(),
+    now_ms: z.number(),
   }),
   /** A human's words to a loop that runs: the next prompt has them. */
   z.object({ type: z.literal('note.added'), id: z.string(), text: z.string() }),
@@ -362,6 +405,8 @@ const privateBodies = [
     duration_ms: z.number().int().nonnegative(),
     ...agentEndedSchema.shape,
   }),
+  /** Files that came while the gates of a claim ran. */
+  z.object({ type: z.literal('claim.stirred'), n: z.number().int(), made: z.array(z.string()) }),
   z.object({
     type: z.literal('attempt.kept'),
     n: z.number().int(),
@@ -406,12 +451,21 @@ const privateBodies = [
     not_asked: z.number().int(),
     ticked_by_ralph: z.number().int(),
   }),
-  /** `skipped_ms`: a human did not want it any longer; when that was. */
-  z.object({ type: z.literal('wait.ended'), skipped_ms: z.number().optional() }),
+  /** `skipped_ms`: it ended early, and when that was: a human did not want it any longer, or (`free`) another loop had an answer. */
+  z.object({
+    type: z.literal('wait.ended'),
+    skipped_ms: z.number().optional(),
+    free: z.literal(true).optional(),
+  }),
   /** `ralph pause`: no further iteration begins until it is lifted. */
   z.object({ type: z.literal('pause.requested') }),
   z.object({ type: z.literal('pause.lifted') }),
-  z.object({ type: z.literal('stop.requested'), signal: z.enum(['SIGHUP', 'SIGINT', 'SIGTERM']) }),
+  /** `unread`: no signal came; nobody reads any more what the loop prints. */
+  z.object({
+    type: z.literal('stop.requested'),
+    signal: z.enum(['SIGHUP', 'SIGINT', 'SIGTERM']),
+    unread: z.literal(true).optional(),
+  }),
   z.object({ type: z.literal('choice.made'), choice: z.enum(['cleanup', 'keep', 'later', 'done', 'go_on']) }),
   z.object({
     type: z.literal('loop.finished'),

@@ -17,6 +17,7 @@ import {
   iterationStarted,
   kept,
   iterationEnded,
+  loginLimited,
   waitEnded,
   choiceMade,
   failed,
@@ -89,6 +90,16 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
       }
       return patchCurrent(state, event.n, { lastActivity: event.time, usage })
     }
+    case 'claim.made':
+      return patchCurrent(state, event.n, { claims: event.claim, lastActivity: event.time })
+    case 'claim.stirred': {
+      const made = [...new Set([...(state.current?.madeByClaims ?? []), ...event.made])]
+      return patchCurrent(state, event.n, { madeByClaims: made })
+    }
+    case 'claim.judged':
+    case 'failure.reported':
+    case 'progress.reported':
+      return patchCurrent(state, event.n, { lastActivity: event.time })
     case 'agent.ended':
       if (state.phase !== 'working' || state.current.n !== event.n) return state
       return enter(
@@ -125,6 +136,8 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
       return state.phase === 'recording' && state.current.n === event.iteration.n
         ? iterationEnded(state, event)
         : state
+    case 'login.limited':
+      return state.phase === 'opening_iteration' ? loginLimited(state, event) : state
     case 'waiting':
       return state.phase === 'waiting'
         ? { ...state, waiting: { ...state.waiting, until: event.until } }
@@ -138,7 +151,7 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
     case 'pause.lifted':
       return { ...state, pause: false }
     case 'stop.requested':
-      return { ...state, stop: state.stop ?? event.signal }
+      return { ...state, stop: state.stop ?? (event.unread === true ? 'unread' : event.signal) }
     case 'choice.made':
       return choiceMade(state, event.choice)
     case 'loop.finished':

@@ -52,19 +52,26 @@ export function tellingLines(
 
 /** The last lines that say something. */
 export function lastLines(output: string, count: number): readonly string[] {
-  return plainLines(output)
-    .filter((line) => line.trim() !== '' && !isOfPackageManager(line))
-    .slice(-count)
+  const lines = plainLines(output).filter((line) => line.trim() !== '')
+  const telling = lines.filter((line) => !isOfPackageManager(line))
+  if (telling.length > 0) return telling.slice(-count)
+  // It never came to the script: what npm says is all there is.
+  return lines
+    .map((line) => line.replace(/^npm (?:ERR!|error) ?/, '').trimEnd())
+    .filter((line) => !/^(?:[a-z]*|A complete log of this run .*|npm warn .*)$/.test(line))
+    .slice(-Math.min(count, 3))
 }
 
 /** Whether npm, make or their like say that they have nothing of this name to run. */
 export function missesTarget(output: string, name: string | undefined): boolean {
   if (name === undefined) return false
-  return plainLines(output).some((line) => noSuchTarget.exec(line)?.[1] === name)
+  return plainLines(output).some((line) => noSuchTarget.exec(line)?.[1] === name || noManifest.test(line))
 }
 
 const noSuchTarget =
   /(?:\bMissing script: |\bUnknown command: |\bScript not found |\bCommand |No rule to make target )["'`]?([\w:.-]+)["'`]?(?: not found|[.,]|$)/
+
+const noManifest = /\b(?:Could not read|No|find a) package\.json\b/i
 
 const mostMessageLines = 5
 const mostSentence = 300

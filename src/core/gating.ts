@@ -55,7 +55,9 @@ function stirredAgain(
   { current, gateFiles }: Pick<KeptState, 'current' | 'gateFiles'>,
   { stirred: paths = [], made = [] }: Pick<Of<'gates.checked'>, 'stirred' | 'made'>,
 ): readonly string[] {
-  const before = current.rounds === 0 ? [...made, ...gateFiles] : (current.ownFiles ?? [])
+  // For a claim the gates may have run before, too.
+  const first = [...made, ...gateFiles, ...(current.madeByClaims ?? [])]
+  const before = current.rounds === 0 ? first : (current.ownFiles ?? [])
   return paths.filter((path) => before.includes(path))
 }
 

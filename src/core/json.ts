@@ -8,3 +8,7 @@ export function readJson(text: string): unknown {
     throw error
   }
 }
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -36,6 +36,14 @@ export type Command =
       readonly feedback?: string
     }
   | { readonly do: 'end_agent'; readonly why: 'budget' }
+  /** While its agent waits for the answer. */
+  | {
+      readonly do: 'judge_claim'
+      readonly n: number
+      readonly claim: number
+      readonly storyId: string
+      readonly commands: readonly string[]
+    }
   | {
       readonly do: 'keep_attempt'
       readonly n: number
@@ -111,6 +119,11 @@ export function reduce(
   if (event.type === 'agent.usage' && after.phase === 'working') {
     const over = exceedsHardLimit(after.settings, after.iterations, event)
     if (over) return { state: after, commands: [{ do: 'end_agent', why: 'budget' }] }
+  }
+  if (event.type === 'claim.made' && after.phase === 'working' && after.current.n === event.n) {
+    const { n, storyId } = after.current
+    const commands = gatesOf(after.settings, storyId)
+    return { state: after, commands: [{ do: 'judge_claim', n, claim: event.claim, storyId, commands }] }
   }
   return { state: after, commands: [] }
 }

@@ -1,15 +1,21 @@
 // "Did you mean": the candidate that a mistyped word most likely stands for.
 
 /** The closest candidate, or undefined when none is close enough to be worth naming. */
-export function nearest(word: string, candidates: readonly string[]): string | undefined {
+export function nearest(
+  word: string,
+  candidates: readonly string[],
+  /** Of programs and scripts there are many, and a wrong guess looks foolish: only a slip of the finger counts. */
+  isStrict = false,
+): string | undefined {
   let best: string | undefined
   let bestDistance = Infinity
   for (const candidate of candidates) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase())
     // A third of the word may be wrong, of a short one a letter; a prefix of the real name always counts ("add-exp" for "add-export").
     const longest = Math.max(word.length, candidate.length)
-    const allowed = longest <= 4 ? 1 : Math.max(2, Math.floor(longest / 3))
-    const isPrefix = word.length >= 2 && candidate.toLowerCase().startsWith(word.toLowerCase())
+    const loose = longest <= 4 ? 1 : Math.max(2, Math.floor(longest / 3))
+    const allowed = isStrict ? (word.length <= 6 ? 1 : 2) : loose
+    const isPrefix = !isStrict && word.length >= 2 && candidate.toLowerCase().startsWith(word.toLowerCase())
     if ((distance <= allowed || isPrefix) && distance < bestDistance) {
       best = candidate
       bestDistance = distance

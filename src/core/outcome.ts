@@ -7,11 +7,15 @@ import { selectedStories, totalCostUsd, totalTokens } from './state.ts'
 /** As a shell says it: 128 and the signal's number. */
 export const signalExits = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
 
+/** A reader that left is no signal, and has the exit code of the one that comes when a terminal leaves. */
+export const stopExits = { ...signalExits, unread: signalExits.SIGHUP }
+
 /** Whose doing a stop is, in the words of the person who reads it. */
-export function stoppedBy(signal: keyof typeof signalExits): string {
+export function stoppedBy(signal: keyof typeof stopExits): string {
   if (signal === 'SIGINT') return 'stopped by you'
+  if (signal === 'unread') return 'stopped by a closed pipe: nobody reads its output any more'
   return signal === 'SIGHUP'
-    ? 'stopped: the terminal was closed (SIGHUP)'
+    ? 'stopped by a closed terminal (SIGHUP)'
     : 'stopped by ralph stop, or by SIGTERM'
 }
 
@@ -37,6 +41,7 @@ export const lastingWarnings: ReadonlySet<string> = new Set([
   'config_changed',
   'gate_changed',
   'git_settings',
+  'hidden_work',
   'hooks_changed',
   'set_aside',
   'submodule_swept',

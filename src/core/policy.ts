@@ -1,7 +1,7 @@
 // What comes next when the loop is between two iterations: the rules and the precedence of contract 3.
 import type { AgentEnding, IterationRecord, Verdict } from './event.ts'
 import { firstBack, pickAgent, untilOf } from './limits.ts'
-import { outcome, signalExits, stoppedBy } from './outcome.ts'
+import { outcome, stopExits, stoppedBy } from './outcome.ts'
 import type { StartedState, Outcome } from './state.ts'
 import { selectedStories, totalCostUsd } from './state.ts'
 import { overshoots } from './usage.ts'
@@ -46,7 +46,7 @@ export function decide(state: StartedState, last?: LastIteration): Decision {
     return end(
       outcome(
         'retries',
-        `Story ${failedStory} failed ${times(settings.max_retries + 1)}; last: ${last?.record.reason ?? 'see ralph history'}`,
+        `Story ${failedStory} failed ${failures(state, failedStory)}; last: ${last?.record.reason ?? 'see ralph history'}`,
         `Its attempts are kept: ralph attempts ${state.changeId}. To try again: ${resume}`,
         { storyId: failedStory },
       ),
@@ -74,6 +74,17 @@ export function decide(state: StartedState, last?: LastIteration): Decision {
   return { go: 'story', storyId: story.id }
 }
 
+/** Those before a resume count, too: who reads "once" would take it for the first. */
+function failures({ iterations, settings }: StartedState, storyId: string): string {
+  const all = iterations.filter(
+    (each) => each.story_id === storyId && !isBlameless(each.verdict) && !kept.has(each.verdict),
+  ).length
+  const now = times(settings.max_retries + 1)
+  return all > settings.max_retries + 1 ? `${now} more (${times(all)} in all)` : now
+}
+
+const kept: ReadonlySet<Verdict> = new Set(['complete', 'progress', 'kept'])
+
 function tasksEnd(state: StartedState): Decision | undefined {
   const stories = selectedStories(state)
   if (stories.some((story) => story.status === 'open')) return undefined
@@ -82,7 +93,7 @@ function tasksEnd(state: StartedState): Decision | undefined {
       outcome(
         'human',
         `Only tasks for a human are left: ${state.humanTasks.join('; ')}.`,
-        `Do them, tick their boxes, then type: ralph resume ${state.changeId}`,
+        `Do them, tick their boxes${state.home === undefined ? '' : ` in ${state.worktree}/${state.tasksFile}`}, then type: ralph resume ${state.changeId}`,
       ),
     )
   }
@@ -111,23 +122,47 @@ function limitEnd(state: StartedState, last: LastIteration | undefined): Decisio
   const over = overshoots(state.settings, state.iterations)
   if (over !== '') return end(outcome('budget', over, moreBudget(state)))
   return last?.record.verdict === 'limit' || last?.record.verdict === 'fatal'
-    ? waitOrEnd(state, last)
+    ? waitAfter(state, last)
     : undefined
 }
 
+/** Another loop was told that this agent's login is at its limit. */
+export function decideElsewhere(state: StartedState, storyId: string, why: string): Decision {
+  if (state.stop !== undefined) return end(interruptedOutcome(state))
+  const back = limitedFirst(state)
+  return back === undefined ? { go: 'story', storyId } : waitOrEnd(state, 'limit', back, why)
+}
+
 /** Nothing where another agent can take over at once. */
-function waitOrEnd(state: StartedState, last: LastIteration): Decision | undefined {
-  const { agent, reason } = last.record
+function waitAfter(state: StartedState, { record, ending }: LastIteration): Decision | undefined {
+  const { agent, reason, verdict } = record
   // No other agent helps while the network is away, and an overloaded service is back in seconds.
-  const isPassing = last.ending === 'overloaded' || last.ending === 'offline'
-  if (!isPassing && pickAgent(state) !== undefined) return undefined
-  const awaited = isPassing ? { agent, untilMs: untilOf(state, agent) } : firstBack(state)
-  if (awaited === undefined) return undefined
+  if (ending === 'overloaded' || ending === 'offline')
+    return waitOrEnd(state, ending, { agent, untilMs: untilOf(state, agent) }, reason)
+  const back = limitedFirst(state)
+  if (back === undefined) return undefined
+  return waitOrEnd(
+    state,
+    'limit',
+    back,
+    verdict === 'limit' ? reason : `${back.agent} is at its limit, and ${reason}`,
+  )
+}
+
+/** Who is back first, where nobody can be asked now. */
+function limitedFirst(state: StartedState): ReturnType<typeof firstBack> {
+  return pickAgent(state) === undefined ? firstBack(state) : undefined
+}
+
+function waitOrEnd(
+  state: StartedState,
+  cause: 'limit' | 'overloaded' | 'offline',
+  awaited: { readonly agent: string; readonly untilMs: number },
+  why: string,
+): Decision {
   const wholeWaitMs = state.waitedMs + Math.max(0, awaited.untilMs - state.nowMs)
   const allowedMin = state.settings.limit_wait_min
-  if (wholeWaitMs <= allowedMin * 60_000)
-    return { go: 'wait', for: isPassing ? last.ending : 'limit', ...awaited }
-  const why = last.record.verdict === 'limit' ? reason : `${awaited.agent} is at its limit, and ${reason}`
+  if (wholeWaitMs <= allowedMin * 60_000) return { go: 'wait', for: cause, ...awaited }
   return end(
     outcome(
       'limit',
@@ -171,7 +206,7 @@ export function interruptedOutcome(state: StartedState): Outcome {
   const hint = `To continue: ralph resume ${state.changeId}`
   return by === 'killed'
     ? outcome('killed', 'The loop was killed.', hint)
-    : outcome('signal', `${stoppedBy(by)}.`, hint, { exitCode: signalExits[by] })
+    : outcome('signal', `${stoppedBy(by)}.`, hint, { exitCode: stopExits[by] })
 }
 
 export function isManual(state: StartedState): boolean {

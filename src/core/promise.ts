@@ -1,7 +1,7 @@
 // Finds the promise in what the assistant said: a pure, incremental scanner of its lines, by the rules of contract 4.
 
 export type PromiseFound =
-  | { readonly kind: 'complete' }
+  | { readonly kind: 'complete'; readonly claim?: number | undefined }
   | { readonly kind: 'failed'; readonly reason: string }
   | { readonly kind: 'none' }
 
@@ -10,6 +10,8 @@ export interface PromiseScanner {
   feed(text: string): void
   /** The current message is over; the next `feed` begins another. */
   endMessage(): void
+  /** Said in another way than by text: it is the last word until more is said. */
+  told(promise: PromiseFound): void
   /** Whatever the next line is, it matters: a tag or a comment is open, or a promise ended the line before. */
   readonly isHanging: boolean
   /** Nothing more comes. The last promise that counts. */
@@ -125,7 +127,7 @@ export function promiseScanner(): PromiseScanner {
         partial = grow(partial, chunk)
         return
       }
-      const lines = chunk.slice(0, lastBreak)
+      const lines = chunk.slice(0, chunk.startsWith('\r\n', lastBreak - 1) ? lastBreak - 1 : lastBreak)
       const firstBreak = lineBreak.exec(lines)
       readLine(grow(partial, lines.slice(0, firstBreak?.index)))
       if (firstBreak !== null) {
@@ -136,6 +138,11 @@ export function promiseScanner(): PromiseScanner {
         if (!isIdle) for (const line of rest.split(lineBreak)) readLine(grow(emptyLine, line))
       }
       partial = grow(emptyLine, chunk.slice(lastBreak + 1))
+    },
+    told(promise) {
+      this.endMessage()
+      closing = undefined
+      found = promise
     },
     get isHanging() {
       return isHanging()

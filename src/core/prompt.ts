@@ -20,6 +20,8 @@ export interface PromptInput extends Omit<DocumentsInput, 'storyText'> {
   readonly append?: string
   readonly previousFailure?: string
   readonly feedback?: string
+  /** The agent has ralph's own tools. */
+  readonly offersClaims?: boolean
 }
 
 export interface StoryPromptInput extends PromptInput {
@@ -87,7 +89,7 @@ function assemble(
   protocol: Protocol,
   lastLine: string,
 ): string {
-  const head = [firstLine, rules(input), report(protocol), ...project(input)]
+  const head = [firstLine, rules(input), report(protocol, input.offersClaims === true), ...project(input)]
   const tail = [work, ...learnings(input), ...append(input), ...feedback(input), ...failure(input), lastLine]
   const used = byteLength([...head, ...tail].join('\n\n'))
   const documents = documentsSection(
@@ -109,13 +111,15 @@ function rules(input: PromptInput): string {
 }
 
 /** The tokens stand in mid-sentence, never alone on a line or at its end: an echo of this prompt promises nothing. */
-function report({ whenComplete, withoutPromise }: Protocol): string {
+function report({ whenComplete, withoutPromise }: Protocol, offersClaims: boolean): string {
   return `## How to report
 
 - Write <promise>COMPLETE</promise> as the last line of your final message, alone on that line and outside of any code block, only when ${whenComplete}.
 - If it cannot be done, write <promise>FAILED: reason</promise> there instead, with the reason in your own words: your changes are undone and the next attempt is told the reason.
-- ${withoutPromise}`
+- ${withoutPromise}${offersClaims ? `\n\n${claims}` : ''}`
 }
+
+const claims = `If you have the tool story_complete (of the MCP server ralph_story), call it when you think that you are done: it checks the boxes and runs the project's gates at once, and answers with what failed, so that you can mend it here and now. Once it has accepted, end your turn. story_failed reports that it cannot be done, report_progress what you are at, record_learning a note for those who come after you.`
 
 function project(input: PromptInput): string[] {
   const parts: string[] = []

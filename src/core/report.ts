@@ -159,12 +159,17 @@ export function runReport(history: RunHistory): RunReport {
   }
 }
 
-/** By iteration: an iteration's own time is the agent's. */
+/** By iteration: an iteration's own time is the agent's, and with it that of the gates that it waited for. */
 export function gateTimes(
-  events: readonly { readonly n: number; readonly duration_ms: number }[],
+  events: readonly {
+    readonly n: number
+    readonly duration_ms: number
+    readonly claim?: number | undefined
+  }[],
 ): ReadonlyMap<number, number> {
   const times = new Map<number, number>()
-  for (const { n, duration_ms: ms } of events) times.set(n, (times.get(n) ?? 0) + Math.round(ms))
+  for (const { n, duration_ms: ms } of events.filter(({ claim }) => claim === undefined))
+    times.set(n, (times.get(n) ?? 0) + Math.round(ms))
   return times
 }
 

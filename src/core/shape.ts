@@ -1,6 +1,7 @@
 // Says quickly yes to what the zod schemas would take as it is; never no: what does not fit is zod's to judge.
 // Reading a journal for `ralph status` would otherwise spend most of its time on loading zod.
 import type { LoopEvent } from './event.ts'
+import { isRecord } from './json.ts'
 import type { StateFile } from './state-file.ts'
 import shapes from './shapes.json' with { type: 'json' }
 
@@ -112,8 +113,4 @@ function noStranger(wanted: unknown, { properties }: Shape): Test {
 
 function asShape(value: unknown): Shape {
   return isRecord(value) ? value : {}
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

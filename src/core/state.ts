@@ -30,6 +30,10 @@ export interface Current {
   readonly sessionId?: string
   readonly lastActivity: string
   readonly usage?: UsageFigures
+  /** How often its agent has claimed that the story is complete. */
+  readonly claims: number
+  /** Files that came while the gates of its claims ran. */
+  readonly madeByClaims?: readonly string[]
   readonly ended?: AgentEnded & { readonly now_ms: number; readonly duration_ms: number }
   readonly kept?: Kept
   /** The tree that was judged last: what is saved has to be this one. */
@@ -157,7 +161,7 @@ interface Progress {
   readonly waitedMs: number
   /** Latest wall-clock time that an event told; the core has no clock of its own. */
   readonly nowMs: number
-  readonly stop: 'SIGHUP' | 'SIGINT' | 'SIGTERM' | 'killed' | undefined
+  readonly stop: 'SIGHUP' | 'SIGINT' | 'SIGTERM' | 'unread' | 'killed' | undefined
   /** A human has asked for a pause: before the next iteration, for as long as this stands. */
   readonly pause: boolean
   readonly outcome: Outcome | undefined

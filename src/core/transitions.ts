@@ -3,8 +3,8 @@
 import type { LoopEvent, Verdict } from './event.ts'
 import { outcome, reportsOf, stoppedBy } from './outcome.ts'
 import { askAgainMs, gatesOf } from './limits.ts'
-import { decide, interruptedOutcome, isBlameless, isManual, usesRetry } from './policy.ts'
-import type { LastIteration } from './policy.ts'
+import { decide, decideElsewhere, interruptedOutcome, isBlameless, isManual, usesRetry } from './policy.ts'
+import type { Decision, LastIteration } from './policy.ts'
 import { keepsWork } from './report.ts'
 import type { Current, Doing, IterationState, KeptTurn, Outcome, StartedState, Turn } from './state.ts'
 import { unrecorded } from './unrecorded.ts'
@@ -28,7 +28,10 @@ function patched<S extends IterationState>(state: S, patch: Partial<Current>): S
 
 /** Between two iterations: take the decision of policy.ts. */
 export function follow(state: StartedState, last?: LastIteration): StartedState {
-  const decision = decide(state, last)
+  return take(state, decide(state, last))
+}
+
+function take(state: StartedState, decision: Decision): StartedState {
   switch (decision.go) {
     case 'end':
       return conclude(state, decision.outcome)
@@ -104,6 +107,7 @@ export function iterationStarted(state: StartedState, event: Of<'iteration.start
     lastActivity: event.time,
     reason: '',
     tellsNext: false,
+    claims: 0,
     rounds: 0,
     isStirred: false,
     isTickedByRalph: false,
@@ -230,6 +234,15 @@ export function iterationEnded(state: Turn<'recording'>, event: Of<'iteration.en
     return conclude(recorded, state.outcome)
   if (state.outcome !== undefined) return enter({ ...recorded, choice: 'later' }, { phase: 'completing' })
   return follow(recorded, { record, ending, isUnpaid: current.ended?.unpaid === true })
+}
+
+/** Nothing was begun: no iteration, no retry. Another agent of the chain is looked at next. */
+export function loginLimited(
+  state: StartedState & { readonly storyId: string },
+  { agent, until, until_ms: untilMs, now_ms: nowMs }: Of<'login.limited'>,
+): StartedState {
+  const limited = { ...state, nowMs, limitedUntilMs: { ...state.limitedUntilMs, [agent]: untilMs } }
+  return take(limited, decideElsewhere(limited, state.storyId, `${agent} is at its limit until ${until}`))
 }
 
 /** Where a human has ended it, only what was waited counts, and its agent is asked whatever its provider said. */

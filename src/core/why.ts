@@ -1,4 +1,5 @@
 // `ralph why`: each decision of the last run, its resumes too, with its rule and its inputs, read off the journal.
+import { claimWords } from './claim-words.ts'
 import type { IterationRecord, LoopEvent } from './event.ts'
 import { tellingLines } from './gate-failure.ts'
 
@@ -16,6 +17,8 @@ export interface Decision {
 export const decisive = [
   'loop.started',
   'story.started',
+  'claim.judged',
+  'failure.reported',
   'agent.ended',
   'gate.ended',
   'boxes.settled',
@@ -50,7 +53,9 @@ export interface FailedGate {
 }
 
 export function failedGateOf(events: readonly LoopEvent[], n: number): FailedGate | undefined {
-  const gate = events.findLast((event) => event.type === 'gate.ended')
+  const gate = events
+    .filter((event) => event.type === 'gate.ended')
+    .findLast(({ claim }) => claim === undefined)
   if (gate?.outcome !== 'failed' || gate.n !== n) return undefined
   const { command, exit_code } = gate
   return { command, ...(exit_code !== undefined && { exit_code }), ...tellingLines(gate, mostLines) }
@@ -96,9 +101,20 @@ function whyOf(event: DecisiveEvent): Why {
       const rule = "the agent's own protocol and its exit; the promise only from what the assistant said"
       return [`the agent ended: ${event.ending}`, rule, { promise, exit_code, signal, last_words }]
     }
+    case 'claim.judged': {
+      const { claim, outcome, reason } = event
+      const rule =
+        'a claim is accepted when no box was forgotten and every gate passes; the verdict comes later'
+      return [claimWords(event), rule, { claim, outcome, reason }]
+    }
+    case 'failure.reported':
+      return [`the agent reports a failure: ${event.reason}`, 'the last word of the agent counts']
     case 'gate.ended': {
-      const { exit_code, duration_ms } = event
-      const rule = 'after COMPLETE every gate must pass before the story counts'
+      const { exit_code, duration_ms, claim } = event
+      const rule =
+        claim === undefined
+          ? 'after COMPLETE every gate must pass before the story counts'
+          : `run for claim ${claim} of the agent, which waits for it`
       return [`gate ${event.outcome}: ${event.command}`, rule, { exit_code, duration_ms }]
     }
     case 'boxes.settled': {

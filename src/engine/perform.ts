@@ -6,6 +6,8 @@ import { resultOf } from '../core/outcome.ts'
 import type { WatchedPlan, TreeState } from '../ports.ts'
 import { aboutStory } from './about.ts'
 import type { Context } from './context.ts'
+import { judgeClaim } from './claim.ts'
+import { runGates } from './gate-run.ts'
 import { failureOf, reasonOf } from './gate-words.ts'
 import { planRead, recordIteration } from './record.ts'
 import { runAgent } from './turn.ts'
@@ -28,6 +30,11 @@ export async function perform(command: Command, context: Context): Promise<void>
     case 'open_iteration': {
       const { n, storyId, attempt, attempts, agent } = command
       const { git, maxIterations } = context.state()
+      const untilMs = await ports.logins.look(agent)
+      if (untilMs !== undefined) {
+        const until = ports.clock.stamp(untilMs)
+        return tell({ type: 'login.limited', agent, until, until_ms: untilMs, now_ms: ports.clock.now() })
+      }
       // Before the record that an iteration is open: a recovery puts back what was guarded, never an earlier story's bytes.
       await ports.spec.guard()
       return tell({
@@ -46,6 +53,8 @@ export async function perform(command: Command, context: Context): Promise<void>
       return runAgent(command, context)
     case 'keep_attempt':
       return keepAttempt(command, context)
+    case 'judge_claim':
+      return judgeClaim(command, context)
     case 'check_gates':
       return checkGates(command, context)
     case 'settle_boxes':
@@ -84,17 +93,23 @@ export async function perform(command: Command, context: Context): Promise<void>
     case 'record_iteration':
       return recordIteration(context)
     case 'wait': {
-      const isPause = command.for === 'pause'
-      const until = isPause ? '' : ports.clock.stamp(command.untilMs)
-      await tell({
-        type: 'waiting',
-        for: command.for,
-        until,
-        until_ms: command.untilMs,
-        agent: command.agent,
+      const { for: cause, untilMs, agent } = command
+      const isPause = cause === 'pause'
+      const until = isPause ? '' : ports.clock.stamp(untilMs)
+      await tell({ type: 'waiting', for: cause, until, until_ms: untilMs, agent })
+      if (isPause) {
+        await context.unpaused()
+        return tell({ type: 'wait.ended' })
+      }
+      const how = await context.waited(untilMs, async (stop) =>
+        cause === 'limit' ? ports.logins.freed(agent, stop) : false,
+      )
+      if (how === 'skipped') ports.logins.passOver(agent)
+      return tell({
+        type: 'wait.ended',
+        ...(how !== 'over' && { skipped_ms: ports.clock.now() }),
+        ...(how === 'free' && { free: true }),
       })
-      const isSkipped = isPause ? (await context.unpaused(), false) : await context.waited(command.untilMs)
-      return tell({ type: 'wait.ended', ...(isSkipped && { skipped_ms: ports.clock.now() }) })
     }
     case 'ask_done':
       return tell({ type: 'choice.made', choice: await ports.human.isDone(command.task, context.stopping) })
@@ -185,32 +200,17 @@ async function checkGates(command: Of<'check_gates'>, context: Context): Promise
       ...stateOf(treeNow),
     })
   }
-  for (const gate of command.commands) {
-    await tell({ type: 'gate.started', n: command.n, command: gate })
-    const result = await ports.gates.check(gate, env, context.stopping, ports.gateLog(command.n))
-    await tell({
-      type: 'gate.ended',
-      n: command.n,
-      command: gate,
-      outcome: result.outcome,
-      ...(result.exitCode !== undefined && { exit_code: result.exitCode }),
-      duration_ms: Math.round(result.durationMs),
-      output_tail: result.outputTail,
-      ...(result.failure !== undefined && {
-        failure: { ...result.failure, message: [...result.failure.message] },
-      }),
-      ...(result.outputLines !== undefined && { output_lines: result.outputLines }),
-    })
-    if (result.warning !== undefined)
-      await tell({ type: 'warning', code: 'gate_log', message: result.warning })
-    judged.push(await held(gate))
-    if (result.outcome === 'passed') continue
-    failed = failureOf(gate, result)
-    reason = reasonOf(gate, result)
-    if (result.outcome === 'could_not_run') return checked({ could_not_run: true })
-    break
+  const run = await runGates(command.commands, context, {
+    n: command.n,
+    env,
+    stop: context.stopping,
+    after: async (gate) => void judged.push(await held(gate)),
+  })
+  if (run !== undefined) {
+    failed = failureOf(run.gate, run.result)
+    reason = reasonOf(run.gate, run.result)
   }
-  await checked({})
+  await checked(run?.result.outcome === 'could_not_run' ? { could_not_run: true } : {})
 }
 
 async function settleBoxes(command: Of<'settle_boxes'>, context: Context): Promise<void> {

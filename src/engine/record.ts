@@ -1,6 +1,6 @@
 // The record of an iteration: what it used, what it left, whether the plan is done now.
 import type { AgentEnding, EventBody, Settings, StorySummary } from '../core/event.ts'
-import { modelOf } from '../core/limits.ts'
+import { modelOf, untilOf } from '../core/limits.ts'
 import type { Current, StartedState } from '../core/state.ts'
 import { selectedStories } from '../core/state.ts'
 import type { Plan } from '../core/story.ts'
@@ -34,6 +34,8 @@ export async function recordIteration(context: Context): Promise<void> {
     type: 'iteration.ended',
     iteration: toRecord(context.state(), current, measured, plan !== undefined, ports.clock.stamp),
   })
+  if (current.ended?.ending === 'limit')
+    await ports.logins.limited(current.agent, untilOf(context.state(), current.agent))
 }
 
 /** Its session file grows all the same: by the prompt, which nobody has read. */
@@ -100,6 +102,7 @@ function toRecord(
     ...(measured.note !== undefined && measured.note !== '' && { tokens_note: measured.note }),
     duration_ms: durationOf(state, current, nowStamp),
     ...(kept?.historyRewritten === true && { history_rewritten: true as const }),
+    ...(current.claims > 0 && { claims: current.claims }),
   }
 }
 

@@ -5,7 +5,8 @@ import { next } from '../core/loop.ts'
 import type { LoopState } from '../core/state.ts'
 import type { RalphError } from '../core/error.ts'
 import { errorBody, isKnown, journalError } from './failure.ts'
-import type { Agent, Checkpoints, Clock, Gates, Human, SpecSource, Usage } from '../ports.ts'
+import type { Agent, Checkpoints, Clock, Gates, Human, Logins, SpecSource, Usage } from '../ports.ts'
+import type { OpenClaim } from './claim.ts'
 import { perform } from './perform.ts'
 import type { Reader, Stream } from './stream.ts'
 
@@ -22,6 +23,7 @@ export interface Ports {
   readonly agent: Agent
   readonly gates: Gates
   readonly usage: Usage
+  readonly logins: Logins
   readonly clock: Clock
   readonly human: Human
   /** Asked only at the end of a loop that is done. */
@@ -32,6 +34,8 @@ export interface Ports {
   transcript(n: number): string
   /** Where the output of its gates goes. */
   gateLog(n: number): string
+  /** What an error comes from, where more is known than it says; else the error itself. */
+  explain(error: unknown): Promise<unknown>
 }
 
 export interface Loop {
@@ -40,7 +44,7 @@ export interface Loop {
   /** Runs until no command is left; resolves with the final state. A journal that failed is thrown after `complete` was told. */
   run(): Promise<LoopState>
   /** TERM, INT, HUP: the agent is ended, the iteration recorded, the loop stopped. */
-  stop(signal: 'SIGHUP' | 'SIGINT' | 'SIGTERM'): void
+  stop(signal: 'SIGHUP' | 'SIGINT' | 'SIGTERM' | 'unread'): void
   /** Before the next iteration it waits, until this is taken back. */
   pause(isWanted: boolean): void
   /** For the next prompt. Resolves once it is durable; false at the loop's end. */
@@ -65,6 +69,8 @@ export function createLoop(ports: Ports, stream: Stream, readers: readonly Reade
   stream.follow(readers, {
     due(command) {
       if (command.do === 'end_agent') agentStop.abort(command.why)
+      // Beside the agent, which waits for the answer.
+      else if (command.do === 'judge_claim') void perform(command, context)
       else due.push(command)
     },
     // Heard once: telling it is an append too, and would fail again.
@@ -121,19 +127,28 @@ export function createLoop(ports: Ports, stream: Stream, readers: readonly Reade
         paused.add(done)
         if (!stream.state.pause || stopping.signal.aborted) goOn()
       }),
-    async waited(untilMs: number) {
+    async waited(untilMs: number, freed: (stop: AbortSignal) => Promise<boolean>) {
       const over = new AbortController()
       const end = (): void => over.abort()
+      let isFree = false
       skipping = over
       stopping.signal.addEventListener('abort', end)
       if (stopping.signal.aborted) end()
+      const watching = freed(over.signal).then((isFreed) => {
+        isFree = isFreed
+        if (isFreed) end()
+      })
       await ports.clock.until(untilMs, over.signal)
+      const isEarly = over.signal.aborted && !stopping.signal.aborted
+      end()
+      await watching
       stopping.signal.removeEventListener('abort', end)
       skipping = undefined
-      return over.signal.aborted && !stopping.signal.aborted
+      return isEarly ? (isFree ? 'free' : 'skipped') : 'over'
     },
     question: question.signal,
     agentStop: () => agentStop.signal,
+    claims: new Map<number, OpenClaim>(),
   }
 
   return {
@@ -150,7 +165,8 @@ export function createLoop(ports: Ports, stream: Stream, readers: readonly Reade
         return
       }
       // The record that ralph ends the agent stands before the signal goes out (R18).
-      tell({ type: 'stop.requested', signal }).catch(() => undefined)
+      const how = signal === 'unread' ? ({ signal: 'SIGHUP', unread: true } as const) : { signal }
+      tell({ type: 'stop.requested', ...how }).catch(() => undefined)
       interrupt()
     },
     pause(isWanted) {
@@ -195,8 +211,9 @@ export function createLoop(ports: Ports, stream: Stream, readers: readonly Reade
           // The loop failed meanwhile, and said so: what broke in its wake needs no second word.
           if (isFailed && !wasFailed) continue
           if (stream.state.phase === 'completing' || stream.state.phase === 'ended') throw error
-          if (!isKnown(error)) bug = error
-          giveUp(error)
+          const known = await ports.explain(error)
+          if (!isKnown(known)) bug = known
+          giveUp(known)
         }
       }
       if (bug !== undefined) throw new LoopBug(bug, stream.state)

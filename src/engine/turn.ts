@@ -1,8 +1,9 @@
 // One turn of the agent: its prompt, its environment, and what it says turned into events.
-import type { EventBody } from '../core/event.ts'
+import type { AgentEnding, EventBody } from '../core/event.ts'
 import { untilOf } from '../core/limits.ts'
 import type { Command } from '../core/loop.ts'
 import type { AgentSignal } from '../ports.ts'
+import { claimDesk } from './claim.ts'
 import type { Context } from './context.ts'
 
 export async function runAgent(
@@ -13,16 +14,19 @@ export async function runAgent(
   const { n, storyId, attempt, attempts, agent, model } = command
   const state = context.state()
   const { settings } = state
+  const offersClaims = (settings.claims ?? 0) > 0 && ports.agent.takesClaims?.(agent) === true
   const prompt = await ports.spec.prompt({
     storyId,
     attempt,
     attempts,
     ...(command.previousFailure !== undefined && { previousFailure: command.previousFailure }),
     ...(command.feedback !== undefined && { feedback: command.feedback }),
+    offersClaims,
   })
   await ports.usage.before(agent, context.stopping)
   const watched = await ports.checkpoints.watch('agent', n)
   const startedMs = ports.clock.monotonic()
+  let answered: Promise<void> | undefined
   const ended = await ports.agent.work(
     {
       n,
@@ -41,13 +45,19 @@ export async function runAgent(
       transcript: ports.transcript(n),
       timeoutMs: settings.iteration_timeout_min * 60_000,
       idleTimeoutMs: settings.idle_timeout_min * 60_000,
+      ...(offersClaims && { claims: claimDesk(context, n, watched) }),
     },
     context.agentStop(),
     (signal) => {
+      if (isAnswer(signal)) answered ??= ports.logins.answered(agent)
       // Durability is awaited before the next command; the agent's talk must not wait for the disk.
       tell(agentEvent(n, signal)).catch(() => undefined)
     },
   )
+  await answered
+  // A limit is told to the others with the time at which this loop asks again, which its record decides.
+  if (ended.ending !== 'limit')
+    await (answers.has(ended.ending) ? ports.logins.answered(agent) : ports.logins.leave(agent))
   if (ended.promise.kind === 'complete' && (ended.exit_code ?? 0) !== 0) {
     await tell({
       type: 'warning',
@@ -77,6 +87,14 @@ export async function runAgent(
     duration_ms: Math.max(0, Math.round(ports.clock.monotonic() - startedMs)),
     ...ended,
   })
+}
+
+/** Those that only an agent comes to whose provider has answered. */
+const answers: ReadonlySet<AgentEnding> = new Set(['finished', 'question', 'refused_permission', 'budget'])
+
+/** Not its words: a limit is told in words, too. */
+function isAnswer(signal: AgentSignal): boolean {
+  return signal.type === 'tool' || (signal.type === 'usage' && signal.output_tokens > 0)
 }
 
 function agentEvent(n: number, signal: AgentSignal): EventBody {

@@ -1,6 +1,7 @@
 // Everything a face can ask for, as functions that return data: faces print, compose.ts does.
 // Long because it is one list of types: what a face may ask for is looked up here, and nowhere else.
 import type { LoadedConfig, RawFlags } from '../config/load.ts'
+import type { Starter } from '../config/starter.ts'
 import type {
   GoneFile,
   IterationRecord,
@@ -9,10 +10,14 @@ import type {
   StorySummary,
   Verdict,
 } from '../core/event.ts'
+import type { Cursor } from '../core/cursor.ts'
 import type { ChangeDetail, ChangeSummary } from '../core/change.ts'
+import type { Freshness, LoopBrief } from '../core/loop-brief.ts'
 import type { RunReport } from '../core/report.ts'
+import type { LoopState } from '../core/state.ts'
 import type { StateFile } from '../core/state-file.ts'
 import type { Decision, FailedGate } from '../core/why.ts'
+import type { EntryState, QueueEvent, QueueState } from '../core/queue.ts'
 import type { UsageSummary } from '../core/usage-summary.ts'
 import type { FinishChoice, FollowRequest, Human, Told } from '../ports.ts'
 
@@ -43,8 +48,14 @@ export interface Observe {
   plan(request: Pick<LoopRequest, 'change' | 'settings' | 'acceptsConfig'>): Promise<DryRun>
   /** Without a name: every loop of the repository, all work trees, the latest first. */
   status(change: string | undefined): Promise<readonly StatusReport[]>
+  /** Every loop of the repository, those of wt-tools too, in a few fields. Asks git nothing: it may be asked every second. */
+  loops(): Promise<readonly LoopSeen[]>
+  /** For a status bar; also outside of a repository. */
+  statusLine(): Promise<StatusLine>
   /** Every event of a loop that runs elsewhere, has ended or is dead, the agent's talk too; see docs/stream.md. */
   follow(change: string | undefined, request: FollowRequest): AsyncIterable<Told>
+  /** Every loop of the repository, all work trees: how each stands at first, then its events as they come, those of new loops too. */
+  watch(request: WatchRequest): AsyncIterable<Watched>
   /** `which`: the runs before this one too, or one of them. */
   history(change: string | undefined, which?: 'all' | number): Promise<History>
   /** Raw transcript bytes in order; with `follow` until the loop has ended or `stop` aborts. */
@@ -58,8 +69,12 @@ export interface Observe {
   why(change: string | undefined): Promise<Decisions>
   learnings(change: string | undefined): Promise<{ readonly path: string; readonly text: string }>
   doctor(): Promise<Diagnosis>
+  /** What a first ralph.yaml would say here; `config` where there is one. */
+  setup(): Promise<Setup>
   usage(request: UsageRequest): Promise<UsageSummary>
   report(change: string | undefined): Promise<RunReport>
+  /** The merge queue, without touching it. */
+  queue(): Promise<QueueReport>
 }
 
 /** Runs loops and changes what they left. */
@@ -99,10 +114,80 @@ export interface Control {
     readonly n: number
     readonly to: string | undefined
   }): Promise<Said>
+  /** A first ralph.yaml, and with `mcp` the entry for agents that read it in the repository. Never writes over anything. */
+  init(request: Starter & { readonly mcp: boolean }): Promise<Said>
   /** A repository to try ralph in, in a new folder of its own. */
-  makeDemo(): Promise<Demo>
+  makeDemo(isParallel: boolean): Promise<Demo>
+  /** Puts in order what is ralph's own and what nobody can need any more, each named; nothing of the user's. */
+  fix(): Promise<readonly Fix[]>
+  /** Many changes at once: runs until nothing is left to do, or `stop`; its loops go on then. Returns the exit code. */
+  up(request: UpRequest): Promise<number>
+  /** One change whose loop is done. */
+  land(change: string, request: UpRequest): Promise<number>
+  askQueue(what: QueueWish, change: string): Promise<Said>
+  /** `ralph up` and every loop of the repository. */
+  stopAll(force: boolean): Promise<Said>
+  /** The user's own checkout follows what landed. */
+  pullLanded(): Promise<Said>
   /** Writes down, in ralph's own data, that these loops have died; absent: every one that has. True where one was written down. */
   recordDeaths(changes?: readonly string[]): Promise<boolean>
+}
+
+export type QueueWish = 'add' | 'remove' | 'retry' | 'first'
+
+export interface UpRequest {
+  /** Empty: all that are open. */
+  readonly changes: readonly string[]
+  readonly jobs: number
+  /** Undefined: the branch that is checked out. */
+  readonly into: string | undefined
+  /** `later:earlier` */
+  readonly after: readonly string[]
+  readonly maxCostUsd: number | undefined
+  readonly setup: string | undefined
+  readonly land: 'squash' | 'merge'
+  readonly lands: boolean
+  readonly gates: readonly string[]
+  readonly gateTimeoutMs: number
+  /** Begins a loop in a process of its own, in a work tree, at this commit; `slot` tells it from those beside it. */
+  readonly start: (
+    change: string,
+    how: 'loop' | 'resume' | 'resolve',
+    /** `text`: what is to be resolved, or what was wrong with that. */
+    at: { readonly base: string; readonly slot: number; readonly text?: string },
+  ) => Promise<{ readonly refused?: string; readonly exitCode?: number }>
+  readonly tell: (event: QueueEvent, state: QueueState) => void
+  readonly stop: AbortSignal
+}
+
+export interface QueueReport {
+  readonly target: string
+  readonly target_commit: string
+  readonly landed_commit: string
+  /** Why the target has not followed what landed: who stands on it, and where. */
+  readonly held?: string
+  /** Whether a `ralph up` is there that works on it. */
+  readonly alive: boolean
+  /** Why nothing goes on; absent where it does. */
+  readonly halted?: string
+  readonly max_cost_usd?: number
+  readonly entries: readonly {
+    readonly change: string
+    readonly state: EntryState
+    readonly why: string
+    readonly after: readonly string[]
+    readonly stories_done: number
+    readonly stories_total: number
+    readonly cost_usd: number
+    readonly branch: string
+    readonly candidate: string
+    readonly landed: string
+    /** Of the iteration that is under way, or was last; 0 before the first. */
+    readonly attempt: number
+    /** Of its loop; empty before the first. */
+    readonly started_at: string
+    readonly hint?: string
+  }[]
 }
 
 export interface Demo {
@@ -118,10 +203,12 @@ export interface LoopRequest {
   /** `--accept-config`: what agents changed of the config files and of git's settings is the user's from now on. */
   readonly acceptsConfig: boolean
   /** Every event, private ones too, in order. Must not throw. */
-  readonly tell: (event: LoopEvent) => void
+  readonly tell: (event: LoopEvent, state: LoopState, cursor: Cursor) => void
   /** Whoever is told cannot take more yet: until the promise resolves the agent is not heard. Undefined: go on. */
   readonly room?: () => Promise<void> | undefined
   readonly human: Human
+  /** The process is another program's: nobody ends it to stop the loop. */
+  readonly isHosted?: true
   /** A person follows it on the terminal of another process, and decides there where its work goes. */
   readonly isAttended?: true
   /** Asked before anything is touched, where a start would do what few expect. In a pipe it is only said, and the answer is yes. */
@@ -134,8 +221,8 @@ export interface LoopRequest {
 export interface LoopHandle {
   /** The loop is over and asks where its work goes; a stop answers that with "later". */
   readonly isAsking: boolean
-  /** The agent is ended, the iteration recorded, the loop stopped; `signal` says how it is told and which exit code it has. */
-  stop(signal: 'SIGHUP' | 'SIGINT' | 'SIGTERM'): void
+  /** The agent is ended, the iteration recorded, the loop stopped; `signal` says how it is told and which exit code it has; `unread`: nobody reads what it prints. */
+  stop(signal: 'SIGHUP' | 'SIGINT' | 'SIGTERM' | 'unread'): void
   /** Before the next iteration it waits, until this is taken back, here or by `ralph resume` elsewhere. */
   pause(isWanted: boolean): void
   /** Something outside the loop broke (the disk, a bug): the open iteration is recorded and the loop ends. Heard once. */
@@ -160,6 +247,8 @@ export interface Said {
 }
 
 export interface ChangeList {
+  /** The branch that this checkout stands on; absent where HEAD is detached. */
+  readonly checked_out?: string
   readonly changes: readonly (Omit<ChangeSummary, 'problem'> & {
     /** Of its loop; empty where none ever ran. */
     readonly status: LoopStatus | ''
@@ -167,6 +256,8 @@ export interface ChangeList {
     readonly loop_stories_done?: number
     /** The branch that has the work of its loop, where this checkout does not. */
     readonly loop_branch?: string
+    /** Where the merge queue has brought all of it. */
+    readonly landed?: LandedWork
     /** Of a loop that is running. */
     readonly waiting_for?: NonNullable<StateFile['waiting_for']>
     /** As `status` has them. */
@@ -211,6 +302,14 @@ export interface DryRun {
   })[]
 }
 
+/** What the merge queue has put on a branch. */
+export interface LandedWork {
+  readonly commit: string
+  readonly target: string
+  /** The branch itself has it, and not only `refs/ralph-landed`. */
+  readonly is_pulled: boolean
+}
+
 interface Whereabouts {
   /** Where the loop's work is; empty when nothing was begun. */
   readonly branch?: string
@@ -228,14 +327,22 @@ interface Whereabouts {
   readonly is_nothing?: true
   /** The branch was deleted or renamed by hand. */
   readonly is_gone?: true
+  /** The merge queue has brought it all. */
+  readonly landed?: LandedWork
   /** The original branch has it all, by the user's own merge. */
   readonly is_merged?: true
   /** What the last attempt had done was deleted: `ralph clean --attempts`. */
   readonly is_attempt_gone?: true
   /** The loop's own work tree, which nothing needs any more. */
   readonly leftover_tree?: string
+  /** What is in that tree alone, in no commit and not in the user's checkout: it goes with the folder. */
+  readonly leftover_files?: readonly string[]
   /** What the boxes in this checkout say, where the work was brought to it. */
   readonly plan?: { readonly open: number; readonly done: number; readonly total: number }
+  /** The folder of the change was archived, renamed or deleted since: a resume would not find it. */
+  readonly is_plan_gone?: true
+  /** Of a run that stopped for its user: the tasks, and the file and line of the box of each. */
+  readonly yours?: readonly { readonly text: string; readonly at: string }[]
 }
 
 /** `alive`: the loop's process is there now, whatever the file says. */
@@ -256,6 +363,40 @@ export type StatusReport = StateFile & {
   /** What the summary of the last loop had to say, and nobody has settled since. */
   readonly notes?: readonly string[]
 }
+
+export interface WatchRequest {
+  /** By change, the last that was told; of the others nothing is told but how they stand. `start`: everything. */
+  readonly from?: Readonly<Record<string, Cursor>> | 'start'
+  readonly stop: AbortSignal
+}
+
+export type Watched = Told & { readonly change_id: string }
+
+/** As `loops` has it. */
+export interface LoopSeen extends LoopBrief {
+  readonly freshness: Freshness
+  readonly worktree: string
+  /** As `status` has them. */
+  readonly died_at?: string
+  readonly orphan_pids?: readonly number[]
+  readonly problem?: string
+  /** Of a loop of wt-tools alone: those of ralph's own are in its `history`. */
+  readonly iterations?: readonly WtIteration[]
+}
+
+export interface StatusLine {
+  /** Empty where there is nothing to say. */
+  readonly text: string
+  /** How many loops run in this repository. */
+  readonly running: number
+  /** The one that `text` tells of. */
+  readonly loop?: Omit<LoopSeen, 'iterations'>
+}
+
+export type WtIteration = Pick<
+  IterationRecord,
+  'n' | 'started' | 'ended' | 'done_check' | 'commits' | 'tokens_used' | 'timed_out' | 'tokens_estimated'
+>
 
 export interface History {
   readonly change_id: string
@@ -351,6 +492,8 @@ export interface AttemptList {
     readonly reason: string
     readonly ref: string
     readonly commit: string
+    /** Whether it left anything other than it found it. */
+    readonly changed: boolean
   }[]
   /** Of runs that a new one has replaced; without the rest where their journal is gone. */
   readonly earlier: readonly {
@@ -384,6 +527,37 @@ export interface Diagnosis {
     readonly detail: string
     /** How to fix it; empty when there is nothing to fix. */
     readonly fix: string
+  }[]
+  /** With --fix: what was put in order before the checks. */
+  readonly fixes?: readonly Fix[]
+}
+
+export interface Fix {
+  readonly name: string
+  readonly before: string
+  /** How it is now, unless it failed. */
+  readonly after: string
+  /** Why it is as before. */
+  readonly failed?: string
+}
+
+export interface Setup {
+  readonly path: string
+  /** The one to use; empty where none is installed. */
+  readonly agent: string
+  readonly agents: readonly { readonly name: string; readonly login: string }[]
+  readonly gates: readonly {
+    readonly command: string
+    /** Why it cannot run here; absent where it can. */
+    readonly problem?: string
+  }[]
+  /** How each installed agent gets to know of `ralph mcp`. */
+  readonly mcp: readonly {
+    readonly agent: string
+    readonly command: string
+    readonly text: string
+    /** One of the repository's, which is not there yet. */
+    readonly file?: string
   }[]
 }
 

@@ -23,9 +23,12 @@ export interface Io {
 
 export type Paint = ReturnType<typeof picocolors.createColors>
 
+/** For whoever is no terminal, whatever the surroundings say. */
+export const plain: Paint = picocolors.createColors(false)
+
 /** NO_COLOR beats FORCE_COLOR beats what the stream is; picocolors' own guess looks at the process, not at this stream. */
 export function paintFor(stream: Output, env: NodeJS.ProcessEnv): Paint {
-  if (env['NO_COLOR']) return picocolors.createColors(false)
+  if (env['NO_COLOR']) return plain
   const forced = env['FORCE_COLOR']
   if (forced !== undefined && forced !== '')
     return picocolors.createColors(forced !== '0' && forced !== 'false')

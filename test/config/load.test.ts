@@ -158,14 +158,14 @@ describe('files', () => {
     ['max_retries: 1\nmax-retries: 2', 'is given twice'],
     ['- a\n- b', 'must hold settings'],
     ['max_retries: [', 'no valid YAML'],
-    ['max_retries:', 'wants a whole number, 0 or more, such as 3, not nothing'],
-    ['max_retries: .nan', 'wants a whole number'],
-    ['max_retries: !!js/function "() => 1"', 'wants a whole number'],
+    ['max_retries:', 'must be a whole number, 0 or more, such as 3, not nothing'],
+    ['max_retries: .nan', 'must be a whole number'],
+    ['max_retries: !!js/function "() => 1"', 'must be a whole number'],
     ['verify: ["ok", ""]', 'none of them empty'],
     ['story: 1.10', 'not 1.1'],
-    ['stories: ["2"]', 'wants stories by their id'],
-    ['stories: { "2": { gate: x } }', 'wants stories by their id'],
-    ['stories: { "2": { verify: "" } }', 'wants stories by their id'],
+    ['stories: ["2"]', 'must be stories by their id'],
+    ['stories: { "2": { gate: x } }', 'must be stories by their id'],
+    ['stories: { "2": { verify: "" } }', 'must be stories by their id'],
   ])('%j is refused', async (text, message) => {
     await projectFile(text)
     expect((await refusal()).message).toContain(message)
@@ -179,7 +179,7 @@ describe('files', () => {
 
 describe('values', () => {
   it.each<[OptionKey, unknown, string]>([
-    ['max_retries', 'abc', '--max-retries wants a whole number, 0 or more, such as 3, not "abc"'],
+    ['max_retries', 'abc', '--max-retries must be a whole number, 0 or more, such as 3, not "abc"'],
     ['max_retries', '-1', 'not "-1"'],
     ['max_retries', '1.5', 'not "1.5"'],
     ['max_retries', '1e3', 'not "1e3"'],

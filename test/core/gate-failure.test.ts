@@ -61,4 +61,21 @@ describe('F25: a failed gate says which test failed, and why', () => {
     const output = 'one\n\u001B[31mtwo\u001B[39m\n\nnpm ERR! code 1\nnpm error path /repo\n'
     expect(lastLines(output, 10)).toEqual(['one', 'two'])
   })
+
+  test('B3: where npm’s own words are all there is, the last three of them are shown', () => {
+    const output = [
+      'npm error code ENOENT',
+      'npm error errno -2',
+      'npm error enoent Could not read package.json: Error: ENOENT: no such file',
+      'npm error enoent This is related to npm not being able to find a file.',
+      'npm error enoent',
+      'npm error A complete log of this run can be found in: /x.log',
+    ].join('\n')
+    expect(lastLines(output, 10)).toEqual([
+      'errno -2',
+      'enoent Could not read package.json: Error: ENOENT: no such file',
+      'enoent This is related to npm not being able to find a file.',
+    ])
+    expect(shortFailure(output)).toContain('Could not read package.json')
+  })
 })

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { agentEndings, bodySchema } from '../../src/core/event.ts'
 import type { EventBody, LoopEvent } from '../../src/core/event.ts'
 import { next, reduce, replay } from '../../src/core/loop.ts'
+import { gateTimes } from '../../src/core/report.ts'
 import { initialState } from '../../src/core/state.ts'
 import { unrecorded } from '../../src/core/unrecorded.ts'
 import { stateFileSchema } from '../../src/core/state-file.ts'
@@ -25,6 +26,7 @@ const deeds: fc.Arbitrary<Deed> = fc.record({
   gatesPass: fc.boolean(),
   stop: fc.integer({ min: 0, max: 19 }).map((roll) => roll === 0),
   pause: fc.boolean(),
+  claims: fc.integer({ min: 0, max: 3 }),
   changesTree: fc.boolean(),
   tokens: fc.integer({ min: 0, max: 1000 }),
 })
@@ -270,6 +272,31 @@ describe('rules of the loop', () => {
       exit_code: 6,
       stop_reason: 'limit',
     })
+  })
+
+  test('Q16: a limit that another loop was told of is waited for like an own one, and costs neither an iteration nor a retry', () => {
+    const claude = { ...settings, agents: ['claude'] }
+    const run = play({ settings: claude, tasks: [1], deeds: [good], limitedElsewhere: { claude: 2_000_000 } })
+    const types = run.events.map(({ type }) => type)
+    expect(types.indexOf('waiting')).toBeLessThan(types.indexOf('iteration.started'))
+    expect(ofType(run, 'waiting')).toMatchObject([{ for: 'limit', until_ms: 2_000_000, agent: 'claude' }])
+    expect(ofType(run, 'iteration.started')).toMatchObject([{ n: 1, attempt: 1 }])
+    expect(ofType(run, 'complete')).toMatchObject([{ exit_code: 0 }])
+    const brief = { ...claude, limit_wait_min: 0.5 }
+    const ended = play({ settings: brief, tasks: [1], deeds: [], limitedElsewhere: { claude: 2_000_000 } })
+    expect(ofType(ended, 'iteration.started')).toEqual([])
+    expect(ofType(ended, 'complete')).toMatchObject([{ exit_code: 6, stop_reason: 'limit' }])
+  })
+
+  test('Q16: a chain takes the next agent while another loop waits for the first one', () => {
+    const run = play({
+      settings: { ...settings, agents: ['claude', 'codex'] },
+      tasks: [1],
+      deeds: [good],
+      limitedElsewhere: { claude: 2_000_000 },
+    })
+    expect(ofType(run, 'iteration.started').map(({ agent }) => agent)).toEqual(['codex'])
+    expect(ofType(run, 'waiting')).toEqual([])
   })
 
   test('a chain takes the next agent at once when the first hits its limit, and returns after the reset', () => {
@@ -605,3 +632,43 @@ function startedBody(resumed: boolean): EventBody {
 function event(body: EventBody): LoopEvent {
   return { v: 1, seq: 99_999, time: '2026-01-01T00:00:01+00:00', change_id: 'demo', ...body }
 }
+
+describe('16: claims', () => {
+  const gated = { ...settings, gates: ['make'], story_settings: { '1': { gates: ['own'] } } }
+
+  test('each calls for one judgement, with the gates of its story; the verdict is made as without any', () => {
+    const claimed = play({ settings: gated, tasks: [2], deeds: [{ ...good, claims: 2 }] })
+    const judged = claimed.commands.filter((command) => command.do === 'judge_claim')
+    expect(judged).toEqual(
+      [1, 2].map((claim) => ({ do: 'judge_claim', n: 1, claim, storyId: '1', commands: ['make', 'own'] })),
+    )
+    const plain = play({ settings: gated, tasks: [2], deeds: [good] })
+    const rest = claimed.commands.filter((command) => command.do !== 'judge_claim')
+    expect(rest).toEqual(plain.commands)
+    expect(claimed.state.iterations).toEqual(plain.state.iterations)
+  })
+
+  test('one that comes when its agent has ended calls for nothing', () => {
+    const { state } = play({ settings: gated, tasks: [2], deeds: [good] })
+    const late = {
+      v: 1,
+      seq: 99,
+      time: '2026-01-01T00:00:00+00:00',
+      change_id: 'demo',
+      type: 'claim.made',
+      n: 1,
+      claim: 1,
+      summary: 'done',
+    } as const
+    expect(reduce(state, late).commands).toEqual([])
+  })
+
+  test('the gates that an agent waited for are its own time', () => {
+    expect(
+      gateTimes([
+        { n: 1, duration_ms: 500, claim: 1 },
+        { n: 1, duration_ms: 70 },
+      ]),
+    ).toEqual(new Map([[1, 70]]))
+  })
+})

@@ -1,7 +1,7 @@
 // The promise rules of contract 4 and the hazards P1-P5, as tables and properties.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { promiseScanner, type PromiseFound } from '../../src/core/promise.ts'
+import { promiseScanner, type PromiseFound, type PromiseScanner } from '../../src/core/promise.ts'
 
 const complete: PromiseFound = { kind: 'complete' }
 const none: PromiseFound = { kind: 'none' }
@@ -177,6 +177,11 @@ describe('P5: pieces and floods', () => {
     'é',
     '\u2028',
   )
+  it('a line that ends with CRLF at the end of a piece has one end, not two', () => {
+    const scanner = promiseScanner()
+    for (const text of ['<promise>FAILED: x\r\n', '- </promise>\n']) scanner.feed(text)
+    expect(scanner.end()).toEqual({ kind: 'failed', reason: 'x\n-' })
+  })
   it('the way a text is cut changes nothing', () => {
     fc.assert(
       fc.property(
@@ -242,3 +247,43 @@ function scan(...messages: string[]): PromiseFound {
   }
   return scanner.end()
 }
+
+describe('16: what is told by another way than text', () => {
+  const rows: [string, (scanner: PromiseScanner) => void, PromiseFound][] = [
+    [
+      'stands when nothing follows',
+      (scanner) => scanner.told({ kind: 'complete', claim: 1 }),
+      { kind: 'complete', claim: 1 },
+    ],
+    [
+      'is stronger than what was said before, also in the same message',
+      (scanner) => {
+        scanner.feed('<promise>FAILED: no')
+        scanner.feed('t yet</promise>')
+        scanner.told(complete)
+      },
+      complete,
+    ],
+    [
+      'gives way to what is said after it',
+      (scanner) => {
+        scanner.told(complete)
+        scanner.feed('<promise>FAILED: wrong after all</promise>')
+      },
+      failed('wrong after all'),
+    ],
+    [
+      'is not touched by talk',
+      (scanner) => {
+        scanner.told(complete)
+        scanner.feed('I am done.\n')
+      },
+      complete,
+    ],
+  ]
+  it.each(rows)('%s', (_, tell, expected) => {
+    const scanner = promiseScanner()
+    tell(scanner)
+    expect(scanner.end()).toEqual(expected)
+  })
+})

@@ -13,7 +13,7 @@ import { history, iteration } from './report-history.ts'
 
 const report = runReport(history)
 const plainPaint = paintFor(process.stdout, { NO_COLOR: '1' })
-const lost = '6 of 8 attempts came to nothing: ~120.5k tokens (60%), $1.60, 1h 02m'
+const lost = '6 of 8 attempts were undone: ~120.5k tokens (60%), $1.60, 1h 02m'
 
 describe('text', () => {
   test('an estimate of nothing is none, though other attempts have figures', () => {
@@ -143,7 +143,7 @@ describe('html', () => {
 
   test('has tokens over time, with what was not kept as a part of it', () => {
     const tokens = picture(html, 'tokens')
-    expect(tokens).toContain('Tokens over time: ~200.5k in all, ~120.5k in attempts that came to nothing')
+    expect(tokens).toContain('Tokens over time: ~200.5k in all, ~120.5k in attempts that were undone')
     expect(tokens).toContain('class="line lost"')
     expect(tokens).toContain('>200.5k</text>')
   })

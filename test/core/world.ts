@@ -16,6 +16,8 @@ export interface Deed {
   readonly stop: boolean
   /** So does one for a pause, which is lifted once it has begun. */
   readonly pause?: boolean
+  /** So often it claims while it works that its story is complete. */
+  readonly claims?: number
   /** A human says this while it works. */
   readonly note?: string
   /** A human ends the wait after it, so many ms after it began. */
@@ -66,6 +68,8 @@ export interface World {
   /** Open tasks by story. */
   readonly tasks: readonly number[]
   readonly deeds: readonly Deed[]
+  /** Until when other loops were told that an agent is at its limit; the clock begins at 1,000,000. */
+  readonly limitedElsewhere?: Readonly<Record<string, number>>
 }
 
 export interface Run {
@@ -138,7 +142,13 @@ export function play(world: World): Run {
       case 'ensure_checkpoint':
         tell({ type: 'checkpoint.verified', commit: 'c0' })
         break
-      case 'open_iteration':
+      case 'open_iteration': {
+        const elsewhereMs = world.limitedElsewhere?.[command.agent]
+        if (elsewhereMs !== undefined && elsewhereMs > nowMs) {
+          const { agent } = command
+          tell({ type: 'login.limited', agent, until: 'then', until_ms: elsewhereMs, now_ms: nowMs })
+          break
+        }
         tell({
           type: 'iteration.started',
           n: command.n,
@@ -151,11 +161,14 @@ export function play(world: World): Run {
           log_file: '',
         })
         break
+      }
       case 'run_agent': {
         const deed = deedOf(command.n)
         before = open[storyIndex()] ?? 0
         if (deed.pause === true) tell({ type: 'pause.requested' })
         if (deed.note !== undefined) tell({ type: 'note.added', id: String(command.n), text: deed.note })
+        for (let claim = 1; claim <= (deed.claims ?? 0); claim += 1)
+          tell({ type: 'claim.made', n: command.n, claim, summary: 'done' })
         if (deed.stop) tell({ type: 'stop.requested', signal: 'SIGTERM' })
         nowMs += 1000
         tell({
@@ -281,6 +294,12 @@ export function play(world: World): Run {
       case 'finish':
         tell({ type: 'loop.finished', choice: command.choice, ok: true, message: '' })
         break
+      case 'judge_claim': {
+        // Too late for a loop that was stopped meanwhile: it counts for nothing.
+        const { n, claim } = command
+        tell({ type: 'claim.judged', n, claim, outcome: 'refused', reason: 'make failed' })
+        break
+      }
       case 'end_agent':
         break
     }

@@ -170,7 +170,7 @@ describe('commands that look', () => {
     expect(text).toMatch(/died +\d+ s ago: ralph was killed/)
     expect(text).toMatch(/an agent still runs, pid \d+/)
     expect(text).toMatch(
-      /next +ralph stop demo\n +next +then ralph resume demo, or ralph finish demo --cleanup\n$/,
+      /next +ralph stop demo {3,}end the agent that still runs\n +then +ralph resume demo {3,}repair it and continue\n +or +ralph finish demo --cleanup {3,}repair it and end the run\n$/,
     )
     const report = JSON.parse((await ralph(at, ['status', 'demo', '--json'])).stdout) as Record<
       string,
@@ -181,7 +181,7 @@ describe('commands that look', () => {
       alive: false,
       orphan_pids: expect.arrayContaining(orphans.slice(0, 1)),
     })
-    expect((await ralph(at, ['doctor'])).stdout).toMatch(/loop demo: died .* still runs, pid/)
+    expect((await ralph(at, ['doctor'])).stdout).toMatch(/! loop demo +died .* still runs, pid/)
   })
 
   test('E1: list says what status says: died, what still runs, what to type; it writes nothing', async () => {
@@ -302,6 +302,29 @@ describe.each([
     expect([at.read('README.md'), at.read('mine.txt')]).toEqual(['# mine now\n', 'typed after the crash\n'])
     // A warning event as well.
     expect(resumed.stdout).toMatch(/"type":"warning".*mine\.txt/)
+  })
+
+  test('B9: what a resume undid and may be the user’s is in its summary too', async () => {
+    const { at } = await killed({ flags, orphan: true })
+    edits(at)
+    const resumed = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect(resumed.code).toBe(0)
+    const summary = resumed.stdout.slice(resumed.stdout.indexOf('✓ done'))
+    const kept = at.git('rev-parse', '--short=12', 'refs/ralph/demo/attempts/1')
+    expect(summary).toMatch(/^ {2}note: mine\.txt may be yours/m)
+    expect(summary).toContain(`git restore --source=${kept} -- ':/mine.txt'`)
+  })
+
+  test('E7: what a resume undid and may be the user’s outlives a cleaning of the attempts', async () => {
+    const { at } = await killed({ flags, orphan: true })
+    edits(at)
+    expect((await ralph(at, resume)).code).toBe(0)
+    const kept = at.git('rev-parse', '--short=12', 'refs/ralph/demo/attempts/1')
+    const cleaned = await ralph(at, ['clean', 'demo', '--attempts', '--yes'])
+    expect(cleaned.stdout).toContain(`refs/ralph/demo/moved/1/beside/${kept}`)
+    at.git('gc', '-q', '--prune=now')
+    at.git('restore', `--source=${kept}`, '--', ':/mine.txt')
+    expect(at.read('mine.txt')).toBe('typed after the crash\n')
   })
 
   test('an orphan that stop has ended: what changed after that stays, what changed before is named', async () => {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { agentPath, standIn } from '../agents/kit.ts'
-import { eventsOf, ralph, scratch, start, tasksOf } from './harness.ts'
+import { eventsOf, goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
 import type { Finished, Scratch } from './harness.ts'
 import { expectTruth } from './truth.ts'
 
@@ -196,10 +196,54 @@ describe('limits', () => {
     expect(JSON.stringify(error)).not.toMatch(/log ?in\b/i)
   })
 
-  test('an agent that is not installed: exit 6', async () => {
-    const at = scratch(oneStory)
-    const end = await run(at, ['--agent-command', 'no-such-agent-anywhere'])
+  test.each([
+    [
+      'noed agent.mjs',
+      'there is no program noed on PATH',
+      'Did you mean node? Then: --agent-command "node agent.mjs"',
+    ],
+    [
+      './no-such-agent.sh --fast',
+      'there is no file ./no-such-agent.sh',
+      'Write it, or change --agent-command.',
+    ],
+    ['./plain.txt', './plain.txt is not executable', 'chmod +x ./plain.txt'],
+  ])(
+    'B12: --agent-command %s, which is not there, is refused by loop, --dry-run and doctor: exit 2, nothing touched',
+    async (command, why, fix) => {
+      const at = scratch(oneStory)
+      at.write('plain.txt', 'no program')
+      const before = [at.git('for-each-ref'), at.git('status', '--porcelain')]
+      const end = await ralph(at, ['loop', 'demo', '--agent-command', command])
+      expect([end.code, end.stdout]).toEqual([2, ''])
+      const said = end.stderr.replaceAll(/\s+/g, ' ')
+      expect(said).toContain(`The agent \`${command}\` cannot run: ${why}.`)
+      expect(said).toContain('Nothing was touched.')
+      expect(said).toContain(fix)
+      expect([at.git('for-each-ref'), at.git('status', '--porcelain')]).toEqual(before)
+      const plan = await ralph(at, ['loop', 'demo', '--agent-command', command, '--dry-run'])
+      expect(plan.code).toBe(2)
+      expect(plan.stdout.replaceAll(/\s+/g, ' ')).toContain(
+        `A start would be refused now: The agent \`${command}\``,
+      )
+      at.write('ralph.yaml', `agent_command: ${command}\n`)
+      const told = await ralph(at, ['doctor', '--json'])
+      expect(told.code).toBe(2)
+      expect(JSON.parse(told.stdout).checks).toContainEqual({
+        name: 'agent',
+        verdict: 'problem',
+        detail: `The agent \`${command}\` cannot run: ${why}.`,
+        fix: expect.stringContaining(fix) as string,
+      })
+    },
+  )
+
+  test('an agent that goes away while the loop runs: exit 6', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const agent = at.script('agent', `rm "$0"; ${goodAgent}`)
+    const end = await run(at, ['--agent-command', agent])
     expect(end.code).toBe(6)
+    expect(at.state().iterations.map(({ verdict }) => verdict)).toEqual(['complete', 'fatal'])
   })
 
   test('a chain: the second agent takes over at the first one’s limit', async () => {

@@ -14,7 +14,9 @@ describe('a plan that goes missing', () => {
     const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--verify', gate, '--json'])
     expect(end.code).toBe(0)
     const warnings = eventsOf(end).filter((event) => event.type === 'warning')
-    expect(warnings.filter(({ message }) => message.includes(`gate \`${gate}\` deleted`))).toHaveLength(2)
+    expect(warnings.filter(({ message }) => message.includes(`while the gate \`${gate}\` ran`))).toHaveLength(
+      2,
+    )
     expect(at.read(plan)).toBe(tasksOf(2).replaceAll('[ ]', '[x]'))
     expect(at.git('log', '--format=%s', '--diff-filter=D', '--', 'openspec')).toBe('')
   })

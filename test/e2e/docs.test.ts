@@ -2,16 +2,21 @@
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
+import type * as Parser from '@actions/workflow-parser'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import * as z from 'zod'
+import { errorCodes, RalphError } from '../../src/core/error.ts'
+import { bundle } from '../bundle.ts'
 import { program, ralph, scratch, tasksOf } from './harness.ts'
 import type { Scratch } from './harness.ts'
 import { install, installClaude, spawned } from './usage-kit.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const read = (name: string): string => readFileSync(join(root, name), 'utf8')
-const howTos = readdirSync(join(root, 'docs/how-to')).map((name) => `docs/how-to/${name}`)
+const howTos = readdirSync(join(root, 'docs/how-to'))
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => `docs/how-to/${name}`)
 
 /** The blocks of a language, in their order. */
 function blocks(page: string, language: string): readonly string[] {
@@ -23,6 +28,17 @@ function blocks(page: string, language: string): readonly string[] {
 /** `ralph` as a user has it. */
 function withRalph(at: Scratch): void {
   install(at, 'ralph', `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`)
+}
+
+/** As GitHub would say it. Bundled: it imports JSON as no Node does. */
+async function workflowErrors(at: Scratch, content: string): Promise<readonly string[]> {
+  const file = join(at.root, 'parser.cjs')
+  bundle(join(root, 'node_modules/@actions/workflow-parser/dist/index.js'), file)
+  const { convertWorkflowTemplate, parseWorkflow } = (await import(file)) as typeof Parser
+  const quiet = { error: () => undefined, info: () => undefined, verbose: () => undefined }
+  const { context, value } = parseWorkflow({ name: 'ralph.yml', content }, quiet)
+  if (value !== undefined) await convertWorkflowTemplate(context, value)
+  return context.errors.getErrors().map(({ message }) => message)
 }
 
 describe('samples', () => {
@@ -56,10 +72,10 @@ describe('samples', () => {
   })
 
   test('the plan in the README is one that runs', async () => {
-    const [plan = ''] = blocks(read('README.md'), 'markdown')
-    expect(plan.trim().split('\n')).toHaveLength(5)
-    const at = scratch({ tasks: plan })
-    expect((await ralph(at, ['loop', 'demo', '--agent', 'demo'])).code).toBe(0)
+    const plan = blocks(read('README.md'), 'sh').find((block) => block.includes('tasks.md')) ?? ''
+    const at = scratch()
+    execFileSync('sh', ['-e', '-c', plan], { cwd: at.repo, env: at.env })
+    expect((await ralph(at, ['loop', 'add-greeting', '--agent', 'demo'])).code).toBe(0)
     expect(at.state().stories.map((story) => [story.title, story.status])).toEqual([
       ['Greet by name', 'done'],
       ['Tell people', 'done'],
@@ -84,7 +100,7 @@ describe('samples', () => {
     const workflow = z.looseObject({ jobs: z.object({ loop: z.looseObject({ steps: z.array(step) }) }) })
     const { steps } = workflow.parse(parse(text)).jobs.loop
     const runs = steps.flatMap(({ run = '' }) => (/^ralph |git push/.test(run) ? [run] : []))
-    expect(runs).toHaveLength(3)
+    expect(runs).toHaveLength(4)
     const at = scratch({ tasks: tasksOf(1) })
     withRalph(at)
     installClaude(at)
@@ -103,6 +119,7 @@ describe('samples', () => {
       GITHUB_REF_NAME: 'main',
       GITHUB_ACTIONS: 'true',
       GITHUB_STEP_SUMMARY: join(at.root, 'summary'),
+      RUNNER_TEMP: at.root,
     }
     for (const run of runs) execFileSync('bash', ['-e', '-c', run], { cwd: at.repo, env, stdio: 'pipe' })
     expect(spawned(at)).toEqual(['1'])
@@ -110,6 +127,19 @@ describe('samples', () => {
     expect(readFileSync(join(at.root, 'gh'), 'utf8')).toContain('--base main --head ralph/demo --title demo')
     expect(readFileSync(join(at.root, 'body'), 'utf8')).toContain('# ralph: demo')
     expect(readFileSync(join(at.root, 'summary'), 'utf8')).toContain('# ralph: demo')
+    expect(readFileSync(join(at.root, 'report.html'), 'utf8')).toMatch(/^<!doctype html>.*demo/is)
+  })
+
+  test('the workflow file is the one of the how-to, and fits the schema that GitHub’s own parser has; a wrong key does not', async () => {
+    const [block = ''] = blocks(read('docs/how-to/ci.md'), 'yaml')
+    const file = read('docs/how-to/github-actions.yml')
+    const at = scratch()
+    expect(file.replace(/^#.*\n/, '')).toBe(block)
+    expect(await workflowErrors(at, file)).toEqual([])
+    expect(await workflowErrors(at, file.replace('timeout-minutes:', 'timeout-minuts:'))).toEqual([
+      expect.stringContaining('timeout-minuts') as string,
+    ])
+    expect(await workflowErrors(at, file.replace('runner.temp', 'runer.temp'))).not.toEqual([])
   })
 
   test('the overnight command of the how-to is one that starts', () => {
@@ -141,6 +171,8 @@ describe('samples', () => {
       const [command = '', ...words] = line
         .replace(/^[^:]+: /, '')
         .replaceAll(/"[^"]*"|'[^']*'/g, 'X')
+        // What follows is for the agent.
+        .replace(/ -- .*/, '')
         .split(/[\s`;,]+/)
       const help = join(root, 'dist/help/80', `${command}.txt`)
       if (!existsSync(help)) return true
@@ -150,6 +182,16 @@ describe('samples', () => {
       )
     })
     expect(wrong).toEqual([])
+  })
+})
+
+describe('errors', () => {
+  test('every error code is in the page, with its exit code', () => {
+    const rows = [...read('docs/errors.md').matchAll(/^\| `(\w+)` \| (\d) \| .+ \| .+ \|$/gm)]
+    const shown = rows.map(([, code, exit]) => `${code} ${exit}`).toSorted()
+    expect(shown).toEqual(
+      errorCodes.map((code) => `${code} ${new RalphError(code, '', { hint: '' }).exitCode}`).toSorted(),
+    )
   })
 })
 

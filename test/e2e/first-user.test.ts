@@ -130,7 +130,7 @@ describe('finish', () => {
     const merge = /Merge by hand: (.*?);/.exec(refused.stderr)?.[1] ?? ''
     const looked = (await ralph(at, ['status', 'demo'])).stdout
     expect(looked).toContain(merge)
-    expect(looked).toContain('next        what "refused" says, then ralph finish demo --cleanup')
+    expect(looked).toContain('next        ralph finish demo --cleanup   after what "refused" says')
     expect(() => type(at, merge)).toThrow()
     at.write('README.md', '# both\n')
     at.git('commit', '-qam', 'merged')
@@ -244,10 +244,10 @@ describe('what status and the others say', () => {
     expect(stopped.stdout).toContain('put aside: ralph diff 1 demo; bring it back: ralph restore 1 demo')
     const { stdout } = await ralph(at, ['status'])
     expect(stdout).toMatch(
-      /^ {2}put aside +what #1 had done: ralph diff 1 demo\n {14}bring it back: ralph restore 1 demo$/m,
+      /^ {2}put aside +ralph diff 1 demo {3,}what #1 had done\n {14}ralph restore 1 demo {3,}bring it back$/m,
     )
     expect(stdout).toMatch(/^ {2}tokens +not known$/m)
-    expect(stdout).toContain('stopped by  you (ralph stop')
+    expect(stdout).toContain('stopped by  ralph stop, or by SIGTERM')
     expect(stdout).not.toContain('last reason')
     expect((await ralph(at, ['restore', '1'])).code).toBe(0)
     expect(at.read('new.txt')).toBe('x\n')
@@ -297,8 +297,8 @@ describe('what status and the others say', () => {
     expect(await work()).toBe('on ralph/demo (you are on it), from main')
     at.git('switch', '-q', 'main')
     expect(await work()).toBe('on ralph/demo (you are on main), from main')
-    expect((await ralph(at, ['status'])).stdout).toContain(
-      'next        ralph resume demo, or ralph finish demo --cleanup',
+    expect((await ralph(at, ['status'])).stdout).toMatch(
+      /^ {2}next +ralph resume demo --feedback "…" .*\n {2}or +ralph finish demo --cleanup +the work, uncommitted on main$/m,
     )
     await ralph(at, ['finish', '--cleanup'])
     expect(await work()).toMatch(/^on main, uncommitted, since the cleanup at \d\d:\d\d:\d\d$/)
@@ -318,8 +318,9 @@ describe('what status and the others say', () => {
     const at = scratch({ tasks: tasksOf(2) })
     await loop(at, goodAgent, '--story', '1')
     const { stdout } = await ralph(at, ['status'])
-    expect(stdout).toContain('next        ralph resume demo runs the 1 open story')
-    expect(stdout).toContain('next        ralph finish demo --cleanup')
+    expect(stdout).toMatch(
+      /^ {2}next +ralph resume demo +run the 1 open story\n {2}or +ralph finish demo --cleanup /m,
+    )
   })
 
   test('F28: the banner of --worktree names the folder; list says that the loop has got further than this checkout', async () => {

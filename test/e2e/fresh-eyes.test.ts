@@ -1,6 +1,15 @@
 // What an attacker found who had only the contract and the packed program, each as the shortest story that shows it.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
@@ -280,14 +289,30 @@ test('L: a folder in the place of the state file is moved aside and told, during
   expect(held).toContain('mine')
 })
 
-test('L: where the branch that the user came from is deleted meanwhile, nobody says that it is not changed', async () => {
+test.each([
+  ['git branch -f main HEAD'],
+  ['git update-ref refs/heads/main $(git commit-tree -m amended main^{tree})'],
+])(
+  'L, O12: where the user moves or amends the branch that they came from (%s), only what ralph did to it is said',
+  async (move) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const typed = at.script('typed.sh', `#!/bin/sh\ncd "${at.repo}"\n${move}\n`)
+    const agent = `env -i PATH="$PATH" HOME="$HOME" GIT_COMMITTER_NAME=u GIT_COMMITTER_EMAIL=u@x GIT_AUTHOR_NAME=u GIT_AUTHOR_EMAIL=u@x sh -e "${typed}"; ${complete}`
+    const end = await ralph(at, loop(agent))
+    expect([end.code, end.stdout]).toEqual([0, expect.stringContaining('ralph has not changed main.')])
+    expect(end.stdout).not.toContain('main is not changed')
+    expect(at.git('rev-parse', 'main')).not.toBe(at.git('rev-list', '--max-parents=0', 'ralph/demo'))
+  },
+)
+
+test('L: where the branch that the user came from is deleted meanwhile, nobody says that ralph has not changed it', async () => {
   const at = scratch({ tasks: tasksOf(1) })
   const end = await ralph(at, loop(`rm .git/refs/heads/main; ${complete}`))
   expect([end.code, end.stdout]).toEqual([
     0,
     expect.stringContaining('The branch main is gone (renamed or deleted)'),
   ])
-  expect(end.stdout).not.toContain('is not changed')
+  expect(end.stdout).not.toContain('has not changed')
   expect((await ralph(at, ['finish', 'demo', '--cleanup'])).stdout).toContain('is made again')
 })
 
@@ -308,6 +333,31 @@ test.each([
     /next: the change demo is not in .*changes any more; if you want to go on with it, bring its folder back, then ralph resume demo/,
   )
 })
+
+test.each([
+  ['a cleanup', ['--on-complete', 'cleanup']],
+  ['stashes', ['--checkpoint', 'stash']],
+  ['its branch', []],
+])(
+  'L: status of a change that was archived after %s does not advise to resume it; once it is back, it does',
+  async (_, flags) => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const agent = `[ "$RALPH_STORY" = 1 ] && { ${complete}; } || ${failed}`
+    expect((await ralph(at, [...loop(agent), ...flags])).code).toBe(3)
+    const [from, to] = ['demo', 'archive/2026-01-01-demo'].map((name) =>
+      join(at.repo, 'openspec/changes', name),
+    ) as [string, string]
+    mkdirSync(join(at.repo, 'openspec/changes/archive'))
+    renameSync(from, to)
+    for (const command of ['status', 'why']) {
+      const { stdout } = await ralph(at, [command, 'demo'])
+      expect(stdout).toMatch(/only with its folder back:\s+it is not in openspec\/changes any more/)
+      expect(stdout).not.toMatch(/(next|then|or) +ralph resume|--feedback/)
+    }
+    renameSync(to, from)
+    expect((await ralph(at, ['status'])).stdout).toMatch(/(next|then) +ralph resume demo/)
+  },
+)
 
 describe('right after a death', () => {
   test.each([['branch'], ['stash']])(

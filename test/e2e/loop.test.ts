@@ -146,7 +146,7 @@ echo "<promise>COMPLETE</promise>"
     expect(at.state().iterations[0]?.reason).toBe(`${gate} failed (exit 4): the build is broken`)
     const logs = await ralph(at, ['logs', '--gate', '1'])
     expect(logs.stdout).toMatch(
-      /^\$ true\n\(exit 0, \d+ ms\)\n\n\$ cat built.*\nthe build is broken\n\(exit 4/,
+      /^▸ 1\/1 Story 1   #1 of demo .*\n+\$ true\n\(exit 0, \d+ ms\)\n\n\$ cat built.*\nthe build is broken\n\(exit 4/,
     )
     expect((await ralph(at, ['logs', '--gate'])).stdout).toContain('(exit 0,')
     const none = await ralph(at, ['logs', '--gate', '7'])

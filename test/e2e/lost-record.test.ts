@@ -59,4 +59,40 @@ describe('G1: a run whose record is gone', () => {
     type(at, commands(end.stderr + end.stdout, 'Only what you had not committed'))
     expect(readFileSync(join(at.repo, 'mine.txt'), 'utf8')).toBe('precious')
   })
+
+  test.each([
+    ['branch', ['--checkpoint', 'branch']],
+    ['stash', ['--checkpoint', 'stash']],
+    ['a work tree of its own', ['--worktree']],
+  ])(
+    'U5: a gate that removes it (%s): exit 1 without a stack, the way out works as typed, and no command is a dead end',
+    async (mode, flags) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      at.write('mine.txt', 'precious')
+      const gate = 'rm -rf "$(git rev-parse --git-common-dir)/ralph"'
+      const loop = ['loop', 'demo', '--agent-command', goodAgent]
+      const end = await ralph(at, [...loop, ...flags, '--verify', gate])
+      expect([end.code, end.stderr]).toEqual([
+        1,
+        expect.stringContaining('ralph’s record of this run was removed while the loop ran'),
+      ])
+      expect(end.stderr).not.toMatch(/\n {4}at |bug/)
+      expect(end.stdout).not.toContain('ralph resume')
+      expect((await ralph(at, ['status'])).stdout).toMatch(
+        /ralph resume demo +says how to get everything back/,
+      )
+      const asked = await ralph(at, ['resume', 'demo'])
+      expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('ralph loop demo --fresh')])
+      if (mode === 'stash') {
+        at.write('mine.txt', 'as an agent might leave it')
+        type(at, /git restore \S+ -- :\//.exec(end.stderr)?.[0] ?? 'false')
+      } else type(at, commands(end.stderr, 'All of it'))
+      const [, away = 'true'] =
+        /`(git -C .*? switch --detach)`/.exec((await ralph(at, [...loop, '--fresh'])).stderr) ?? []
+      type(at, away)
+      expect((await ralph(at, [...loop, '--fresh'])).code).toBe(0)
+      expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+      expect([at.read('mine.txt'), at.read('story-1.txt')]).toEqual(['precious', 'work of 1\n'])
+    },
+  )
 })

@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { ralph, scratch, start, tasksOf, type Running, type Scratch } from './harness.ts'
+import { goodAgent, ralph, scratch, start, tasksOf, type Running, type Scratch } from './harness.ts'
 
 /** A loop whose first iteration has been told to be the last before a pause, and has ended. */
 async function pausedLoop(): Promise<{ at: Scratch; loop: Running; said: string }> {
@@ -60,6 +60,30 @@ describe('pause', () => {
     expect(at2).toBeGreaterThan(events.findIndex((line) => line.includes('"for":"pause"')))
     expect(at.state()).toMatchObject({ status: 'done', current_iteration: 2 })
     expect(at.state().waiting_for).toBeUndefined()
+  })
+
+  test('B5: resume --feedback on a paused loop hands the words over, and it continues', async () => {
+    const { at, loop } = await pausedLoop()
+    const on = await ralph(at, ['resume', 'demo', '--feedback', 'use the blue one'])
+    expect([on.code, on.stderr]).toEqual([
+      0,
+      expect.stringMatching(/The next prompt of demo has your note\.\s+demo continues/),
+    ])
+    const end = await loop.ended
+    expect([end.code, end.stdout]).toEqual([0, expect.stringContaining('use the blue one')])
+  })
+
+  test('F3: resume without a name, with several runs to resume: the one that is paused, or that of this branch', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('openspec/changes/other/proposal.md', '# Other\n')
+    at.write('openspec/changes/other/tasks.md', tasksOf(1))
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'other')
+    const failing = ['--max-retries', '0', '--agent-command', 'echo "<promise>FAILED: no</promise>"']
+    await ralph(at, ['loop', 'demo', '--worktree', ...failing])
+    await ralph(at, ['loop', 'other', ...failing])
+    const end = await ralph(at, ['resume', '--agent-command', goodAgent])
+    expect([end.code, at.state().change_id]).toEqual([0, 'other'])
   })
 
   test('F45: pause --off continues, too; a stop while paused ends the loop with 143', async () => {

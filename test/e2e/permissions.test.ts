@@ -106,7 +106,7 @@ describe('what the user may not read or write', () => {
     chmodSync(join(at.repo, '.git'), 0o555)
     const loop = at.ralph('loop', 'demo', '--agent-command', goodAgent)
     expect([loop.code, loop.stderr]).toEqual([2, expect.stringContaining('chmod -R u+rwX')])
-    expect(at.ralph('doctor').stdout).toMatch(/problem +repository: .*\.git cannot be written/)
+    expect(at.ralph('doctor').stdout).toMatch(/✕ repository +.*\.git cannot be written/)
     expect(at.ralph('list').code).toBe(0)
   })
 

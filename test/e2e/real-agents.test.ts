@@ -1,8 +1,9 @@
 // The real CLIs through the whole built program, against the scripted model server.
-import { readdirSync, watch } from 'node:fs'
+import { mkdirSync, readdirSync, watch } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { onPath } from '../../src/adapters/process/on-path.ts'
+import { findAlive } from '../../src/adapters/process/reap.ts'
 import { pointedAt, realAgent, type RealAgent } from '../model-stub/real-agents.ts'
 import type { Script, Step } from '../model-stub/script.ts'
 import { modelServer, type ModelServer } from '../model-stub/server.ts'
@@ -66,9 +67,13 @@ for (const row of rows) {
           ['2', 1, 'failed'],
           ['2', 2, 'complete'],
         ])
-        expect(iterations[1]?.reason).toBe('the parser is missing')
         expect(files).toEqual({ 'works.txt': 'x\n', 'story-2.txt': 'made' })
         expect(iterations.reduce((sum, { tokens_used }) => sum + tokens_used, 0)).toBe(row.tokens)
+      })
+
+      test('gives a reason with FAILED', async () => {
+        const { state } = await run()
+        expect(state.iterations.map(({ reason }) => reason)).toContain(reason)
       })
 
       test('O13: its git works, and what it does to refs is known and goes back', async () => {
@@ -92,6 +97,13 @@ for (const row of rows) {
         expect(stateThen.iterations).toMatchObject([{ verdict: 'interrupted' }])
         expect(resumed.code).toBe(0)
         expect(state).toMatchObject({ status: 'done' })
+      })
+
+      test('R4, R18: a stop in the middle of a tool ends the tool too, and no verdict comes of it', async () => {
+        const { stateThen, aliveThen, temporaryThen } = await run()
+        expect(stateThen.iterations).toMatchObject([{ verdict: 'interrupted' }])
+        expect(aliveThen).toEqual([])
+        expect(temporaryThen).toEqual([])
       })
     },
   )
@@ -138,6 +150,9 @@ for (const row of rows.filter(({ title }) => title === 'claude' || title === 'co
 interface Played {
   readonly stopped: Finished
   readonly stateThen: StateFile
+  /** What still ran of the tool, and what was left of the agent's temporary files. */
+  readonly aliveThen: readonly number[]
+  readonly temporaryThen: readonly string[]
   readonly resumed: Finished
   readonly state: StateFile
   readonly files: Record<string, string>
@@ -153,10 +168,10 @@ async function play(row: Row): Promise<Played> {
   const before = listed()
   const script = storyScript(at)
   let isHanging = true
-  const server = await serve((call) =>
-    isHanging ? { do: 'shell', command: 'echo x > started.txt; tail -f /dev/null' } : script(call),
-  )
-  const { args, options } = realArgs(row, at, server, ['--on-complete', 'cleanup'])
+  const server = await serve((call) => (isHanging ? { do: 'shell', command: hangingTool } : script(call)))
+  const temp = join(at.root, 'temp')
+  mkdirSync(temp)
+  const { args, options } = realArgs(row, at, server, ['--on-complete', 'cleanup'], { TMPDIR: temp })
   const started = fileIn(at.repo, 'started.txt')
   const running = start(at, ['loop', ...args], options)
   await Promise.race([started, running.ended])
@@ -164,6 +179,8 @@ async function play(row: Row): Promise<Played> {
   const stopped = await running.ended
   expectTruth(at, stopped)
   const stateThen = at.state()
+  const aliveThen = findAlive({ marker: { HOME: join(at.root, 'home') } }).map(({ pid }) => pid)
+  const temporaryThen = readdirSync(temp)
 
   isHanging = false
   const resumed = await ralph(at, ['resume', ...args], options)
@@ -171,6 +188,8 @@ async function play(row: Row): Promise<Played> {
   return {
     stopped,
     stateThen,
+    aliveThen,
+    temporaryThen,
     resumed,
     state: at.state(),
     files: Object.fromEntries(names.map((name) => [name, at.read(name)])),
@@ -210,6 +229,12 @@ function fileIn(folder: string, name: string): Promise<void> {
   })
 }
 
+/** One part of it leaves the agent's group. */
+const hangingTool = 'setsid tail -f /dev/null & echo x > started.txt; tail -f /dev/null'
+
+/** Of two lines. */
+const reason = 'the parser is missing\nno tests'
+
 const gitDoings =
   'git branch -qD old; git tag made; git commit -q --allow-empty -m agent && git stash list && echo x > works.txt'
 
@@ -223,9 +248,7 @@ function storyScript(at: Scratch): Script {
     if (results === 0) return { do: 'write', path: join(at.repo, file), content: 'made' }
     return {
       do: 'say',
-      text: isFirstTry
-        ? '<promise>FAILED: the parser is missing</promise>'
-        : 'Done.\n<promise>COMPLETE</promise>',
+      text: isFirstTry ? `<promise>FAILED: ${reason}</promise>` : 'Done.\n<promise>COMPLETE</promise>',
     }
   }
 }

@@ -13,14 +13,14 @@ const mixed = `
 text(n === 2 || n > 3 ? '<promise>FAILED: the <b>flux</b> & the | "capacitor"\\nsecond line</promise>' : '<promise>COMPLETE</promise>')
 success('', { total_cost_usd: 0.5 })
 `
-const lost = '3 of 5 attempts came to nothing: 360 tokens (60%), $1.50'
+const lost = '3 of 5 attempts were undone: 360 tokens (60%), $1.50'
 
 async function ranLoop(): Promise<Scratch> {
   const at = scratch({ tasks: tasksOf(3) })
   installClaude(at, mixed)
   const end = await ralph(at, ['loop', 'demo', '--agent', 'claude', '--max-retries', '1'])
   expect(end.code).toBe(3)
-  expect(end.stdout).toContain('3 attempts came to nothing: 360 tokens, $1.50')
+  expect(end.stdout).toContain('3 attempts were undone: 360 tokens, $1.50')
   return at
 }
 

@@ -1,6 +1,6 @@
 // What is left of a loop for colleagues to see: its commits, one commit, or commits with the names of the stories.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { goodAgent, longDead, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
@@ -78,6 +78,36 @@ describe('finish --squash', () => {
         'work of 1',
       ])
       expect(at.git('status', '--porcelain')).toBe('')
+    },
+  )
+
+  test.each([
+    ['--no-tui', 'finish demo --squash'],
+    ['--no-tui', 'finish demo --cleanup'],
+    ['--worktree', 'finish demo --squash'],
+    ['--worktree', 'resume demo'],
+  ])(
+    'F37, G25: killed right behind its commit (%s): status says what git may show, and after `ralph %s` the index is not behind',
+    async (mode, command) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      at.write('staged.txt', 'mine\n')
+      at.git('add', 'staged.txt')
+      await ralph(at, ['loop', 'demo', mode, '--agent-command', goodAgent])
+      const file = join(at.repo, '.git/hooks/post-commit')
+      // Its parent is git, whose parent is ralph.
+      writeFileSync(file, '#!/bin/sh\nread -r _ _ _ ralph _ < /proc/$PPID/stat; kill -KILL $ralph\n', {
+        mode: 0o755,
+      })
+      expect((await ralph(at, ['finish', 'demo', '--squash'])).signal).toBe('SIGKILL')
+      const { stdout } = await ralph(at, ['status'])
+      expect(stdout).toContain('a finish was cut off in the middle: until ralph finish demo --cleanup')
+      expect(stdout).not.toContain('the attempt that died')
+      expect((await ralph(at, command.split(' '))).code).toBe(0)
+      expect([at.git('log', '--format=%s', 'main'), at.git('status', '--porcelain')]).toEqual([
+        'Demo change\nstart',
+        'A  staged.txt',
+      ])
+      expect([at.git('branch', '--format=%(refname:short)'), existsSync(file)]).toEqual(['main', true])
     },
   )
 

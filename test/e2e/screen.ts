@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { spawn, type IPty } from '@lydell/node-pty'
 import xterm from '@xterm/headless'
 import { onTestFinished } from 'vitest'
+import { withEmoji } from '../../scripts/emoji-cells.ts'
 import { program, type Scratch } from './harness.ts'
 
 export interface Screen {
@@ -11,8 +12,14 @@ export interface Screen {
   text(): string
   /** Resolves as soon as the screen is as wanted; the test's own time limit says when it never is. */
   until(wanted: string | RegExp | ((text: string) => boolean)): Promise<string>
+  /** The character in one cell. */
+  cell(row: number, column: number): string
   type(keys: string): void
   resize(columns: number, rows: number): void
+  /** Every byte so far. */
+  raw(): string
+  /** What is not as it was before the program; empty where all is. */
+  changed(): readonly string[]
   /** To the program itself, not to the shell around it. */
   kill(signal: NodeJS.Signals): void
   /** As when its window is closed. */
@@ -34,30 +41,50 @@ interface ScreenOptions {
   readonly columns?: number
   readonly rows?: number
   readonly env?: NodeJS.ProcessEnv
+  /** The shell has jobs: the program can be stopped, and goes on with the next line that is typed. */
+  readonly hasJobs?: true
 }
 
 const patienceMs = 60_000
 
 /** As a user has it: in a shell, which says what the program left behind. */
 export function onScreen(at: Scratch, args: readonly string[], options: ScreenOptions = {}): Screen {
-  const { columns = 100, rows = 30, env: more } = options
+  const { columns = 100, rows = 30, env: more, hasJobs } = options
   const words = [process.execPath, program, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
   const modes = join(at.root, `stty-${randomUUID()}`)
   // Its size is the test's to change.
   const look = "stty -a | sed 's/rows [0-9]*; columns [0-9]*//'"
+  // Somebody else puts them back after a kill -9: it may take a moment, and is looked at again.
+  const compare = `tries=0
+until ${look} | cmp -s - '${modes}'; do
+  tries=$((tries + 1))
+  if [ $code -ne 137 ] || [ $tries -gt 100 ]; then echo "stty changed"; break; fi
+  sleep 0.1
+done`
+  const jobs = `while [ $code -eq 148 ]; do
+${compare}
+echo "stopped with $code"
+read -r line
+fg
+code=$?
+done`
   const command = `trap : INT
+${hasJobs ? 'set -m' : ''}
 echo "before the program"
 ${look} > '${modes}'
 sh -c 'echo pid $$; exec "$@"' sh ${words.join(' ')}
 code=$?
-${look} | cmp -s - '${modes}' || echo "stty changed"
+${hasJobs ? jobs : ''}
+${compare}
 echo "ended with $code"`
   const env = Object.fromEntries(
     Object.entries({ ...at.env, TERM: 'xterm-256color', PS1: '', ...more }).filter(
       ([, value]) => value !== undefined,
     ),
   ) as Record<string, string>
-  const terminal = new xterm.Terminal({ cols: columns, rows, scrollback: 2000, allowProposedApi: true })
+  const terminal = withEmoji(
+    new xterm.Terminal({ cols: columns, rows, scrollback: 2000, allowProposedApi: true }),
+  )
   const pty = spawn('sh', ['-c', command], { cols: columns, rows, cwd: at.repo, env })
   let raw = ''
   const watchers = new Set<() => void>()
@@ -93,8 +120,17 @@ echo "ended with $code"`
     if (pid === undefined) throw new Error('the program has not begun')
     return Number(pid)
   }
+  const changed = (): readonly string[] =>
+    changedIn(terminal, raw, linesOf(0, terminal.buffer.active.length).trimEnd())
   return {
     text,
+    raw: () => raw,
+    changed,
+    cell: (row, column) =>
+      terminal.buffer.active
+        .getLine(terminal.buffer.active.baseY + row)
+        ?.getCell(column)
+        ?.getChars() ?? '',
     until: (wanted) =>
       new Promise((done, fail) => {
         const isSo = typeof wanted === 'function' ? wanted : (now: string) => matches(now, wanted)
@@ -135,7 +171,7 @@ echo "ended with $code"`
     ended: exited.then(() => {
       const whole = linesOf(0, terminal.buffer.active.length).trimEnd()
       const [, code = 'unknown'] = /ended with (\d+)/.exec(whole) ?? []
-      return { code: Number(code), text: whole, changed: changedIn(terminal, raw, whole) }
+      return { code: Number(code), text: whole, changed: changed() }
     }),
   }
 }

@@ -206,6 +206,24 @@ describe('signals', () => {
     expect(alive(at)).toEqual([])
   })
 
+  test('B10: a reader of the pipe that has left is called that, not a signal; the last lines are on stderr', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const chatty = 'while :; do echo working; sleep 0.05; done'
+    const running = start(at, ['loop', 'demo', '--agent-command', chatty], { env: { PIDS: at.root } })
+    await running.seen((stdout) => stdout.includes('working'))
+    running.child.stdout?.destroy()
+    const end = await running.ended
+    expect(end.code).toBe(129)
+    expect(end.stderr).toContain('Stopping… (nobody reads the output any more)')
+    expect(end.stderr).toContain('stopped by a closed pipe: nobody reads its output any more')
+    expect(end.stderr).toContain('continue    ralph resume demo')
+    expect(end.stderr).not.toContain('SIGHUP')
+    const why = (await ralph(at, ['why', 'demo'])).stdout
+    expect(why).toContain('stopped by a closed pipe: nobody reads its output any more')
+    const status = (await ralph(at, ['status', 'demo'])).stdout
+    expect(status).toContain('stopped by  a closed pipe')
+  })
+
   test('U4: 1,000 reads during a run are all valid and have all fields', async () => {
     const at = scratch({ tasks: tasksOf(6) })
     const chatty = `i=0; while [ $i -lt 40 ]; do echo line $i; i=$((i+1)); done; ${goodAgent}`

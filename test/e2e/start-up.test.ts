@@ -34,6 +34,7 @@ describe('start-up', () => {
       'lines',
       'look',
       'loop',
+      'mcp',
       'parsers',
       'plan',
       'prices',

@@ -217,3 +217,23 @@ test('O19: the original branch moved and took the submodule away: its folder sta
   expect(inside(at)).toEqual(before)
   expect(at.read('x.txt')).toBe('x\n')
 })
+
+test('L, O15, O19: a required filter in a submodule that is missing at the start: nothing changed, and what it says to type works', async () => {
+  const at = withSubmodules()
+  at.write('sub/inner/.gitattributes', '*.txt filter=lfs\n')
+  at.git('config', '--global', 'filter.lfs.clean', 'no-such-program')
+  at.git('config', '--global', 'filter.lfs.required', 'true')
+  const before = at.git('for-each-ref')
+  const loop = ['loop', 'demo', '--agent-command', failsThenWorks]
+  const end = await ralph(at, loop)
+  expect([end.code, at.git('for-each-ref'), at.git('symbolic-ref', 'HEAD')]).toEqual([
+    1,
+    before,
+    'refs/heads/main',
+  ])
+  at.git('config', '--global', '--unset', 'filter.lfs.required')
+  const advice = /type: (ralph \w+ demo)/.exec(end.stderr)?.[1]
+  const again =
+    advice === undefined ? loop : [...advice.split(' ').slice(1), '--agent-command', failsThenWorks]
+  expect((await ralph(at, again)).code).toBe(0)
+})

@@ -1,10 +1,10 @@
 // The commands that tell and clean up, as a user reads them: each says what is so, of which change, and what to type.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
+import { eventsOf, goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
 import { onTerminal } from './on-terminal.ts'
 import type { Scratch } from './harness.ts'
 
@@ -41,7 +41,8 @@ describe('clean', () => {
     await loop(at, 'other', failing, '--on-complete', 'cleanup')
     const unnamed = await ralph(at, ['clean', '--attempts', '--yes'])
     expect(unnamed.code).toBe(2)
-    expect(unnamed.stderr).toContain('Which change? There are other, demo.')
+    // Both may have ended in the same second.
+    expect(unnamed.stderr).toMatch(/Which change\? There are (?:other, demo|demo, other)\./)
     expect(refs()).toBe(kept)
     const { stdout } = await ralph(at, ['clean', 'demo', '--attempts', '--yes'])
     expect([stdout, refs()]).toEqual(['Deleted 1 attempt of demo.\n', ''])
@@ -102,7 +103,7 @@ describe('what is true of the change', () => {
     expect(await stateOf(at)).toBe('○ open (last run: done)')
     const part = (await ralph(at, ['status', 'demo'])).stdout
     expect(part).toMatch(/^demo {2}○ open {2}\(last run: done\)\n {2}stories +1\/2 done\n/)
-    expect(part).toContain('next        ralph loop demo runs the 1 open story')
+    expect(part).toMatch(/^ {2}next +ralph loop demo +run the 1 open story$/m)
     await loop(at, 'demo', goodAgent, '--on-complete', 'cleanup')
     expect(await stateOf(at)).toBe('✓ done')
     at.git('restore', '.')
@@ -110,6 +111,40 @@ describe('what is true of the change', () => {
     const thrown = (await ralph(at, ['status', 'demo'])).stdout
     expect(thrown).toContain('0/2 done in this checkout (the run had 2)')
     expect(JSON.parse((await ralph(at, ['status', '--json'])).stdout)).toMatchObject({ status: 'done' })
+  })
+
+  test.each([
+    ['a box is opened again', (text: string) => text.replace(/\[x\](?![\s\S]*\[x\])/, '[ ]'), '1/2'],
+    ['a story is added', (text: string) => `${text}\n## 3. Three\n\n- [ ] 3.1 more\n`, '2/3'],
+  ])(
+    'B6, found by an attack: %s after the run was done, before it is finished: nothing says done or advises to archive',
+    async (_, edit, count) => {
+      const at = scratch({ tasks: tasksOf(2) })
+      await loop(at, 'demo', goodAgent)
+      expect((await ralph(at, ['statusline'])).stdout).toContain('2/2 done')
+      const tasks = 'openspec/changes/demo/tasks.md'
+      at.write(tasks, edit(at.read(tasks)))
+      const shown = (await ralph(at, ['status', 'demo'])).stdout
+      expect(shown).toMatch(/^demo {2}○ open {2}\(last run: done\)\n/)
+      expect(shown).toContain(`${count} done`)
+      expect(shown).toMatch(/^ {2}next +ralph resume demo +run the 1 open story$/m)
+      expect((await ralph(at, ['statusline'])).stdout).toBe(`○ demo ${count} open\n`)
+      const why = (await ralph(at, ['why', 'demo'])).stdout
+      expect(why).toContain('every story that it was asked for was complete; 1 story is open now')
+      const squashed = (await ralph(at, ['finish', 'demo', '--squash'])).stdout
+      expect(squashed).toContain('next: ralph loop demo runs what is open')
+      expect(squashed).not.toContain('archive demo')
+    },
+  )
+
+  test('B6: in a work tree of its own: a box that is opened again there is open', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await loop(at, 'demo', goodAgent, '--worktree')
+    const tasks = join(`${at.repo}-ralph-demo`, 'openspec/changes/demo/tasks.md')
+    writeFileSync(tasks, readFileSync(tasks, 'utf8').replaceAll('[x]', '[ ]'))
+    const shown = (await ralph(at, ['status', 'demo'])).stdout
+    expect(shown).toMatch(/^demo {2}○ open {2}\(last run: done\)\n/)
+    expect(shown).toContain('0/1 done there now (the run had 1)')
   })
 
   test('B6: kept on its branch: list says where it is done, and nothing is called open', async () => {
@@ -128,7 +163,7 @@ describe('what is true of the change', () => {
     at.git('add', '-A')
     at.git('commit', '-qm', 'half of it')
     const looked = (await ralph(at, ['status', 'demo'])).stdout
-    expect(looked).toContain('next        ralph resume demo runs the 1 open story\n')
+    expect(looked).toMatch(/^ {2}next +ralph resume demo +run the 1 open story$/m)
     expect(looked.match(/next/g)).toHaveLength(1)
     const again = await loop(at, 'demo', goodAgent)
     expect([again.code, at.state().iterations.map((each) => each.story_id)]).toEqual([0, ['2']])
@@ -156,7 +191,7 @@ describe('what is true of the change', () => {
     await loop(at, 'demo', goodAgent)
     at.git('switch', '-q', 'main')
     at.git('merge', '-q', 'ralph/demo')
-    expect((await ralph(at, ['status', 'demo'])).stdout).toContain('it is merged: only its branch goes')
+    expect((await ralph(at, ['status', 'demo'])).stdout).toContain('it is merged: only its branch is deleted')
     at.git('branch', '-d', 'ralph/demo')
     const { stdout } = await ralph(at, ['status', 'demo'])
     expect(stdout).toContain('merged into main; ralph/demo is deleted')
@@ -196,11 +231,41 @@ describe('what is true of the change', () => {
     const tree = join(at.root, 'repo-ralph-demo')
     const { stdout } = await ralph(at, ['status', 'demo'])
     const command = `git worktree remove ${tree}`
-    expect(stdout).toContain(`next        ${command}: the loop's own folder`)
+    expect(stdout).toContain(`then        ${command}   the loop's own folder`)
     at.git(...command.split(' ').slice(1))
     expect(existsSync(tree)).toBe(false)
     expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain('worktree remove')
   })
+})
+
+test("E2: what is ignored or hidden in the loop's own work tree is named before its removal is advised", async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.write('.gitignore', '*.env\ngen/\nnode_modules/\n')
+  at.git('add', '-A')
+  at.git('commit', '-qm', 'rules')
+  at.write('copied.env', 'the same\n')
+  const agent = `mkdir -p gen node_modules; echo w > gen/w.js; echo m > node_modules/m; ${goodAgent}`
+  const { code } = await loop(at, 'demo', agent, '--worktree', '--verify', 'test -f gen/w.js')
+  expect(code).toBe(0)
+  const tree = join(at.root, 'repo-ralph-demo')
+  at.write('../repo-ralph-demo/prod.env', 'precious\n')
+  at.write('../repo-ralph-demo/copied.env', 'the same\n')
+  at.git('-C', tree, 'update-index', '--skip-worktree', 'README.md')
+  at.write('../repo-ralph-demo/README.md', 'edited in hiding\n')
+  const finish = await ralph(at, ['finish', 'demo', '--cleanup'])
+  const status = await ralph(at, ['status', 'demo'])
+  expect([finish.code, status.code]).toEqual([0, 0])
+  expect(finish.stdout).not.toMatch(/everything/i)
+  for (const { stdout } of [finish, status]) {
+    expect(stdout).toMatch(/README\.md, gen\/, prod\.env, node_modules\//)
+    expect(stdout).not.toMatch(/copied\.env|next\s+git worktree remove|then\s+git worktree remove/)
+  }
+  // What can be made again, and what the checkout has, is no reason to wait.
+  at.git('-C', tree, 'checkout', '-q', '--', '.')
+  at.git('-C', tree, 'update-index', '--no-skip-worktree', 'README.md')
+  at.git('-C', tree, 'checkout', '-q', '--', '.')
+  for (const name of ['prod.env', 'gen']) rmSync(join(tree, name), { recursive: true })
+  expect((await ralph(at, ['status', 'demo'])).stdout).toContain(`git worktree remove ${tree}`)
 })
 
 describe('what happened', () => {
@@ -252,7 +317,7 @@ describe('what happened', () => {
     await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--max-retries', '0', '--verify', 'false'])
     const { stdout } = await ralph(at, ['finish', 'demo', '--cleanup'])
     expect(stdout).toMatch(
-      /^The loop has saved nothing, so nothing is brought to main but your own uncommitted files\. The commits of ralph\/demo are archived as refs\/ralph\/demo\/archive\/\w+\.\n/,
+      /^The loop has saved nothing, so nothing is brought to main but your own uncommitted files\. The branch ralph\/demo is deleted, its commits are kept as refs\/ralph\/demo\/archive\/\w+\.\n/,
     )
     expect([at.git('branch', '--show-current'), at.git('status', '--porcelain')]).toEqual([
       'main',
@@ -268,7 +333,7 @@ describe('what happened', () => {
     expect(again?.stdout).toContain('demo is finished already: it had saved nothing')
     for (const said of [status, why]) {
       expect(said?.stdout).not.toContain('git status')
-      expect(said?.stdout).toMatch(/^ {2}next +ralph resume demo runs the 1 open story$/m)
+      expect(said?.stdout).toMatch(/^ {2}next +ralph resume demo +run the 1 open story$/m)
     }
   })
 
@@ -295,12 +360,12 @@ describe('what happened', () => {
     expect(stdout).toMatch(/^demo {2}✕ stuck {2}since \d\d:\d\d, (?:just now|\S+.* ago)\n/)
     expect(stdout).toContain('what     story 2 "Story 2" failed 2 times in a row (#2, #3); no retry is left')
     expect(stdout).toMatch(/because .*failed \(exit 1\):\n {13}says hello\n {11}the same failure each time\n/)
-    expect(stdout).toContain(`look     ${gate} (does it fail without the agent's work, too?)`)
+    expect(stdout).toContain(`look     ${gate}   does it fail without the agent's work, too?`)
     expect(stdout).toContain(
       'safe     1 of 2 stories done; the work is on ralph/demo (you are on it), from main',
     )
     expect(stdout).not.toMatch(/^ +rule:/m)
-    const advised = [...stdout.matchAll(/ralph ((?:diff|logs|why) [^(\n]+)/g)].map(([, words = '']) =>
+    const advised = [...stdout.matchAll(/ralph ((?:diff|logs|why) (?:\S+ )+?) /g)].map(([, words = '']) =>
       words.trim(),
     )
     expect(advised).toEqual([
@@ -314,6 +379,17 @@ describe('what happened', () => {
     expect((await ralph(at, ['why', '--trace'])).stdout).toMatch(/^demo\n[^]*^ +rule:/m)
     await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
     expect((await ralph(at, ['why'])).stdout).toContain('every story that it was asked for is complete')
+  })
+
+  test('B7: after a resume a story that failed before has not failed "once"', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = 'echo "<promise>FAILED: no</promise>"'
+    await ralph(at, ['loop', 'demo', '--max-retries', '0', '--agent-command', agent])
+    const end = await ralph(at, ['resume', 'demo'])
+    expect([end.code, end.stdout]).toEqual([
+      3,
+      expect.stringContaining('story 1 "Story 1" failed once more (2 times in all)'),
+    ])
   })
 
   test('F31: a story or a task where a number is wanted: its attempts are named, with the command', async () => {
@@ -523,7 +599,33 @@ describe('report into a file', () => {
   })
 })
 
+test('after a resume the time of the run has that of the gates before it, too', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const gated = await loop(at, 'demo', goodAgent, '--verify', 'sleep 0.2; false', '--json')
+  const gates = eventsOf(gated).flatMap((event) => (event.type === 'gate.ended' ? [event.duration_ms] : []))
+  expect(gates).toHaveLength(1)
+  const resumed = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent, '--json'])
+  const begun = eventsOf(resumed).find((event) => event.type === 'loop.started')
+  expect(begun?.type === 'loop.started' && (begun.spent?.duration_ms ?? 0)).toBeGreaterThanOrEqual(
+    gates[0] ?? 0,
+  )
+})
+
 describe('hints', () => {
+  test('B11: attempts advises no diff of an attempt that changed nothing, and diff alone takes the last that changed anything', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await loop(at, 'demo', 'echo "<promise>FAILED: no luck</promise>"')
+    const none = (await ralph(at, ['attempts', 'demo'])).stdout
+    expect(none).toMatch(/^#1 .*no luck \(no file changed\)$/m)
+    expect(none).not.toMatch(/ralph (?:diff|restore)/)
+    const idle =
+      'case $RALPH_ITERATION in 2) echo try > try.txt;; esac; echo "<promise>FAILED: again</promise>"'
+    await ralph(at, ['resume', 'demo', '--max-retries', '1', '--agent-command', idle])
+    expect(at.state().iterations).toHaveLength(3)
+    expect((await ralph(at, ['attempts', 'demo'])).stdout).toContain('ralph diff 2 demo')
+    expect((await ralph(at, ['diff'])).stdout).toContain('try.txt')
+  })
+
   test('name their change: where another has run since, each printed command still opens the one it was printed for', async () => {
     const at = twoChanges()
     const fails = `echo $RALPH_CHANGE > try.txt; ${goodAgent}`

@@ -150,7 +150,9 @@ test('U3: where a repair has saved the last story, --fresh has nothing to begin,
   expect((await ralph(at, ['loop', 'demo', '--agent-command', unloggedAgent], { env })).code).toBe(1)
   const fresh = await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent])
   expect(fresh.code).toBe(0)
-  expect(fresh.stdout + fresh.stderr).toMatch(/nothing to begin anew; the earlier run stays as it is/)
+  expect(fresh.stdout + fresh.stderr).toMatch(
+    /Every box in \S*tasks\.md is ticked; open those to be done again: - \[ \]\. The earlier run stays as it is/,
+  )
   expect(at.git('for-each-ref', 'refs/ralph/demo/earlier')).toBe('')
   expect((await ralph(at, ['status', 'demo'])).stdout).toMatch(/next +ralph (resume|finish) demo/)
   expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
@@ -163,7 +165,7 @@ test('O8: --fresh on a plan that is done leaves the run that did it, and its cle
   const fresh = await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent])
   expect([fresh.code, fresh.stdout + fresh.stderr]).toEqual([
     0,
-    expect.stringContaining('the earlier run stays as it is. See: ralph status demo'),
+    expect.stringContaining('The earlier run stays as it is. See: ralph status demo'),
   ])
   expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
   expect(at.git('symbolic-ref', '--short', 'HEAD')).toBe('main')

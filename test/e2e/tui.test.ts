@@ -96,6 +96,40 @@ describe('a loop on its full screen', () => {
     expect(at.state()).toMatchObject({ status: 'done', choice: 'cleanup' })
   })
 
+  test('a manual loop asks on the screen: no, with what is missing; then yes; then where the work goes', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const { agent, go, prompt } = steered(at)
+    go(1)
+    go(2)
+    const screen = onScreen(at, [
+      'loop',
+      'demo',
+      '--done',
+      'manual',
+      '--task',
+      'paint',
+      '--agent-command',
+      agent,
+    ])
+    await screen.until('Is it done?')
+    await screen.until('enter do it')
+    expect(at.state()).toMatchObject({ status: 'stopped', stop_reason: 'human' })
+    screen.type('m\r')
+    await screen.until('What is missing?')
+    screen.type('the door is still white\r')
+    await screen.until('working on 2')
+    await screen.until((text) => text.includes('Is it done?') && text.includes('enter do it'))
+    expect(prompt(2)).toContain('the door is still white')
+    screen.type('d\r')
+    await screen.until((text) => text.includes('What should happen') && text.includes('enter do it'))
+    expect(at.state()).toMatchObject({ status: 'done', done_criteria: 'manual' })
+    screen.type('\r')
+    await screen.until('Summary')
+    screen.type('q')
+    expect(await screen.ended).toMatchObject({ code: 0, ...whole })
+    expect(at.state()).toMatchObject({ status: 'done', choice: 'keep' })
+  })
+
   test('before a resume: the settings of the run that goes on, not those of a new one', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const failing = 'echo "<promise>FAILED: no way</promise>"'
@@ -284,7 +318,8 @@ describe('leaving and joining', () => {
       await screen.until('working on 1')
       screen.kill(signal)
       const end = await screen.ended
-      if (signal !== 'SIGKILL') expect(end).toMatchObject(whole)
+      // After kill -9 it is the guard that gives it back.
+      expect(end).toMatchObject(whole)
       expect(await aliveLoop(at)).toBe(true)
       const other = onScreen(at, ['attach'])
       await other.until('working on 1')
@@ -364,6 +399,147 @@ describe('leaving and joining', () => {
     expect(await one.ended).toMatchObject({ code: 130, ...whole })
     expect(await two.ended).toMatchObject({ code: 0, ...whole })
   })
+})
+
+test('CJK and emoji: every row of every screen ends where the window does, from 60x20 to 300x100', async () => {
+  const at = scratch({
+    tasks:
+      '## 1. 用户登录 ✅\n\n- [ ] 1.1 👋🏽 👨‍👩‍👧 日本語で挨拶する、とても長い文章なので折り返されるはずです。한국어도 있습니다\n',
+  })
+  at.write('openspec/changes/demo/proposal.md', '# 다국어 인사 日本語 用户\n\n## Why\n理由\n')
+  const { agent, go } = steered(at)
+  const said = agent.replace('agent.sh', 'cjk.sh')
+  writeFileSync(
+    said,
+    readFileSync(agent, 'utf8').replace('working on', '日本語で言います 👋✅、working on'),
+    {
+      mode: 0o755,
+    },
+  )
+  at.write('ralph.yaml', `agent_command: '${said}'\n`)
+  const screen = onScreen(at, [], { columns: 300, rows: 100 })
+  const everywhere = async (wanted: string): Promise<void> => {
+    for (const [columns, rows] of [
+      [60, 20],
+      [80, 24],
+      [140, 45],
+      [300, 100],
+    ] as const) {
+      screen.resize(columns, rows)
+      await screen.until(
+        (text) =>
+          text.includes(wanted) &&
+          // The frame's last row stands above the keys.
+          screen.cell(rows - 3, columns - 1) === '╯',
+      )
+      const begins = screen
+        .text()
+        .split('\n')
+        .findIndex((row) => row.includes('╭'))
+      for (let row = begins + 1; row < rows - 3; row += 1)
+        expect([wanted, columns, row, screen.cell(row, columns - 1)]).toEqual([wanted, columns, row, '│'])
+    }
+  }
+  await screen.until(/demo +○ open/)
+  screen.type('\r')
+  await everywhere('用户登录')
+  screen.type('r')
+  await everywhere('日本語で言います')
+  screen.type('2')
+  await everywhere('[Tasks]')
+  go(1)
+  await everywhere('What should happen')
+  await screen.until('enter do it')
+  screen.type('\u001B')
+  await everywhere('Summary')
+  screen.type('q')
+  expect(await screen.ended).toMatchObject({ code: 0, ...whole })
+})
+
+describe('the terminal', () => {
+  test('16 colours that the theme decides about, none with NO_COLOR, and the wheel scrolls', async () => {
+    const at = scratch({ tasks: tasksOf(40).replace('[ ]', '[x]') })
+    for (const [env, colours] of [
+      [{ NO_COLOR: undefined }, /\u001B\[3[1-6]m/],
+      [{ NO_COLOR: '1' }, undefined],
+    ] as const) {
+      const screen = onScreen(at, [], { columns: 80, rows: 24, env })
+      await screen.until(/demo +○ open/)
+      screen.type('\r')
+      await screen.until('Story 1')
+      // The wheel is told as SGR.
+      screen.type('\u001B[<65;10;10M'.repeat(30))
+      await screen.until((text) => !text.includes('Story 1 ') && /of \d+ lines/.test(text))
+      screen.type('\u001B[<64;10;10M'.repeat(30))
+      await screen.until('Story 1 ')
+      screen.type('q')
+      expect(await screen.ended).toMatchObject({ code: 0, ...whole })
+      // 256 colours, 24 bits, and a background of its own would not fit every theme.
+      expect(screen.raw()).not.toMatch(/\u001B\[(?:3[07]|4\d|9\d|10\d|[34]8;)/)
+      if (colours === undefined) expect(screen.raw()).not.toMatch(/\u001B\[(?:3[0-7]|9\d)m/)
+      else expect(screen.raw()).toMatch(colours)
+    }
+  })
+
+  test('Ctrl-Z gives it back while the screens are stopped, fg draws them again, in a window of another size', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const { agent, go } = steered(at)
+    const screen = onScreen(at, ['loop', 'demo', '--agent-command', agent, '--on-complete', 'keep'], {
+      hasJobs: true,
+    })
+    await screen.until('working on 1')
+    screen.type('\u001A')
+    await screen.until('stopped with')
+    expect(screen.changed()).toEqual([])
+    expect(await aliveLoop(at)).toBe(true)
+    screen.resize(80, 24)
+    screen.type('\r')
+    await screen.until(
+      (text) => text.includes('working on 1') && text.split('\n')[22]?.startsWith(' q stop') === true,
+    )
+    screen.kill('SIGTSTP')
+    await screen.until('stopped with')
+    expect(screen.changed()).toEqual([])
+    screen.type('\r')
+    await screen.until('working on 1')
+    go(1)
+    await screen.until('Summary')
+    screen.type('q')
+    expect(await screen.ended).toMatchObject({ code: 0, ...whole })
+  })
+
+  test('Ctrl-Z where no shell could let it go on: the screens stay', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const screen = onScreen(at, [])
+    await screen.until(/demo +○ open/)
+    screen.type('\u001A?')
+    await screen.until('show only names with these letters')
+    screen.type('qq')
+    expect(await screen.ended).toMatchObject({ code: 0, ...whole })
+  })
+
+  test.each(['throw', 'reject'] as const)(
+    'a bug in the screens (%s): it is given back before the bug is told',
+    async (how) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      const { agent, go } = steered(at)
+      const bug = join(at.root, 'bug.cjs')
+      const fails = how === 'throw' ? 'throw new Error("a bug")' : 'Promise.reject(new Error("a bug"))'
+      writeFileSync(bug, `process.on('SIGUSR2', () => setImmediate(() => { ${fails} }))\n`)
+      const screen = onScreen(at, ['loop', 'demo', '--agent-command', agent, '--on-complete', 'keep'], {
+        env: { NODE_OPTIONS: `--require ${bug}` },
+      })
+      await screen.until('working on 1')
+      screen.kill('SIGUSR2')
+      const end = await screen.ended
+      expect(end).toMatchObject({ code: 1, ...whole })
+      expect(end.text).toContain('Error: a bug')
+      expect(await aliveLoop(at)).toBe(true)
+      go(1)
+      while (await aliveLoop(at));
+      expect(at.state()).toMatchObject({ status: 'done' })
+    },
+  )
 })
 
 test('a flood at full speed: resized in the middle of it, and a key is answered', async () => {

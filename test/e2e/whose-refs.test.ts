@@ -65,9 +65,8 @@ describe("O12, M4: the user's own refs", () => {
     },
   )
 
-  test('O12: a commit of the user’s that is open in an editor when the attempt is undone is named, and not undone in silence', async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    // Open until the revert has begun, which then waits for the index.
+  /** A `git commit` of the user's, with its editor open until the revert has begun, which then waits for the index. */
+  async function committedLate(at: Scratch, checkpoint: string, ...how: string[]): Promise<Finished> {
     const editor = at.script(
       'editor.sh',
       '#!/bin/sh\ntouch "$HOME/open"; while [ -e made.txt ]; do sleep 0.05; done; echo mine > "$1"\n',
@@ -75,12 +74,17 @@ describe("O12, M4: the user's own refs", () => {
     const agent = once(
       `echo x > made.txt; echo ready; until [ -e "$HOME/open" ]; do sleep 0.05; done; ${failed}`,
     )
-    const loop = start(at, ['loop', 'demo', '--agent-command', agent, '--json'])
+    const loop = start(at, ['loop', 'demo', '--checkpoint', checkpoint, '--agent-command', agent, '--json'])
     await loop.seen((out) => out.includes('"text":"ready'))
     at.write('README.md', '# scratch\nmine\n')
     const env = { ...at.env, GIT_EDITOR: editor }
-    await promisify(execFile)('git', ['commit', '-q', '-a'], { cwd: at.repo, env })
-    const end = await loop.ended
+    await promisify(execFile)('git', ['commit', '-q', '-a', ...how], { cwd: at.repo, env })
+    return await loop.ended
+  }
+
+  test('O12: a commit of the user’s that is open in an editor when the attempt is undone is named, and not undone in silence', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const end = await committedLate(at, 'branch')
     expect(end.code).toBe(0)
     const line = told(end).find((each) => each.includes('(mine)')) ?? ''
     expect(line).toMatch(
@@ -91,6 +95,24 @@ describe("O12, M4: the user's own refs", () => {
     const [pick = 'false'] = /git cherry-pick \w+/.exec(line) ?? []
     execFileSync('sh', ['-ec', pick], { cwd: at.repo, env: at.env, stdio: 'ignore' })
     expect(at.read('README.md')).toBe('# scratch\nmine\n')
+  })
+
+  test('O12: with stashes the same commit stays on the user’s branch, and what is in it stands in the work tree', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const end = await committedLate(at, 'stash')
+    expect(end.code).toBe(0)
+    expect(at.git('log', '-1', '--format=%s', 'main')).toBe('mine')
+    expect(at.read('README.md')).toBe('# scratch\nmine\n')
+    expect(at.git('status', '--porcelain')).toBe(' M openspec/changes/demo/tasks.md\n?? story-1.txt')
+  })
+
+  test('O12: with stashes one that takes the place of the last commit is named, with what holds it', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const end = await committedLate(at, 'stash', '--amend')
+    expect(end.code).toBe(0)
+    const line = told(end).find((each) => each.includes('(mine)')) ?? ''
+    const [, ref = ''] = /it is kept as (\S+)/.exec(line) ?? []
+    expect(at.git('show', `${ref}:README.md`)).toBe('# scratch\nmine')
   })
 
   test('O12, O13: a branch that the user makes, and the agent commits on, goes back to where the user left it', async () => {

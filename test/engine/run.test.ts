@@ -8,7 +8,8 @@ import { createLoop, LoopBug } from '../../src/engine/run.ts'
 import type { Loop, Ports as EnginePorts } from '../../src/engine/run.ts'
 import { openStream } from '../../src/engine/stream.ts'
 import type { Reader } from '../../src/engine/stream.ts'
-import type { Journal } from '../../src/ports.ts'
+import { noLogins } from '../../src/adapters/files/logins.ts'
+import type { Journal, ClaimAnswer } from '../../src/ports.ts'
 import { settings } from '../core/world.ts'
 
 const ended: AgentEnded = { ending: 'finished', promise: { kind: 'complete' }, last_words: '', survivors: [] }
@@ -66,6 +67,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
         did('putBack')
         return Promise.resolve([])
       },
+      learn: () => Promise.resolve(),
       tick: () => {
         done = true
         return Promise.resolve(1)
@@ -93,6 +95,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
         }),
       changed: () => Promise.resolve([]),
       look: (since) => Promise.resolve({ tree: since, stirred: [], lost: '' }),
+      made: () => Promise.resolve(() => Promise.resolve([])),
       save: () => Promise.resolve({ commit: 'c1', changed: true }),
       isAsLeft: () => Promise.resolve(true),
       restore: () => {
@@ -122,6 +125,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
           source: 'agent',
         }),
     },
+    logins: noLogins,
     journal: {
       append: async (event) => {
         log.push(`told ${event.type}`)
@@ -141,6 +145,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
     mode: 'start',
     transcript: (n) => `${n}.log`,
     gateLog: (n) => `${n}.gates.log`,
+    explain: (error) => Promise.resolve(error),
     ...overrides,
   }
   return { ports, log, events }
@@ -260,6 +265,35 @@ describe('engine', () => {
     const state = await loop.run()
     expect(state).toMatchObject({ status: 'stopped', outcome: { exitCode: 1 } })
     expect(state.stories[0]?.status).toBe('open')
+  })
+
+  test('16: a claim that cannot be judged is refused, and ends nothing: the verdict takes its own look', async () => {
+    const { ports, events } = world()
+    let looks = 0
+    const judge: Ports['spec']['judge'] = async (storyId) => {
+      looks += 1
+      if (looks === 1) throw new RalphError('disk', 'it vanished', { hint: '' })
+      return ports.spec.judge(storyId)
+    }
+    const answers: ClaimAnswer[] = []
+    const loop = open({
+      ...ports,
+      spec: { ...ports.spec, judge },
+      agent: {
+        takesClaims: () => true,
+        async work({ claims }) {
+          const { signal } = new AbortController()
+          if (claims !== undefined) answers.push(await claims.complete('done', signal))
+          return ended
+        },
+      },
+    })
+    await loop.tell({ ...started, settings: { ...settings, claims: 5 } })
+    const state = await loop.run()
+    expect(state.status).toBe('done')
+    expect(answers[0]).toMatchObject({ isAccepted: false, claim: 1 })
+    expect(answers[0]?.text).toContain('it vanished')
+    expect(events.find((event) => event.type === 'claim.judged')).toMatchObject({ outcome: 'refused' })
   })
 
   test('a stop during the agent’s turn aborts it, restores, and is recorded once', async () => {

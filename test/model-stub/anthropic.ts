@@ -15,7 +15,7 @@ export const anthropic: Protocol = {
       .filter((message) => message['role'] === 'user')
       .map((message) => wordsOf(message['content']))
       .join('\n')
-    return { prompt, results: results.length }
+    return { prompt, results: results.length, last: wordsOf(results.at(-1)?.['content']) }
   },
   answer(step, body) {
     const id = randomUUID().replaceAll('-', '')
@@ -30,7 +30,9 @@ export const anthropic: Protocol = {
         ? { name: 'Write', input: { file_path: step.path, content: step.content } }
         : step.do === 'shell'
           ? { name: 'Bash', input: { command: step.command, description: 'run' } }
-          : undefined
+          : step.do === 'tool'
+            ? { name: `mcp__${step.server ?? 'ralph_story'}__${step.name}`, input: step.input }
+            : undefined
     const block =
       tool === undefined
         ? { type: 'text', text: '' }

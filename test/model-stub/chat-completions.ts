@@ -15,14 +15,17 @@ export const chatCompletions: Protocol = {
       .filter((message) => message['role'] === 'user')
       .map((message) => wordsOf(message['content']))
       .join('\n')
-    return { prompt, results: messages.filter((message) => message['role'] === 'tool').length }
+    const results = messages.filter((message) => message['role'] === 'tool')
+    return { prompt, results: results.length, last: wordsOf(results.at(-1)?.['content']) }
   },
   answer(step, body) {
     const id = `chatcmpl-${randomUUID()}`
     const call =
       step.do === 'write'
         ? { name: 'write', input: { filePath: step.path, content: step.content } }
-        : { name: 'bash', input: { command: step.do === 'shell' ? step.command : '', description: 'run' } }
+        : step.do === 'tool'
+          ? { name: `${step.server ?? 'ralph_story'}_${step.name}`, input: step.input }
+          : { name: 'bash', input: { command: step.do === 'shell' ? step.command : '', description: 'run' } }
     const delta =
       step.do === 'say'
         ? { role: 'assistant', content: step.text }

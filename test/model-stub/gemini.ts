@@ -13,20 +13,23 @@ export const gemini: Protocol = {
       .filter((content) => content['role'] === 'user')
       .map((content) => wordsOf(content['parts']))
       .join('\n')
-    return { prompt, results: parts.filter((part) => part['functionResponse'] !== undefined).length }
+    const results = parts.filter((part) => part['functionResponse'] !== undefined)
+    return { prompt, results: results.length, last: JSON.stringify(results.at(-1) ?? '') }
   },
-  answer(step) {
+  answer(step, body) {
     const part =
       step.do === 'say'
         ? { text: step.text }
         : step.do === 'write'
           ? { functionCall: { name: 'write_file', args: { file_path: step.path, content: step.content } } }
-          : {
-              functionCall: {
-                name: 'run_shell_command',
-                args: { command: step.command, description: 'run' },
-              },
-            }
+          : step.do === 'tool'
+            ? { functionCall: { name: nameIn(body, step.name), args: step.input } }
+            : {
+                functionCall: {
+                  name: 'run_shell_command',
+                  args: { command: step.command, description: 'run' },
+                },
+              }
     const event = {
       candidates: [{ content: { role: 'model', parts: [part] }, finishReason: 'STOP', index: 0 }],
       usageMetadata: {
@@ -47,6 +50,13 @@ export const gemini: Protocol = {
       ...(status === 429 && { details: [dailyQuota] }),
     },
   }),
+}
+
+/** It puts the server's name before a tool's, each version in another way. */
+function nameIn(body: Readonly<Record<string, unknown>>, tool: string): string {
+  const declared = listOf(body['tools']).flatMap((each) => listOf(each['functionDeclarations']))
+  const names = declared.map(({ name }) => (typeof name === 'string' ? name : ''))
+  return names.find((name) => name.endsWith(tool)) ?? tool
 }
 
 /** Any other limit it would wait for by itself, for minutes. */

@@ -12,7 +12,8 @@ export const responses: Protocol = {
       .filter((item) => item['role'] === 'user')
       .map((item) => wordsOf(item['content']))
       .join('\n')
-    return { prompt, results: results.length }
+    const last = results.at(-1)?.['output']
+    return { prompt, results: results.length, last: wordsOf(last) }
   },
   answer(step) {
     const id = `resp_${randomUUID()}`
@@ -31,7 +32,16 @@ export const responses: Protocol = {
             id: `msg_${id}`,
             content: [{ type: 'output_text', text: step.text }],
           }
-        : call(step.do === 'shell' ? step.command : writing(step.path, step.content))
+        : step.do === 'tool'
+          ? {
+              type: 'function_call',
+              id: `fc_${randomUUID()}`,
+              call_id: `call_${randomUUID()}`,
+              namespace: `mcp__${step.server ?? 'ralph_story'}`,
+              name: step.name,
+              arguments: JSON.stringify(step.input),
+            }
+          : call(step.do === 'shell' ? step.command : writing(step.path, step.content))
     const counted = {
       input_tokens: usage.input,
       input_tokens_details: { cached_tokens: usage.cached },

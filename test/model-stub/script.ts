@@ -4,6 +4,13 @@ export type Step =
   | { readonly do: 'write'; readonly path: string; readonly content: string }
   | { readonly do: 'shell'; readonly command: string }
   | { readonly do: 'say'; readonly text: string }
+  /** One of the tools that ralph itself offers, by its private server unless another one is named. */
+  | {
+      readonly do: 'tool'
+      readonly server?: 'ralph'
+      readonly name: string
+      readonly input: Readonly<Record<string, unknown>>
+    }
   | {
       readonly do: 'fail'
       readonly status: number
@@ -21,6 +28,10 @@ export interface ModelCall {
   readonly prompt: string
   /** How many tool results the conversation holds: where in the script it is. */
   readonly results: number
+  /** What the last of them says. */
+  readonly last: string
+  /** Whether it may call the tools that ralph itself offers. */
+  readonly hasClaims: boolean
   /** Model calls of this server before this one. */
   readonly before: number
 }

@@ -11,9 +11,9 @@ import type { ModelCall, Script, Step } from './script.ts'
 export interface Protocol {
   matches(path: string): boolean
   /** None for calls that have no tools to work with: titles and the like. */
-  read(body: Readonly<Record<string, unknown>>): Omit<ModelCall, 'before'> | undefined
+  read(body: Readonly<Record<string, unknown>>): Omit<ModelCall, 'before' | 'hasClaims'> | undefined
   answer(
-    step: Extract<Step, { do: 'write' | 'shell' | 'say' }>,
+    step: Extract<Step, { do: 'write' | 'shell' | 'say' | 'tool' }>,
     body: Readonly<Record<string, unknown>>,
   ): string
   failure(step: Extract<Step, { do: 'fail' }>): unknown
@@ -66,7 +66,8 @@ async function handle(
   }
   const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Record<string, unknown>
   const read = protocol.read(body)
-  const call = read === undefined ? undefined : { ...read, before: calls.length }
+  const hasClaims = JSON.stringify(body['tools'] ?? []).includes('story_complete')
+  const call = read === undefined ? undefined : { ...read, hasClaims, before: calls.length }
   if (call !== undefined) calls.push(call)
   const step: Step = call === undefined ? { do: 'say', text: 'ok' } : script(call)
   if (step.do === 'hang') return

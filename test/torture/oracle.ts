@@ -226,8 +226,12 @@ function isInLeftTree(token: Token, words: string): boolean {
 function isDeletedLater(world: World, token: Token, words: string): boolean {
   if (token.isBeside !== true || !world.ledger.agentDeletes.has(token.path)) return false
   const archives = words.match(/refs\/ralph\/demo\/archive\/\w+/g) ?? []
+  // With stashes nothing is committed, and the end names the attempts instead.
+  const attempts = words.includes(`ralph attempts ${change}`)
+    ? world.tryGit(['for-each-ref', '--format=%(refname)', `refs/ralph/${change}/attempts`]).split('\n')
+    : []
   const branch = hasBranch(world) ? [`refs/heads/ralph/${change}`] : []
-  return committedTokens(world, [...archives, ...branch]).has(token.id)
+  return committedTokens(world, [...archives, ...attempts, ...branch]).has(token.id)
 }
 
 /** Permissions and staging of what neither the loop nor the user has touched since. */

@@ -60,7 +60,7 @@ describe('plain lines', () => {
       '  ✓ saved 1a2b3c4   1m 01s   ~12.3k tokens',
       '',
       '✓ done   2 of 2 stories, 5 tasks, 2 attempts   2m 05s   24.7k tokens   $0.50',
-      '  The work is on ralph/add-login. main is not changed.',
+      '  The work is on ralph/add-login. ralph has not changed main.',
       '    look        ralph diff --all add-login         all that was done',
       '    take it     ralph finish add-login --cleanup   uncommitted on main',
       '    or          ralph finish add-login --squash    one commit on main',
@@ -98,6 +98,31 @@ describe('plain lines', () => {
     const { out } = plain([event({ type: 'agent.message', n: 1, text })])
     expect(out.split('\n')).toHaveLength(8)
     expect(out).toContain('    … 14 more lines\n')
+  })
+
+  it('16: a claim is one line, and its gates none; its time is the agent’s', () => {
+    const gate = { type: 'gate.ended', n: 2, command: 'make', duration_ms: 600_000, claim: 1 } as const
+    const { out } = plain([
+      event({ type: 'claim.made', n: 2, claim: 1, summary: 'all done' }),
+      event({ type: 'gate.started', n: 2, command: 'make', claim: 1 }),
+      event({ ...gate, outcome: 'failed', exit_code: 2, output_tail: 'no such file' }),
+      event({ type: 'claim.judged', n: 2, claim: 1, outcome: 'refused', reason: 'make failed (exit 2)' }),
+      event({ type: 'claim.judged', n: 2, claim: 2, outcome: 'accepted', reason: '' }),
+      event({ type: 'progress.reported', n: 2, task: 'the parser' }),
+      event({ type: 'failure.reported', n: 2, reason: 'it cannot be done' }),
+    ])
+    expect(out.trimEnd().split('\n')).toEqual([
+      '  ✕ claim 1 refused: make failed (exit 2)',
+      '  ✓ claim 2 accepted',
+      '  now: the parser',
+      '  the agent reports a failure: it cannot be done',
+    ])
+    const long = script.flatMap((each) =>
+      each.type === 'iteration.ended'
+        ? [event({ ...gate, outcome: 'passed', output_tail: '' }), each]
+        : [each],
+    )
+    expect(plain(long).out).not.toContain('10m')
   })
 
   it('F25: of a gate whose format is not known, the last ten lines', () => {
@@ -329,7 +354,7 @@ describe('plain lines', () => {
     const ended = iteration({ tokens_used: 0, tokens_estimated: true })
     const saved = event({ type: 'checkpoint.saved', n: 1, message: 'm', commit: 'c', changed: true })
     expect(plain([saved, event({ type: 'iteration.ended', iteration: ended })]).out).toBe(
-      '  ✓ saved c   1m 01s   tokens unknown\n',
+      '  ✓ saved c   1m 01s\n',
     )
   })
 

@@ -1,13 +1,18 @@
 // The command line from its words to its exit code, with a fake behind it.
 import { describe, expect, it } from 'vitest'
 import { optionKeys, flagOf, specOf } from '../../src/config/options.ts'
+import { beginning } from '../../src/core/cursor.ts'
 import { RalphError } from '../../src/core/error.ts'
+import { initialState } from '../../src/core/state.ts'
 import type { ChangeList, LoopHandle, LoopRequest } from '../../src/ui/app.ts'
 import { buildProgram } from '../../src/ui/cli/program.ts'
 import type { Context } from '../../src/ui/cli/context.ts'
 import { complete, event, script, started } from './events.ts'
 import { ralph } from './fake-app.ts'
 import type { RunOptions } from './fake-app.ts'
+
+/** Printers look at the event alone. */
+const after = [initialState('demo'), beginning] as const
 
 const changes: ChangeList = {
   changes: [
@@ -56,12 +61,14 @@ describe('wrong words', () => {
   it.each([
     [['lop'], "unknown command 'lop'", 'did you mean loop?'],
     [['lop', '--help'], "unknown command 'lop'", 'did you mean loop?'],
-    [['mcp', '-h'], "unknown command 'mcp'", 'see: ralph --help'],
+    [['web', '-h'], "unknown command 'web'", 'see: ralph --help'],
     [['loop', '--max-retires', '5'], "unknown option '--max-retires'", 'did you mean --max-retries?'],
-    [['loop', '--max-retries', 'abc'], '--max-retries wants a whole number', 're-runs of a story'],
-    [['loop', '--max-retries', '-1'], '--max-retries wants a whole number', 're-runs of a story'],
+    [['restore'], 'Which attempt? restore needs its number.', 'ralph attempts'],
+    [['usage', '--since', 'gestern'], '--since cannot be "gestern". Type yesterday', 'ralph usage --help'],
+    [['loop', '--max-retries', 'abc'], '--max-retries must be a whole number', 're-runs of a story'],
+    [['loop', '--max-retries', '-1'], '--max-retries must be a whole number', 're-runs of a story'],
     [['loop', '--agent', 'cluade'], '--agent: there is no agent "cluade"', 'did you mean claude?'],
-    [['loop', '--checkpoint', 'brunch'], '--checkpoint wants one of branch, stash', 'did you mean branch?'],
+    [['loop', '--checkpoint', 'brunch'], '--checkpoint must be one of branch, stash', 'did you mean branch?'],
     [['loop', '--model', '--json'], '--model needs a value, and --json is a flag', '--model M'],
     [['loop', '--model'], "option '--model <M>' argument missing", 'ralph loop --help'],
     [['loop', 'a', 'b'], 'too many arguments', 'ralph loop --help'],
@@ -70,10 +77,10 @@ describe('wrong words', () => {
     [['diff', '0'], 'Type the number of an attempt', 'ralph attempts'],
     [['restore', 'x'], 'Type the number of an attempt', 'ralph restore --help'],
     [['help', 'lop'], "unknown command 'lop'", 'did you mean loop?'],
-    [['loop', '--on-complete', 'squash'], 'wants one of ask, cleanup, keep, not', 'ralph finish --squash'],
+    [['loop', '--on-complete', 'squash'], 'must be one of ask, cleanup, keep, not', 'ralph finish --squash'],
     [['completion'], 'bash, zsh and fish', 'ralph completion bash'],
     [['completion', 'zhs'], 'Allowed choices are bash, zsh, fish', 'did you mean zsh?'],
-    [['usage', '--today', '--by', 'modle'], 'Allowed choices are agent, model', 'did you mean model?'],
+    [['usage', '--today', '--by', 'modle'], 'must be one of agent, model', 'did you mean model?'],
     [['finish'], '--cleanup, --squash or --keep', 'uncommitted'],
     [['finish', '--keep', '-m', 'x'], '-m is the message of --squash', 'add --squash'],
     [['finish', '--squash', '-m', ' '], '-m needs a text', 'leave it out'],
@@ -81,7 +88,7 @@ describe('wrong words', () => {
     [['finish', '--squash', '--keep'], 'cannot be used with', 'ralph finish --help'],
     [['finish', '--cleanup', '--keep'], 'cannot be used with', 'ralph finish --help'],
     [['usage', '--since', 'yesterdayish'], 'ISO time', 'ralph usage --help'],
-    [['usage', '--today', '--format', 'pdf'], 'Allowed choices are text, json', 'ralph usage --help'],
+    [['usage', '--today', '--format', 'pdf'], 'must be one of text, json', 'ralph usage --help'],
     [['clean'], 'nothing selected', '--attempts'],
     [['-C', '/nonexistent', 'list'], 'There is no folder /nonexistent', 'ralph -C <dir>'],
     [['--fresh', 'loop'], "unknown option '--fresh'", 'ralph --help'],
@@ -164,6 +171,16 @@ describe('ralph alone', () => {
     expect(ran.code).toBe(2)
     expect(ran.out).toContain('Usage: ralph')
     expect(ran.calls).toEqual([])
+  })
+
+  it('B4: in a pipe with --no-tui: the changes as plain lines; where there are none to be, the help and why', async () => {
+    const ran = await ralph(['--no-tui'], { answers: { list: () => Promise.resolve(changes) } })
+    expect(ran).toMatchObject({ code: 0, err: '' })
+    expect(ran.out).toContain('ralph resume add-login')
+    const nowhere = new RalphError('not_a_repository', '/x is not in a git repository', { hint: 'Go there.' })
+    const lost = await ralph(['--no-tui'], { answers: { list: () => Promise.reject(nowhere) } })
+    expect(lost).toMatchObject({ code: 2, err: '/x is not in a git repository\n  Go there.\n' })
+    expect(lost.out).toContain('Usage: ralph')
   })
 })
 
@@ -258,7 +275,7 @@ describe('loop', () => {
 
   it('--json: stdout is NDJSON only, ended by complete', async () => {
     const loop = (request: LoopRequest) => {
-      for (const each of script) request.tell(each)
+      for (const each of script) request.tell(each, ...after)
       return Promise.resolve({ exitCode: 0 })
     }
     const ran = await ralph(['loop', '--json'], { terminal: true, answers: { loop } })
@@ -382,7 +399,7 @@ describe('loop', () => {
   it('a reader that goes away stops the loop, and the loop still ends by itself', async () => {
     let gone = false
     const loop = async (request: LoopRequest) => {
-      request.tell(event(started))
+      request.tell(event(started), ...after)
       let release = (): void => undefined
       await new Promise<void>((resolve, reject) => {
         const handle: LoopHandle = {
@@ -396,7 +413,7 @@ describe('loop', () => {
       })
       release()
       gone = true
-      request.tell(event(complete))
+      request.tell(event(complete), ...after)
       return { exitCode: 129 }
     }
     const { PassThrough, Writable } = await import('node:stream')
@@ -419,7 +436,7 @@ describe('completion', () => {
   const stories = ['1', '2'].map((id) => ({ id, title: `Story ${id}`, status: 'open' as const, tasks: [] }))
   const kept = (n: number) => {
     const shared = { story_id: '1', attempt: 1, verdict: 'failed' as const, reason: '', ref: '', commit: '' }
-    return { n, ...shared }
+    return { n, ...shared, changed: true }
   }
   const offered = async (...words: string[]) => {
     const ran = await ralph(['complete', '--', ...words], {

@@ -4,7 +4,7 @@ import { RalphError } from '../../src/core/error.ts'
 import type { UsageSummary } from '../../src/core/usage-summary.ts'
 import type { Control, Observe, StatusReport } from '../../src/ui/app.ts'
 import { paintFor } from '../../src/ui/io.ts'
-import { factLines } from '../../src/ui/print/facts.ts'
+import { stepLines } from '../../src/ui/print/step-lines.ts'
 import { iteration, status } from './events.ts'
 import { ralph } from './fake-app.ts'
 import type { Answers } from './fake-app.ts'
@@ -39,17 +39,26 @@ describe('why', () => {
   })
 })
 
-describe('facts', () => {
-  it('what is to be copied stands out from what is said about it, and is never broken', () => {
+describe('steps', () => {
+  it('what is to be copied stands out from what is said about it, in columns, and is never broken', () => {
     const paint = paintFor(process.stdout, { FORCE_COLOR: '1' })
-    const page = { paint, width: 4, columns: 30 }
-    const lines = (words: string): readonly string[] => factLines([['next', words, 'command']], page)
-    const command = 'ralph resume add-login'
-    for (const gloss of [' runs the 2 open stories', ' (what #4 had changed)', ': the work is on main'])
-      expect(lines(`${command}${gloss}`)).toEqual([
-        `  ${paint.dim('next')} ${paint.bold(command)}${paint.dim(gloss)}`,
-      ])
-    expect(lines(command)).toEqual([`  ${paint.dim('next')} ${paint.bold(command)}`])
+    const lines = (columns: number): readonly string[] =>
+      stepLines(
+        [
+          ['next', 'ralph resume x', 'continue'],
+          ['or', 'ralph finish x --cleanup', 'the work, uncommitted on main'],
+        ],
+        { indent: 2, column: 8 },
+        { paint, columns },
+      )
+    expect(lines(80)).toEqual([
+      `${paint.dim('  next  ')}${paint.bold('ralph resume x')}             ${paint.dim('continue')}`,
+      `${paint.dim('  or    ')}${paint.bold('ralph finish x --cleanup')}   ${paint.dim('the work, uncommitted on main')}`,
+    ])
+    expect(lines(50).slice(1)).toEqual([
+      `${paint.dim('  or    ')}${paint.bold('ralph finish x --cleanup')}`,
+      `        ${paint.dim('the work, uncommitted on main')}`,
+    ])
   })
 })
 
@@ -63,7 +72,7 @@ describe('status', () => {
     expect(out).toMatch(/last active +\d+h \d+m ago/)
     expect(out).toContain('12.3k, $0.50')
     expect(out).toContain('the port is taken')
-    expect(out).toMatch(/next +ralph logs add-login -f\n$/)
+    expect(out).toMatch(/next +ralph logs add-login -f {3}what the agent says\n$/)
   })
 
   it.each<[string, Partial<StatusReport>, string | RegExp]>([
@@ -75,7 +84,7 @@ describe('status', () => {
     [
       'was killed',
       { ...ended, alive: false, status: 'stopped', died_at: status.started_at, orphan_pids: [4711] },
-      /next +ralph stop add-login\n +next +then ralph resume add-login, or ralph finish add-login --cleanup\n$/,
+      /next +ralph stop add-login {3,}end the agent that still runs\n +then +ralph resume add-login {3,}repair it and continue\n +or +ralph finish add-login --cleanup {3,}repair it and end the run\n$/,
     ],
     [
       'is stuck',
@@ -243,7 +252,7 @@ describe('the past', () => {
       '#1  14:03:22  1 Login  ✕ failed  1m 01s  12.3k   unpriced  one (+1 line)',
       '#2  14:03:22  1 Login  ✓ done    1m 01s  12.3k   <$0.01',
       '2 attempts, 2m 02s, 24.7k tokens, <$0.01',
-      '1 of 2 attempts came to nothing: 12.3k tokens (50%), unpriced, 1m 01s',
+      '1 of 2 attempts was undone: 12.3k tokens (50%), unpriced, 1m 01s',
       'cost: not known for 1 attempt, and not in the sum',
       '1 earlier run: ralph history x --all (or --run 1)',
       '',
@@ -260,6 +269,7 @@ describe('the past', () => {
         reason: 'r',
         ref: 'refs/x',
         commit: '1234567890',
+        changed: true,
       },
     ]
     const list = { change_id: 'x', attempts, earlier: [] }
@@ -352,7 +362,7 @@ describe('setup', () => {
     })
     const bad = await ran('problem')
     expect(bad.code).toBe(2)
-    expect(bad.out).toContain('problem  git: 2.39\n         fix: apt install git\n')
+    expect(bad.out).toContain('✕ git  2.39\n       fix: apt install git\n')
   })
 
   it('R12: config shows every value and origin, but never the values of agent_env', async () => {

@@ -11,6 +11,7 @@ export const acp: AgentKind = {
   speaks: 'lines',
   keepsInput: true,
   keys: providerKeys,
+  takesClaims: () => 'by word',
   launch: ({ command, passThrough }) => ({
     ...shell(command ?? '', passThrough),
     env: {},
@@ -88,7 +89,12 @@ function acpListener(run: AgentRun): Listener {
         case initializing:
           // OpenCode 1.18 answers with the figures of the last of its model calls; its session files have them all.
           countsLastStepOnly = textAt(result, 'agentInfo', 'name') === 'OpenCode'
-          return [{ type: 'say', text: request(opening, 'session/new', { cwd: run.cwd, mcpServers: [] }) }]
+          return [
+            {
+              type: 'say',
+              text: request(opening, 'session/new', { cwd: run.cwd, mcpServers: serversOf(run) }),
+            },
+          ]
         case opening:
           return opened(result)
         case choosing:
@@ -101,6 +107,13 @@ function acpListener(run: AgentRun): Listener {
     },
     cancel: () => (session === '' ? '' : notify('session/cancel', { sessionId: session })),
   }
+}
+
+/** Every agent of this protocol has to know this kind of server. */
+function serversOf({ claims }: AgentRun): readonly object[] {
+  if (claims === undefined) return []
+  const env = Object.entries(claims.env).map(([name, value]) => ({ name, value }))
+  return [{ name: claims.name, command: claims.command, args: claims.args, env }]
 }
 
 interface ToolTeller {

@@ -1,7 +1,7 @@
 // The Agent port: starts the program, listens to it, and resolves when nothing of it is alive.
 import { existsSync } from 'node:fs'
 import type { AgentEnded, AgentEnding } from '../../core/event.ts'
-import type { Agent, AgentSignal, AgentTask } from '../../ports.ts'
+import type { Agent, AgentSignal, AgentTask, ClaimDesk } from '../../ports.ts'
 import { faultCode, faultMessage } from '../process/fault.ts'
 import { startGroup, type Group, type GroupEnd } from '../process/group.ts'
 import { hiddenSince, strangersIn } from '../process/strays.ts'
@@ -9,13 +9,16 @@ import { processIdentity } from '../process/table.ts'
 import { boundedTail } from '../process/tail.ts'
 import { makeTemp, removeTemp } from '../process/temp.ts'
 import { openTranscript } from '../process/transcript.ts'
+import { openClaims, type ClaimServer } from './claim-server.ts'
+import { isClaimTool } from './claim-tools.ts'
 import { throughShell } from './command.ts'
 import { lineParser, textParser } from './output.ts'
 import { agentEnvironment } from './environment.ts'
 import { gitIdentity } from './identity.ts'
 import type { AgentKind, AgentRun } from './kind.ts'
+import { argumentsFor, offered } from './offered.ts'
 import { agentKind } from './table.ts'
-import { startTurn } from './turn.ts'
+import { startTurn, type Turn } from './turn.ts'
 
 export interface AgentsOptions {
   /** What `--agent-command` says. */
@@ -41,6 +44,7 @@ export interface AgentsOptions {
 
 export function createAgents(options: AgentsOptions): Agent {
   return {
+    takesClaims: (agent) => offered(agent, options) !== 'not',
     async work(task, stop, tell) {
       const kind = agentKind(task.agent)
       if (kind === undefined) return notStarted('missing', `There is no agent called ${task.agent}.`)
@@ -74,17 +78,67 @@ interface Running {
   readonly tempDir: string
 }
 
+/** Its way to ralph's tools is open for as long as it lives, and no longer. */
 async function runTurn(running: Running): Promise<AgentEnded> {
-  const { kind, task, stop, tell, options, tempDir } = running
-  const isMeant = options.flagsFor === undefined || options.flagsFor === task.agent
+  const { kind, task, tell, options } = running
+  const passThrough = argumentsFor(task.agent, options)
+  const desk = offered(task.agent, options) === 'not' ? undefined : task.claims
+  const hear = (signal: AgentSignal): void => {
+    // What came of these is told in another way.
+    if (desk !== undefined && signal.type === 'tool' && isClaimTool(signal)) return
+    // The secret is good before the first tool only: none can find one that is.
+    if (signal.type === 'tool' && claims?.isTaken === false) void claims.close()
+    tell(signal)
+  }
+  const talk: Talk = { group: undefined, turn: startTurn(kind, hear, () => talk.group?.cause !== undefined) }
+  const claims = desk === undefined ? undefined : await offer(desk, running, talk)
   const run: AgentRun = {
     prompt: task.prompt,
     cwd: task.cwd,
     model: task.model,
     command: options.command,
-    passThrough: isMeant ? options.passThrough : [],
+    passThrough,
     isRoot: process.getuid?.() === 0,
+    ...(claims !== undefined && { claims: claims.client }),
   }
+  try {
+    return await converse(running, run, talk, () => claims?.close() ?? Promise.resolve())
+  } finally {
+    await claims?.close()
+  }
+}
+
+/** Both ends of what is said: the program, once it runs, and what is made of its words. */
+interface Talk {
+  group: Group | undefined
+  readonly turn: Turn
+}
+
+/** An agent that cannot be offered them has its text, as every other. */
+async function offer(desk: ClaimDesk, running: Running, talk: Talk): Promise<ClaimServer | undefined> {
+  const { task, tell, options } = running
+  return openClaims({
+    desk,
+    runId: task.env['RALPH_RUN_ID'] ?? '',
+    env: options.env,
+    hasFile: offered(task.agent, options) === 'by file',
+    tell,
+    promised: (promise) => talk.turn.hear({ type: 'promised', promise }),
+    wait: (until) => talk.group?.wait(until),
+  }).catch((error: unknown) => {
+    const message = `The agent works without the tools of ralph: ${faultMessage(error)}`
+    tell({ type: 'warning', message })
+    return undefined
+  })
+}
+
+async function converse(
+  { kind, task, stop, tell, options, tempDir }: Running,
+  run: AgentRun,
+  talk: Talk,
+  endClaims: () => Promise<void>,
+): Promise<AgentEnded> {
+  const { turn } = talk
   const launch = kind.launch(run)
   const env = agentEnvironment({
     user: options.env,
@@ -101,14 +155,13 @@ async function runTurn(running: Running): Promise<AgentEnded> {
   )
   const stderr = boundedTail(stderrBytes)
   const listener = kind.listen(run)
-  let group: Group | undefined
-  const turn = startTurn(kind, tell, () => group?.cause !== undefined)
   const ear =
     kind.speaks === 'lines'
-      ? lineParser(kind, listener, turn, tell, () => group)
+      ? lineParser(kind, listener, turn, tell, () => talk.group)
       : textParser(task.prompt, turn)
   let leaving: NodeJS.Timeout | undefined
 
+  let group: Group
   try {
     group = await startGroup({
       ...launch,
@@ -127,8 +180,10 @@ async function runTurn(running: Running): Promise<AgentEnded> {
         ear.feed(chunk)
         // Some stay for minutes after their last word, for a background task of their own (R15).
         if (turn.isOver)
-          leaving ??= setTimeout(() => group?.end('turn_over'), options.turnGraceMs ?? turnGraceMs)
-        if (turn.isOver && kind.keepsInput === true) group?.closeInput()
+          leaving ??= setTimeout(() => talk.group?.end('turn_over'), options.turnGraceMs ?? turnGraceMs)
+        if (turn.isOver && kind.keepsInput === true) talk.group?.closeInput()
+        // Some would not leave while what they started for it runs.
+        if (turn.isOver) void endClaims()
       },
       onErrorOutput(chunk) {
         transcript.write(chunk)
@@ -139,15 +194,17 @@ async function runTurn(running: Running): Promise<AgentEnded> {
     transcript.close()
     return cannotStart(error, launch.file, task.cwd)
   }
+  talk.group = group
   const pidStarted = processIdentity(group.pid)
   tell({ type: 'started', pid: group.pid, pidStarted })
-  const onStop = (): void => group?.end(turn.isOver ? 'turn_over' : causeOf(stop))
+  const onStop = (): void => group.end(turn.isOver ? 'turn_over' : causeOf(stop))
   stop.addEventListener('abort', onStop, { once: true })
   if (stop.aborted) onStop()
   const ended = await group.ended
   const end = launch.file === 'sh' ? throughShell(ended) : ended
   stop.removeEventListener('abort', onStop)
   clearTimeout(leaving)
+  await endClaims()
   ear.end()
   transcript.close()
   if (end.leftBehind > 0) {

@@ -12,11 +12,8 @@ export const claude: AgentKind = {
   speaks: 'lines',
   isIdle: (chunk, start) => !canMatter(chunk, start),
   keys: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN'],
-  launch({ prompt, model, passThrough, isRoot }) {
-    // Whoever names permissions of their own gets those and no others.
-    const hasOwnRules = passThrough.some((arg) =>
-      /^--(?:permission-mode|allowed-?tools|disallowed-?tools|dangerously-skip-permissions)\b/i.test(arg),
-    )
+  takesClaims: (passThrough) => (hasOwnRules(passThrough) ? 'not' : 'by file'),
+  launch({ prompt, model, passThrough, isRoot, claims }) {
     return {
       file: 'claude',
       args: [
@@ -24,8 +21,10 @@ export const claude: AgentKind = {
         '--output-format',
         'stream-json',
         '--verbose',
-        ...(hasOwnRules ? [] : ['--dangerously-skip-permissions']),
+        ...(hasOwnRules(passThrough) ? [] : ['--dangerously-skip-permissions']),
         ...(model === undefined ? [] : ['--model', model]),
+        // A file, not its text: arguments can be read by everybody.
+        ...(claims === undefined ? [] : ['--mcp-config', claims.configFile]),
         ...passThrough,
       ],
       env: {
@@ -59,6 +58,13 @@ export const claude: AgentKind = {
     const ending = exitCode === 0 ? 'crash' : endingOfError(stderr)
     return ending === 'crash' ? undefined : ending
   },
+}
+
+/** Whoever names permissions of their own gets those and no others; tools of ralph's would be refused then. */
+function hasOwnRules(passThrough: readonly string[]): boolean {
+  return passThrough.some((arg) =>
+    /^--(?:permission-mode|allowed-?tools|disallowed-?tools|dangerously-skip-permissions)\b/i.test(arg),
+  )
 }
 
 function parseClaude(event: unknown, nowMs: number): readonly AgentFact[] {

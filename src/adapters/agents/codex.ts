@@ -1,6 +1,7 @@
 // Codex: `codex exec --json`.
 import { endingOfError } from './failure.ts'
 import { at, countAt, listAt, parseJson, shortInput, textAt } from './json.ts'
+import type { ClaimClient } from './claim-server.ts'
 import type { AgentFact, AgentKind } from './kind.ts'
 import { resetTime } from './reset-time.ts'
 
@@ -8,18 +9,17 @@ export const codex: AgentKind = {
   program: 'codex',
   speaks: 'lines',
   keys: ['OPENAI_API_KEY', 'CODEX_API_KEY'],
-  launch({ prompt, model, passThrough }) {
-    const hasOwnRules = passThrough.some((arg) =>
-      /^(?:--sandbox|-s|--full-auto|--ask-for-approval|-a|--dangerously-bypass.*|--yolo)\b/.test(arg),
-    )
+  takesClaims: (passThrough) => (hasOwnRules(passThrough) ? 'not' : 'by word'),
+  launch({ prompt, model, passThrough, claims }) {
     return {
       file: 'codex',
       args: [
         'exec',
         '--json',
-        ...(hasOwnRules ? [] : ['--dangerously-bypass-approvals-and-sandbox']),
+        ...(hasOwnRules(passThrough) ? [] : ['--dangerously-bypass-approvals-and-sandbox']),
         '--skip-git-repo-check',
         ...(model === undefined ? [] : ['-m', model]),
+        ...(claims === undefined ? [] : serverSettings(claims)),
         ...passThrough,
         '-',
       ],
@@ -57,6 +57,25 @@ export const codex: AgentKind = {
     const ending = exitCode === 0 ? 'crash' : endingOfError(stderr)
     return ending === 'crash' ? undefined : ending
   },
+}
+
+function hasOwnRules(passThrough: readonly string[]): boolean {
+  return passThrough.some((arg) =>
+    /^(?:--sandbox|-s|--full-auto|--ask-for-approval|-a|--dangerously-bypass.*|--yolo)\b/.test(arg),
+  )
+}
+
+/** Values are TOML; a string of JSON is one of TOML, too. It knows no file for this but the user's own. */
+function serverSettings({ name, command, args, env }: ClaimClient): string[] {
+  const pairs = Object.entries(env).map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+  const settings = {
+    command: JSON.stringify(command),
+    args: JSON.stringify(args),
+    env: `{${pairs.join(',')}}`,
+    // A call is silent while the gates run; it would be given up after a minute.
+    tool_timeout_sec: '86400',
+  }
+  return Object.entries(settings).flatMap(([key, value]) => ['-c', `mcp_servers.${name}.${key}=${value}`])
 }
 
 function parseCodex(event: unknown, nowMs: number): readonly AgentFact[] {

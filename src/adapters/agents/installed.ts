@@ -83,6 +83,35 @@ export function loginOf(agent: string, env: NodeJS.ProcessEnv, platform = proces
   }
 }
 
+/**
+ * Whose limit its calls count toward, as far as it can be told; two loops with the same one share it. Undefined where it cannot: a
+ * program of the user's own, or one that has many providers.
+ */
+export function accountOf(agent: string, env: NodeJS.ProcessEnv): string | undefined {
+  const home = env['HOME'] ?? ''
+  const byKey = (...names: string[]): string | undefined => {
+    const name = names.find((each) => (env[each] ?? '') !== '')
+    return name === undefined ? undefined : `key ${env[name] ?? ''}`
+  }
+  const byFolder = (folder: string | undefined, usual: string): string | undefined =>
+    folder === undefined && home === '' ? undefined : `folder ${folder ?? join(home, usual)}`
+  switch (agent) {
+    case 'claude':
+      if (byKey('CLAUDE_CODE_USE_BEDROCK', 'CLAUDE_CODE_USE_VERTEX') !== undefined) return undefined
+      return (
+        byKey('ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_KEY', 'CLAUDE_CODE_OAUTH_TOKEN') ??
+        byFolder(env['CLAUDE_CONFIG_DIR'], '.claude')
+      )
+    case 'codex':
+      return byKey('CODEX_API_KEY') ?? byFolder(env['CODEX_HOME'], '.codex')
+    case 'gemini':
+      if (byKey('GOOGLE_GENAI_USE_VERTEXAI') !== undefined) return undefined
+      return byKey('GEMINI_API_KEY', 'GOOGLE_API_KEY') ?? byFolder(undefined, '.gemini')
+    default:
+      return undefined
+  }
+}
+
 /** How to get one, for those that `loginOf` may find without. */
 export const loginFixes: Readonly<Record<string, string>> = {
   claude: 'Log in (run claude, then type /login), or set ANTHROPIC_API_KEY.',

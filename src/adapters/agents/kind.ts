@@ -1,6 +1,8 @@
 // What ralph knows of one kind of agent: how it is called, and what its lines say. All of it pure.
 import type { AgentEnding } from '../../core/event.ts'
+import type { PromiseFound } from '../../core/promise.ts'
 import type { UsageFigures } from '../../core/usage.ts'
+import type { ClaimClient } from './claim-server.ts'
 
 /** What a line tells; a kind makes these of its own protocol. */
 export type AgentFact =
@@ -32,6 +34,8 @@ export type AgentFact =
   | { readonly type: 'turn_over'; readonly mayFail?: true }
   /** Why a turn without a promise may have ended. */
   | { readonly type: 'halted'; readonly ending: 'question' | 'refused_permission' }
+  /** What it has told ralph by a tool. */
+  | { readonly type: 'promised'; readonly promise: PromiseFound }
   /** To be written to its stdin. */
   | { readonly type: 'say'; readonly text: string }
   | { readonly type: 'warning'; readonly message: string }
@@ -45,6 +49,8 @@ export interface AgentRun {
   /** What stands after `--`. */
   readonly passThrough: readonly string[]
   readonly isRoot: boolean
+  /** Its way to the tools that ralph offers it. */
+  readonly claims?: ClaimClient
 }
 
 interface Launch {
@@ -76,6 +82,8 @@ export interface AgentKind {
   readonly hidesGitConfig?: true
   /** Variables whose value pays for a call, hidden by `--no-api-key`. */
   readonly keys: readonly string[]
+  /** Whether it can be offered tools of ralph's, called with these arguments, and how it hears of them; absent: it cannot. */
+  takesClaims?(passThrough: readonly string[]): 'by file' | 'by word' | 'not'
   launch(run: AgentRun): Launch
   listen(run: AgentRun): Listener
   /** For an end without a word of the protocol: what exit code and stderr say, if they say it. */

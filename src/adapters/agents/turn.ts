@@ -95,6 +95,10 @@ export function startTurn(
       const isLateError = isOver && mayFail && fact.type === 'failed'
       if ((isOver && !isLateError) || wasEnded()) return
       if (fact.type === 'text') hearText(fact.text, fact.isPartial === true)
+      if (fact.type === 'promised') {
+        endMessage()
+        scanner.told(fact.promise)
+      }
       if (fact.type === 'tool') {
         endMessage()
         words.flush()

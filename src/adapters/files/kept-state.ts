@@ -2,9 +2,8 @@
 // A cache, never synced: whoever cannot be sure of it reads the whole journal.
 import { createHash } from 'node:crypto'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
-import { readJson } from '../../core/json.ts'
+import { isRecord, readJson } from '../../core/json.ts'
 import type { LoopEvent } from '../../core/event.ts'
-import { isRecord } from '../../core/shape.ts'
 import type { LoopState } from '../../core/state.ts'
 import { readNow } from './now.ts'
 

@@ -18,6 +18,7 @@ import { basename, dirname, join } from 'node:path'
 import { readJson } from '../../core/json.ts'
 import { RalphError } from '../../core/error.ts'
 import type { Lock } from '../../ports.ts'
+import { isTaken } from '../process/pid.ts'
 
 export interface LockOwner {
   readonly pid: number
@@ -31,6 +32,8 @@ export interface LockOwner {
   /** What the processes of its agents carry (RALPH_RUN_ID), so that they can be ended without a journal; none in locks of 0.1. */
   readonly run_id?: string
   readonly purpose?: Purpose
+  /** Its process is another program's, which uses ralph as a library. */
+  readonly hosted?: true
 }
 
 /** Who only writes down that a loop has died is gone in a moment: it is waited for, not refused. */
@@ -107,16 +110,7 @@ function lastLink(path: string, first: Link, identity: Identity): Link {
 
 /** Where the OS told no start time the pid alone has to do: better a living lock too many than two loops. */
 function isOwnerAlive(owner: LockOwner, identity: Identity): boolean {
-  return owner.pid_started === '' ? isThere(owner.pid) : identity.isAlive(owner.pid, owner.pid_started)
-}
-
-function isThere(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
+  return owner.pid_started === '' ? isTaken(owner.pid) : identity.isAlive(owner.pid, owner.pid_started)
 }
 
 /** For a command that must not even begin while somebody holds it; writes nothing. */
@@ -128,7 +122,7 @@ export function refuseHeld(path: string, identity: Identity): void {
 
 export function fileLock(
   path: string,
-  what: Pick<LockOwner, 'change' | 'worktree' | 'since' | 'run_id' | 'purpose'>,
+  what: Pick<LockOwner, 'change' | 'worktree' | 'since' | 'run_id' | 'purpose' | 'hosted'>,
   identity: Identity,
 ): Lock {
   const mine: LockOwner = {
@@ -194,7 +188,7 @@ function sweep(path: string, identity: Identity): void {
     if (!entry.startsWith(`${name}.`)) continue
     const file = join(dirname(path), entry)
     const pid = Number(/^draft-(\d+)-/.exec(entry.slice(name.length + 1))?.[1] ?? 0)
-    if (pid === 0 || !(isThere(pid) || isForeign(file, identity))) rmSync(file, { force: true })
+    if (pid === 0 || !(isTaken(pid) || isForeign(file, identity))) rmSync(file, { force: true })
   }
 }
 

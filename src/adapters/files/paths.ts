@@ -14,6 +14,8 @@ export interface RunPaths {
   readonly notes: string
   /** There for a moment: a human does not want the loop to wait any longer. */
   readonly skip: string
+  /** There for a moment: a human wants a loop to stop that runs inside another program. */
+  readonly stop: string
   readonly learnings: string
   /** Bytes of the change folder as of the last spawn. */
   readonly guard: string
@@ -34,6 +36,7 @@ export function runPaths(gitCommonDir: string, change: string): RunPaths {
     pause: join(root, 'pause'),
     notes: join(root, 'notes'),
     skip: join(root, 'skip'),
+    stop: join(root, 'stop'),
     learnings: join(root, 'learnings.md'),
     guard: join(root, 'guard'),
     transcripts: join(root, 'transcripts'),

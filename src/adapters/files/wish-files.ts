@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { RunPaths } from './paths.ts'
 import { writeDurably } from './whole.ts'
 
-type WishPaths = Pick<RunPaths, 'pause' | 'notes' | 'skip'>
+type WishPaths = Pick<RunPaths, 'pause' | 'notes' | 'skip' | 'stop'>
 
 /** A person's words for the next prompt. */
 export interface Note {
@@ -53,15 +53,30 @@ function askedToSkip(path: string): number | undefined {
   return untilMs
 }
 
+type StopSignal = 'SIGINT' | 'SIGTERM'
+
+/** Of a loop whose process is not ralph's: a signal would be for its program. */
+export function askToStop(path: string, signal: StopSignal): void {
+  writeFileSync(path, signal, { mode: 0o600 })
+}
+
+function askedToStop(path: string): StopSignal | undefined {
+  if (!existsSync(path)) return undefined
+  const signal = readFileSync(path, 'utf8')
+  rmSync(path, { force: true })
+  return signal === 'SIGINT' ? 'SIGINT' : 'SIGTERM'
+}
+
 export interface Wished {
   pause(isWanted: boolean): void
   /** Resolves once the journal has it; false where the loop takes none any more. */
   note(note: Note): Promise<boolean>
   skipWait(untilMs: number): void
+  stop(signal: StopSignal): void
 }
 
 /** Tells at each look; a loop that waits for nothing else is kept alive by it. Returns what ends it. */
-export function watchWishes({ pause, notes, skip }: WishPaths, tell: Wished): () => void {
+export function watchWishes({ pause, notes, skip, stop }: WishPaths, tell: Wished): () => void {
   const taken = new Set<string>()
   const take = (note: Note): void => {
     taken.add(note.id)
@@ -78,6 +93,8 @@ export function watchWishes({ pause, notes, skip }: WishPaths, tell: Wished): ()
     for (const note of notesIn(notes)) if (!taken.has(note.id)) take(note)
     const untilMs = askedToSkip(skip)
     if (untilMs !== undefined) tell.skipWait(untilMs)
+    const signal = askedToStop(stop)
+    if (signal !== undefined) tell.stop(signal)
   }
   const timer = setInterval(look, lookMs)
   return () => clearInterval(timer)

@@ -1,8 +1,7 @@
 // Every attempt that was kept: listed, shown as a patch, pruned on request.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
+import { inScratch } from '../process/temp.ts'
 import { textOf } from './bytes.ts'
 import { named, shown, type Git } from './git.ts'
 import { takeFrom } from './index-file.ts'
@@ -175,13 +174,10 @@ export async function findAttempt(git: Git, change: string, n: number, saved?: S
 async function withTicks(git: Git, attempt: AttemptRef, { commit, tasksFile }: SavedAs): Promise<AttemptRef> {
   const settled = await git.run(['cat-file', '-e', `${commit}:${tasksFile}`], { accept: [1, 128] })
   if (tasksFile === '' || settled.code !== 0) return attempt
-  const folder = await mkdtemp(join(tmpdir(), 'ralph-attempt-'))
-  try {
+  return await inScratch(async (folder) => {
     const index = join(folder, 'index')
     await git.run(['read-tree', attempt.commit], { index })
     await takeFrom(git, index, commit, [Buffer.from(tasksFile).toString('latin1')])
     return { ...attempt, commit: await git.line(['write-tree'], { index }) }
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }

@@ -15,8 +15,8 @@ import { headRef } from './ref-files.ts'
 import { moveRefs, placeOf as nameOf, readRefs, type Refs } from './refs.ts'
 import { remoteOf } from './remote.ts'
 import { renameCommits } from './rename.ts'
+import { onlyThere } from './only-there.ts'
 import { listed } from './reunite.ts'
-import { exempt, scanTree } from './scan.ts'
 import { loadSnapshot, type Snapshot } from './snapshot.ts'
 import { placeOf, planSquash } from './squash.ts'
 import type { Store } from './store.ts'
@@ -35,7 +35,7 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
     const message =
       memory.cleaned === undefined
         ? `nothing is left to finish for ${change}`
-        : `the cleanup of ${change} is complete, nothing is left to finish; its commits are archived as ${store.refs}/archive/${memory.cleaned}`
+        : `the cleanup of ${change} is complete, nothing is left to finish; its commits are kept as ${store.refs}/archive/${memory.cleaned}`
     return { message, userPaths: [], loopPaths: [] }
   }
   // After an earlier cleanup this run began with what that one carried: none of it is the user's.
@@ -126,14 +126,19 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
   const { carried, checkpoint, adopted } = store.memory()
   const branch = `ralph/${store.change}`
   refuseTaken(git, `refs/heads/${branch}`, notYet(store.change))
-  const brings = async (): Promise<{ plan: CleanupPlan; left: readonly string[]; isMerged: boolean }> =>
+  const brings = async (): Promise<{
+    plan: CleanupPlan
+    left: readonly string[]
+    isMerged: boolean
+    isPart?: boolean
+  }> =>
     home === undefined
       ? { ...(await planHere(store, origin, refs, tip, loopPaths)), left: [] }
       : await planHome(store, origin, { initial, tip, earlier: carried })
   const found = brings().catch((error: unknown) => {
     throw squashing === undefined ? error : asSquash(error)
   })
-  const { plan: cleanup, left, isMerged } = await found
+  const { plan: cleanup, left, isMerged, isPart } = await found
   const onto = await ontoOf(store, cleanup)
   const squash =
     squashing === undefined || isMerged
@@ -150,7 +155,7 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
   const userIndex = join(store.folder, 'user-index')
   const lost =
     home === undefined && existsSync(userIndex) ? await lostStaging(store, userIndex, origin.commit) : []
-  const stays = home === undefined ? [] : await uncommittedIn(store)
+  const stays = home === undefined ? [] : await onlyThere(git, home.worktree, store.protectedPaths)
   const carriedInside = await carryInside(
     store,
     loopPaths.filter((path) => snapshot?.gitlinks.includes(path)),
@@ -174,15 +179,17 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
         ? `the work is one commit on ${nameOf(origin)}, ${commit.slice(0, 12)}${await besidesWork(git, { initial, tip, startPaths, touched, plan: squash?.plan ?? [], hooked })}`
         : squashing !== undefined && made === undefined
           ? `nothing of the loop's is left to commit on ${nameOf(origin)}`
-          : loopPaths.length === 0 && carried === undefined
-            ? `the loop has saved nothing, so nothing is brought to ${nameOf(origin)}${startPaths.length === 0 ? '' : ' but your own uncommitted files'}`
-            : `${carried !== undefined ? 'the rest' : stays.length > 0 ? 'what the loop has saved' : 'everything'} is on ${nameOf(origin)}, uncommitted`,
+          : isPart
+            ? `${nameOf(origin)} has a part of this in commits already: it moved since the loop began, from ${(origin.commit ?? 'nothing').slice(0, 12)} to ${(plan.head?.commit ?? '').slice(0, 12)}, and ralph does not know by whom; the rest is there, uncommitted`
+            : loopPaths.length === 0 && carried === undefined
+              ? `the loop has saved nothing, so nothing is brought to ${nameOf(origin)}${startPaths.length === 0 ? '' : ' but your own uncommitted files'}`
+              : `${carried !== undefined ? 'the rest' : stays.length > 0 ? 'what the loop has saved' : 'everything'} is on ${nameOf(origin)}, uncommitted`,
     ...(stays.length === 0
       ? []
       : [
           `not brought, since it is in no commit of the loop's: ${listed(stays)}; it stays in ${git.worktree}`,
         ]),
-    `the commits of ${branch} are archived as ${store.refs}/archive/${plan.time}`,
+    `the branch ${branch} is deleted, its commits are kept as ${store.refs}/archive/${plan.time}`,
     ...(isOff
       ? [`${branch} was set back, so what the loop had saved there is not brought; it is kept as ${off}`]
       : []),
@@ -208,7 +215,7 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
     said,
     last: carriedInside,
     report: {
-      ...(stays.length > 0 && { stays: stays.map(shown) }),
+      ...(stays.length > 0 && { stays: stays.map(named) }),
       ...(commit !== undefined && { commit }),
       ...(made !== undefined && 'refused' in made && { refused: { why: made.refused, hint: made.hint } }),
     },
@@ -232,13 +239,6 @@ async function strippedBy(
     index,
     paths.map(({ path }) => path),
   )
-}
-
-/** In the loop's own tree: the user's, for the loop saves what is its own. */
-async function uncommittedIn({ git, protectedPaths }: Store): Promise<string[]> {
-  const { changed, deleted, untracked, staged } = await scanTree(git)
-  const isExempt = exempt(protectedPaths, [])
-  return [...new Set([...changed, ...deleted, ...untracked, ...staged])].filter((path) => !isExempt(path))
 }
 
 /** `--fresh` with nothing left to do archives the journal of a kept run and writes no new beginning: the branch is still there. */

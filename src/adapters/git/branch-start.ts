@@ -120,7 +120,7 @@ async function modeNow(store: Store, refs: Refs, mode: StartMode): Promise<Start
 async function undoing(store: Store, head: Head): Promise<(error: unknown) => Promise<never>> {
   const { git } = store
   const index = join(store.folder, 'index-before')
-  const [before, hadIndex] = await Promise.all([loopRefs(store), copyIndex(realIndex(git), index)])
+  const [before, hadIndex] = await Promise.all([loopRefs(store), copyIndex(git, realIndex(git), index)])
   return async (error) => {
     try {
       const now = await readRefs(git)
@@ -232,11 +232,11 @@ async function saveUserIndex(
 ): Promise<string | undefined> {
   const { git } = store
   const own = join(store.folder, name)
-  if (!(await copyDurably(realIndex(git), own))) {
+  if (!(await copyDurably(git, realIndex(git), own))) {
     await git.run(['read-tree', '--empty'], { index })
     return undefined
   }
-  await copyIndex(own, index)
+  await copyIndex(git, own, index)
   // A flag would hide an agent's edits from every later scan.
   await dropFlags(git, index)
   if (!isStaged) return undefined

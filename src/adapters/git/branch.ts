@@ -21,7 +21,7 @@ import { headRef } from './ref-files.ts'
 import { moveRefs, placeOf, readRefs, setHead, shortName, type Refs } from './refs.ts'
 import { moveBranch } from './rename.ts'
 import { nothingToResume, ofChange, timeName, type CheckpointDeps, type Store } from './store.ts'
-import { exempt } from './scan.ts'
+import { exempt, scanTree } from './scan.ts'
 import { isDirty, isEdited, observe } from './observe.ts'
 import {
   advanceSnapshot,
@@ -34,6 +34,7 @@ import {
 } from './snapshot.ts'
 import { noteStaged, stageIn } from './staged.ts'
 import { isInsideSame, lookInside } from './submodules.ts'
+import { isOfPlan } from './squash.ts'
 import { commitTree, isAncestor, treeOf, treeOfIndex, writeTree } from './tree.ts'
 import { checkpointsBy, drop, keep, restore, type SavePlan } from './strategy.ts'
 
@@ -44,7 +45,10 @@ export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
       start: startBranch,
       ensure: (store, storyId) => ensure(store, storyId, true),
       planSave,
-      finish: finishBranch,
+      finish: async (store, choice, said) => {
+        if (choice === 'cleanup' || choice === 'squash') await takePlan(store)
+        return await finishBranch(store, choice, said)
+      },
       redo,
     },
     deps,
@@ -113,7 +117,7 @@ async function adopt(store: Store, observed: Observed, storyId: string, checkpoi
   const earlier = await loadSnapshot(store)
   await store.operate({ op: 'adopt', story: storyId, from: checkpoint, to: tip }, async () => {
     const index = join(store.folder, 'attempt-index')
-    await copyIndex(realIndex(git), index)
+    await copyIndex(git, realIndex(git), index)
     const { tree } = await writeTree(
       git,
       index,
@@ -139,6 +143,28 @@ async function adopt(store: Store, observed: Observed, storyId: string, checkpoi
   const heads = { from: checkpoint, to: tip }
   const message = await adoptedWords(git, { from: checkpoint, to: now }, heads, storyId)
   await store.note({ type: 'warning', code: 'changes_adopted', message })
+}
+
+/** What a person did to the plan in the loop's own tree after its last attempt, such as a tick: it belongs to the work, and is brought with it. */
+async function takePlan(store: Store): Promise<void> {
+  const { git, change, home } = store
+  const { checkpoint, openAttempt } = store.memory()
+  const { head } = await readRefs(git)
+  if (home === undefined || checkpoint === undefined || openAttempt !== undefined) return
+  if (head.ref !== branchRef(store) || head.commit === undefined) return
+  const index = join(store.folder, 'attempt-index')
+  await git.run(['read-tree', head.commit], { index })
+  const scan = await scanTree(git, { index })
+  const isOther = (path: string): boolean => !isOfPlan(change, path)
+  if ([...scan.changed, ...scan.untracked].every(isOther)) return
+  await refuseHalfDone(git, 'finish_conflict', `\`ralph finish ${change}\` again`)
+  const parent = head.commit
+  await store.operate({ op: 'adopt', story: 'finish', from: checkpoint, to: parent }, async () => {
+    const { tree } = await writeTree(git, index, { ...scan, deleted: [] }, isOther)
+    const message = `the plan, changed by hand\n\n${ofChange(store)}`
+    const commit = await commitTree(git, tree, [parent], message, await store.author())
+    await becomeCheckpoint(store, 'adopt', commit, tree, index)
+  })
 }
 
 async function planSave(store: Store, storyId: string, snapshot: Snapshot, refs: Refs): Promise<SavePlan> {

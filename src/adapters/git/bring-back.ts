@@ -1,9 +1,9 @@
 // Brings a kept attempt back: into a folder of its own, or its changes three-way onto the work tree as it is.
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { shellWord } from '../process/shell-word.ts'
+import { inScratch } from '../process/temp.ts'
 import { applyTrees, conflict, takenPlaces, tryMerge, uncommitted } from './apply.ts'
 import { attemptsInside, findAttempt } from './attempts.ts'
 import type { AttemptRef, SavedAs } from './attempts.ts'
@@ -92,7 +92,7 @@ async function plan(
   const hint = `Nothing was touched. Commit or move your changes first, or look at the attempt elsewhere: \`ralph restore ${n} ${change} --to DIR\`.`
   const isExempt = exempt(protectedPaths, [])
   const index = join(folder, 'restore-index')
-  await copyIndex(realIndex(git), index)
+  await copyIndex(git, realIndex(git), index)
   const { tree: before } = await writeTree(git, index, await scanTree(git), isExempt)
   const [from = '', to = ''] = (await git.line(['rev-parse', `${base}^{tree}`, `${commit}^{tree}`])).split(
     '\n',
@@ -140,14 +140,10 @@ async function refuseFull(to: string): Promise<void> {
 }
 
 async function writeInto(git: Git, to: string, commit: string): Promise<void> {
-  // Not in ralph's own folder: this is allowed while a loop runs, which may sweep there.
-  const folder = await mkdtemp(join(tmpdir(), 'ralph-restore-'))
-  try {
+  await inScratch(async (folder) => {
     const index = join(folder, 'index')
     const prefix = `--prefix=${to.replace(/\/*$/, '')}/`
     await git.run(['read-tree', commit], { index })
     await git.run(['checkout-index', '--all', '--force', '--quiet', prefix], { index })
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }

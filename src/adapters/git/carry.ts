@@ -1,9 +1,10 @@
 // From the loop's own work tree into the user's checkout: everything the first time, and only the rest after an earlier cleanup.
 import { join } from 'node:path'
 import type { Carried, Head } from '../../core/git-facts.ts'
-import { mergeTrees, moveFirst, refuseOverwrite, uncommitted } from './apply.ts'
+import { shellWord } from '../process/shell-word.ts'
+import { mergeTrees, moveFirst, refuseOverwrite, tryMerge, uncommitted, type Bringing } from './apply.ts'
 import { lstatNow } from './files.ts'
-import type { Git, Repository } from './git.ts'
+import { shown, type Git, type Repository } from './git.ts'
 import { originName } from './refs.ts'
 import type { Store } from './store.ts'
 import { scanTree } from './scan.ts'
@@ -62,10 +63,28 @@ export async function planCarry(
     const inTheWay = left.filter((path) => rest.has(path) && dirty.has(path))
     if (inTheWay.length > 0) throw uncommitted(there, inTheWay, moveFirst(bringing))
   }
-  const to = await mergeTrees(git, base, ours, await treeOf(git, from.tip), bringing)
+  const theirs = await treeOf(git, from.tip)
+  // The user's own plan, in no commit: git's merge would refuse it, too.
+  const { conflicts } = brought.length === 0 ? { conflicts: [] } : await tryMerge(git, base, ours, theirs)
+  const own = conflicts.filter(isBrought)
+  if (own.length > 0) {
+    const isTracked = new Set(await there.list(['ls-tree', '-r', '-z', '--name-only', head.commit]))
+    if (own.length === conflicts.length && own.every((path) => !isTracked.has(path)))
+      throw uncommitted(there, own, takeOver(own, git.worktree, there.worktree, bringing))
+  }
+  const to = await mergeTrees(git, base, ours, theirs, bringing)
   await refuseOverwrite(there, ours, to, (path) => isRalphs.has(path) || isBrought(path), bringing)
   const commit = await commitTree(git, to, [head.commit, from.tip], 'carried into the checkout')
   return { trees: { from: ours, to }, commit, left, isMerged }
+}
+
+/** Yours stays beside it: nothing else has it. */
+function takeOver(paths: readonly string[], from: string, to: string, { change }: Bringing): string {
+  const commands = paths.map((path) => {
+    const mine = shellWord(join(to, shown(path)))
+    return `mv ${mine} ${shellWord(`${join(to, shown(path))}.mine`)} && cp ${shellWord(join(from, shown(path)))} ${mine}`
+  })
+  return `The cleanup has touched nothing. You and the loop changed the same lines. Take the loop's file, and keep yours beside it: ${commands.join(' && ')}; then ralph finish ${change} --cleanup again.`
 }
 
 async function unchangedSince(

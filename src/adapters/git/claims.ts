@@ -8,9 +8,11 @@ import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { scanOpened } from './locked.ts'
 import { mendRepository } from './mend.ts'
 import { restoreCommand, shellName } from './gone.ts'
+import { moveRefs } from './refs.ts'
 import { outermost } from './submodule.ts'
 import type { Store } from './store.ts'
 import { exempt } from './scan.ts'
+import { besideRef } from './whose-refs.ts'
 import { bareNames, treeFolders, type Snapshot } from './snapshot.ts'
 
 export interface Claims {
@@ -103,8 +105,12 @@ export async function tellClaims(
         .join(' ')}`,
     )
   // By its hash: a fresh start gives the name to another.
-  const asked = ['rev-parse', '--verify', '--quiet', '--short=12', `${holder}^{commit}`]
-  const commit = doubtful.length === 0 ? '' : await store.git.line(asked, { accept: [1] })
+  const asked = ['rev-parse', '--verify', '--quiet', `${holder}^{commit}`]
+  const held = doubtful.length === 0 ? '' : await store.git.line(asked, { accept: [1] })
+  const commit = held.slice(0, 12)
+  // What may be theirs outlives a cleaning of the attempts.
+  const { attempt = 0 } = store.memory()
+  if (held !== '') await moveRefs(store.git, 'repair', [`update ${besideRef(store, attempt, held)} ${held}`])
   const likely = doubtful.filter(({ isSlight }) => isSlight === true)
   // An agent in full swing may have written hundreds.
   const slight = likely.length > 5 ? likely.map(({ path }) => path) : []

@@ -23,7 +23,7 @@ export async function planHere(
   refs: Refs,
   tip: string,
   touched: readonly string[],
-): Promise<{ plan: CleanupPlan; isMerged: boolean }> {
+): Promise<{ plan: CleanupPlan; isMerged: boolean; isPart?: boolean }> {
   const { git } = store
   const isOnBranch = refs.head.ref === `refs/heads/ralph/${store.change}`
   const head =
@@ -55,9 +55,25 @@ export async function planHere(
   const from = isOnBranch ? theirs : ours
   await refuseOverwrite(git, from, to, () => false, bringing)
   if (!isOnBranch) return { plan: { tip, time: plan.time, trees: { from, to }, index: 'as_is' }, isMerged }
-  const moved = await changedPaths(git, base, await orEmpty(git, now))
-  const index = await giveBackIndex(store, now, [...new Set([...touched, ...moved])])
-  return { plan: { ...plan, trees: { from, to }, index }, isMerged }
+  // Since the user's index was taken: where the branch has the work already, what they had not committed is in it as well.
+  const moved = await changedPaths(git, await orEmpty(git, origin.commit), await orEmpty(git, now))
+  const apart = new Set(await changedPaths(git, theirs, await orEmpty(git, now)))
+  const all = [...new Set([...touched, ...moved])]
+  const index = await giveBackIndex(
+    store,
+    now,
+    all,
+    all.filter((path) => apart.has(path)),
+  )
+  const { initial } = store.memory()
+  // Not where the user has merged their branch into the loop's.
+  const isPart =
+    !isMerged &&
+    common !== undefined &&
+    initial !== undefined &&
+    initial !== origin.commit &&
+    (await isAncestor(git, initial, common))
+  return { plan: { ...plan, trees: { from, to }, index }, isMerged, isPart }
 }
 
 /** The loop ran in a work tree of its own: its changes are carried into the user's checkout. */
@@ -112,27 +128,29 @@ async function giveBackIndex(
   store: Store,
   now: string | undefined,
   touched: readonly string[],
+  /** Of these, what is otherwise there than on the loop's branch: what was staged here since does not fit. */
+  apart = touched,
 ): Promise<CleanupPlan['index']> {
   const { git } = store
   const index = join(store.folder, 'finish-index')
-  if (await copyIndex(join(store.folder, 'user-index'), index))
+  if (await copyIndex(git, join(store.folder, 'user-index'), index))
     await takeFrom(git, index, now, [...new Set([...touched, ...(await lostStaging(store, index, now))])])
   else if (now === undefined) return 'none'
   else await git.run(['read-tree', now], { index })
-  await stageIn(git, index, await stagedSince(store, touched))
+  await stageIn(git, index, await stagedSince(store, apart))
   await syncFiles([index])
   return 'prepared'
 }
 
-/** On the loop's branch, after its last checkpoint, so by the user: of files that the loop has not touched. */
-async function stagedSince({ git }: Store, touched: readonly string[]): Promise<StagedEntry[]> {
-  const isTouched = new Set(touched)
+/** On the loop's branch, after its last checkpoint, so by the user: but for these files. */
+async function stagedSince({ git }: Store, apart: readonly string[]): Promise<StagedEntry[]> {
+  const isApart = new Set(apart)
   const staged = (await differing(git, realIndex(git), 'HEAD')) ?? []
   const gone = await missingObjects(
     git,
     staged.filter(({ blob }) => !/^0+$/.test(blob)).map(({ blob }) => blob),
   )
-  return staged.filter(({ path, blob }) => !isTouched.has(path) && !gone.has(blob))
+  return staged.filter(({ path, blob }) => !isApart.has(path) && !gone.has(blob))
 }
 
 /** Staged versions that are no longer in the repository: an index with them could be committed by nobody. */

@@ -50,7 +50,7 @@ export function renamedWords(
     renamed === 1
       ? '1 commit has the name of its story'
       : `${renamed} commits have the names of their stories`
-  return [`${what} now; as they were, they are archived as ${refs}/archive/${time}`]
+  return [`${what} now; as they were, they are kept as ${refs}/archive/${time}`]
 }
 
 /** Commits that somebody else made on the branch between two attempts: after a cleanup only the archive has them as such. */

@@ -44,7 +44,7 @@ export async function hiddenEdits(git: Git, among?: ReadonlySet<string>): Promis
   // A copy of the index without the flags tells whether the files behind them were edited.
   const index = join(git.gitDir, `ralph-flags-${randomUUID()}`)
   try {
-    await copyIndex(realIndex(git), index)
+    await copyIndex(git, realIndex(git), index)
     const input = joined(entries.map(entryPath))
     await git.run(['update-index', '--no-assume-unchanged', '-z', '--stdin'], { index, input })
     await git.run(['update-index', '--no-skip-worktree', '-z', '--stdin'], { index, input })

@@ -253,7 +253,7 @@ function gitError(
   return new RalphError('git_failed', `${command} failed (${result.exitCode ?? result.signal}): ${words}`, {
     hint:
       named.length > 0
-        ? `Another git command holds the lock. If none is running, remove the file that is named, then ${again}.`
+        ? `Another program holds the lock, or left it. If none is at work with git, remove the file that is named, then ${again}.`
         : `Mend what git says, then ${again}.`,
   })
 }

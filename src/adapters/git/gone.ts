@@ -26,7 +26,7 @@ export async function goneFiles(store: Store, snapshot: Snapshot, tree: string):
   return found.map((path) => goneFile(store.git, snapshot.commit, path))
 }
 
-/** What this attempt removed, and no attempt had made: it came while the gates ran, or between two attempts. */
+/** What this attempt removed, and no attempt had left so: it came, or was edited, while the gates ran or between two attempts. */
 async function goneSince(store: Store, snapshot: Snapshot, tree: string): Promise<string[]> {
   const { git } = store
   const { initial = '', later } = store.memory()
@@ -36,8 +36,7 @@ async function goneSince(store: Store, snapshot: Snapshot, tree: string): Promis
   for (const [at, { n, commit }] of later.entries()) {
     const kept = n === undefined ? undefined : await readRef(git, `${store.refs}/attempts/${n}`)
     const earlier = kept ?? later[at - 1]?.commit ?? initial
-    for (const { path, from } of await treeChanges(git, earlier, commit))
-      if (from === undefined) came.add(path)
+    for (const { path, to } of await treeChanges(git, earlier, commit)) if (to !== undefined) came.add(path)
   }
   return removed.map(({ path }) => path).filter((path) => came.has(path))
 }

@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import * as z from 'zod'
 import { mkdir, rename, rm, symlink, writeFile } from '../files/now.ts'
 import { restingMark, writeDurably } from '../files/whole.ts'
+import { isTaken } from '../process/pid.ts'
 import { onDisk } from './files.ts'
 import type { Git } from './git.ts'
 import { namesOfFolders, openToRead, statsOf } from './open.ts'
@@ -195,15 +196,7 @@ export async function dropDeadLocks({ gitCommonDir }: Git, names: readonly strin
   for (const name of names) {
     const lock = onDisk(gitCommonDir, `${name}.lock`)
     const [, pid] = /^ralph (\d+)\n$/.exec(contentAt(lock)?.toString('latin1') ?? '') ?? []
-    if (pid !== undefined && !isAlive(Number(pid))) await rm(lock, { force: true })
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
+    if (pid !== undefined && !isTaken(Number(pid))) await rm(lock, { force: true })
   }
 }
 

@@ -2,12 +2,15 @@
 import { readdir } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { onDisk } from './files.ts'
-import type { Git } from './git.ts'
+import { topPath } from './gone.ts'
+import { named, type Git } from './git.ts'
 import { isOpen, openFolder, openToRead, placeOf, statsOf } from './open.ts'
 import type { Store } from './store.ts'
-import { exempt } from './scan.ts'
+import { readRef } from './refs.ts'
+import { exempt, isCache, scanTree } from './scan.ts'
 import { readSettings } from './settings.ts'
 import type { Snapshot } from './snapshot.ts'
+import { outermost } from './submodule.ts'
 import { joined } from './tree.ts'
 
 /** Of the paths that are ignored now, those that no rule of the checkpoint's ignores. */
@@ -34,6 +37,28 @@ export async function hiddenByAgent(
     if (!(await known)(pattern)) hidden.push(path.slice(2))
   }
   return hidden
+}
+
+/** Of a checkpoint: what its own new ignore rules keep out of it, while its gates could see it. */
+export async function tellHidden(
+  store: Store,
+  snapshot: Snapshot,
+  changed: readonly string[],
+  n: number,
+): Promise<void> {
+  if (!changed.some((path) => /(^|\/)\.gitignore$/.test(path))) return
+  const { ignored } = await scanTree(store.git, { ignored: true })
+  const hidden = (await hiddenByAgent(store, snapshot, ignored)).filter((path) => !isCache(path))
+  if (hidden.length === 0) return
+  const commit = await readRef(store.git, `${store.refs}/attempts/${n}`)
+  const more = hidden.length > 5 ? ` and ${hidden.length - 5} more` : ''
+  const first = hidden.slice(0, 5)
+  const way =
+    commit === undefined
+      ? ''
+      : `; attempt ${n} has them: ${store.git.typed} restore --source=${commit.slice(0, 12)} -- ${first.map(topPath).join(' ')}`
+  const message = `attempt ${n} brought ignore rules and files that they hide: ${first.map(named).join(', ')}${more}. The gates may have used them, and no checkpoint holds them${way}`
+  await outermost(store).note({ type: 'warning', code: 'hidden_work', message })
 }
 
 /** Whether something that must stay may lie in this folder: then it is not taken away as a whole. */

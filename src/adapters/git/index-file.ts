@@ -1,20 +1,22 @@
 // Copies of git's index: taken as bytes, installed under git's own lock, so that no command sees half of one.
 import { closeSync, constants as fsConstants, openSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { RalphError } from '../../core/error.ts'
 import { copyFile, rename, rm, stat, utimes } from '../files/now.ts'
 import { syncFiles } from '../files/whole.ts'
 import type { Git } from './git.ts'
+import { isSplit, makeWhole } from './split-index.ts'
 import { lockedFile } from './stale-locks.ts'
 import { joined } from './tree.ts'
 
 /** False when there is no index yet (a repository without a commit). */
-export async function copyIndex(from: string, to: string): Promise<boolean> {
+export async function copyIndex(git: Git, from: string, to: string): Promise<boolean> {
   try {
     const temporary = `${to}.tmp`
     // Shares the blocks where the file system can.
     await copyFile(from, temporary, fsConstants.COPYFILE_FICLONE)
+    if (isSplit(temporary, dirname(from))) await makeWhole(git, temporary)
     await keepTime(from, temporary)
     await rename(temporary, to)
     return true
@@ -26,8 +28,8 @@ export async function copyIndex(from: string, to: string): Promise<boolean> {
 }
 
 /** A copy that a record will name: git does not sync what it writes there. */
-export async function copyDurably(from: string, to: string): Promise<boolean> {
-  const isThere = await copyIndex(from, to)
+export async function copyDurably(git: Git, from: string, to: string): Promise<boolean> {
+  const isThere = await copyIndex(git, from, to)
   if (isThere) await syncFiles([to])
   return isThere
 }

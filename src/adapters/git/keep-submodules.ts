@@ -3,23 +3,26 @@ import { readdirSync } from 'node:fs'
 import { shellWord } from '../process/shell-word.ts'
 import { lstatNow } from './files.ts'
 import { named, shown, type Git } from './git.ts'
-import { attemptTree, withHidden } from './keep.ts'
+import { attemptIndex, attemptTree, withHidden } from './keep.ts'
 import { mendRepository } from './mend.ts'
 import { putBackOpened } from './open.ts'
 import { endOperations, operationsInProgress } from './operations.ts'
 import { missingObjects } from './pins.ts'
 import { compareRefs, moveRefs, readRefs } from './refs.ts'
+import { whyUnfit } from './required.ts'
 import { readStashLog, stashEntries } from './stash-list.ts'
 import { earlierValues, shortRef } from './whose-refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot, Submodule } from './snapshot.ts'
-import { outwaitLocks } from './stale-locks.ts'
+import { outwaitLocks, staleWords } from './stale-locks.ts'
 import { isGitDir, outermost, storeOf, submoduleAt, writeLink } from './submodule.ts'
 import { commitTree, emptyTree, joined, orEmpty, treeChanges } from './tree.ts'
 
 export interface KeptInside {
   readonly isChanged: boolean
   readonly warnings: readonly string[]
+  /** Why what is in them cannot be saved; empty where it can. */
+  readonly refused: string
 }
 
 /** Under the number of the attempt, in each that differs from the checkpoint. Idempotent. */
@@ -32,16 +35,20 @@ export async function keepSubmodules(
 ): Promise<KeptInside> {
   const warnings: string[] = []
   let isChanged = false
+  let refused = ''
   for (const submodule of submodules) {
-    const kept = await keepInside(store, n, submodule, mayBeSaved, prefix)
+    const inner = storeOf(store, submodule)
+    const kept = await inner.git.forgiving(() => keepInside(store, inner, n, submodule, mayBeSaved, prefix))
     isChanged ||= kept.isChanged
+    refused ||= kept.refused
     warnings.push(...kept.warnings)
   }
-  return { isChanged, warnings }
+  return { isChanged, warnings, refused }
 }
 
 async function keepInside(
   store: Store,
+  inner: Store,
   n: number,
   { path, link, snapshot }: Submodule,
   mayBeSaved: boolean,
@@ -49,15 +56,14 @@ async function keepInside(
 ): Promise<KeptInside> {
   const name = `${prefix}${path}`
   if (lstatNow(store.git.worktree, path)?.isDirectory() !== true)
-    return { isChanged: true, warnings: [`the agent removed the submodule ${named(name)}`] }
-  const inner = storeOf(store, { path, link })
+    return { isChanged: true, warnings: [`the agent removed the submodule ${named(name)}`], refused: '' }
   const { git } = inner
   const isCut = await mendLink(store, inner, path, link)
   const mended = await mendRepository(inner, snapshot, n)
   const locks = await outwaitLocks(inner, 3000)
   const within = await keepSubmodules(inner, n, snapshot, mayBeSaved, `${name}/`)
   const halfDone = operationsInProgress(git.gitDir)
-  const { tree: seen, ignored, opened } = await attemptTree(inner, snapshot, !mayBeSaved)
+  const { tree: seen, ignored, opened, paths, unfit } = await attemptTree(inner, snapshot, true)
   const { tree } = await withHidden(inner, snapshot, seen, ignored)
   putBackOpened(opened)
   await endHalfDone(inner)
@@ -74,16 +80,15 @@ async function keepInside(
       await moveRefs(git, `attempt ${n}`, [`update ${ref} ${commit}`])
     }
   }
+  const why = mayBeSaved ? await whyUnfit(inner, attemptIndex(inner), { paths, unfit }) : ''
   return {
     isChanged: !isSame || within.isChanged,
+    refused: why === '' ? within.refused : `${why} (submodule ${named(name)})`,
     warnings: [
       ...(isSame ? [] : [`the attempt changed the submodule ${named(name)}; it is kept there as ${ref}`]),
       ...(isCut ? [`the agent cut the submodule ${named(name)} off from its repository; it is back`] : []),
       ...mended.map((text) => `${text} (submodule ${named(name)})`),
-      ...locks.map(
-        (lock) =>
-          `a git command of the agent was killed and left ${lock} in the submodule ${named(name)}; it was moved away`,
-      ),
+      ...locks.map((lock) => `${staleWords(lock)} (submodule ${named(name)})`),
       ...halfDone.map(
         (what) => `the agent left a ${what} half done in the submodule ${named(name)}; it was ended`,
       ),

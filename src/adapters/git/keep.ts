@@ -16,7 +16,7 @@ import { dropFlags } from './flags.ts'
 import { named, shown, type Git } from './git.ts'
 import { mendGitDirs } from './git-dirs.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
-import { copyIndex } from './index-file.ts'
+import { copyIndex, takeFrom } from './index-file.ts'
 import { rememberLook } from './just-kept.ts'
 import { leftOut } from './left-out.ts'
 import { mendRepository } from './mend.ts'
@@ -27,7 +27,7 @@ import { putBackOpened, type Opened } from './open.ts'
 import { readLedger } from './ledger.ts'
 import { missingObjects } from './pins.ts'
 import { findMoved } from './moved-files.ts'
-import { failingFilter } from './required.ts'
+import { whyUnfit } from './required.ts'
 import { moveRefs, readRef, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
 import { apart, leftBehind, planReunion, reunite } from './reunite.ts'
 import type { Store } from './store.ts'
@@ -36,10 +36,20 @@ import type { Snapshot } from './snapshot.ts'
 import { holdStripped } from './stripped.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { planStashes, putBackBeside, putBackStashes, readStashLog, type StashPlan } from './stash-list.ts'
-import { outwaitLocks } from './stale-locks.ts'
+import { outwaitLocks, staleWords } from './stale-locks.ts'
 import { madeTrees, removeTrees, treeTold } from './made-trees.ts'
 import { keepSubmodules } from './keep-submodules.ts'
-import { commitTree, indexMark, isAncestor, joined, treeOf, treeOfIndex, writeTree } from './tree.ts'
+import {
+  changedPaths,
+  commitTree,
+  indexMark,
+  isAncestor,
+  joined,
+  treeOf,
+  treeOfIndex,
+  writeTree,
+} from './tree.ts'
+import { findSwept, sweptGone, sweptRef } from './swept.ts'
 import { deepWarnings } from './unseen.ts'
 import {
   againTold,
@@ -129,7 +139,12 @@ async function keepWhole(
   const isKept = earlier !== undefined && (tree === snapshot.tree || (await treeOf(git, earlier)) === tree)
   const commit = isKept
     ? earlier
-    : await commitTree(git, tree, parents, `attempt ${n}\n\nRalph-Base: ${snapshot.commit}`)
+    : await commitTree(
+        git,
+        earlier === undefined ? tree : await withEarlier(store, snapshot, tree, earlier),
+        parents,
+        `attempt ${n}\n\nRalph-Base: ${snapshot.commit}`,
+      )
   const commits = await madeCommits(git, snapshot, now, changes)
   const found = leftBehind(store, snapshot, ledger, { now, log, tree: seen, isOnTop: !headMoved || descends })
   const trees = await madeTrees(git, ledger)
@@ -140,8 +155,8 @@ async function keepWhole(
   async function whyNot(): Promise<string> {
     const conflicts = halfDone.length > 0 ? await conflictsIn(git) : ''
     if (conflicts !== '') return conflicts
-    const failing = unfit || (await failingFilter(store, attemptIndex(store), paths))
-    if (failing !== '') return `${failing}: what .gitattributes says does not fit the files`
+    const unfitting = inside.refused || (await whyUnfit(store, attemptIndex(store), { paths, unfit }))
+    if (unfitting !== '') return unfitting
     const left = await leftOut(git, snapshot, {
       tree: planned.to ?? seen,
       head: head.commit,
@@ -153,6 +168,12 @@ async function keepWhole(
     return left === '' && isIdle ? await workElsewhere(store, snapshot, trees, ledger) : left
   }
 
+  const swept = await findSwept(
+    store,
+    snapshot,
+    [...commits, ...changes.created.map(({ to }) => to), ...stashes.made.map(({ hash }) => hash)],
+    ledger,
+  )
   const leaked = descends ? await leakedPaths(store, snapshot, onTop) : []
   // Without this step a checkpoint has the tree alone: what is in a branch's history gets pushed.
   if (descends && leaked.length === 0) await store.step('keep', { did: 'head', commit: onTop })
@@ -163,6 +184,7 @@ async function keepWhole(
     ...were.map(({ name, from }) => [aside(`before/${name.replace(/^refs\//, '')}`), from] as const),
     ...stashes.gone.map((hash) => [aside(`before/stash/${hash.slice(0, 12)}`), hash] as const),
     ...beside.map((hash) => [besideRef(store, n, hash), hash] as const),
+    ...swept.map(({ commit: hash }) => [sweptRef(store, n, hash), hash] as const),
     ...strays.map((hash) => [aside(`commits/${hash.slice(0, 12)}`), hash] as const),
   ]
   await moveRefs(git, `attempt ${n}`, [
@@ -202,9 +224,7 @@ async function keepWhole(
   if (mayBeSaved && (found.isSwept || ledger.switches.length > 0))
     await privateAgain(store.git, snapshot, united)
   const isRewritten = await anyRewritten(git, changes)
-  const stale = locks.map(
-    (name) => `a git command of the agent was killed and left ${name}; it was moved away`,
-  )
+  const stale = locks.map((lock) => staleWords(lock))
   const dropped = besideBack > 0 || stashes.dropped.some((hash) => !gone.has(hash))
   const lost = [
     ...(leaked.length > 0
@@ -276,7 +296,7 @@ async function keepWhole(
     tree: united,
     refused: reunion.refused,
     isElsewhere: !found.isOnTop && reunion.to === undefined,
-    gone: reunion.gone,
+    gone: [...reunion.gone, ...sweptGone(git, swept)],
   }
 }
 
@@ -313,7 +333,7 @@ async function treeNow(store: Store, snapshot: Snapshot, mayBeRaw: boolean): Pro
   const mark = (): string => `${snapshot.commit} ${openAttempt} ${indexMark(index)}`
   // What was looked at before in this attempt need not be read again.
   if (seenBefore.get(index) !== mark()) {
-    await copyIndex(join(store.folder, snapshot.index), index)
+    await copyIndex(store.git, join(store.folder, snapshot.index), index)
     await dropFlags(store.git, index)
   }
   const scan = await scanOpened(store.git, { index })
@@ -359,6 +379,18 @@ async function keepBytes(
     )
 }
 
+/** Kept again by a repair, maybe after its revert: what was undone already stays in it, whole files as they were then. */
+async function withEarlier(store: Store, snapshot: Snapshot, tree: string, earlier: string): Promise<string> {
+  const { git } = store
+  const now = new Set(await changedPaths(git, snapshot.tree, tree))
+  const undone = (await changedPaths(git, snapshot.tree, earlier)).filter((path) => !now.has(path))
+  if (undone.length === 0) return tree
+  const index = join(store.folder, 'earlier-index')
+  await git.run(['read-tree', tree], { index })
+  await takeFrom(git, index, earlier, undone)
+  return await git.line(['write-tree'], { index })
+}
+
 /** Indexes of attempts that hold what was seen of a plain tree. */
 const seenBefore = new Map<string, string>()
 
@@ -377,7 +409,7 @@ export async function withHidden(
   const { files, left } = await filesWithin(store.git, hidden, isExempt)
   if (files.length === 0) return { tree, left }
   const index = join(store.folder, 'hidden-index')
-  await copyIndex(attemptIndex(store), index)
+  await copyIndex(store.git, attemptIndex(store), index)
   await store.git.run(['update-index', '--add', '--replace', '-z', '--stdin'], {
     index,
     input: joined(files),

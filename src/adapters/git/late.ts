@@ -38,7 +38,7 @@ export async function keepLate(store: Store, snapshot: Snapshot, paths: readonly
   // The attempt's own index holds what was kept, unless that had more in it than git sees.
   const own = join(store.folder, 'attempt-index')
   const isOwn = existsSync(own) && (await treeOfIndex(git, own)) === before
-  if (isOwn) await copyIndex(own, index)
+  if (isOwn) await copyIndex(git, own, index)
   else await git.run(['read-tree', kept], { index })
   const add = (added: readonly string[]): Promise<unknown> =>
     git.run(['update-index', '--add', '--replace', '-z', '--stdin'], { index, input: joined(added) })

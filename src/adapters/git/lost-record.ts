@@ -3,10 +3,10 @@ import { headRef } from './ref-files.ts'
 import { readRef } from './refs.ts'
 import type { Git } from './git.ts'
 
-/** What to type, for a hint; empty where there is no such branch. */
+/** What to type, for a hint; empty where nothing tells of such a run. */
 export async function wayOut(git: Git, change: string, why?: string): Promise<string> {
   const lost = await lostRun(git, change)
-  if (lost === undefined) return ''
+  if (lost === undefined) return await inPlace(git, change, why)
   const { branch, home, isThere } = lost
   // What the agent left in the tree would be in the way of a switch.
   const leave = isThere ? `git add -A; git commit -m "left over"; git switch ${home} && ` : ''
@@ -19,6 +19,23 @@ export async function wayOut(git: Git, change: string, why?: string): Promise<st
     `All of it, uncommitted, on ${home}: ${leave}git merge --squash ${branch} && git reset.`,
     lost.before === '' ? '' : beforeLoop(lost.before, leave),
     `Then start over on ${home}: ralph loop ${change} --fresh archives the branch under refs/ralph/${change}/archive.`,
+  ]
+    .filter((text) => text !== '')
+    .join('\n  ')
+}
+
+/** With stashes there is no branch: the work is in the tree, and one ref has its last checkpoint. */
+async function inPlace(
+  git: Git,
+  change: string,
+  why = 'The record of that run (.git/ralph) is gone.',
+): Promise<string> {
+  const ref = `refs/ralph/${change}/checkpoint`
+  if ((await readRef(git, ref)) === undefined) return ''
+  return [
+    why,
+    `Its work is in the work tree, as the last attempt left it. As it was before, the files come back with: git restore --source=${ref} -- :/`,
+    `Then start over where you stand: ralph loop ${change} --fresh`,
   ]
     .filter((text) => text !== '')
     .join('\n  ')

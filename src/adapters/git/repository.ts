@@ -129,12 +129,20 @@ function topOf(folder: string): string {
 
 /** Idempotent. `info/exclude` is local to this clone: the user's .gitignore stays the user's. */
 export async function excludeFromGit(gitCommonDir: string, patterns: readonly string[]): Promise<void> {
+  const missing = await missingExcludes(gitCommonDir, patterns)
+  if (missing.length === 0) return
   const file = join(gitCommonDir, 'info', 'exclude')
   const text = (await readIfThere(file))?.toString('utf8') ?? ''
-  const lines = new Set(text.split(/\r?\n/))
-  const missing = patterns.filter((pattern) => !lines.has(pattern))
-  if (missing.length === 0) return
   await mkdir(dirname(file), { recursive: true })
   const more = `${text === '' || text.endsWith('\n') ? '' : '\n'}${missing.join('\n')}\n`
   await writeFile(file, more, { flag: 'a', flush: true })
+}
+
+export async function missingExcludes(
+  gitCommonDir: string,
+  patterns: readonly string[],
+): Promise<readonly string[]> {
+  const text = (await readIfThere(join(gitCommonDir, 'info', 'exclude')))?.toString('utf8') ?? ''
+  const lines = new Set(text.split(/\r?\n/))
+  return patterns.filter((pattern) => !lines.has(pattern))
 }

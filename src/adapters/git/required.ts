@@ -8,12 +8,18 @@ import type { Git } from './git.ts'
 import type { Store } from './store.ts'
 import { joined } from './tree.ts'
 
-/** What git says of the first that fails, on files as they are in the attempt's index; empty where none does. */
-export async function failingFilter(
+/** Why an attempt with this index cannot be saved: `unfit` is what git has said already. Empty where it can. */
+export async function whyUnfit(
   store: Store,
   index: string,
-  changed: readonly string[],
+  { paths, unfit }: { readonly paths: readonly string[]; readonly unfit: string },
 ): Promise<string> {
+  const failing = unfit || (await failingFilter(store, index, paths))
+  return failing === '' ? '' : `${failing}: what .gitattributes says does not fit the files`
+}
+
+/** What git says of the first that fails, on files as they are in the attempt's index; empty where none does. */
+async function failingFilter(store: Store, index: string, changed: readonly string[]): Promise<string> {
   const { git } = store
   if (!changed.some((path) => /(^|\/)\.gitattributes$/.test(path))) return ''
   const required = await requiredFilters(git)

@@ -1,9 +1,10 @@
 // Back to exactly the snapshot: refs, HEAD, half-done operations, files, index; in this order, each step repeatable.
 import { join } from 'node:path'
+import { applyTrees } from './apply.ts'
 import { claimTree, staying, tellClaims, tellCommitted } from './claims.ts'
 import { keepLate, noteLateCommit } from './late.ts'
 import { mendGitDirs, removeNewGitDirs } from './git-dirs.ts'
-import { installIndex } from './index-file.ts'
+import { installIndex, takeFrom } from './index-file.ts'
 import { mendRepository } from './mend.ts'
 import { endOperations } from './operations.ts'
 import { moveRefs, readRef, readRefs, setHead } from './refs.ts'
@@ -16,8 +17,9 @@ import { requireSnapshot, type Snapshot } from './snapshot.ts'
 import { noteStaged } from './staged.ts'
 import { storeOf, submoduleAt } from './submodule.ts'
 import { restoreSubmodules } from './submodules.ts'
-import { indexTheirs, theirCommits } from './their-commits.ts'
-import { commitTree, treeChanges, treeOf } from './tree.ts'
+import { putBackSwept } from './swept.ts'
+import { indexTheirs, theirCommits, type TheirCommits } from './their-commits.ts'
+import { commitTree, treeChanges, treeOf, treeOfIndex } from './tree.ts'
 
 /** `holder`: the ref that has the tree as it is now. True when the tree is the snapshot's; in a repair the user's stays. */
 export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: string): Promise<boolean> {
@@ -67,26 +69,46 @@ async function restoreWhole(store: Store, snapshot: Snapshot, holder: string): P
     (paths) => keepLate(store, snapshot, paths),
     () => heldBy(store, snapshot, [`${store.refs}/attempts/${attempt}`, holder]),
   )
+  await putBackSwept(store, snapshot, attempt)
   await mendGitDirs(store, snapshot)
   await removeNewGitDirs(store, snapshot)
   await restoreSubmodules(store, snapshot)
-  await installIndex(git, indexFile(store, snapshot), () => takeOffLate(store, snapshot, aside))
-  if (theirs !== undefined) await indexTheirs(git, theirs)
-  return claims.theirs.length + committed.size === 0
+  let kept = theirs
+  await installIndex(git, indexFile(store, snapshot), async () => {
+    kept = await settleLate(store, snapshot, aside, theirs)
+  })
+  if (kept !== undefined) await indexTheirs(git, kept)
+  return claims.theirs.length + (kept?.stay.length ?? 0) === 0
 }
 
 /**
  * With the index's lock in hand: a `git commit` of the user's that was open in an editor has had it until now, and its commit has
- * come since. Its files are undone already, so it goes off the loop's branch like any that is made during an attempt, and is named.
+ * come since. Its files are undone already: on the user's own branch they come back, off the loop's it goes like any that is made
+ * during an attempt, and is named.
  */
-async function takeOffLate(store: Store, snapshot: Snapshot, aside: (name: string) => string): Promise<void> {
+async function settleLate(
+  store: Store,
+  snapshot: Snapshot,
+  aside: (name: string) => string,
+  known: TheirCommits | undefined,
+): Promise<TheirCommits | undefined> {
+  const { git, folder } = store
   const { ref, commit } = snapshot.head
-  if (ref !== `refs/heads/ralph/${store.change}` || commit === undefined) return
-  if (store.outer !== undefined || store.absence?.() !== undefined) return
-  const tip = await readRef(store.git, ref)
-  if (tip === undefined || tip === commit) return
+  if (ref === undefined || commit === undefined) return known
+  if (store.outer !== undefined || store.absence?.() !== undefined) return known
+  const tip = await readRef(git, ref)
+  if (tip === undefined || tip === (known?.tip ?? commit)) return known
   await noteLateCommit(store, snapshot, tip)
-  await moveRefs(store.git, 'restore', [`update ${aside(ref)} ${tip}`, `update ${ref} ${commit} ${tip}`])
+  const theirs = await theirCommits(store, snapshot, tip)
+  if (theirs === undefined) {
+    await moveRefs(git, 'restore', [`update ${aside(ref)} ${tip}`, `update ${ref} ${commit} ${tip}`])
+    return undefined
+  }
+  const index = join(folder, 'late-index')
+  await git.run(['read-tree', snapshot.tree], { index })
+  await takeFrom(git, index, tip, theirs.stay)
+  await applyTrees(git, folder, snapshot.tree, await treeOfIndex(git, index), store.protectedPaths)
+  return theirs
 }
 
 /** Whether a path that the snapshot has not is in one of these refs. */

@@ -31,6 +31,21 @@ export async function lookAt(store: Store, since: string): Promise<TreeState> {
   return { tree, stirred, made, lost: await lossIn(store, snapshot, since, tree, refs) }
 }
 
+/** Nothing is mended for it: the agent is alive, and its attempt not kept. */
+export async function watchMade(store: Store): Promise<() => Promise<string[]>> {
+  const snapshot = await requireSnapshot(store)
+  const picture = async (): Promise<string> => {
+    const { tree, opened } = await attemptTree(store, snapshot)
+    putBackOpened(opened)
+    return tree
+  }
+  const before = await picture()
+  return async () => {
+    const changes = await treeChanges(store.git, before, await picture())
+    return changes.filter(({ from }) => from === undefined).map(({ path }) => named(path))
+  }
+}
+
 /** What to save: the tree as it is, or, with a reason, none. The attempt's index holds it. */
 export async function treeToSave(
   store: Store,

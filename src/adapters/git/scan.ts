@@ -78,6 +78,11 @@ export function exempt(globs: readonly string[], ignored: readonly string[]): (p
   }
 }
 
+/** What common tools make again by themselves. */
+export function isCache(path: string): boolean {
+  return /(^|\/)(node_modules|__pycache__|\.(pytest|mypy|ruff)_cache)(\/|$)/.test(path)
+}
+
 const unmergedStates = new Set(['DD', 'AU', 'UD', 'UA', 'DU', 'AA', 'UU'])
 
 function escaped(text: string): string {

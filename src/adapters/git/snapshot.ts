@@ -384,7 +384,7 @@ export async function snapshotIndex(
 ): Promise<string> {
   const name = `index-${commit}`
   const copy = join(store.folder, name)
-  if (!isSameIndex(from, copy)) await copyDurably(from, copy)
+  if (!isSameIndex(from, copy)) await copyDurably(store.git, from, copy)
   return name
 }
 

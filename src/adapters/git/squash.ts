@@ -38,7 +38,7 @@ export async function planSquash(
   const theirs = await treeOf(git, tip)
   let { tree, conflicts } = await tryMerge(git, await treeOf(git, base), ours, theirs)
   // Whoever has just written a plan has seldom committed it: it goes with the work that it describes.
-  const isOwn = (path: string): boolean => `/${path}`.includes(`/openspec/changes/${change}/`)
+  const isOwn = (path: string): boolean => isOfPlan(change, path)
   // A change without a tasks.md of its own has the one in the root.
   const isRooted = conflicts.includes('tasks.md') && !(await hasOwnPlan(git, theirs, isOwn))
   const isPlan = (path: string): boolean => isOwn(path) || (isRooted && path === 'tasks.md')
@@ -58,6 +58,11 @@ export async function planSquash(
     )
   }
   return tree === ours ? undefined : { message, tree, onto, ...(plan.length > 0 && { plan }) }
+}
+
+/** In the folder of the change, wherever the repository has its openspec folder. */
+export function isOfPlan(change: string, path: string): boolean {
+  return `/${path}`.includes(`/openspec/changes/${change}/`)
 }
 
 async function hasOwnPlan(git: Git, tree: string, isOwn: (path: string) => boolean): Promise<boolean> {

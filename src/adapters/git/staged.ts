@@ -65,7 +65,7 @@ async function stagedOnly(store: Store, { next, snapshot, seen = [] }: Replacing
   const written = [...(next === undefined ? [] : [next]), ...own, ...seen]
   if (mark !== '' && written.some((index) => indexMark(index) === mark)) return []
   const index = join(folder, 'staged-index')
-  if (!(await copyIndex(realIndex(git), index))) return []
+  if (!(await copyIndex(git, realIndex(git), index))) return []
   let left: readonly StagedEntry[] | undefined
   for (const known of knownTrees(store, written, snapshot)) {
     for (const tree of await known()) {

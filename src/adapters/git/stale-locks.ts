@@ -16,13 +16,13 @@ export const patienceMs = 10_000
 
 /**
  * After an attempt and before a recovery: what a killed git (the agent's, or ralph's own) has locked is free again.
- * Of others it is waited for. Returns the names of what was moved.
+ * Of others it is waited for. Returns what was moved, and where to.
  */
-export async function outwaitLocks(store: Store, waitMs: number): Promise<string[]> {
+export async function outwaitLocks(store: Store, waitMs: number): Promise<MovedLock[]> {
   const { git } = store
   await sweepOwn(git, store.change)
   const since = lastCheckpoint(store)
-  const moved: string[] = []
+  const moved: MovedLock[] = []
   const deadline = performance.now() + waitMs
   for (;;) {
     const locks = [...locksOf(git), ...refLocks(git)]
@@ -30,13 +30,24 @@ export async function outwaitLocks(store: Store, waitMs: number): Promise<string
       if (claimOn(git, lock, since).owner !== 'agent') continue
       const folder = join(store.folder, 'stale-locks')
       await mkdir(folder, { recursive: true })
-      await rename(lock, join(folder, basename(lock)))
-      moved.push(basename(lock))
+      const to = join(folder, basename(lock))
+      await rename(lock, to)
+      moved.push({ name: basename(lock), to })
     }
     // Where no process can be seen, waiting would show nothing.
     if (locks.length === 0 || !canSee || performance.now() > deadline) return moved
     await delay(50)
   }
+}
+
+interface MovedLock {
+  readonly name: string
+  readonly to: string
+}
+
+/** Whose git it was, or another program's, the file does not tell. */
+export function staleWords({ name, to }: MovedLock): string {
+  return `${name} was made during the attempt, and no process has it open any more; it was moved away, to ${to}`
 }
 
 /** With the loop's lock in hand nobody else writes to these folders: what is locked or half written there was left by a killed ralph. */
@@ -106,11 +117,11 @@ export function lockedFile(git: Git, lock: string): { readonly message: string; 
   const { holders } = factsOf(git, lock)
   const who =
     holders === undefined || holders.length === 0
-      ? 'a git command is at work, or was killed'
+      ? 'a program is at work with git, or was killed'
       : `process ${holders.map((pid) => `${pid} (${readProc(pid, 'comm')?.trim() ?? 'gone'})`).join(', ')} has it open`
   return {
     message: `${lock} is there: ${who}; it is ${inWords(ageOf(lock) ?? 0)} old.`,
-    hint: `End that command, or if there is none remove the file (rm ${shellWord(lock)}), then ${again}.`,
+    hint: `End that program, or if there is none remove the file (rm ${shellWord(lock)}), then ${again}.`,
   }
 }
 

@@ -19,8 +19,8 @@ export interface FullState {
 
 /** Leaves copies of the user's index in the private folder: `own-index` as it is, `full-index` with the whole tree. */
 export async function fullState(store: Store, earlier: Snapshot | undefined): Promise<FullState> {
-  await copyIndex(realIndex(store.git), own(store))
-  await copyIndex(own(store), full(store))
+  await copyIndex(store.git, realIndex(store.git), own(store))
+  await copyIndex(store.git, own(store), full(store))
   await dropFlags(store.git, full(store))
   const observed = await observe(store, full(store))
   const nested = earlier === undefined ? observed.scan.untracked.filter((path) => path.endsWith('/')) : []
@@ -55,8 +55,8 @@ export async function storeIndexes(
   commit: string,
 ): Promise<{ index: string; ownIndex: string }> {
   const names = { index: `index-${commit}-full`, ownIndex: `index-${commit}-own` }
-  await copyDurably(full(store), join(store.folder, names.index))
-  const isThere = await copyDurably(own(store), join(store.folder, names.ownIndex))
+  await copyDurably(store.git, full(store), join(store.folder, names.index))
+  const isThere = await copyDurably(store.git, own(store), join(store.folder, names.ownIndex))
   return isThere ? names : { ...names, ownIndex: 'none' }
 }
 
@@ -70,7 +70,7 @@ export async function storeEntry(store: Store, state: FullState, name: string): 
   const { git } = store
   const { head } = state.observed.refs
   const tracked = join(store.folder, 'tracked-index')
-  await copyIndex(own(store), tracked)
+  await copyIndex(store.git, own(store), tracked)
   await dropFlags(git, tracked)
   const staged = await commitTree(git, await stagedTree(store), [head.commit], `index of ${name}`)
   const { tree } = await writeTree(git, tracked, { ...state.observed.scan, untracked: [] }, state.isExempt)

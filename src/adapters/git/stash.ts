@@ -220,7 +220,7 @@ async function finish(store: Store, choice: FinishChoice): Promise<FinishReport>
   }
   const message = [
     'the work is in the work tree, uncommitted',
-    'nothing was committed for it',
+    `nothing was committed for it; each attempt is kept as it was: ralph attempts ${store.change}`,
     ...(await entriesLeft(store)),
     ...inside,
   ].join('; ')

@@ -7,6 +7,7 @@ import type { Author } from './author.ts'
 import { putBrokenAside } from './broken.ts'
 import { named } from './git.ts'
 import { tellObeyed } from './guarded.ts'
+import { tellHidden } from './hidden.ts'
 import { forgetLook } from './just-kept.ts'
 import { keepAttempt } from './keep.ts'
 import { tellSwept } from './keep-submodules.ts'
@@ -14,7 +15,7 @@ import { isPackDue, packLoose } from './pack.ts'
 import { explainRefusals } from './permissions.ts'
 import type { Refs } from './refs.ts'
 import { isAsLeft, keptAs, restoreFound, restoreSnapshot } from './restore.ts'
-import { lookAt, treeToSave } from './saving.ts'
+import { lookAt, treeToSave, watchMade } from './saving.ts'
 import { settled, settleGates } from './settle.ts'
 import { loadSnapshot, requireSnapshot, type Snapshot } from './snapshot.ts'
 import { outwaitLocks, patienceMs } from './stale-locks.ts'
@@ -76,6 +77,7 @@ export function checkpointsBy(strategy: Strategy, deps: CheckpointDeps): Checkpo
     keep: (n, mayBeSaved = false) => keep(store, n, mayBeSaved),
     // For a line on the screen: what hinders it hinders the revert, which says so.
     changed: (n) => changedBy(store, n).catch(() => []),
+    made: () => watchMade(store),
     look: (since) => lookAt(store, since),
     save: (storyId, message, judged, about) => save(strategy, store, storyId, message, judged, about),
     isAsLeft: () => store.git.forgiving(() => isAsLeft(store)),
@@ -133,6 +135,7 @@ async function save(
   await tellAside(store, 'saved')
   await settled(store, beside, saved.commit)
   await tellObeyed(store, snapshot, attempt)
+  await tellHidden(store, snapshot, await changedPaths(store.git, snapshot.tree, tree), attempt)
   if (headBack !== undefined) await store.note({ type: 'warning', code: 'head_back', message: headBack })
   return saved
 }

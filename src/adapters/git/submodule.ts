@@ -80,8 +80,8 @@ export function storeInside(store: Store, path: string, repository: Repository):
     refs: refsInside(store.change),
     protectedPaths: inside.map((glob) => glob.slice(path.length + 1)),
     memory: () => {
-      const { attempt = 0, isKept = false, keptMs = 0 } = store.memory()
-      return { ...blankMemory, attempt, isKept, keptMs }
+      const { attempt = 0, isKept = false, keptMs = 0, openAttempt = 0 } = store.memory()
+      return { ...blankMemory, attempt, isKept, keptMs, openAttempt }
     },
     note: () => Promise.resolve(),
     step: () => Promise.resolve(),

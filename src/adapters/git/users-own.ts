@@ -16,7 +16,10 @@ function mayBeUsers(change: string, ref: string): boolean {
     /^(?:earlier\/[^/]+\/)?(attempts|moved|restored)\/(.*)$/s.exec(
       ref.slice(`refs/ralph/${change}/`.length),
     ) ?? []
-  return kind !== 'attempts' && !(kind === 'moved' && /^\d+(?:-gates)?\/(?!before\/|beside\/)/.test(rest))
+  return (
+    kind !== 'attempts' &&
+    !(kind === 'moved' && /^\d+(?:-gates)?\/(?!before\/|beside\/|ignored\/)/.test(rest))
+  )
 }
 
 /** Of refs that are about to go: those of the user's that lead to what no other ref leads to. */

@@ -32,12 +32,18 @@ function defaultTree(worktree: string, change: string): string {
  */
 export async function addWorktree(
   git: Git,
-  options: { readonly dir?: string; readonly change: string; readonly changeFolder?: string },
+  options: {
+    readonly dir?: string
+    readonly change: string
+    readonly changeFolder?: string
+    /** Where it begins, instead of where the user stands. */
+    readonly from?: string
+  },
 ): Promise<LoopTree> {
-  const { change, changeFolder } = options
+  const { change, changeFolder, from } = options
   const dir = resolve(git.worktree, options.dir ?? defaultTree(git.worktree, change))
   const point = await startingPoint(git, change)
-  const base = point.head.commit
+  const base = from === undefined ? point.head.commit : await commitOf(git, from)
   if (base === undefined) {
     throw new RalphError('repository_state', 'a work tree of its own needs a commit to start from', {
       hint: 'Make a first commit, or run without --worktree.',
@@ -45,7 +51,7 @@ export async function addWorktree(
   }
   const isOwnCopy = changeFolder !== undefined && (await hasUncommitted(git, changeFolder, base))
   const brought = isOwnCopy ? [changeFolder] : []
-  const note = besideNote(change, point)
+  const note = from === undefined ? besideNote(change, point) : ''
   const known = await findTree(git, dir)
   if (known !== undefined) {
     await refuseForeign(git.at(known), change)
@@ -75,6 +81,19 @@ export async function addWorktree(
   return { repository, brought, isNew: true, base, note }
 }
 
+async function commitOf(git: Git, name: string): Promise<string> {
+  const { out, code } = await git.run(
+    ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`],
+    {
+      accept: [1, 128],
+    },
+  )
+  if (code === 0) return out.trim()
+  throw new RalphError('usage', `--from ${name} is no commit of this repository`, {
+    hint: 'Nothing was touched. Name a branch, a tag or a commit.',
+  })
+}
+
 /** The tree that was made for this change, wherever `git worktree move` has put it. */
 export async function loopTree(git: Git, change: string): Promise<Repository | undefined> {
   if (existsSync(markOf(git, change))) return git
@@ -98,7 +117,7 @@ async function refuseForeign(tree: Git, change: string): Promise<void> {
       ? 'is a work tree that ralph did not make for this change'
       : `is on the branch ${shortName(head.ref)}`
   throw new RalphError('usage', `${tree.worktree} ${what}`, {
-    hint: `Nothing was touched. Name a folder that is not there yet (--worktree <dir>), or remove this one if nothing in it is needed: git worktree remove ${tree.worktree}`,
+    hint: `Nothing was touched. Name a folder that is not there yet (--worktree <dir>), or remove this one if nothing in it is needed, ignored files included: git worktree remove ${tree.worktree}`,
   })
 }
 
@@ -123,7 +142,7 @@ async function hasUncommitted(git: Git, folder: string, base: string): Promise<b
   return out !== ''
 }
 
-async function findTree(git: Git, dir: string): Promise<Repository | undefined> {
+export async function findTree(git: Git, dir: string): Promise<Repository | undefined> {
   if (!existsSync(dir)) return undefined
   const { out, code } = await git.run(
     ['rev-parse', '--path-format=absolute', '--absolute-git-dir', '--git-common-dir', '--show-toplevel'],

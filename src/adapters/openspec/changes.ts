@@ -148,6 +148,22 @@ export async function summariseChange(
   }
 }
 
+/** What is left for a person, and where they tick it. */
+export async function humanTasks(
+  root: string,
+  name: string,
+  env: NodeJS.ProcessEnv,
+  worktree: string,
+): Promise<readonly { readonly text: string; readonly path: string; readonly line: number }[]> {
+  const changeDir = changeDirOf(root, name)
+  const files = await trackedFiles(changeDir, await taskPattern(root, changeDir, env), worktree)
+  const pathOf = new Map(files.map(({ file, path }) => [file, path]))
+  return parseTasks(await readTracked(files))
+    .stories.flatMap(({ tasks }) => tasks)
+    .filter(({ state }) => state === 'human')
+    .map(({ text, file, line }) => ({ text, path: pathOf.get(file) ?? file, line }))
+}
+
 /** What the file system refuses is the user's to mend; anything else is a bug, and thrown. */
 function toldUnreadable(error: unknown, path: string): RalphError {
   if (error instanceof RalphError) return error

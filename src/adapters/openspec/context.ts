@@ -23,7 +23,7 @@ export interface ContextDeps {
 export async function promptContext(
   deps: ContextDeps,
   tracked: readonly TrackedFile[],
-): Promise<Omit<PromptInput, 'previousFailure' | 'feedback'>> {
+): Promise<Omit<PromptInput, 'previousFailure' | 'feedback' | 'offersClaims'>> {
   const { worktree, root, change } = deps
   const changeDir = changeDirOf(root, change)
   const project = await readProject(root)

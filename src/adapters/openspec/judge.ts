@@ -1,5 +1,5 @@
 // After an attempt or a gate: compares the change with its guarded bytes, lets stand what may be done to it, and undoes the rest.
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { joinLines, setBox, splitLines } from '../../core/box.ts'
 import { judgeTasks, type TasksJudgement } from '../../core/tasks-judge.ts'
 import { parseTasks } from '../../core/tasks.ts'
@@ -29,6 +29,7 @@ import {
 } from './restore.ts'
 import { restoreRules } from './rules.ts'
 import { trackedFiles, type TrackedFile } from './tracked.ts'
+import { hashOf, namesIn } from './tree.ts'
 
 interface TrackedNow {
   readonly file: string
@@ -121,10 +122,19 @@ async function judgeChange(
 ): Promise<SpecJudgement> {
   const { guardDir, changeDir } = places
   const putBack = await undoMove(guardDir, guarded, changeDir)
+  const change = basename(changeDir)
+  const renamed = await renamedTo(changeDir, guarded)
+  if (renamed !== '')
+    putBack.push(
+      `the folder of the change was renamed to ${renamed}, by you or by ${who}; ${change} is restored. If it was you, rename it between two runs: ralph stop ${change}, and then ralph loop ${renamed}`,
+    )
   await restoreLinks(guardDir, guarded)
   for (const tree of guarded.trees) await restoreTree(guardDir, tree, () => false)
   const tracked = await readTrackedNow(guardDir, guarded)
-  const lost = tracked.flatMap((each) => lostSentence(each, who)).join('; ')
+  const lost =
+    renamed === ''
+      ? tracked.flatMap((each) => lostSentence(each, who)).join('; ')
+      : `the folder of the change was renamed to ${renamed} while ${who} ran; it is restored`
   const texts = (pick: (each: TrackedNow) => Buffer | undefined): { file: string; text: string }[] =>
     tracked.map((each) => ({ file: each.file, text: (pick(each) ?? each.before).toString('utf8') }))
   // A lost plan says nothing about what was done: all of it counts as untouched.
@@ -170,13 +180,33 @@ async function readTrackedNow(guardDir: string, guarded: Guarded): Promise<reado
   return found
 }
 
+/** What the folder of the change is called now; empty where it is in its place, or nowhere. */
+async function renamedTo(changeDir: string, { trees: [tree] }: Guarded): Promise<string> {
+  if (tree === undefined || (await lstatIfThere(changeDir)) !== undefined) return ''
+  const files = tree.entries.flatMap((entry) => (entry.kind === 'file' ? [entry] : []))
+  for (const name of await namesIn(dirname(changeDir)).catch(() => [])) {
+    const there = await Promise.all(
+      files.map(async ({ path, hash }) => {
+        const bytes = await readRegular(join(dirname(changeDir), name, path)).catch(() => undefined)
+        // What tools write into every change tells none from another.
+        const isOwn = bytes !== undefined && bytes.length > 0 && !basename(path).startsWith('.')
+        return { isThere: bytes !== undefined, isSame: isOwn && hashOf(bytes) === hash }
+      }),
+    )
+    if (there.every(({ isThere }) => isThere) && there.some(({ isSame }) => isSame)) return name
+  }
+  return ''
+}
+
+/** Somebody else may have done it meanwhile. */
 function lostSentence({ file, before, after }: TrackedNow, who: string): string[] {
-  if (after === undefined) return [`${who} deleted ${file} or made it unreadable; it is restored`]
+  const when = `while ${who} ran; it is restored`
+  if (after === undefined) return [`${file} was deleted, moved or made unreadable ${when}`]
   const hasBoxes = (bytes: Buffer): boolean =>
     parseTasks([{ file, text: bytes.toString('utf8') }]).tasksTotal > 0
   if (!hasBoxes(before) || hasBoxes(after)) return []
-  const what = after.toString('utf8').trim() === '' ? 'emptied' : 'took every box out of'
-  return [`${who} ${what} ${file}; it is restored`]
+  const isEmpty = after.toString('utf8').trim() === ''
+  return [isEmpty ? `${file} was emptied ${when}` : `every box was taken out of ${file} ${when}`]
 }
 
 /** Where what stood there is kept; empty when nothing was replaced. */

@@ -7,6 +7,7 @@ import { lstatIfThere } from '../files/whole.ts'
 
 const header = '# Learnings\n\nWritten by agents, read by the next ones. Short lines; newest last.\n'
 const shownBytes = 32_000
+const mostBytes = 1_000_000
 
 /** Creates the file with its header; an existing one is left alone. */
 export async function ensureLearnings(path: string): Promise<void> {
@@ -16,6 +17,15 @@ export async function ensureLearnings(path: string): Promise<void> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
+}
+
+/** One more, on a line of its own. Where an agent has put something else in the file's place, it throws. */
+export async function addLearning(path: string, text: string): Promise<void> {
+  await ensureLearnings(path)
+  const stats = await lstatIfThere(path)
+  if (stats?.isFile() !== true) throw new Error(`${path} is no file`)
+  if (stats.size > mostBytes) throw new Error(`${path} has more than ${mostBytes} bytes`)
+  await writeFile(path, `- ${text}\n`, { flag: 'a' })
 }
 
 /** Without the header, the newest 32 KB; '' when nobody has written anything yet. */

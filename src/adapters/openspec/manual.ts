@@ -5,6 +5,7 @@ import type { SpecSource } from '../../ports.ts'
 import { changeDirOf } from './changes.ts'
 import { promptContext } from './context.ts'
 import { readGuard, takeGuard } from './guard.ts'
+import { addLearning } from './learnings.ts'
 import { addedTasks, watchPlan, judgeAgent } from './judge.ts'
 import { taskPattern } from './project.ts'
 import { restoreAll, stays } from './restore.ts'
@@ -23,12 +24,13 @@ export function manualSource(deps: SourceDeps & { readonly task: string }): Spec
       const { tasksDone, tasksTotal, lints, notes } = parseTasks(await readTracked(await files()))
       return { stories: [], tasksDone, tasksTotal, lints, notes }
     },
-    prompt: async ({ previousFailure, feedback }) =>
+    prompt: async ({ previousFailure, feedback, offersClaims = false }) =>
       manualPrompt({
         ...(await promptContext(deps, await files())),
         task: deps.task,
         ...(previousFailure !== undefined && { previousFailure }),
         ...(feedback !== undefined && { feedback }),
+        offersClaims,
       }),
     guard: async () => takeGuard(places, await files()),
     judge: async () => judgeAgent(places, await pattern(), undefined),
@@ -42,5 +44,6 @@ export function manualSource(deps: SourceDeps & { readonly task: string }): Spec
       return []
     },
     tick: () => Promise.resolve(0),
+    learn: (text) => addLearning(deps.learningsPath, text),
   }
 }

@@ -13,6 +13,7 @@ import { realpath } from '../files/now.ts'
 import { lstatIfThere } from '../files/whole.ts'
 import { writeWhole } from './files.ts'
 import { findGuarded, readBlob, readGuard, takeGuard, type GuardPlaces } from './guard.ts'
+import { addLearning } from './learnings.ts'
 import { addedTasks, watchPlan, judgeAgent } from './judge.ts'
 import { taskPattern } from './project.ts'
 import { restoreAll, stays } from './restore.ts'
@@ -60,6 +61,7 @@ export function openspecSource(deps: SourceDeps): SpecSource {
       return deps.absence?.() === undefined ? [] : untick(places, await files())
     },
     tick: async (storyId) => tickStory(places, await files(), storyId),
+    learn: (text) => addLearning(deps.learningsPath, text),
   }
 }
 
@@ -71,7 +73,7 @@ async function promptFor(
 ): Promise<string> {
   const story = plan.stories.find((each) => each.id === request.storyId)
   if (story === undefined) throw noStory(request.storyId, plan)
-  const { attempt, attempts, previousFailure, feedback } = request
+  const { attempt, attempts, previousFailure, feedback, offersClaims = false } = request
   return storyPrompt({
     ...(await promptContext(deps, files)),
     plan,
@@ -80,6 +82,7 @@ async function promptFor(
     attempts,
     ...(previousFailure !== undefined && { previousFailure }),
     ...(feedback !== undefined && { feedback }),
+    offersClaims,
   })
 }
 

@@ -55,7 +55,9 @@ export function shellGates(options: ShellGatesOptions): Gates {
         }
       }
       if (stop.aborted) return result({ outcome: 'stopped' })
-      const marker = env['RALPH_RUN_ID'] === undefined ? {} : { RALPH_RUN_ID: env['RALPH_RUN_ID'] }
+      // One that runs for a claim is known by that, too: the agent is alive, and has the run's mark.
+      const marks = ['RALPH_RUN_ID', 'RALPH_CLAIM']
+      const marker = Object.fromEntries(Object.entries(env).filter(([name]) => marks.includes(name)))
       let group
       try {
         group = await startGroup({

@@ -54,6 +54,8 @@ export interface Group {
   readonly birth: Birth
   readonly cause: EndCause | undefined
   write(text: string): void
+  /** None of its time passes until this resolves. */
+  wait(until: Promise<unknown>): void
   closeInput(): void
   /** The first cause stands. */
   end(cause: EndCause): void
@@ -96,6 +98,8 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
   let lastOutput = performance.now()
   const exit = exitOf(child)
   let isHolding = false
+  /** How much has to end before its time goes on. */
+  let waits = 0
   /** What is left of a program that ends or is ended is little, and read whatever else waits. */
   let isLeaving = false
   let leave = (): void => undefined
@@ -106,14 +110,19 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     }
   })
   void exit.then(() => leave())
+  const wait = async (until: Promise<unknown>): Promise<void> => {
+    waits += 1
+    patience.stop()
+    await Promise.race([until, leaving]).catch(() => undefined)
+    waits -= 1
+    lastOutput = performance.now()
+    if (!isLeaving && waits === 0) patience.start()
+  }
   const hold = (room: Promise<void>): void => {
     isHolding = true
     output.pause()
-    patience.stop()
-    void Promise.race([room, leaving]).then(() => {
+    void wait(room).then(() => {
       isHolding = false
-      lastOutput = performance.now()
-      if (!isLeaving) patience.start()
       output.resume()
     })
   }
@@ -148,7 +157,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     {
       quarry,
       idleTimeoutMs: options.idleTimeoutMs,
-      lastOutput: () => (isHolding ? performance.now() : lastOutput),
+      lastOutput: () => (waits > 0 ? performance.now() : lastOutput),
     },
     () => end('idle'),
   )
@@ -194,6 +203,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
       return cause
     },
     write: (text) => void child.stdin?.write(text),
+    wait: (until) => void wait(until),
     closeInput: () => void child.stdin?.end(),
     end,
     ended: settle(),

@@ -24,11 +24,14 @@ export function processTable(since?: Birth): ProcessEntry[] {
 export interface Birth {
   readonly pid: number
   readonly forks: number
+  /** As the OS tells it; 0 where it does not. */
+  readonly started: number
 }
 
 /** Right after its start. */
 export function birthOf(pid: number): Birth {
-  return { pid, forks: process.platform === 'linux' ? forksSoFar() : 0 }
+  if (process.platform !== 'linux') return { pid, forks: 0, started: 0 }
+  return { pid, forks: forksSoFar(), started: Number(linuxEntry(pid)?.started ?? 0) }
 }
 
 /** Those of the table whose environment carries every variable of the marker. A process of another user cannot be read and is left out. */
@@ -85,11 +88,16 @@ function hasAll(have: readonly string[], wanted: readonly string[]): boolean {
 
 function linuxTable(since: Birth | undefined): ProcessEntry[] {
   const first = since === undefined ? 0 : firstSince(since)
-  return readdirSync('/proc')
-    .map(Number)
-    .filter((pid) => pid >= first)
-    .map((pid) => linuxEntry(pid))
-    .filter((entry) => entry !== undefined)
+  const startedAt = since?.started ?? 0
+  return (
+    readdirSync('/proc')
+      .map(Number)
+      .filter((pid) => pid >= first)
+      .map((pid) => linuxEntry(pid))
+      .filter((entry) => entry !== undefined)
+      // Where numbers have begun anew: to read the environment of each of them takes longer than all else.
+      .filter(({ started }) => Number(started) >= startedAt)
+  )
 }
 
 /** The lowest number that a younger process can have; 0 where they may have begun anew. */

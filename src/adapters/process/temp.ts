@@ -1,8 +1,11 @@
-// A temp folder of a run's own: agents leave megabytes there, and what is named after its run can be found after a crash.
-import { accessSync, constants, mkdtempSync } from 'node:fs'
+// Temp folders that can be found after a crash: a run's own, where agents leave megabytes, and those of one deed of a process.
+import { createHash } from 'node:crypto'
+import { accessSync, constants, mkdtempSync, readlinkSync } from 'node:fs'
 import { chmod, lstat, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { once } from '../../core/once.ts'
+import { processIdentity } from './table.ts'
 
 export function makeTemp(runId: string, env: NodeJS.ProcessEnv): string {
   return mkdtempSync(join(tempBase(env), prefixOf(runId)))
@@ -18,8 +21,48 @@ export async function removeTemp(folder: string): Promise<boolean> {
 
 /** Whatever is left of the run's, now that nothing of it is alive. */
 export async function removeTemps(runId: string, env: NodeJS.ProcessEnv): Promise<void> {
-  const names = await readdir(tempBase(env)).catch(() => [])
-  for (const name of names) if (name.startsWith(prefixOf(runId))) await removeTemp(join(tempBase(env), name))
+  for (const folder of await tempsOf(runId, env)) await removeTemp(folder)
+}
+
+export async function tempsOf(runId: string, env: NodeJS.ProcessEnv): Promise<readonly string[]> {
+  const base = tempBase(env)
+  const names = await readdir(base).catch(() => [])
+  return names.filter((name) => name.startsWith(prefixOf(runId))).map((name) => join(base, name))
+}
+
+/** For one deed, in a folder outside of ralph's own: a look writes nothing there, and a loop may sweep it. */
+export async function inScratch<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tempBase(process.env), scratch().own))
+  try {
+    return await work(folder)
+  } finally {
+    await removeTemp(folder)
+  }
+}
+
+/** What processes that were killed have left. */
+export async function removeScratch(): Promise<void> {
+  const base = tempBase(process.env)
+  const names = await readdir(base).catch(() => [])
+  for (const name of names) {
+    const [, pid, started] = name.startsWith(scratch().here) ? (/-(\d+)-(\w+)-\w+$/.exec(name) ?? []) : []
+    if (pid !== undefined && started !== startOf(Number(pid))) await removeTemp(join(base, name))
+  }
+}
+
+/** Of this machine and container only: pids of another one tell nothing. */
+const scratch = once(() => {
+  const room = process.platform === 'linux' ? readlinkSync('/proc/self/ns/pid') : ''
+  const here = `ralph-scratch-${short(`${hostname()} ${room}`)}-`
+  return { here, own: `${here}${process.pid}-${startOf(process.pid)}-` }
+})
+
+function startOf(pid: number): string {
+  return short(processIdentity(pid))
+}
+
+function short(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 8)
 }
 
 function removed(folder: string): Promise<boolean> {

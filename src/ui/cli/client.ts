@@ -9,7 +9,7 @@ import type { Io } from '../io.ts'
 import type { Client, StartRequest } from '../tui/client.ts'
 import type { FromLoop, FromStarter } from './attended.ts'
 import type { Context } from './context.ts'
-import { attendedFlag, givenWords } from './loop-options.ts'
+import { aloneFlag, attendedFlag, givenWords } from './loop-options.ts'
 
 export function clientOf({ io }: Pick<Context, 'io'>, app: App): Client {
   return {
@@ -17,7 +17,14 @@ export function clientOf({ io }: Pick<Context, 'io'>, app: App): Client {
     place: io.cwd.startsWith(`${homedir()}/`) ? `~${io.cwd.slice(homedir().length)}` : io.cwd,
     env: io.env,
     now: () => Date.now(),
-    start: (request) => startApart(io, request),
+    start: (request) =>
+      // As a word of a command line it would be an option; no change is called so.
+      request.change?.startsWith('-') === true
+        ? Promise.resolve({
+            refused: `error: There is no change called ${request.change}.\n  Nothing was touched. \`ralph list\` shows all changes.`,
+            exitCode: 2,
+          })
+        : startApart(io, request),
   }
 }
 
@@ -32,7 +39,7 @@ async function startApart({ cwd, env }: Io, request: StartRequest): ReturnType<C
   try {
     const loop = spawn(process.execPath, [...process.execArgv, process.argv[1] ?? '', ...wordsOf(request)], {
       cwd,
-      env,
+      env: { ...env, ...request.env },
       detached: true,
       stdio: ['ignore', 'ignore', stderr, 'ipc'],
     })
@@ -77,7 +84,7 @@ function untilBegun(
   })
 }
 
-function wordsOf({ how, change, flags, feedback, acceptsConfig }: StartRequest): readonly string[] {
+function wordsOf({ how, change, flags, feedback, acceptsConfig, isAlone }: StartRequest): readonly string[] {
   const { agent_args: rest, ...options } = flags
   return [
     how,
@@ -87,7 +94,7 @@ function wordsOf({ how, change, flags, feedback, acceptsConfig }: StartRequest):
     ...(feedback === undefined ? [] : [`--feedback=${feedback}`]),
     ...(acceptsConfig === true ? ['--accept-config'] : []),
     ...(options.no_tui === true ? [] : ['--no-tui']),
-    attendedFlag,
+    isAlone === true ? aloneFlag : attendedFlag,
     ...(Array.isArray(rest) && rest.length > 0 ? ['--', ...rest.map(String)] : []),
   ]
 }

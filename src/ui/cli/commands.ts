@@ -5,7 +5,7 @@ import type { Command } from '@commander-js/extra-typings'
 import { optionGroups } from '../../config/option.ts'
 import { RalphError } from '../../core/error.ts'
 import type { LoggedAttempt, Said } from '../app.ts'
-import { acceptConfig, addLoopOptions, attendedFlag } from './loop-options.ts'
+import { acceptConfig, addLoopOptions, aloneFlag, attendedFlag } from './loop-options.ts'
 import { act, report, row } from './row.ts'
 import type { Row } from './row.ts'
 
@@ -19,6 +19,8 @@ const optionalChange =
 
 const attemptNumber = (command: Command) =>
   command.argument('<n>', "the attempt's number", iterationNumber).argument('[change]', leftOut)
+
+const collected = (value: string, earlier: readonly string[] = []): readonly string[] => [...earlier, value]
 
 const firstGroup = `${optionGroups[0]}:`
 
@@ -51,12 +53,18 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             .addOption(new Option('--prompts', 'with --dry-run: every prompt too').helpGroup(firstGroup))
             .addOption(new Option(...acceptConfig).helpGroup(firstGroup))
             .addOption(new Option(attendedFlag).hideHelp())
+            .addOption(new Option(aloneFlag).hideHelp())
           return Object.assign(takes, { flags })
         },
         run: async (context, { args: [change], options, command }) => {
           const { startLoop } = await import('./loop-run.ts')
-          const { acceptConfig: acceptsConfig = false, prompts = false, attended: isAttended } = options
-          await startLoop(context, change, command.flags(), { acceptsConfig, prompts, isAttended })
+          const {
+            acceptConfig: acceptsConfig = false,
+            prompts = false,
+            attended: isAttended,
+            alone: isAlone,
+          } = options
+          await startLoop(context, change, command.flags(), { acceptsConfig, prompts, isAttended, isAlone })
         },
       }),
       row({
@@ -73,12 +81,18 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             .addOption(new Option('--feedback <text>', 'your hint for the next prompt').helpGroup(firstGroup))
             .addOption(new Option(...acceptConfig).helpGroup(firstGroup))
             .addOption(new Option(attendedFlag).hideHelp())
+            .addOption(new Option(aloneFlag).hideHelp())
           return Object.assign(takes, { flags })
         },
         run: async (context, { args: [change], options, command }) => {
           const { resumeLoop } = await import('./loop-run.ts')
-          const { feedback, acceptConfig: acceptsConfig = false, attended: isAttended } = options
-          await resumeLoop(context, change, command.flags(), { feedback, acceptsConfig, isAttended })
+          const {
+            feedback,
+            acceptConfig: acceptsConfig = false,
+            attended: isAttended,
+            alone: isAlone,
+          } = options
+          await resumeLoop(context, change, command.flags(), { feedback, acceptsConfig, isAttended, isAlone })
         },
       }),
       act({
@@ -88,8 +102,14 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         takes: (command) =>
           command
             .argument('[change]', 'default: the only one that is running')
-            .option('--force', 'kill it at once'),
-        ask: ({ control }, [change], { force = false }) => control.stop({ change, force }),
+            .option('--force', 'kill it at once')
+            .option('--all', 'every loop of this repository, and ralph up'),
+        refuse: ([change], { all }) =>
+          all && change !== undefined
+            ? wrong('--all means every change', `leave ${change} out, or leave --all out`)
+            : undefined,
+        ask: ({ control }, [change], { force = false, all = false }) =>
+          all ? control.stopAll(force) : control.stop({ change, force }),
       }),
       act({
         name: 'pause',
@@ -169,6 +189,87 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             return askFinish(context, app, change)
           }
           return app.control.finish({ change, choice, message, acceptsConfig })
+        },
+      }),
+    ],
+  ],
+  [
+    'Many changes at once:',
+    [
+      row({
+        name: 'up',
+        what: 'run several changes side by side in worktrees, and land each one that is done',
+        note: exitCodes,
+        example: 'ralph up add-login add-export --jobs 3 --verify "npm test"',
+        takes: (command) => {
+          const bare = command
+            .argument('[change...]', 'default: all that are open')
+            .option('--jobs <N>', 'how many loops at once (default: 2)')
+            .option('--into <branch>', 'where they land (default: the branch that is checked out)')
+            .option(
+              '--after <later:earlier>',
+              'the first begins when the second has landed (repeatable)',
+              collected,
+            )
+            .addOption(
+              new Option('--land <how>', 'as one commit, or with its history').choices(['squash', 'merge']),
+            )
+            .option('--no-land', 'only run the loops')
+            .option('--pull', 'at the end your checkout follows what landed')
+          const flags = addLoopOptions(bare, ['worktree', 'on_complete', 'from', 'fresh', 'dry_run', 'story'])
+          return Object.assign(bare, { flags })
+        },
+        run: async (context, { args: [changes], options, command }) =>
+          (await import('./queue.ts')).runUp(context, changes, command.flags(), {
+            ...options,
+            land:
+              options.land === 'squash' || options.land === 'merge' || options.land === false
+                ? options.land
+                : undefined,
+          }),
+      }),
+      row({
+        name: 'land',
+        what: 'land one change whose loop is done, proven by its gates',
+        example: 'ralph land add-login --into main',
+        takes: (command) => {
+          const bare = command
+            .argument('<change>', 'its loop must be done')
+            .option('--into <branch>', 'where it lands (default: the branch that is checked out)')
+            .addOption(
+              new Option('--land <how>', 'as one commit, or with its history').choices(['squash', 'merge']),
+            )
+            .option('--pull', 'at the end your checkout follows what landed')
+          const flags = addLoopOptions(bare, ['worktree', 'on_complete', 'from', 'fresh', 'dry_run', 'story'])
+          return Object.assign(bare, { flags })
+        },
+        run: async (context, { args: [change], options, command }) =>
+          (await import('./queue.ts')).runUp(context, [], command.flags(), options, change),
+      }),
+      row({
+        name: 'queue',
+        what: 'the merge queue: what runs, what waits and why; add, remove, retry, first, pull',
+        example: 'ralph queue retry add-login',
+        takes: (command) =>
+          command
+            .addArgument(
+              new Argument('[what]', 'what to do').choices([
+                'add',
+                'remove',
+                'retry',
+                'first',
+                'pull',
+              ] as const),
+            )
+            .argument('[change]', 'which one')
+            .option('--watch', 'follow it until it ends')
+            .option('--json', 'as JSON'),
+        run: async (context, { args: [what, change], options }) => {
+          const { watchQueue, runQueue } = await import('./queue.ts')
+          if (what === undefined && options.watch) return watchQueue(context)
+          if (what !== undefined && what !== 'pull' && change === undefined)
+            throw wrong(`queue ${what} needs a change`, `for example: ralph queue ${what} add-login`)
+          return runQueue(context, what, change ?? '', options.json === true)
         },
       }),
     ],
@@ -319,7 +420,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         text: async ({ decisions, reports: [report] }, { paint, columns = Infinity }, { trace }) => {
           const { traceText, whyText } = await import('../print/why.ts')
           return trace || report === undefined
-            ? traceText(decisions, paint)
+            ? traceText(decisions, { paint, columns })
             : whyText(report, decisions.failed_gate, { paint, nowMs: Date.now(), columns })
         },
       }),
@@ -378,7 +479,9 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         ask: ({ observe }, [change]) => observe.learnings(change),
         isVerbatim: () => true,
         text: async ({ text, path }) =>
-          text === '' ? `nothing noted yet (${path})` : (await import('../print/text.ts')).clean(text),
+          text === ''
+            ? `nothing noted yet; notes would be in\n  ${path}`
+            : (await import('../print/text.ts')).clean(text),
       }),
     ],
   ],
@@ -462,11 +565,24 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             .addOption(
               new Option('--agent <name>', 'a real agent instead of the scripted one').default('demo'),
             )
+            .option('--parallel', 'six changes, three at once, each landed when it is done')
             .option('--remove', 'delete the folder at the end'),
-        run: async (context, { options: { agent, remove = false } }) => {
+        run: async (context, { options: { agent, parallel = false, remove = false } }) => {
           const { showDemo } = await import('./demo.ts')
-          await showDemo(context, { agent, remove })
+          await showDemo(context, { agent, parallel, remove })
         },
+      }),
+      act({
+        name: 'init',
+        what: 'write a first ralph.yaml, with the agent and the gates found here',
+        note: 'It asks before it writes, and never writes over a file. Without a terminal and\nwithout --yes it only shows what it would write (exit code 2).',
+        example: 'ralph init',
+        takes: (command) =>
+          command
+            .option('-y, --yes', 'do not ask')
+            .option('--mcp', 'also .mcp.json, by which Claude Code finds `ralph mcp`'),
+        ask: async (app, _, { yes = false, mcp = false }, context, json) =>
+          (await import('./init.ts')).setUp(app, context, { yes, mcp, json }),
       }),
       report({
         name: 'config',
@@ -491,8 +607,13 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         what: 'check git, openspec, agents and this repository; says how to fix problems',
         note: 'Exit code 2: a loop cannot run here yet.',
         example: 'ralph doctor',
-        takes: (command) => command,
-        ask: async ({ observe, control }) => {
+        takes: (command) =>
+          command.option('--fix', "put in order what is ralph's own and safe to; says what it did"),
+        ask: async ({ observe, control }, _, { fix = false }) => {
+          if (fix) {
+            const fixes = await control.fix()
+            return { ...(await observe.doctor()), fixes }
+          }
           const found = await observe.doctor()
           const hasDied = found.checks.some(
             ({ name, verdict }) => name.startsWith('loop ') && verdict === 'warning',
@@ -504,6 +625,26 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           if (checks.some((check) => check.verdict === 'problem')) exitWith(2)
         },
         text: async (found, page) => (await import('../print/doctor.ts')).doctorText(found, page),
+      }),
+      report({
+        name: 'statusline',
+        what: 'the loop in one line, for the status line of Claude Code or tmux',
+        example: 'ralph statusline',
+        takes: (command) => command,
+        ask: ({ observe }) => observe.statusLine(),
+        text: ({ text }) => text,
+      }),
+      row({
+        name: 'mcp',
+        what: 'the MCP server on stdio: lets an agent see the loops; with --allow-control also steer them',
+        note: 'Claude Code: claude mcp add ralph -- ralph mcp',
+        example: 'ralph mcp',
+        takes: (command) =>
+          command.option('--allow-control', 'let its client start, stop, resume and finish loops'),
+        run: async (context, { options: { allowControl: allowsControl = false }, program }) => {
+          const { runMcp } = await import('./mcp.ts')
+          await runMcp(context, { allowsControl, version: program.version() ?? '' })
+        },
       }),
       row({
         name: 'completion',

@@ -2,27 +2,32 @@
 import { rm } from 'node:fs/promises'
 import { paintFor } from '../io.ts'
 import { entryLines, wrapWords } from '../print/layout.ts'
+import { stepLines } from '../print/step-lines.ts'
 import { oneLine, shellWord } from '../print/text.ts'
 import type { Context } from './context.ts'
 
 export interface DemoOptions {
   readonly agent: string
+  /** Six changes by the merge queue. */
+  readonly parallel: boolean
   readonly remove: boolean
 }
 
-export async function showDemo(context: Context, { agent, remove }: DemoOptions): Promise<void> {
+export async function showDemo(context: Context, { agent, parallel, remove }: DemoOptions): Promise<void> {
   const { control } = await context.app()
-  const { folder, repo, change } = await control.makeDemo()
+  const { folder, repo, change } = await control.makeDemo(parallel)
   const sheet = { paint: paintFor(context.io.stdout, context.io.env), columns: context.io.stdout.columns }
   const say = (...lines: string[]): void => void context.io.stdout.write(`${lines.join('\n')}\n`)
   const wrapped = (text: string): string => entryLines({ text }, sheet).join('\n')
   const isScripted = agent === 'demo'
   say(
     wrapped(`A throw-away repository: ${oneLine(repo)}`),
-    `Its plan: openspec/changes/${change}/tasks.md, three stories.`,
+    parallel
+      ? 'Its plans: six changes of one story in openspec/changes.'
+      : `Its plan: openspec/changes/${change}/tasks.md, three stories.`,
     wrapped(
       isScripted
-        ? 'The demo agent is a script: no key, no network, no cost. In story 2 it fails once, so that you see the undo and the retry.'
+        ? `The demo agent is a script: no key, no network, no cost.${parallel ? '' : ' In story 2 it fails once, so that you see the undo and the retry.'}`
         : `The agent is ${oneLine(agent)}: it may cost something, and it works in that folder only.`,
     ),
   )
@@ -38,44 +43,49 @@ export async function showDemo(context: Context, { agent, remove }: DemoOptions)
     const plain = { ...env, RALPH_NO_TUI: 'true' }
     return context.run(['-C', repo, ...words], isScripted ? { ...plain, XDG_CONFIG_HOME: folder } : plain)
   }
-  const exitCode = await run(
-    'loop',
-    change,
-    '--agent',
-    agent,
-    '--verify',
-    'node --test',
-    '--on-complete',
-    'cleanup',
-  )
+  const how = ['--agent', agent, '--verify', 'node --test']
+  const exitCode = parallel
+    ? await run('up', '--jobs', '3', '--pull', ...how)
+    : await run('loop', change, ...how, '--on-complete', 'cleanup')
   context.exitWith(exitCode)
   // Refused: nothing is there to look at.
   if (exitCode === 2) return rm(folder, { recursive: true, force: true })
   const ralph = programWords(context.io.env)
-  const rows: (readonly [string, string])[] = remove
-    ? []
-    : [
-        [`cd ${shellWord(repo)}`, 'look around'],
-        ['git diff; git status', 'what the loop has made, uncommitted, for you to review'],
-        [`${ralph} attempts`, 'every attempt, the failed one too'],
-        [`${ralph} diff 2`, 'what the failed attempt had done'],
-        [`rm -rf ${shellWord(folder)}`, 'delete all of it; there is nothing anywhere else'],
-      ]
-  const own: (readonly [string, string])[] = [
-    [`${ralph} doctor`, 'in your own repository: what is there, what is missing'],
-    ['openspec/changes/<name>/tasks.md', 'write a plan there: `## 1. A story`, below it `- [ ] 1.1 a task`'],
-    [`${ralph} loop <name> --dry-run`, 'what a start would do'],
-    [`${ralph} loop <name> --verify "npm test"`, 'and go'],
-  ]
-  const width = Math.max(...[...rows, ...own].map(([command]) => command.length).filter((n) => n <= 44))
-  const line = ([command, why]: readonly [string, string]): string => {
-    const head = `  ${command.padEnd(width)}  `
-    const [first = '', ...rest] = entryLines({ indent: width + 4, text: why }, sheet)
-    return command.length > width && sheet.columns !== undefined
-      ? [`  ${command}`, first, ...rest].join('\n')
-      : [head + first.trimStart(), ...rest].join('\n')
-  }
-  say('', ...rows.map(line), ...(remove ? [] : ['']), 'Your turn:', ...own.map(line))
+  const rows = (...steps: (readonly [string, string])[]): readonly string[] =>
+    stepLines(
+      steps.map(([command, why]) => ['', command, why]),
+      { indent: 2, column: 2 },
+      sheet,
+    )
+  if (!remove)
+    say(
+      '',
+      'Look around:',
+      ...rows(
+        [`cd ${shellWord(repo)}`, ''],
+        ...(parallel
+          ? ([
+              ['git log --stat', 'what landed: one commit for each change'],
+              [`${ralph} queue`, 'where everything stands'],
+            ] as const)
+          : ([
+              ['git status; git diff', 'what the loop made, uncommitted'],
+              [`${ralph} attempts`, 'every attempt, the failed one too'],
+              [`${ralph} diff 2`, 'what the failed attempt had done'],
+            ] as const)),
+        [`rm -rf ${shellWord(folder)}`, 'delete it all'],
+      ),
+    )
+  say(
+    '',
+    'Your turn, in your own repository:',
+    ...rows(
+      [`${ralph} doctor`, 'what is there, what is missing'],
+      ['openspec/changes/<name>/tasks.md', 'write a plan: ## 1. A story, below it - [ ] 1.1 a task'],
+      [`${ralph} loop <name> --dry-run`, 'what a start would do'],
+      [`${ralph} loop <name> --verify "npm test"`, 'go'],
+    ),
+  )
   if (remove) {
     await rm(folder, { recursive: true, force: true })
     say('', `${oneLine(folder)} is deleted.`)

@@ -61,11 +61,27 @@ function usageError(error: CommanderError, command: string): RalphError {
       hint: 'e.g. ralph completion bash',
       cause: error,
     })
+  if (error.code === 'commander.missingArgument' && command === 'restore')
+    return new RalphError('usage', 'Which attempt? restore needs its number.', {
+      hint: 'The attempts and their numbers: ralph attempts; then, for example: ralph restore 2',
+      cause: error,
+    })
   const known = error.code === 'commander.unknownCommand' || command.startsWith('-')
-  return new RalphError('usage', first, {
+  return new RalphError('usage', plain(first), {
     hint: near === undefined ? `see: ralph ${known ? '' : `${command} `}--help` : `did you mean ${near}?`,
     cause: error,
   })
+}
+
+/** In the words that settings are refused with. */
+function plain(message: string): string {
+  const [, flag = '', value = '', rest = ''] =
+    /^option '(?:-\w, )?(--[\w-]+)[^']*' argument '([^']*)' is invalid\. (.*)$/s.exec(message) ?? []
+  if (flag === '') return message
+  const choices = /^Allowed choices are (.+)\.$/.exec(rest)?.[1]
+  return choices === undefined
+    ? `${flag} cannot be "${value}". ${rest}`
+    : `${flag} must be one of ${choices}, not "${value}"`
 }
 
 /** What other tools, or our own words, call it. */

@@ -17,6 +17,9 @@ export const acceptConfig = [
 /** Hidden: the screens start a loop so, see attended.ts. */
 export const attendedFlag = '--attended'
 
+/** Hidden: the merge queue starts a loop so. */
+export const aloneFlag = '--alone'
+
 /** Returns the reader for the command's action. */
 export function addLoopOptions(
   command: CommandUnknownOpts,

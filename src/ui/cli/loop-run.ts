@@ -27,6 +27,14 @@ import { withPicked } from './pick.ts'
 import { respond } from './row.ts'
 import { driveBySignals } from './signals.ts'
 
+/** Who started it from another process. */
+interface Followed {
+  /** A person, on a screen. */
+  readonly isAttended?: true | undefined
+  /** The merge queue. */
+  readonly isAlone?: true | undefined
+}
+
 export async function startLoop(
   context: Context,
   change: string | undefined,
@@ -34,8 +42,8 @@ export async function startLoop(
   {
     acceptsConfig,
     prompts,
-    isAttended,
-  }: { readonly acceptsConfig: boolean; readonly prompts: boolean; readonly isAttended?: true | undefined },
+    ...followed
+  }: Followed & { readonly acceptsConfig: boolean; readonly prompts: boolean },
 ): Promise<void> {
   const { observe, control, settings } = await prepare(context, flags)
   if (settings.config.dry_run) {
@@ -61,7 +69,7 @@ export async function startLoop(
       return onScreens(context, { observe, control }, settings, { how: 'loop', change, flags, acceptsConfig })
     }
     warn(context, settings)
-    const again = await perform(context, { observe, control }, settings, isAttended, (request) =>
+    const again = await perform(context, { observe, control }, settings, followed, (request) =>
       control.loop({ ...request, change: name, acceptsConfig }),
     )
     if (again !== undefined) await tryAgain(context, again, flags)
@@ -88,8 +96,8 @@ export async function resumeLoop(
   {
     feedback,
     acceptsConfig,
-    isAttended,
-  }: { feedback: string | undefined; acceptsConfig: boolean; isAttended?: true | undefined },
+    ...followed
+  }: Followed & { feedback: string | undefined; acceptsConfig: boolean },
 ): Promise<void> {
   const { observe, control, settings } = await prepare(context, flags, true)
   if (await isForScreens(context, settings))
@@ -101,7 +109,7 @@ export async function resumeLoop(
       feedback,
     })
   warn(context, settings)
-  const again = await perform(context, { observe, control }, settings, isAttended, (request) =>
+  const again = await perform(context, { observe, control }, settings, followed, (request) =>
     control.resume({ ...request, change, feedback, acceptsConfig }),
   )
   if (again !== undefined) await tryAgain(context, again, flags)
@@ -153,10 +161,10 @@ async function perform(
   { observe, control }: App,
   settings: LoadedConfig,
   /** By the screens, in another process. */
-  isAttended: true | undefined,
+  { isAttended, isAlone }: Followed,
   work: (request: Omit<LoopRequest, 'change' | 'acceptsConfig'>) => Promise<LoopEnd>,
 ): Promise<string | undefined> {
-  const printer = isAttended ? silent : printerFor(context, settings.config)
+  const printer = isAttended || isAlone ? silent : printerFor(context, settings.config)
   let change: string | undefined
   let wantsSquash = false
   let wantsAgain = false
@@ -191,7 +199,7 @@ async function perform(
       tell: (event) => {
         if (event.type === 'loop.started') {
           change = event.change_id
-          if (isAttended) tellBegan(change)
+          if (isAttended || isAlone) tellBegan(change)
         }
         if (event.type === 'complete' && wantsSquash) held = event
         // What comes next is the resume's to say.

@@ -64,7 +64,14 @@ interface Question<Args extends unknown[], Options extends OptionValues, Data> e
   readonly takes: (command: Command) => Command<Args, Options>
   /** What is wrong with the words, before anything is loaded for them. */
   readonly refuse?: (args: Args, options: Options) => RalphError | undefined
-  readonly ask: (app: App, args: Args, options: Options, context: Context) => Promise<Data>
+  readonly ask: (
+    app: App,
+    args: Args,
+    options: Options,
+    context: Context,
+    /** Stdout is for the answer alone. */
+    isJson: boolean,
+  ) => Promise<Data>
 }
 
 interface Page {
@@ -102,9 +109,9 @@ export function report<Args extends unknown[], Options extends OptionValues, Dat
     run: async (context, { args, options, command }) => {
       const refusal = refuse?.(args, options)
       if (refusal !== undefined) throw refusal
-      const data = await ask(await context.app(), args, options, context)
-      await also?.(data, context)
       const isJson = command.getOptionValue('json') === true || command.getOptionValue('format') === 'json'
+      const data = await ask(await context.app(), args, options, context, isJson)
+      await also?.(data, context)
       await respond(
         context,
         isJson,

@@ -39,7 +39,7 @@ export async function run(
   try {
     if (folder !== undefined) refuseNoFolder(io.cwd)
     if (argv.length === 0) {
-      await home(context, program.helpInformation())
+      await home(context, program.helpInformation(), isPlain)
     } else await program.parseAsync(isUnknown(program, argv[0]) ? [argv[0]] : own, { from: 'user' })
     return exitCode
   } catch (error) {
@@ -49,24 +49,37 @@ export async function run(
   }
 }
 
-/** `ralph` alone: on a terminal the screens, or where those cannot be the changes and what to type next; in a pipe the help text and exit 2. */
-async function home(context: Context, help: string): Promise<void> {
+/**
+ * `ralph` alone: on a terminal the screens, or where those cannot be the changes and what to type next; in a pipe the help text and exit 2,
+ * unless plain lines were asked for.
+ */
+async function home(context: Context, help: string, wantsLines: boolean): Promise<void> {
   const { io, app, exitWith } = context
-  const { stdout, env } = io
-  if (stdout.isTTY !== true) {
+  const { stdout, stderr, env } = io
+  const isPipe = stdout.isTTY !== true
+  if (isPipe && !wantsLines) {
     stdout.write(help)
     exitWith(2)
     return
   }
-  const [own, { paintFor }, { homeText }, { legible }, { RalphError }, { mayOpenTui, openTui }] =
-    await Promise.all([
-      app(),
-      import('../io.ts'),
-      import('../print/list.ts'),
-      import('../vocabulary.ts'),
-      import('../../core/error.ts'),
-      import('./tui.ts'),
-    ])
+  const [
+    own,
+    { paintFor },
+    { homeText },
+    { legible },
+    { RalphError },
+    { mayOpenTui, openTui },
+    { standGuard },
+  ] = await Promise.all([
+    app(),
+    import('../io.ts'),
+    import('../print/list.ts'),
+    import('../vocabulary.ts'),
+    import('../../core/error.ts'),
+    import('./tui.ts'),
+    import('./guard.ts'),
+  ])
+  const guard = mayOpenTui(io) ? standGuard(env) : undefined
   const listed = own.observe.list().catch((error: unknown) => {
     if (error instanceof RalphError && isElsewhere.has(error.code)) return error
     throw error
@@ -80,14 +93,17 @@ async function home(context: Context, help: string): Promise<void> {
   const [list, { isPlain, isSilent }] = await Promise.all([
     listed,
     wishes,
-    mayOpenTui(io) && import('../tui/start.tsx'),
+    guard && import('../tui/start.tsx'),
   ])
-  if (!(list instanceof RalphError) && mayOpenTui(io) && !isPlain) {
+  if (!(list instanceof RalphError) && guard !== undefined && !isPlain) {
     const { clientOf } = await import('./client.ts')
-    exitWith(await openTui(io, clientOf(context, own), { at: 'select' }, isSilent))
+    exitWith(await openTui(io, clientOf(context, own), { at: 'select', list }, { guard, isSilent }))
   } else if (list instanceof RalphError) {
     const { folded } = await import('../print/layout.ts')
-    stdout.write(`${help}\n${list.message}\n${folded(list.hint, stdout.columns, '  ')}\n`)
+    const why = `${list.message}\n${folded(list.hint, stdout.columns, '  ')}\n`
+    if (isPipe) stdout.write(help)
+    if (isPipe) stderr.write(why)
+    else stdout.write(`${why}all commands: ralph --help\n`)
     exitWith(2)
   } else
     stdout.write(

@@ -32,7 +32,7 @@ export function driveBySignals(loop: LoopHandle, readerGone: AbortSignal): () =>
   const onGone = (): void => {
     // A log on a full disk is no reader that went away.
     if (isFull(readerGone.reason)) loop.fail(readerGone.reason)
-    else loop.stop('SIGHUP')
+    else loop.stop(isBroken(readerGone.reason) ? 'unread' : 'SIGHUP')
   }
   // Never taken away again: without any handler Node would end at a HUP.
   const isDeaf = isUnderNohup(process.env)
@@ -49,6 +49,11 @@ export function driveBySignals(loop: LoopHandle, readerGone: AbortSignal): () =>
     process.off('unhandledRejection', onBug)
     readerGone.removeEventListener('abort', onGone)
   }
+}
+
+/** A pipe; a terminal that is closed says EIO. */
+function isBroken(reason: unknown): boolean {
+  return reason instanceof Error && 'code' in reason && reason.code === 'EPIPE'
 }
 
 /** Node takes every signal back when it starts, so the system no longer tells that HUP was to be ignored. */

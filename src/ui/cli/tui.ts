@@ -7,29 +7,47 @@ import type { Entry } from '../tui/view-model.ts'
 import type { Io } from '../io.ts'
 import { isTerminal, paintFor } from '../io.ts'
 import type { Context } from './context.ts'
+import { standGuard } from './guard.ts'
+import type { Guard } from './guard.ts'
 
 /** Where nobody could use it there are plain lines. */
 export function mayOpenTui({ stdin, stdout, env }: Io): boolean {
   return isTerminal(stdin) && isTerminal(stdout) && env['TERM'] !== 'dumb' && !env['CI']
 }
 
+/** How long a process may still run that was stopped. */
+const stoppingMs = 50
+
 /** Resolves to the exit code once the user has left. */
-export async function openTui(io: Io, client: Client, entry: Entry, isSilent = false): Promise<number> {
+export async function openTui(
+  io: Io,
+  client: Client,
+  entry: Entry,
+  { guard, isSilent = false }: { readonly guard: Guard; readonly isSilent?: boolean },
+): Promise<number> {
   const { startTui } = await import('../tui/start.tsx')
-  const tui = await startTui(client, entry, {
-    ...io,
-    stdin: io.stdin,
-    isSilent,
-    // The whole group, as Ctrl-Z would: a wrapper around this process is stopped with it.
-    suspend: () => process.kill(0, 'SIGSTOP'),
-  })
+  /** The whole group, as Ctrl-Z would: a wrapper around this process is stopped with it. Where no shell could let it go on, nobody is stopped. */
+  const suspend = (): void => {
+    process.off('SIGTSTP', tui.suspend)
+    process.kill(0, 'SIGTSTP')
+    setTimeout(() => {
+      process.on('SIGTSTP', tui.suspend)
+      tui.resumed()
+    }, stoppingMs)
+  }
+  const tui = await startTui(client, entry, { ...io, stdin: io.stdin, isSilent, suspend, guard: guard.tell })
+  const goOn = (): void => {
+    // Who was stopped was not told of another size.
+    process.kill(process.pid, 'SIGWINCH')
+    tui.resumed()
+  }
   const signals = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
   const enders = signals.map(
     (signal) => [signal, (): void => tui.end(128 + constants.signals[signal])] as const,
   )
   for (const [signal, end] of enders) process.on(signal, end)
   process.on('SIGTSTP', tui.suspend)
-  process.on('SIGCONT', tui.resumed)
+  process.on('SIGCONT', goOn)
   process.on('exit', tui.leave)
   try {
     const { exitCode, words } = await tui.left
@@ -38,7 +56,7 @@ export async function openTui(io: Io, client: Client, entry: Entry, isSilent = f
   } finally {
     for (const [signal, end] of enders) process.off(signal, end)
     process.off('SIGTSTP', tui.suspend)
-    process.off('SIGCONT', tui.resumed)
+    process.off('SIGCONT', goOn)
     process.off('exit', tui.leave)
   }
 }
@@ -56,6 +74,7 @@ export async function runOnScreens(
     import('../print/choice.ts'),
     request.how === 'resume' ? pausedLoops(app, request.change) : [],
   ])
+  const guard = standGuard(io.env)
   const client = clientOf(context, app)
   const confirm = (what: string): Promise<boolean> => agreesAt({ ...context, isQuiet: false }, what)
   // They are loaded while it begins.
@@ -68,7 +87,7 @@ export async function runOnScreens(
   const entry = isRefused
     ? { change: going?.change_id ?? '', isOwn: false }
     : { change: began.change, isOwn: true }
-  exitWith(await openTui(io, client, { at: 'loop', ...entry }, isSilent))
+  exitWith(await openTui(io, client, { at: 'loop', ...entry }, { guard, isSilent }))
 }
 
 async function pausedLoops(
@@ -104,11 +123,12 @@ export async function attach(context: Context, change: string | undefined): Prom
     throw new RalphError('usage', 'ralph attach needs a terminal that it can draw on.', {
       hint: 'Without one: ralph logs -f, or ralph status --watch',
     })
+  const guard = standGuard(io.env)
   const own = await app()
   const [{ clientOf }, { change_id: name }] = await Promise.all([
     import('./client.ts'),
     own.observe.history(change),
     import('../tui/start.tsx'),
   ])
-  exitWith(await openTui(io, clientOf(context, own), { at: 'loop', change: name, isOwn: false }))
+  exitWith(await openTui(io, clientOf(context, own), { at: 'loop', change: name, isOwn: false }, { guard }))
 }

@@ -25,22 +25,30 @@ function ofThisRun(
   { paint, columns }: HistoryPage,
 ): readonly string[] {
   // The one that somebody wants to see is the last that came to nothing, as with `ralph diff` alone.
-  const last = attempts.findLast(({ verdict }) => !keepsWork[verdict]) ?? attempts.at(-1)
-  if (last === undefined) return []
-  const rows = attempts.map(({ n, story_id: of, attempt, verdict }, at) => [
+  const seen = attempts.filter(({ changed }) => changed)
+  const last = seen.findLast(({ verdict }) => !keepsWork[verdict]) ?? seen.at(-1)
+  if (attempts.length === 0) return []
+  const rows = attempts.map(({ n, story_id: of, attempt, verdict, changed }, at) => [
     `#${String(n)}`,
     clip(storyName(of, stories.find((story) => story.id === of)?.title ?? ''), 28),
     String(attempt),
     verdictCell(verdict, paint),
-    { text: excerpt(newReason(attempts, at), 200), paint: paint.dim },
+    { text: reasonWords(excerpt(newReason(attempts, at), 200), changed), paint: paint.dim },
   ])
   const lines = table(['#', 'story', 'try', 'result', 'reason'], rows, paint, columns, true)
+  if (last === undefined) return [lines]
   const which = `${String(last.n)} ${oneLine(id)}`
   const hints = [
     `  ${paint.bold(`ralph diff ${which}`)}      ${paint.dim('see what it had changed')}`,
     `  ${paint.bold(`ralph restore ${which}`)}   ${paint.dim('bring that back')}`,
   ]
   return [[lines, ...hints].join('\n')]
+}
+
+/** A diff of it would show nothing. */
+function reasonWords(reason: string, changed: boolean): string {
+  if (changed) return reason
+  return reason === '' ? 'no file changed' : `${reason} (no file changed)`
 }
 
 /** Their numbers began at 1 too, so they are named with their run. */

@@ -5,7 +5,7 @@ import type { Meaning } from '../vocabulary.ts'
 import { storyName } from './describe.ts'
 import type { Sheet } from './layout.ts'
 import { partsLines } from './layout.ts'
-import { duration, plural, tokenWords, usd } from './text.ts'
+import { duration, plural, tokenWord, tokenWords, usd } from './text.ts'
 
 type Started = Extract<LoopEvent, { type: 'loop.started' }>
 
@@ -66,7 +66,7 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
   }
   if (event.type === 'story.started') return { ...board, storyId: event.story_id }
   // An iteration's own time is the agent's.
-  if (event.type === 'gate.ended')
+  if (event.type === 'gate.ended' && event.claim === undefined)
     return {
       ...board,
       failedGate: event.outcome === 'failed' ? event.command : board.failedGate,
@@ -108,10 +108,11 @@ function added(spent: Spent, iteration: IterationRecord): Spent {
   }
 }
 
-/** "1m 48s   41k tokens   $0.12"; what cost nothing is not called free. */
-export function figures(spent: Spent): string {
+/** "1m 48s   41k tokens   $0.12"; what cost nothing is not called free, and that nothing is known is said once, of the whole. */
+export function figures(spent: Spent, isWhole = false): string {
   const cost = spent.cost_usd !== undefined && spent.cost_usd > 0 ? [usd(spent.cost_usd)] : []
-  return [duration(spent.duration_ms), tokenWords(spent), ...cost].join('   ')
+  const used = isWhole || tokenWord(spent) !== '?' ? [tokenWords(spent)] : []
+  return [duration(spent.duration_ms), ...used, ...cost].join('   ')
 }
 
 function meaningOf(story: StorySummary, { storyId, last }: Board): Meaning {

@@ -1,4 +1,5 @@
 // Events as lines for a person; the same for a pipe and for what scrolls above a terminal's live line.
+import { claimWords } from '../../core/claim-words.ts'
 import { tellingLines } from '../../core/gate-failure.ts'
 import { keepsWork } from '../../core/report.ts'
 import type { IterationRecord, LoopEvent } from '../../core/event.ts'
@@ -251,24 +252,45 @@ const retells: ReadonlySet<string> = new Set([
   'crash',
 ])
 
-export function waitingLines(event: Of<'waiting'>, sheet: Sheet): readonly string[] {
-  return entryLines({ indent: 2, sign: mark('waiting', sheet.paint), text: waitingWords(event) }, sheet)
+/** `out`: how to end it; where the keys are on the screen, nothing. */
+export function waitingLines(event: Of<'waiting'>, sheet: Sheet, out = '; Ctrl-C stops'): readonly string[] {
+  const text = `${waitingWords(event)}${out}`
+  return entryLines({ indent: 2, sign: mark('waiting', sheet.paint), text }, sheet)
+}
+
+/** Why no agent was started. */
+export function limitedElsewhere({ agent }: Of<'login.limited'>): string {
+  return `${oneLine(agent)} is at its limit, as another loop on this machine was told`
 }
 
 function waitingWords(event: Of<'waiting'>): string {
   if (event.for === 'pause')
-    return `${waitWords.pause}: continue with ralph resume ${oneLine(event.change_id)}; Ctrl-C stops`
+    return `${waitWords.pause}: continue with ralph resume ${oneLine(event.change_id)}`
   const left = event.until_ms - Date.parse(event.time)
   const long = left > 0 ? ` (${duration(left)})` : ''
-  return `${waitWords[event.for]}: ${oneLine(event.agent)} is asked again at ${clockTime(event.until)}${long}; Ctrl-C stops`
+  return `${waitWords[event.for]}: ${oneLine(event.agent)} is asked again at ${clockTime(event.until)}${long}`
 }
+
+/** One line: `claim 1 refused: npm test failed (exit 1)`. */
+export function claimLines(event: Of<'claim.judged'>, sheet: Sheet): readonly string[] {
+  const meaning = claimMeanings[event.outcome]
+  const text = clip(oneLine(claimWords(event)), (widthFor(sheet) ?? 204) - textIndent)
+  return entryLines({ indent: 2, sign: mark(meaning, sheet.paint), text }, sheet)
+}
+
+export const claimMeanings = { accepted: 'done', refused: 'failed', stopped: 'waiting' } as const
 
 export function noteWords({ text }: Of<'note.added'>): string {
   return `your note for the next prompt: ${oneLine(text)}`
 }
 
-export function stopLine({ signal }: Of<'stop.requested'>, sheet: Sheet): string {
-  const text = signal === 'SIGINT' ? 'Stopping… press Ctrl-C again to kill it' : `Stopping… (${signal})`
+export function stopLine({ signal, unread }: Of<'stop.requested'>, sheet: Sheet): string {
+  const text =
+    unread === true
+      ? 'Stopping… (nobody reads the output any more)'
+      : signal === 'SIGINT'
+        ? 'Stopping… press Ctrl-C again to kill it'
+        : `Stopping… (${signal})`
   return `  ${inColourOf('waiting', text, sheet.paint)}`
 }
 

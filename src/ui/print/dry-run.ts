@@ -7,6 +7,7 @@ import { factLines } from './facts.ts'
 import type { Fact } from './facts.ts'
 import { entryLines } from './layout.ts'
 import type { Sheet } from './layout.ts'
+import { stepLines } from './step-lines.ts'
 import { clean, oneLine, plural } from './text.ts'
 
 export function dryRunText(
@@ -40,18 +41,23 @@ export function dryRunText(
     ...factLines(facts, page),
     ...plan.warnings.flatMap((warning) => said('warning:', paint.yellow, warning)),
     ...(refused === undefined
-      ? factLines([['next', `ralph loop ${change}${typed}`, 'command']], page)
+      ? stepLines(
+          [
+            ['next', `ralph loop ${change}${typed}`, ''],
+            ...(withPrompts || plan.stories.length === 0
+              ? []
+              : [['prompts', `ralph loop ${change} --dry-run --prompts${typed}`, ''] as const]),
+          ],
+          { indent: 2, column: 13 },
+          sheet,
+        )
       : [
           ...said('A start would be refused now:', paint.red, refused.message),
           ...(refused.hint === '' ? [] : refused.hint.split('\n')).flatMap((line) =>
-            entryLines({ indent: 13, text: oneLine(line) }, sheet),
+            entryLines({ indent: 4, text: oneLine(line) }, sheet),
           ),
         ]),
-    ...(withPrompts
-      ? prompts(plan, paint)
-      : plan.stories.length === 0
-        ? []
-        : [`  ${paint.dim('prompts'.padEnd(10))} ralph loop ${change} --dry-run --prompts${typed}`]),
+    ...(withPrompts ? prompts(plan, paint) : []),
   ].join('\n')
 }
 

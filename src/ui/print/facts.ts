@@ -2,8 +2,7 @@
 import type { Paint } from '../io.ts'
 import { wrapWords } from './layout.ts'
 
-/** Commands stay on their line, so that they can be copied. */
-export type Fact = readonly [name: string, words: string, kind?: 'command']
+export type Fact = readonly [name: string, words: string]
 
 export interface FactPage {
   readonly paint: Paint
@@ -17,20 +16,10 @@ export function factLines(
   facts: readonly Fact[],
   { paint, width, columns = Infinity }: FactPage,
 ): readonly string[] {
-  return facts.flatMap(([name, words, kind]) => {
-    const lines =
-      kind === 'command' || columns === Infinity ? [words] : set(words, Math.max(20, columns - width - 4))
-    return lines.map((line, at) => {
-      const shown = kind === 'command' ? commandLine(line, paint) : line
-      return `  ${paint.dim((at === 0 ? name : '').padEnd(width))} ${shown}`
-    })
+  return facts.flatMap(([name, words]) => {
+    const lines = columns === Infinity ? [words] : set(words, Math.max(20, columns - width - 4))
+    return lines.map((line, at) => `  ${paint.dim((at === 0 ? name : '').padEnd(width))} ${line}`)
   })
-}
-
-/** What is to be copied stands out from what is said about it. */
-function commandLine(line: string, paint: Paint): string {
-  const [, command = line, gloss = ''] = /^(.*?)((?: \(|: | (?:runs|says|tells) ).*)$/.exec(line) ?? []
-  return `${paint.bold(command)}${gloss === '' ? '' : paint.dim(gloss)}`
 }
 
 /** What is set in stays so. */

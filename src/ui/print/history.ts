@@ -80,7 +80,15 @@ function runLines(
   const hasCost = iterations.some(
     (iteration) => iteration.cost_usd !== undefined || iteration.tokens_used > 0,
   )
-  const isShown = (_: unknown, at: number): boolean => hasCost || headings[at] !== 'cost'
+  const hasTokens = iterations.some(
+    (iteration) => tokenWord({ ...iteration, tokens: iteration.tokens_used }) !== '?',
+  )
+  const hidden = new Set([
+    ...(hasCost ? [] : ['cost']),
+    ...(hasTokens ? [] : ['tokens']),
+    ...(columns !== undefined && columns < narrow ? ['at'] : []),
+  ])
+  const isShown = (_: unknown, at: number): boolean => !hidden.has(headings[at] ?? '')
   return [
     table(
       headings.filter(isShown),
@@ -93,6 +101,9 @@ function runLines(
     ...notesOf(report).map(([name, words]) => (name === 'unused' ? words : `${name}: ${words}`)),
   ]
 }
+
+/** Too narrow for every column. */
+const narrow = 70
 
 const headings = ['#', 'at', 'story', 'result', 'took', 'tokens', 'cost', 'reason']
 

@@ -5,7 +5,7 @@ import { clip, widthOf } from './text.ts'
 /** What lines are made for. */
 export interface Sheet {
   readonly paint: Paint
-  /** Undefined in a pipe. */
+  /** Undefined or Infinity in a pipe. */
   readonly columns: number | undefined
 }
 
@@ -24,7 +24,7 @@ const widest = 100
 
 /** Never as wide as the terminal: a full last column wraps on some. */
 export function widthFor({ columns }: Sheet): number | undefined {
-  return columns === undefined ? undefined : Math.min(columns, widest) - 1
+  return columns === undefined || columns === Infinity ? undefined : Math.min(columns, widest) - 1
 }
 
 /** One entry as one line or, where it is too long for the screen, several. */

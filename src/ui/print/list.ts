@@ -25,8 +25,8 @@ export function listText({ changes }: ChangeList, sheet: Sheet): string {
     problem === undefined ? [] : noted(`${oneLine(name)}: ${oneLine(problem)}`, sheet, paint.yellow),
   )
   const elsewhere = changes.flatMap(
-    ({ name, stories_total: total, loop_stories_done: done, loop_branch: branch }) =>
-      done === undefined
+    ({ name, stories_total: total, loop_stories_done: done, loop_branch: branch, landed }) =>
+      done === undefined || landed !== undefined
         ? []
         : noted(
             `${oneLine(name)}: shown is the plan in this checkout; its loop has ${String(done)}/${String(total)} stories${branch === undefined ? '' : ` on ${oneLine(branch)}`}: ralph status ${oneLine(name)}`,
@@ -84,7 +84,9 @@ function stateCell(change: Change, paint: Paint): Cell {
 
 /** Done on the loop's branch is done, though not here yet. */
 export function stateOf(change: Change): ReturnType<typeof stateNow> {
-  const { status, loop_branch: branch, loop_stories_done: loopDone, stories_total: total } = change
+  const { status, loop_branch: branch, loop_stories_done: loopDone, stories_total: total, landed } = change
+  if (landed !== undefined)
+    return [`landed on ${oneLine(landed.target)} as ${landed.commit.slice(0, 7)}`, 'done']
   if (status === 'done' && branch !== undefined && loopDone === total)
     return [`done on ${oneLine(branch)}`, 'done']
   return stateNow(change, { open: change.stories_open, done: change.stories_done, total })
@@ -120,6 +122,8 @@ function nextSteps({ changes }: ChangeList): readonly (readonly [string, string]
   if (halted) steps.push([`ralph resume ${oneLine(halted.name)}`, 'continue where it stopped'])
   if (waiting)
     steps.push([`ralph finish ${oneLine(waiting.name)} --cleanup`, 'bring its work to your branch'])
+  if (changes.some(({ landed }) => landed?.is_pulled === false))
+    steps.push(['ralph queue pull', 'your branch follows what has landed'])
   if (open) {
     steps.push([`ralph loop ${oneLine(open.name)} --dry-run`, 'see what it would do; changes nothing'])
     steps.push([`ralph loop ${oneLine(open.name)}`, 'run it'])

@@ -1,4 +1,5 @@
 // The live line, pure: what is known from events, and how it looks in so many columns.
+import { claimWords } from '../../core/claim-words.ts'
 import type { LoopEvent } from '../../core/event.ts'
 import { agentName, symbolOf, waitWords } from '../vocabulary.ts'
 import { inTree, storyTitle } from './describe.ts'
@@ -74,6 +75,8 @@ const changes: Changes = {
     costNow: event.cost_usd ?? 0,
   }),
   'gate.started': (event, nowMs) => ({ doing: `gate: ${oneLine(event.command)}`, sinceMs: nowMs }),
+  'claim.judged': (event) => ({ doing: oneLine(claimWords(event)) }),
+  'progress.reported': (event) => ({ doing: oneLine(event.task) }),
   waiting: (event, nowMs) => ({
     busy: true,
     sinceMs: nowMs,

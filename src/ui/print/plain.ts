@@ -8,6 +8,7 @@ import { isTerminal, paintFor } from '../io.ts'
 import { agentName, isUtf8, legible, mark } from '../vocabulary.ts'
 import { applyBoard, emptyBoard, storyRow } from './board.ts'
 import {
+  claimLines,
   gateLines,
   headerLines,
   messageLines,
@@ -17,6 +18,7 @@ import {
   storyTitle,
   toolLines,
   turnoutLines,
+  limitedElsewhere,
   waitingLines,
 } from './describe.ts'
 import type { Turnout } from './describe.ts'
@@ -64,6 +66,8 @@ export function createLines(
   /** Told after its cause. */
   let turnout: Turnout = {}
   let isResultTold = false
+  /** Nobody reads stdout any more: how it ends is for whoever sees stderr. */
+  let isUnread = false
   let ending: Omit<Ending, 'complete' | 'board'> = { begun: false, lasting: [] }
 
   const stdoutLines = (event: LoopEvent, sheet: Sheet): readonly string[] => {
@@ -100,13 +104,22 @@ export function createLines(
         return messageLines(event.text, worktree, sheet)
       case 'agent.tool':
         return toolLines(event, worktree, sheet)
+      case 'claim.judged':
+        return claimLines(event, sheet)
+      case 'failure.reported':
+        return entryLines({ indent: 2, text: `the agent reports a failure: ${oneLine(event.reason)}` }, sheet)
+      case 'progress.reported':
+        return entryLines({ indent: 2, text: `now: ${oneLine(event.task)}` }, sheet)
       case 'gate.ended':
-        return gateLines(event, sheet)
+        // Of a claim only what came of it is told.
+        return event.claim === undefined ? gateLines(event, sheet) : []
       case 'iteration.ended': {
         const lines = turnoutLines(event.iteration, turnout, sheet)
         turnout = {}
         return lines
       }
+      case 'login.limited':
+        return entryLines({ indent: 2, text: limitedElsewhere(event) }, sheet)
       case 'waiting':
         return waitingLines(event, sheet)
       case 'note.added':
@@ -141,9 +154,11 @@ export function createLines(
     if (event.type === 'checkpoint.saved' && event.n !== undefined) turnout = { ...turnout, saved: event }
     if (event.type === 'attempt.kept') turnout = { hasChanged: event.changed }
     if (event.type === 'checkpoint.reverted') turnout = { ...turnout, reverted: event }
-    const to = event.type === 'warning' || event.type === 'error' ? 'stderr' : 'stdout'
+    const isAlarm = event.type === 'warning' || event.type === 'error'
+    if (event.type === 'stop.requested') isUnread ||= event.unread === true
+    const to = isAlarm || isUnread ? 'stderr' : 'stdout'
     const sheet = { paint: paints[to], columns: columnsOf(io[to]) }
-    const lines = to === 'stderr' ? alarmLines(event, sheet, toScreen) : stdoutLines(event, sheet)
+    const lines = isAlarm ? alarmLines(event, sheet, toScreen) : stdoutLines(event, sheet)
     return lines.map((text) => ({ text: isAscii ? legible(text, io.env) : text, to }))
   }
 }
@@ -184,8 +199,13 @@ export function remembered(
     return { ...ending, begun: true, isUnborn: isUnborn(headOf(event.data['origin'])) }
   if (event.type === 'git.step' && event.op === 'start' && event.step === 'undone')
     return { ...ending, begun: false }
-  if (event.type === 'checkpoint.saved' || (event.type === 'loop.started' && event.resumed))
-    return { ...ending, begun: true }
+  if (event.type === 'loop.started')
+    return {
+      ...ending,
+      begun: ending.begun || event.resumed,
+      lasting: [...ending.lasting, ...(event.undone ?? [])],
+    }
+  if (event.type === 'checkpoint.saved') return { ...ending, begun: true }
   if (event.type === 'warning' && lastingWarnings.has(event.code))
     return {
       ...ending,

@@ -116,7 +116,7 @@ function spending(report: RunReport): string {
   return `
 <section aria-labelledby="spent"><h2 id="spent">Tokens over time</h2>
 <div class="wide">${tokensSvg(report)}</div>
-${report.not_kept.tokens > 0 ? `<ul class="legend"><li><span class="swatch" aria-hidden="true"></span> all</li><li><span class="swatch lost" aria-hidden="true"></span> of it in attempts that came to nothing</li></ul>` : ''}
+${report.not_kept.tokens > 0 ? `<ul class="legend"><li><span class="swatch" aria-hidden="true"></span> all</li><li><span class="swatch lost" aria-hidden="true"></span> of it in attempts that were undone</li></ul>` : ''}
 </section>`
 }
 

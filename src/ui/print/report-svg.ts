@@ -58,7 +58,7 @@ export function tokensSvg(report: RunReport): string {
 ${lostTotal > 0 ? `<polygon class="area lost" points="${area(lost)}"/><polyline class="line lost" points="${line(lost)}"/>` : ''}
 ${end(report.totals.tokens)}${isLostApart ? end(lostTotal) : ''}
 ${timeAxis(report, x, top + height)}`
-  const title = `Tokens over time: ${tokenWord(report.totals)} in all, ${tokenWord(report.not_kept)} in attempts that came to nothing`
+  const title = `Tokens over time: ${tokenWord(report.totals)} in all, ${tokenWord(report.not_kept)} in attempts that were undone`
   return svg('tokens', title, top + height + 28, body)
 }
 

@@ -49,7 +49,7 @@ function timeWord(spent: Spending): string {
 type Part = Omit<Spending, 'cost_usd' | 'tokens_estimated'> &
   SpentTokens & { readonly cost_usd?: number | undefined }
 
-/** "2 of 5 attempts came to nothing: 1.2k tokens (34%), $0.10, 4m 05s"; empty when all work was kept. */
+/** "2 of 5 attempts were undone: 1.2k tokens (34%), $0.10, 4m 05s"; empty when all work was kept. */
 function lossWords(whole: Pick<Spending, 'iterations' | 'tokens'>, part: Part): string {
   if (part.iterations === 0) return ''
   const share = whole.tokens > 0 ? ` (${String(Math.round((100 * part.tokens) / whole.tokens))}%)` : ''
@@ -58,7 +58,7 @@ function lossWords(whole: Pick<Spending, 'iterations' | 'tokens'>, part: Part): 
     costWord(part),
     duration(tookMs(part)),
   ]
-  return `${String(part.iterations)} of ${plural(whole.iterations, 'attempt')} came to nothing: ${figures.filter((word) => word !== '-').join(', ')}`
+  return `${String(part.iterations)} of ${plural(whole.iterations, 'attempt')} ${part.iterations === 1 ? 'was' : 'were'} undone: ${figures.filter((word) => word !== '-').join(', ')}`
 }
 
 type Fact = readonly [name: string, words: string]

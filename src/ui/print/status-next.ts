@@ -1,64 +1,146 @@
 // What to type next, by where a run stands: for `status` and `why`.
+import { keepsWork } from '../../core/report.ts'
 import type { StatusReport } from '../app.ts'
 import { branchName } from './describe.ts'
+import type { Step } from './step-lines.ts'
 import { oneLine, plural } from './text.ts'
 
 /** None where nothing is left to do. */
-export function nextCommand(report: StatusReport): readonly string[] {
+export function nextSteps(report: StatusReport): readonly Step[] {
   const change = oneLine(report.change_id)
-  const finish = `ralph finish ${change} --cleanup`
-  if (report.alive && report.waiting_for === 'human') return ['answer the question on its terminal']
+  const resume = `ralph resume ${change}`
+  if (report.alive && report.waiting_for === 'human')
+    return [['next', 'answer the question on its terminal', '']]
   if (report.alive && report.waiting_for === 'pause')
-    return [`ralph resume ${change} (or ralph stop ${change})`]
-  if (report.alive) return [`ralph logs ${change} -f`]
+    return [
+      ['next', resume, 'continue'],
+      ['or', `ralph stop ${change}`, 'end it'],
+    ]
+  if (report.alive) return [['next', `ralph logs ${change} -f`, 'what the agent says']]
   if (report.problem !== undefined)
     return [
-      `ralph resume ${change} says how to get everything back; ralph loop ${change} --fresh starts over`,
+      ['next', resume, 'says how to get everything back'],
+      ['or', `ralph loop ${change} --fresh`, 'start over'],
     ]
+  const finish = `ralph finish ${change} --cleanup`
   if (report.died_at !== undefined && report.status !== 'done') {
-    const goOn = `ralph resume ${change}, or ${finish}`
-    return (report.orphan_pids ?? []).length > 0 ? [`ralph stop ${change}`, `then ${goOn}`] : [goOn]
+    const goOn: readonly Step[] = [
+      ['next', resume, 'repair it and continue'],
+      ['or', finish, 'repair it and end the run'],
+    ]
+    if ((report.orphan_pids ?? []).length === 0) return goOn
+    return sorted([['next', `ralph stop ${change}`, 'end the agent that still runs'], ...goOn], 'then')
   }
   const { branch, cleaned_at: cleaned, uncommitted } = report.where ?? {}
   const isInPlace = branch === report.original_branch
   const isBrought = isInPlace || cleaned !== undefined || report.choice === 'cleanup'
+  if (report.status !== 'done' && report.where?.is_plan_gone)
+    return [
+      ...sorted(
+        isBrought || !branch ? afterCleanup(report) : [['next', finish, finishWords(report)]],
+        'then',
+      ),
+      ['later', resume, 'only with its folder back: it is not in openspec/changes any more'],
+    ]
   if (report.status !== 'done') {
     if (report.stop_reason === 'human' && report.done_criteria === 'manual')
-      return [`ralph done ${change}, or ralph resume ${change}`]
+      return [
+        ['next', `ralph done ${change}`, 'it is done'],
+        ['or', resume, 'let the agent continue'],
+      ]
     if (cleaned !== undefined && report.done_criteria === 'tasks')
-      return [...afterCleanup(report), ...openNext(report)]
-    return [isBrought || !branch ? `ralph resume ${change}` : `ralph resume ${change}, or ${finish}`]
+      return sorted([...afterCleanup(report), ...tickedNext(report), ...openNext(report)], 'then')
+    const first: Step = mayUseWords(report)
+      ? ['next', `${resume} --feedback "…"`, 'try again, and tell the agent more']
+      : (tickedNext(report)[0] ?? ['next', resume, 'continue'])
+    return isBrought || !branch ? [first] : [first, ['or', finish, finishWords(report)]]
   }
+  if (report.where?.landed !== undefined) return afterLanding(report)
   const rest = openNext(report)
   if (branch === '') return rest
   if (report.where?.is_merged && report.where.is_gone) return rest
-  if (report.finish_refused !== undefined) return [...rest, `what "refused" says, then ${finish}`]
+  if (report.finish_refused !== undefined)
+    return sorted([...rest, ['next', finish, 'after what "refused" says']], 'then')
   // A loop that was killed at its very end has still to be put in order.
-  if (!isBrought || report.died_at !== undefined)
-    return [...rest, report.where?.is_merged ? `${finish} (it is merged: only its branch goes)` : finish]
-  return [...rest, ...(isInPlace && uncommitted !== false ? [onOriginal(report)] : afterCleanup(report))]
+  if (!isBrought || report.died_at !== undefined) {
+    const why = report.where?.is_merged ? 'it is merged: only its branch is deleted' : finishWords(report)
+    return sorted([...rest, ['next', finish, why]], 'or')
+  }
+  return sorted(
+    [...rest, ...(isInPlace && uncommitted !== false ? [onOriginal(report)] : afterCleanup(report))],
+    'then',
+  )
 }
 
-function onOriginal(report: StatusReport): string {
-  return `git status: the work is on ${branchName(report.original_branch)}, uncommitted`
+/** The first is what is next. */
+function sorted(steps: readonly Step[], word: 'or' | 'then'): readonly Step[] {
+  return steps.map((step, at) => {
+    const [label, command, why] = step
+    return at > 0 && label === 'next' ? [word, command, why] : step
+  })
+}
+
+function mayUseWords({ alive, stop_reason: why, died_at: died }: StatusReport): boolean {
+  return !alive && died === undefined && (why === 'retries' || why === 'stall' || why === 'iterations')
+}
+
+function finishWords(report: StatusReport): string {
+  const original = branchName(report.original_branch)
+  return report.iterations.some(({ verdict }) => keepsWork[verdict])
+    ? `the work, uncommitted on ${original}`
+    : `back to ${original}`
+}
+
+function onOriginal(report: StatusReport): Step {
+  return ['next', 'git status', `the work is on ${branchName(report.original_branch)}, uncommitted`]
+}
+
+/** Nothing has to be brought any more. */
+function afterLanding({ where }: StatusReport): readonly Step[] {
+  const { landed, leftover_tree: tree, leftover_files: only } = where ?? {}
+  const target = branchName(landed?.target ?? '')
+  const steps: readonly Step[] = [
+    ...(landed?.is_pulled === false ? [['next', 'ralph queue pull', `bring it to ${target}`] as const] : []),
+    ...(tree === undefined ? [] : [removal(tree, only)]),
+  ]
+  return sorted(steps, 'then')
+}
+
+function removal(tree: string, only: readonly string[] = []): Step {
+  if (only.length > 0) {
+    const more = only.length > 5 ? ` and ${only.length - 5} more` : ''
+    const names = only.slice(0, 5).map(oneLine).join(', ')
+    return [
+      'next',
+      `cd ${oneLine(tree)}`,
+      `move what you need out of it: git worktree remove deletes what is only there (${names}${more})`,
+    ]
+  }
+  return ['next', `git worktree remove ${oneLine(tree)}`, "the loop's own folder, not needed any more"]
 }
 
 /** What a cleanup leaves to its user. */
-function afterCleanup(report: StatusReport): readonly string[] {
-  const { uncommitted, leftover_tree: tree, cleaned_at: cleaned } = report.where ?? {}
+function afterCleanup(report: StatusReport): readonly Step[] {
+  const { uncommitted, leftover_tree: tree, leftover_files: only, cleaned_at: cleaned } = report.where ?? {}
   return [
     ...(uncommitted === false || (cleaned === undefined && report.choice !== 'cleanup')
       ? []
       : [onOriginal(report)]),
-    // With stories left a resume goes on in it.
-    ...(tree === undefined || planOf(report).open > 0
+    // A run that can be resumed goes on in it.
+    ...(tree === undefined || report.status !== 'done' || planOf(report).open > 0
       ? []
-      : [`git worktree remove ${oneLine(tree)}: the loop's own folder, not needed any more`]),
+      : [removal(tree, only)]),
   ]
 }
 
+/** Of a run that waits for what only its user can do. */
+function tickedNext({ change_id: change, where, stop_reason: why }: StatusReport): readonly Step[] {
+  if (why !== 'human' || where?.yours === undefined) return []
+  return [['next', `ralph resume ${oneLine(change)}`, 'when it is ticked']]
+}
+
 /** Stories that are still open, and the command that runs them. */
-function openNext(report: StatusReport): readonly string[] {
+function openNext(report: StatusReport): readonly Step[] {
   const change = oneLine(report.change_id)
   const { open } = planOf(report)
   if (open === 0) return []
@@ -68,9 +150,8 @@ function openNext(report: StatusReport): readonly string[] {
   // An unfinished run is gone on with: `loop` would begin without its agent, gates and limits. Without its own tree it cannot.
   const isEnded = isCleaned && (report.status === 'done' || home !== undefined)
   const isOver = isEnded || (report.where?.is_merged && report.where.is_gone)
-  return [
-    `ralph ${isOver ? 'loop' : 'resume'} ${change} runs the ${plural(open, 'open story', 'open stories')}`,
-  ]
+  const command = `ralph ${isOver ? 'loop' : 'resume'} ${change}`
+  return [['next', command, `run the ${plural(open, 'open story', 'open stories')}`]]
 }
 
 export function planOf({ stories, where }: StatusReport): { open: number; done: number; total: number } {

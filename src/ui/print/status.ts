@@ -1,12 +1,14 @@
 // Where loops stand, on one screen: story, attempt, time, tokens, cost, what it waits for, what to type next.
 import { keepsWork } from '../../core/report.ts'
-import type { StatusReport } from '../app.ts'
+import type { LandedWork, StatusReport } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { branchName, storyName } from './describe.ts'
 import { agentName, inColourOf, mark, stateNow, statusName, symbolOf } from '../vocabulary.ts'
 import { factLines } from './facts.ts'
 import { folded } from './layout.ts'
-import { nextCommand, planOf } from './status-next.ts'
+import { nextSteps, planOf } from './status-next.ts'
+import { stepLines } from './step-lines.ts'
+import type { Step } from './step-lines.ts'
 import { goneLines } from './summary.ts'
 import { table } from './table.ts'
 import type { Cell } from './table.ts'
@@ -54,9 +56,10 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
       folded(`note: ${oneLine(line)}`, columns, '  ').replace('note:', paint.yellow('note:')),
     ),
     ...goneLines(report.gone ?? []).map((line) => `  ${line}`),
-    ...factLines(
-      nextCommand(report).map((next) => ['next', next, 'command']),
-      page,
+    ...stepLines(
+      [...asideSteps(report), ...nextSteps(report)],
+      { indent: 2, column: 14 },
+      { paint, columns },
     ),
   ].join('\n')
 }
@@ -70,11 +73,12 @@ export function headWord(report: StatusReport, paint: Paint): string {
   return `${mark(meaning, paint)} ${paint.bold(inColourOf(meaning, word, paint))}${ran}`
 }
 
-/** Where the checkout has other boxes than the run left. */
+/** Where the checkout, or the tree that the work is in, has other boxes than the run left. */
 function ranWords(report: StatusReport): string {
-  const { plan } = report.where ?? {}
+  const { plan, home, cleaned_at: cleaned } = report.where ?? {}
+  const place = home !== undefined && cleaned === undefined ? 'there now' : 'in this checkout'
   const ran = report.stories.filter(({ status }) => status === 'done').length
-  return plan === undefined || plan.done === ran ? '' : ` in this checkout (the run had ${String(ran)})`
+  return plan === undefined || plan.done === ran ? '' : ` ${place} (the run had ${String(ran)})`
 }
 
 /** Where it is, and where the user stands. */
@@ -96,6 +100,7 @@ export function workWords(report: StatusReport): string {
       ? `on ${original} ${since}; nothing of it is uncommitted there now`
       : `on ${original}, uncommitted, ${since}`
   }
+  if (report.where?.landed !== undefined) return landedWords(report.where.landed)
   if (report.where?.is_merged && report.where.is_gone)
     return `merged into ${original}; ${oneLine(branch)} is deleted`
   if (report.where?.is_gone)
@@ -109,6 +114,13 @@ export function workWords(report: StatusReport): string {
           ? ' (you are on it)'
           : ` (you are on ${here === '' ? 'a detached HEAD' : oneLine(here)})`
   return `on ${oneLine(branch)}${place}, ${report.where?.is_merged ? `merged into ${original}` : `from ${original}`}`
+}
+
+function landedWords({ target, commit, is_pulled: isPulled }: LandedWork): string {
+  const words = `landed on ${oneLine(target)} as ${commit.slice(0, 7)}`
+  return isPulled
+    ? words
+    : `${words} (refs/ralph-landed/${oneLine(target)}; your ${oneLine(target)} has not followed yet)`
 }
 
 function spentBy({ total_tokens: tokens, iterations }: StatusReport): SpentTokens {
@@ -163,12 +175,27 @@ function lastFacts(report: StatusReport): readonly (readonly [string, string])[]
     facts.push(['last reason', excerpt(last.reason, 100)])
   const stop = stopOf(report)
   if (report.status !== 'done' && stop !== undefined) facts.push([...stop])
-  if (last !== undefined && isAside(report, last) && !report.alive && !keepsWork[last.verdict]) {
-    const which = `${String(last.n)} ${oneLine(report.change_id)}`
-    facts.push(['put aside', `what #${String(last.n)} had done: ralph diff ${which}`])
-    facts.push(['', `bring it back: ralph restore ${which}`])
-  }
+  for (const row of yoursRows(report)) facts.push([...row])
   return facts
+}
+
+/** What waits for the user, and where they say that it is done. */
+export function yoursRows({ where }: StatusReport): readonly (readonly [string, string])[] {
+  return (where?.yours ?? []).map(
+    ({ text, at }, index) =>
+      [index === 0 ? 'yours' : '', `${oneLine(text)}: do it, then tick its box in ${oneLine(at)}`] as const,
+  )
+}
+
+function asideSteps(report: StatusReport): readonly Step[] {
+  const last = report.iterations.at(-1)
+  if (last === undefined || report.died_at !== undefined || report.alive) return []
+  if (!isAside(report, last) || keepsWork[last.verdict]) return []
+  const which = `${String(last.n)} ${oneLine(report.change_id)}`
+  return [
+    ['put aside', `ralph diff ${which}`, `what #${String(last.n)} had done`],
+    ['', `ralph restore ${which}`, 'bring it back'],
+  ]
 }
 
 /** Whether what an attempt had done can still be seen. */
@@ -183,10 +210,15 @@ export function isAside(
 export function stopOf({
   stop_reason: why = '',
   done_criteria: done,
+  iterations,
 }: StatusReport): readonly [label: 'stopped by' | 'waiting', words: string] | undefined {
   if (why === '') return undefined
   if (why === 'human')
     return ['waiting', done === 'manual' ? 'say whether it is done' : 'the next step is yours']
+  const last = iterations.at(-1)
+  const [, by] = /^stopped by (.*?)(?:, before its gates had passed)?$/.exec(last?.reason ?? '') ?? []
+  if (why === 'signal' && last?.verdict === 'interrupted' && by !== undefined)
+    return ['stopped by', oneLine(by)]
   return ['stopped by', stoppers[why] ?? oneLine(why)]
 }
 

@@ -1,42 +1,18 @@
-// The last lines of a loop name what to type next: which commands these are, and their columns.
+// The last lines of a loop name what to type next: which commands these are.
+import { recordGone } from '../../core/error.ts'
 import { keepsWork } from '../../core/report.ts'
 import type { Board } from './board.ts'
 import { branchName } from './describe.ts'
-import { entryLines, widthFor } from './layout.ts'
 import type { Sheet } from './layout.ts'
+import { stepLines } from './step-lines.ts'
+import type { Step } from './step-lines.ts'
 import type { Complete, Ending } from './summary.ts'
-import { oneLine, shortHash, widthOf } from './text.ts'
+import { oneLine, shortHash } from './text.ts'
 
-type Step = readonly [label: string, command: string, why: string]
-
-/** In columns as far as they fit. */
-export function stepLines(ending: Ending, sheet: Sheet): readonly string[] {
-  const steps = stepsOf(ending)
-  const { paint } = sheet
-  const width = widthFor(sheet) ?? Number.POSITIVE_INFINITY
-  const inColumn = (column: number): readonly Step[] =>
-    steps.filter(
-      ([, command, why]) =>
-        why !== '' && widthOf(command) <= column && labelWidth + column + 3 + widthOf(why) <= width,
-    )
-  // The column that most of them fit into; one long command does not push the others out of theirs.
-  const [column = 0] = steps
-    .map(([, command]) => widthOf(command))
-    .toSorted((a, b) => inColumn(b).length - inColumn(a).length || a - b)
-  const aligned = inColumn(column)
-  return steps.flatMap((step) => {
-    const [label, command, why] = step
-    const head = `    ${label}`.padEnd(labelWidth)
-    const line = `${paint.dim(head)}${paint.bold(command)}`
-    if (why === '') return [line]
-    const gap = 3 + (aligned.includes(step) ? column - widthOf(command) : 0)
-    if (labelWidth + widthOf(command) + gap + widthOf(why) <= width)
-      return [`${line}${' '.repeat(gap)}${paint.dim(why)}`]
-    return [line, ...entryLines({ indent: labelWidth, text: why, style: paint.dim }, sheet)]
-  })
+/** Below the last lines of a loop. */
+export function nextLines(ending: Ending, sheet: Sheet): readonly string[] {
+  return stepLines(stepsOf(ending), { indent: 4, column: 16 }, sheet)
 }
-
-const labelWidth = 16
 
 /** In the reason of a run that was asked for some stories only, while others are open. */
 export const onlyNamed = /Only the stories named by --story.*/
@@ -48,6 +24,8 @@ function stepsOf(ending: Ending): readonly Step[] {
   if (!begun && complete.status === 'done') return []
   const isAway = started !== undefined && started.branch !== started.original_branch
   const isHere = isCleanedUp(complete, finished) || !isAway
+  // The lines above have the way out, in git's own commands.
+  if (complete.reason.startsWith(recordGone)) return []
   if (complete.status !== 'done') {
     const on = [goOn(complete, change, board), ...takeSteps(ending)]
     const look = lookSteps(board, change)

@@ -6,7 +6,7 @@ import { figures } from './board.ts'
 import { branchName } from './describe.ts'
 import { entryLines } from './layout.ts'
 import type { Sheet } from './layout.ts'
-import { isCleanedUp, isNothingKept, onlyNamed, stepLines } from './steps.ts'
+import { isCleanedUp, isNothingKept, nextLines, onlyNamed } from './steps.ts'
 import { clean, clip, oneLine, plural, sentences, tokenWords, usd } from './text.ts'
 
 export type Complete = Extract<LoopEvent, { type: 'complete' }>
@@ -45,7 +45,7 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
   const right =
     totals.iterations === 0
       ? ''
-      : figures({ ...totals, duration_ms: Math.max(totals.duration_ms, board.spent.duration_ms) })
+      : figures({ ...totals, duration_ms: Math.max(totals.duration_ms, board.spent.duration_ms) }, true)
   const lost = lostWords(totals)
   const word = statusWord(status, paint)
   const headed = (text: string, more: { right?: string } = {}): readonly string[] => {
@@ -117,7 +117,7 @@ function lostWords({ not_kept: lost, iterations }: Result['totals']): readonly s
   // That all of them did is said already.
   if (spent.length === 0 && lost.iterations === iterations) return []
   return [
-    `${plural(lost.iterations, 'attempt')} came to nothing${spent.length === 0 ? '' : `: ${spent.join(', ')}`}`,
+    `${plural(lost.iterations, 'attempt')} ${lost.iterations === 1 ? 'was' : 'were'} undone${spent.length === 0 ? '' : `: ${spent.join(', ')}`}`,
   ]
 }
 
@@ -138,7 +138,7 @@ export function placeLines(ending: Ending, sheet: Sheet): readonly string[] {
     }),
     // Lines to be copied: never wrapped.
     ...goneLines(gone).map((line) => `  ${line}`),
-    ...stepLines(ending, sheet),
+    ...nextLines(ending, sheet),
   ]
 }
 
@@ -184,8 +184,9 @@ function whereWords({ complete, board, finished, begun, isUnborn, isSetAside }: 
       const said = isNothingKept(complete)
         ? line.replace('The work is on', 'Nothing is saved so far on')
         : line
-      const state = isUnborn === true ? 'has no commit yet' : 'is not changed'
-      return isUnchanged ? `${said} ${original} ${state}.` : said
+      // What others have done to it meanwhile nobody knows here.
+      const state = isUnborn === true ? `${original} has no commit yet` : `ralph has not changed ${original}`
+      return isUnchanged ? `${said} ${state}.` : said
     }),
     ...where.slice(1),
   ]

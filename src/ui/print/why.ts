@@ -2,14 +2,16 @@
 import { keepsWork } from '../../core/report.ts'
 import type { IterationRecord } from '../../core/event.ts'
 import type { Decisions, StatusReport } from '../app.ts'
-import type { Paint } from '../io.ts'
 import { verdictName } from '../vocabulary.ts'
 import { storyTitle } from './describe.ts'
 import { earlierLines } from './earlier.ts'
 import { factLines } from './facts.ts'
+import { entryLines } from './layout.ts'
 import type { Fact } from './facts.ts'
-import { nextCommand, planOf } from './status-next.ts'
-import { ago, headWord, isAside, stopOf, waits, workWords } from './status.ts'
+import { nextSteps, planOf } from './status-next.ts'
+import { stepLines } from './step-lines.ts'
+import type { Step } from './step-lines.ts'
+import { ago, headWord, isAside, stopOf, waits, workWords, yoursRows } from './status.ts'
 import type { StatusView } from './status.ts'
 import { clip, clockTime, excerpt, oneLine, plural } from './text.ts'
 
@@ -27,19 +29,16 @@ export function whyText(
       ? ''
       : paint.dim(`  since ${clockTime(ended).slice(0, 5)}, ${ago(ended, nowMs)}`)
   const change = oneLine(report.change_id)
-  const facts: Fact[] = [
-    ...causeRows(report, gate),
-    ['safe', safeWords(report)],
-    ...lookRows(report, gate),
-    ...nextCommand(report).map((command) => ['next', command, 'command'] as const),
-    ...(mayUseWords(report)
-      ? [['', `ralph resume ${change} --feedback "…" tells the agent more`, 'command'] as const]
-      : []),
-  ]
+  const facts: Fact[] = [...causeRows(report, gate), ['safe', safeWords(report)]]
+  const steps = [...lookSteps(report, gate), ...nextSteps(report)]
   return [
     `${paint.bold(change)}  ${headWord(report, paint)}${when}`,
     ...factLines(facts, { paint, width: 8, columns }),
-    paint.dim(`each decision with its rule: ralph why ${change} --trace`),
+    ...stepLines(
+      [...steps, ['trace', `ralph why ${change} --trace`, 'each decision and its rule']],
+      { indent: 2, column: 11 },
+      { paint, columns },
+    ),
   ].join('\n')
 }
 
@@ -56,10 +55,16 @@ function causeRows(report: StatusReport, gate: FailedGate | undefined): readonly
   if (report.alive) return [['what', aliveWords(report)]]
   if (report.problem !== undefined) return [['what', oneLine(report.problem)]]
   if (report.died_at !== undefined) return [['what', 'ralph was killed in the middle of the work']]
-  if (report.status === 'done') return [['what', 'every story that it was asked for is complete']]
-  if (last === undefined) return [['what', stopped(report)]]
+  if (report.status === 'done') {
+    const { open } = planOf(report)
+    const now =
+      open === 0 ? 'is complete' : `was complete; ${plural(open, 'story is', 'stories are')} open now`
+    return [['what', `every story that it was asked for ${now}`]]
+  }
+  if (last === undefined) return [['what', stopped(report)], ...yoursRows(report)]
   const failures = failuresInARow(iterations)
-  if (failures.length === 0 || report.stop_reason === 'signal') return [['what', stopped(report)]]
+  if (failures.length === 0 || report.stop_reason === 'signal')
+    return [['what', stopped(report)], ...yoursRows(report)]
   const times = failures.length === 1 ? 'once' : `${String(failures.length)} times`
   const tries = failures.map(({ n }) => `#${String(n)}`).join(', ')
   const how = last.reason === '' ? verdictName(last.verdict) : excerpt(last.reason, 400)
@@ -123,32 +128,28 @@ function safeWords(report: StatusReport): string {
   return `${saved}${subject}${words}`
 }
 
-function lookRows(report: StatusReport, failed: FailedGate | undefined): readonly Fact[] {
+function lookSteps(report: StatusReport, failed: FailedGate | undefined): readonly Step[] {
   const last = report.iterations.findLast(({ verdict }) => !keepsWork[verdict])
   if (report.alive || report.status === 'done' || last === undefined) return []
   const n = String(last.n)
   const change = oneLine(report.change_id)
-  const kept = isAside(report, last) ? [`ralph diff ${n} ${change} (what #${n} had changed)`] : []
+  const kept = isAside(report, last) ? [[`ralph diff ${n} ${change}`, `what #${n} had changed`]] : []
   const gate =
-    last.verdict === 'gate_failed' ? [`ralph logs ${change} --gate (all that the gate printed)`] : []
-  const said = `ralph logs ${change} --iteration ${n} (what the agent said)`
+    last.verdict === 'gate_failed' ? [[`ralph logs ${change} --gate`, 'all that the gate printed']] : []
+  const said = [`ralph logs ${change} --iteration ${n}`, 'what the agent said']
   // The attempts are undone: what fails now is older than they are.
   const without =
     failed !== undefined && isSame(failuresInARow(report.iterations))
-      ? [`${oneLine(failed.command)} (does it fail without the agent's work, too?)`]
+      ? [[oneLine(failed.command), "does it fail without the agent's work, too?"]]
       : []
   return [...without, ...kept, ...gate, said].map(
-    (command, at) => [at === 0 ? 'look' : '', command, 'command'] as const,
+    ([command = '', why = ''], at) => [at === 0 ? 'look' : '', command, why] as const,
   )
-}
-
-function mayUseWords({ alive, stop_reason: why, died_at: died }: StatusReport): boolean {
-  return !alive && died === undefined && (why === 'retries' || why === 'stall' || why === 'iterations')
 }
 
 export function traceText(
   { change_id: change, decisions, earlier_runs: earlier }: Decisions,
-  paint: Paint,
+  { paint, columns }: Pick<StatusView, 'paint' | 'columns'>,
 ): string {
   if (decisions.length === 0) return `no decision of a loop on ${oneLine(change)} is on record`
   const lines = decisions.map(({ time, n, decision, rule, inputs }) => {
@@ -156,10 +157,19 @@ export function traceText(
     const facts = Object.entries(inputs).map(
       ([name, value]) => `${name}=${clip(oneLine(factText(value)), 100)}`,
     )
+    const sheet = { paint, columns }
+    const at = clockTime(time) + where
+    const [first = '', ...rest] = entryLines(
+      { indent: 2, text: `${at} ${oneLine(decision)}`, style: paint.bold },
+      sheet,
+    )
     return [
-      `${paint.dim(clockTime(time) + where)} ${paint.bold(oneLine(decision))}`,
-      `  rule: ${oneLine(rule)}`,
-      ...(facts.length === 0 ? [] : [paint.dim(`  from: ${facts.join(', ')}`)]),
+      first.slice(2).replace(at, paint.dim(at)),
+      ...rest,
+      ...entryLines({ indent: 2, text: `rule: ${oneLine(rule)}` }, sheet),
+      ...(facts.length === 0
+        ? []
+        : entryLines({ indent: 2, text: `from: ${facts.join(', ')}`, style: paint.dim }, sheet)),
     ].join('\n')
   })
   return [paint.bold(oneLine(change)), ...lines, ...earlierLines(earlier, paint)].join('\n')

@@ -20,6 +20,10 @@ export interface StartRequest {
   readonly flags: RawFlags
   readonly feedback?: string | undefined
   readonly acceptsConfig?: boolean
+  /** Nobody follows it: it asks nothing, and ends as in a pipe. */
+  readonly isAlone?: boolean
+  /** Beyond this process's own. */
+  readonly env?: Readonly<Record<string, string>>
   /** Asked before anything is touched, where a start would do what few expect. Absent: whoever starts it was told. */
   readonly confirm?: (what: string) => Promise<boolean>
 }

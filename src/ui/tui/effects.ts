@@ -45,8 +45,10 @@ export function effectsOf(
     void answered.then(() => asked.delete(answered))
   }
   const says = async (act: ClientAct, work: Promise<Said>): Promise<Input> => {
-    const { message } = await work
-    return { type: 'said', act: act.do, message: message.split('\n')[0] ?? '' }
+    const { message, data } = await work
+    const { commit } = data
+    const words = message.split('\n')[0] ?? ''
+    return { type: 'said', act: act.do, message: words, ...(typeof commit === 'string' && { commit }) }
   }
   return {
     perform(act) {
@@ -84,6 +86,8 @@ export function effectsOf(
           return answering(act, says(act, client.control.note({ change: act.change, text: act.text })))
         case 'skip_wait':
           return answering(act, says(act, client.control.skipWait(act.change)))
+        case 'done':
+          return answering(act, says(act, client.control.done(act.change)))
         case 'finish':
           return answering(
             act,

@@ -1,19 +1,20 @@
 // What the last screens hold, as lines: how it ended and why, what it took, what it changed, and what to type next.
 import { notesOf } from '../print/report-words.ts'
-import { countAttempts, tookMs } from '../../core/report.ts'
+import { countAttempts, keepsWork, tookMs } from '../../core/report.ts'
 import type { StoryReport } from '../../core/report.ts'
 import { storyName } from '../print/describe.ts'
 import type { Sheet } from '../print/layout.ts'
 import { placeLines, resultLines } from '../print/summary.ts'
 import { duration, oneLine, plural, tokenWord, usd } from '../print/text.ts'
 import { storyMeanings } from '../vocabulary.ts'
+import type { Meaning } from '../vocabulary.ts'
 import type { EndingScreen } from './ending.ts'
 import { sign } from './frame.ts'
 import type { Size } from './frame.ts'
 import type { World } from './inputs.ts'
 import type { Extent } from './pager.ts'
-import { countSpans, filesOf, patchLines } from './patch-lines.ts'
-import { bold, dim, fromPainted, harmless, line, paint, sides, span } from './spans.ts'
+import { countSpans, fileLine, filesOf, patchLines } from './patch-lines.ts'
+import { bold, clipLine, dim, fromPainted, harmless, line, paint, sides, span } from './spans.ts'
 import type { Line } from './spans.ts'
 import { wrapSpans } from './wrap.ts'
 
@@ -55,8 +56,37 @@ function summaryLines(screen: EndingScreen, width: number): readonly Line[] {
             ([name, words]) => wrapSpans(line(`${name}: ${words}`, dim), width, line('  '), '  '),
           ),
         ]),
+    ...leftLines(screen, width),
     [],
-    ...changedLine(screen),
+    ...changedLines(screen, width),
+  ]
+}
+
+/** What is still there, or still to do, once it has ended. */
+function leftLines({ loop }: EndingScreen, width: number): readonly Line[] {
+  const { state, change } = loop
+  if (state === undefined) return []
+  const undone = state.iterations.filter(
+    ({ verdict, attempt_ref: ref }) => ref !== undefined && !keepsWork[verdict],
+  ).length
+  const left: readonly (readonly [Meaning, string])[] = [
+    ...state.humanTasks.map((task) => ['human', `for you: ${oneLine(harmless(task))}`] as const),
+    ...(undone === 0
+      ? []
+      : [
+          [
+            'undone',
+            `${plural(undone, 'attempt')} undone and kept: ralph attempts ${oneLine(change)}`,
+          ] as const,
+        ]),
+  ]
+  if (left.length === 0) return []
+  return [
+    [],
+    line('Left over', bold),
+    ...left.flatMap(([meaning, words]) =>
+      wrapSpans(line(words), width, [span('  '), ...sign(meaning), span(' ')], '    '),
+    ),
   ]
 }
 
@@ -65,22 +95,29 @@ function placeOf({ loop, made, done }: EndingScreen, sheet: Sheet): readonly str
   if (complete === undefined) return []
   const choice =
     made === 'cleanup' || made === 'squash' ? 'cleanup' : made === undefined ? complete.choice : made
-  const finished = done === '' ? {} : { finished: { ok: true, message: done } }
+  const finished = done === undefined ? {} : { finished: { ok: true, ...done } }
   return placeLines({ ...ending, ...finished, complete: { ...complete, choice }, board }, sheet)
 }
 
-function changedLine({ patch }: EndingScreen): readonly Line[] {
+/** The list is long enough where more of it is elsewhere. */
+const mostFiles = 30
+
+function changedLines({ patch, loop }: EndingScreen, width: number): readonly Line[] {
   if (patch === undefined) return []
   const files = filesOf(patch)
-  if (files.length === 0) return [line('  No file is changed against the start.', dim)]
+  if (files.length === 0) return [line('No file is changed against the start.', dim)]
   const added = files.reduce((sum, file) => sum + file.added, 0)
   const removed = files.reduce((sum, file) => sum + file.removed, 0)
+  const more = files.length - mostFiles
   return [
     [
-      span(`  ${plural(files.length, 'file')} changed against the start `),
+      span(`${plural(files.length, 'file')} changed against the start`, bold),
+      span(loop.commits === 0 ? '' : `, in ${plural(loop.commits, 'commit')} `),
       ...countSpans({ added, removed }),
-      span('   tab shows them', dim),
+      span('   tab shows how', dim),
     ],
+    ...files.slice(0, mostFiles).map((file) => clipLine([span('  '), ...fileLine(file)], width)),
+    ...(more > 0 ? [line(`  and ${String(more)} more`, dim)] : []),
   ]
 }
 
@@ -97,7 +134,9 @@ function storyTable(stories: readonly StoryReport[], width: number): readonly Li
   )
   const widths = [0, 1, 2, 3].map((at) => Math.max(0, ...figures.map((row) => (row[at] ?? '').length)))
   return stories.map((story, row) => {
-    const meaning = story.status === '' ? 'open' : storyMeanings[story.status]
+    const last = story.attempts.at(-1)
+    const hasFailed = story.status === 'open' && last !== undefined && !keepsWork[last.verdict]
+    const meaning = hasFailed ? 'failed' : story.status === '' ? 'open' : storyMeanings[story.status]
     const name = harmless(oneLine(storyName(story.story_id, story.title)))
     const right = widths.flatMap((cells, at) =>
       cells === 0 ? [] : (figures[row]?.[at] ?? '').padStart(cells),

@@ -4,6 +4,7 @@ import { branchName, storyName } from '../print/describe.ts'
 import { oneLine, plural } from '../print/text.ts'
 import { canGoOn, choicesOf, isRead, resultTabs } from './ending.ts'
 import type { EndingScreen } from './ending.ts'
+import { editorLine } from './editor.ts'
 import { endingExtent, endLines } from './ending-content.ts'
 import {
   fitParts,
@@ -25,7 +26,7 @@ import { wrapSpans } from './wrap.ts'
 
 export function endingView(screen: EndingScreen, world: World, says: string, hasList: boolean): View {
   const { columns, rows } = world.size
-  const isChoice = screen.stage === 'choice'
+  const isChoice = screen.stage !== 'result'
   if (isChoice && screen.tab === 'Summary') return choiceView(screen, world)
   const { lines, height } = endingExtent(screen, world)
   const shown = shownPart({ lines, pager: screen.pagers[screen.tab], isLive: false }, height)
@@ -57,9 +58,13 @@ function choiceView(screen: EndingScreen, world: World): View {
   const { columns, rows } = world.size
   const width = columns - 4
   const end = endLines(screen, width)
-  const open = openLines(screen, width)
-  const on = onLines(screen, width)
-  const question = line('What should happen to the work?', bold)
+  const isWord = screen.stage === 'word'
+  const open = isWord ? [] : openLines(screen, width)
+  const on = isWord ? [] : onLines(screen, width)
+  const task = oneLine(harmless(screen.loop.state?.settings?.task ?? ''))
+  const question = isWord
+    ? clipLine([span('Is it done? ', bold), span(task, dim)], width)
+    : line('What should happen to the work?', bold)
   const choices = choicesOf(screen).map(({ answer, what }, at) => {
     const isAt = at === screen.at
     const head = [span(isAt ? '› ' : '  ', bold), span(answer.padEnd(9), isAt ? bold : {})]
@@ -76,7 +81,8 @@ function choiceView(screen: EndingScreen, world: World): View {
         ]),
   ]
   // The choices are always to be seen: where there is no room, what can be read elsewhere gives way.
-  const room = rows - 1 - 1 - 2
+  const typing = missingLines(screen, columns)
+  const room = rows - 1 - 1 - 2 - typing.length
   const left = room - asked.length - below.length
   const forms = [
     [...end, ...open, ...asked, ...on],
@@ -88,12 +94,25 @@ function choiceView(screen: EndingScreen, world: World): View {
   const lines = [...(fits ?? [question, ...choices.map(([first = []]) => first)]), ...below]
   const body = paneLines({
     width: columns,
-    height: rows - 1 - 1,
+    height: rows - 1 - 1 - typing.length,
     title: line(oneLine(harmless(screen.loop.change)), bold),
     lines,
   })
-  // They are there from when they are heard.
-  const keys = isRead(screen, world)
+  return viewOf([...body, ...typing, choiceKeys(screen, world)], world.size)
+}
+
+/** They are there from when they are heard. */
+function choiceKeys(screen: EndingScreen, world: World): Line {
+  const { columns } = world.size
+  if (screen.missing !== undefined)
+    return keyLine(
+      [
+        ['enter', 'try again with it'],
+        ['esc', 'back'],
+      ],
+      columns,
+    )
+  return isRead(screen, world)
     ? keyLine(
         [
           ['↑↓', 'choose'],
@@ -106,7 +125,16 @@ function choiceView(screen: EndingScreen, world: World): View {
         columns,
       )
     : []
-  return viewOf([...body, keys], world.size)
+}
+
+function missingLines({ missing }: EndingScreen, columns: number): readonly Line[] {
+  if (missing === undefined) return []
+  return paneLines({
+    width: columns,
+    height: 3,
+    title: line('What is missing? The agent reads it before its next attempt', bold),
+    lines: [editorLine(missing, columns - 5)],
+  })
 }
 
 /** Where to look, and how it goes on, of a run that is not done. */
@@ -129,7 +157,7 @@ function savedLines({ loop, patch }: EndingScreen, width: number): readonly Line
   const original = branchName(started.original_branch)
   if (started.branch === started.original_branch)
     return wrapSpans(line(`The work is in your tree, on ${original}.`), width, line('  '), '  ')
-  const stays = `Your branch ${original} is not changed.`
+  const stays = `ralph has not changed ${original}.`
   if (loop.commits === 0) return wrapSpans(line(`No story was saved. ${stays}`), width, line('  '), '  ')
   const files = patch === undefined ? '' : `, ${plural(filesOf(patch).length, 'changed file')}`
   const saved = `Saved on ${oneLine(started.branch)}: ${plural(loop.commits, 'commit')}${files}. ${stays}`

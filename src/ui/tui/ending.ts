@@ -1,8 +1,10 @@
-// The end of a run: first where its work goes, then what came of it.
+// The end of a run: whether it is done where only a person can say so, where its work goes, then what came of it.
 import type { FinishChoice } from '../../ports.ts'
 import type { RunReport } from '../../core/report.ts'
 import { branchName } from '../print/describe.ts'
 import { oneLine, plural } from '../print/text.ts'
+import { edited, editorOf, typedText } from './editor.ts'
+import type { Editor } from './editor.ts'
 import type { Act, Loaded, Step, World } from './inputs.ts'
 import type { Key } from './keys.ts'
 import { endingExtent } from './ending-content.ts'
@@ -17,7 +19,8 @@ type ResultTab = (typeof resultTabs)[number]
 export interface EndingScreen {
   /** The loop as it ended. */
   readonly loop: LoopScreen
-  readonly stage: 'choice' | 'result'
+  /** `word`: a manual loop, whose agent says that it is done. */
+  readonly stage: 'word' | 'choice' | 'result'
   /** Which of the choices. */
   readonly at: number
   /** When its picture was there first; undefined until then. */
@@ -26,8 +29,10 @@ export interface EndingScreen {
   /** Why the choice could not be carried out. */
   readonly problem: string
   /** What was said when it was. */
-  readonly done: string
-  readonly made: Choice['answer'] | undefined
+  readonly done: Finished | undefined
+  readonly made: Where | undefined
+  /** What the agent is told that is missing, while it is typed. */
+  readonly missing: Editor | undefined
   /** Against the start; undefined until it was read. */
   readonly patch: string | undefined
   readonly report: RunReport | undefined
@@ -35,8 +40,15 @@ export interface EndingScreen {
   readonly pagers: Readonly<Record<ResultTab, Pager>>
 }
 
+interface Finished {
+  readonly message: string
+  readonly commit: string | undefined
+}
+
+type Where = Exclude<FinishChoice, 'rename'>
+
 export interface Choice {
-  readonly answer: Exclude<FinishChoice, 'rename'>
+  readonly answer: 'done' | 'more' | Where
   readonly what: string
 }
 
@@ -52,13 +64,15 @@ export function endingScreen(loop: LoopScreen): Step<EndingScreen> {
     loop.commits > 0
   const screen: EndingScreen = {
     loop,
-    stage: isAsked ? 'choice' : 'result',
-    at: 0,
+    stage: awaitsWord(loop) ? 'word' : isAsked ? 'choice' : 'result',
+    // Nobody says by a hasty Enter that something is done.
+    at: awaitsWord(loop) ? words.length - 1 : 0,
     seenMs: undefined,
     isBusy: false,
     problem: '',
-    done: '',
+    done: undefined,
     made: undefined,
+    missing: undefined,
     patch: undefined,
     report: undefined,
     tab: 'Summary',
@@ -73,6 +87,21 @@ export function endingScreen(loop: LoopScreen): Step<EndingScreen> {
   }
 }
 
+function awaitsWord({ complete, state }: LoopScreen): boolean {
+  return complete?.stop_reason === 'human' && state?.settings?.done_criteria === 'manual'
+}
+
+/** The word was said, here or elsewhere: now it is about the work. */
+export function isAnswered({ stage, loop }: EndingScreen, now: LoopScreen): boolean {
+  return (
+    stage === 'word' &&
+    now.life === 'ended' &&
+    now.complete !== undefined &&
+    !awaitsWord(now) &&
+    now.complete !== loop.complete
+  )
+}
+
 export function seenEnding(screen: EndingScreen, nowMs: number): EndingScreen {
   return screen.seenMs === undefined ? { ...screen, seenMs: nowMs } : screen
 }
@@ -84,7 +113,14 @@ export function isRead({ seenMs }: EndingScreen, { nowMs }: Pick<World, 'nowMs'>
   return seenMs !== undefined && nowMs - seenMs >= unreadMs
 }
 
-export function choicesOf({ loop, patch }: EndingScreen): readonly Choice[] {
+const words: readonly Choice[] = [
+  { answer: 'done', what: 'yes, it is done' },
+  { answer: 'more', what: 'no: say what is missing, and the agent tries again' },
+  { answer: 'later', what: 'decide later, with `ralph done` or `ralph resume --feedback "…"`' },
+]
+
+export function choicesOf({ stage, loop, patch }: EndingScreen): readonly Choice[] {
+  if (stage === 'word') return words
   const { board, commits } = loop
   const { started } = board
   if (started === undefined) return []
@@ -129,14 +165,15 @@ export function loadedEnding(screen: EndingScreen, loaded: Loaded): EndingScreen
 }
 
 export function failedEnding(screen: EndingScreen, act: Act, message: string): EndingScreen {
-  if (act.do === 'finish' || act.do === 'start') return { ...screen, isBusy: false, problem: message }
+  if (act.do === 'finish' || act.do === 'start' || act.do === 'done')
+    return { ...screen, isBusy: false, problem: message }
   // A run that saved nothing has nothing to show.
   if (act.do === 'load' && act.load.what === 'patch') return { ...screen, patch: '' }
   return screen
 }
 
-export function finishedEnding(screen: EndingScreen, message: string): EndingScreen {
-  return { ...screen, isBusy: false, stage: 'result', done: message }
+export function finishedEnding(screen: EndingScreen, done: Finished): EndingScreen {
+  return { ...screen, isBusy: false, stage: 'result', done }
 }
 
 /** Undefined: not a key of this screen. */
@@ -153,9 +190,10 @@ function typedFiles(screen: EndingScreen, key: Key, world: World): Step<EndingSc
 }
 
 /** Whether it can go on where it ended. */
-export function canGoOn({ loop, made }: EndingScreen): boolean {
+export function canGoOn({ stage, loop, made }: EndingScreen): boolean {
   const { complete } = loop
   return (
+    stage !== 'word' &&
     complete !== undefined &&
     complete.status !== 'done' &&
     complete.choice !== 'cleanup' &&
@@ -163,16 +201,25 @@ export function canGoOn({ loop, made }: EndingScreen): boolean {
   )
 }
 
-function again(screen: EndingScreen): Step<EndingScreen> {
+function again(screen: EndingScreen, feedback = ''): Step<EndingScreen> {
   if (screen.isBusy) return { screen, acts: [] }
+  const resume = { do: 'start', change: screen.loop.change, how: 'resume', flags: {} } as const
   return {
     screen: { ...screen, isBusy: true, problem: '' },
-    acts: [{ do: 'start', change: screen.loop.change, how: 'resume', flags: {} }],
+    acts: [feedback === '' ? resume : { ...resume, feedback }],
   }
+}
+
+function typedMissing(screen: EndingScreen, missing: Editor, key: Key): Step<EndingScreen> {
+  const closed = { ...screen, missing: undefined }
+  if (key.name === 'escape' || key.name === 'interrupt') return { screen: closed, acts: [] }
+  if (key.name === 'enter') return again(closed, typedText(missing).trim())
+  return { screen: { ...screen, missing: edited(missing, key) ?? missing }, acts: [] }
 }
 
 function typedChoice(screen: EndingScreen, key: Key): Step<EndingScreen> | undefined {
   const choices = choicesOf(screen)
+  if (screen.missing !== undefined) return typedMissing(screen, screen.missing, key)
   if (screen.isBusy) return { screen, acts: [] }
   if (key.name === 'up' || key.name === 'down') {
     const at = Math.max(0, Math.min(choices.length - 1, screen.at + (key.name === 'up' ? -1 : 1)))
@@ -188,11 +235,15 @@ function typedChoice(screen: EndingScreen, key: Key): Step<EndingScreen> | undef
 }
 
 function chosen(screen: EndingScreen, answer: Choice['answer'] | undefined): Step<EndingScreen> {
+  const { change } = screen.loop
+  if (answer === 'more') return { screen: { ...screen, missing: editorOf(), problem: '' }, acts: [] }
+  if (answer === 'done')
+    return { screen: { ...screen, isBusy: true, problem: '' }, acts: [{ do: 'done', change }] }
   if (answer === undefined || answer === 'later')
     return { screen: { ...screen, stage: 'result', made: 'later' }, acts: [] }
   return {
     screen: { ...screen, isBusy: true, problem: '', made: answer },
-    acts: [{ do: 'finish', change: screen.loop.change, choice: answer }],
+    acts: [{ do: 'finish', change, choice: answer }],
   }
 }
 

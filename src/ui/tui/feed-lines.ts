@@ -1,5 +1,12 @@
 // Attempts as lines of the Agent tab: each told apart by a rule, messages as light Markdown, each tool call in one line.
-import { gateLines, inTree, turnoutLines, waitingLines, withoutPromise } from '../print/describe.ts'
+import {
+  claimLines,
+  gateLines,
+  inTree,
+  turnoutLines,
+  waitingLines,
+  withoutPromise,
+} from '../print/describe.ts'
 import { clip, clockTime, duration, oneLine, plural } from '../print/text.ts'
 import type { Attempt, Entry } from './feed.ts'
 import { markdownLines } from './markdown.ts'
@@ -36,10 +43,14 @@ function layOut(entry: Entry, { width, worktree }: Page): readonly Line[] {
     }
     case 'gate':
       return gateLines(entry.gate, sheet).map(fromPainted)
+    case 'claim':
+      return claimLines(entry.claim, sheet).map(fromPainted)
+    case 'said':
+      return wrapSpans(line(oneLine(harmless(entry.text))), width, [span('  ')], '    ')
     case 'turnout':
       return turnoutLines(entry.iteration, entry.turnout, sheet).map(fromPainted)
     case 'wait':
-      return waitingLines(entry.wait, sheet).map(fromPainted)
+      return waitingLines(entry.wait, sheet, '').map(fromPainted)
     case 'warning':
       return wrapSpans(
         line(oneLine(harmless(entry.text))),

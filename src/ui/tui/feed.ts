@@ -1,5 +1,6 @@
 // What the agents of a run said and did, attempt by attempt, folded from its events; bounded, because agents talk in floods.
 import type { IterationRecord, LoopEvent } from '../../core/event.ts'
+import { limitedElsewhere } from '../print/describe.ts'
 import type { Turnout } from '../print/describe.ts'
 
 type Of<Type extends LoopEvent['type']> = Extract<LoopEvent, { type: Type }>
@@ -8,6 +9,8 @@ export type Entry =
   | { readonly kind: 'message'; readonly text: string }
   | { readonly kind: 'tool'; readonly name: string; readonly input: string; readonly time: string }
   | { readonly kind: 'gate'; readonly gate: Of<'gate.ended'> }
+  | { readonly kind: 'claim'; readonly claim: Of<'claim.judged'> }
+  | { readonly kind: 'said'; readonly text: string }
   | { readonly kind: 'turnout'; readonly iteration: IterationRecord; readonly turnout: Turnout }
   | { readonly kind: 'wait'; readonly wait: Of<'waiting'> }
   | { readonly kind: 'warning'; readonly text: string }
@@ -142,9 +145,17 @@ function entryOf(event: LoopEvent, turnout: Turnout): Entry | undefined {
     case 'agent.tool':
       return { kind: 'tool', name: event.name, input: event.input.slice(0, 1000), time: event.time }
     case 'gate.ended':
-      return { kind: 'gate', gate: event }
+      return event.claim === undefined ? { kind: 'gate', gate: event } : undefined
+    case 'claim.judged':
+      return { kind: 'claim', claim: event }
+    case 'failure.reported':
+      return { kind: 'said', text: `the agent reports a failure: ${event.reason}` }
+    case 'progress.reported':
+      return { kind: 'said', text: `now: ${event.task}` }
     case 'iteration.ended':
       return { kind: 'turnout', iteration: event.iteration, turnout }
+    case 'login.limited':
+      return { kind: 'said', text: limitedElsewhere(event) }
     case 'waiting':
       return { kind: 'wait', wait: event }
     case 'warning':

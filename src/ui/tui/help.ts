@@ -42,6 +42,22 @@ const helpKeys = {
     ['/', 'search in what is shown'],
     ['esc', 'back to all changes; the loop goes on'],
   ],
+  ended: [
+    ['enter', 'how it ended, and what next'],
+    ['← →', 'another story'],
+    ['tab, 1-5', 'agent, tasks, diff, gates, log'],
+    ...reading,
+    ['/', 'search in what is shown'],
+    ['esc', 'back to all changes'],
+    ['q', 'quit'],
+  ],
+  word: [
+    ['↑ ↓', 'choose; the first letter does it, too'],
+    ['enter', 'do what is chosen'],
+    ['tab', 'the changed files; again: back to the choice'],
+    ['esc', 'decide later (ralph done, or ralph resume)'],
+    ['q', 'quit, and decide later'],
+  ],
   choice: [
     ['↑ ↓', 'choose; the first letter does it, too'],
     ['enter', 'do what is chosen'],
@@ -59,8 +75,14 @@ const helpKeys = {
   ],
 } as const satisfies Record<string, readonly KeyHint[]>
 
-export function helpView(which: keyof typeof helpKeys, size: Size): View {
-  const rows: readonly KeyHint[] = helpKeys[which]
+/** `unused`: keys that do nothing where it was asked for. */
+export function helpView(
+  which: keyof typeof helpKeys,
+  size: Size,
+  unused: ReadonlySet<string> = new Set(),
+): View {
+  const all: readonly KeyHint[] = helpKeys[which]
+  const rows = all.filter(([key]) => !unused.has(key))
   const lines: readonly Line[] = [
     ...rows.flatMap(([key, what]) =>
       wrapSpans(line(what), size.columns - 4, [span(`  ${key.padEnd(12)}`, bold)], ' '.repeat(14)),

@@ -55,6 +55,7 @@ export type Act =
   | { readonly do: 'pause'; readonly change: string; readonly isOff: boolean }
   | { readonly do: 'note'; readonly change: string; readonly text: string }
   | { readonly do: 'skip_wait'; readonly change: string }
+  | { readonly do: 'done'; readonly change: string }
   | { readonly do: 'finish'; readonly change: string; readonly choice: Exclude<FinishChoice, 'later'> }
   /** `words`: for the terminal, once the screen is gone. */
   | { readonly do: 'quit'; readonly exitCode: number; readonly words: readonly string[] }
@@ -68,7 +69,13 @@ export type Input =
   | { readonly type: 'told'; readonly change: string; readonly records: readonly Told[] }
   | { readonly type: 'loaded'; readonly loaded: Loaded }
   | { readonly type: 'started'; readonly change: string }
-  | { readonly type: 'said'; readonly act: Act['do']; readonly message: string }
+  | {
+      readonly type: 'said'
+      readonly act: Act['do']
+      readonly message: string
+      /** The one of a squash. */
+      readonly commit?: string
+    }
   | {
       readonly type: 'failed'
       readonly act: Act

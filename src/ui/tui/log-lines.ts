@@ -1,9 +1,10 @@
 // The Log tab: what the loop decided, when, and why.
 import type { LoopEvent } from '../../core/event.ts'
+import { claimWords } from '../../core/claim-words.ts'
 import { decisionsOf, isDecisive } from '../../core/why.ts'
 import { verdictMeaning, verdictName } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
-import { noteWords } from '../print/describe.ts'
+import { claimMeanings, limitedElsewhere, noteWords } from '../print/describe.ts'
 import { clip, clockTime, oneLine, plural } from '../print/text.ts'
 import { sign } from './frame.ts'
 import { dim, harmless, line, span } from './spans.ts'
@@ -54,6 +55,8 @@ function wordsOf(event: LoopEvent): readonly [Meaning, string, string?] | undefi
       return event.ending === 'finished'
         ? ['open', `the agent has finished${promiseWords[event.promise.kind]}`, '']
         : ['open', `the agent has ended: ${event.ending.replaceAll('_', ' ')}`]
+    case 'claim.judged':
+      return [claimMeanings[event.outcome], claimWords(event)]
     case 'gate.ended':
       return event.outcome === 'passed'
         ? ['done', `gate passed: ${event.command}`, '']
@@ -80,12 +83,16 @@ function wordsOf(event: LoopEvent): readonly [Meaning, string, string?] | undefi
       const word = verdict === 'gate_failed' && reason !== '' ? '' : verdictName(verdict)
       return [verdictMeaning(verdict), [word, reason].filter((part) => part !== '').join(': ')]
     }
+    case 'login.limited':
+      return ['waiting', limitedElsewhere(event), '']
     case 'waiting':
       return ['waiting', event.for === 'pause' ? 'paused' : `waits until ${clockTime(event.until)}`]
     case 'wait.ended':
       return [
         'working',
-        event.skipped_ms === undefined ? 'the wait is over' : 'the wait was ended by you',
+        event.skipped_ms === undefined || event.free === true
+          ? 'the wait is over'
+          : 'the wait was ended by you',
         '',
       ]
     case 'note.added':

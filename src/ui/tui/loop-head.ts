@@ -71,8 +71,11 @@ function elapsed({ state, complete, life, board, feed }: LoopScreen, nowMs: numb
       : duration(Math.max(complete.totals.duration_ms, board.spent.duration_ms))
   const { current } = state
   const gates = feed.attempts.find(({ n }) => n === current?.n)?.gates ?? []
-  // What a gate took is with the rest once it has ended.
-  const counted = gates.reduce((sum, { ended }) => sum + (ended?.duration_ms ?? 0), 0)
+  // What a gate took is with the rest once it has ended; for a claim the agent waits, and it is the agent's time.
+  const counted = gates.reduce(
+    (sum, { ended }) => sum + (ended?.claim === undefined ? (ended?.duration_ms ?? 0) : 0),
+    0,
+  )
   const now = current === undefined ? 0 : Math.max(0, nowMs - sinceMs(current.started) - counted)
   const ms = Math.floor((board.spent.duration_ms + now) / 1000) * 1000
   return ms === 0 ? '0 s' : duration(ms)

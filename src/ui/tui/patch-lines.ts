@@ -83,7 +83,7 @@ const colours = {
 } as const satisfies Record<PatchFile['how'], Style>
 
 /** `~ src/args.ts  +12 -3`. */
-function fileLine(file: PatchFile, style: Style = {}): Line {
+export function fileLine(file: PatchFile, style: Style = {}): Line {
   return [
     span(`${signs[file.how]} `, { ...style, ...colours[file.how] }),
     span(harmless(file.path), style),

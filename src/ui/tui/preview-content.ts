@@ -5,6 +5,7 @@ import type { SettingEntry } from '../../config/load.ts'
 import { branchName, storyName } from '../print/describe.ts'
 import { fromWord, isSetting, valueText } from '../print/config.ts'
 import { clip, oneLine, plural, widthOf, withHint } from '../print/text.ts'
+import { agentName } from '../vocabulary.ts'
 import { editorLine } from './editor.ts'
 import { sign, styleFor } from './frame.ts'
 import type { Size } from './frame.ts'
@@ -166,7 +167,8 @@ function ownLine(screen: PreviewScreen, key: OptionKey, isAt: boolean, width: nu
   if (entry === undefined) return head
   const isOwn = screen.flags[key] !== undefined
   const from = isOwn ? 'for this run' : placeWord(entry)
-  const value = line(harmless(valueText(entry)), isOwn ? bold : {})
+  const isInstead = key === 'agent' && !isOwn && entryFor(screen, 'agent_command')?.value !== undefined
+  const value = line(isInstead ? 'your own: agent_command' : harmless(valueText(entry)), isOwn ? bold : {})
   const isSet = isOwn || entry.origin !== 'default'
   return clipLine(
     [
@@ -196,7 +198,10 @@ function planWords({ plan, problem }: PreviewScreen): string {
   if (plan === undefined) return problem === '' ? 'Looking at what a start would do…' : ''
   const { refused } = plan
   if (refused !== undefined) return ''
-  const agents = plan.agents.length === 0 ? 'no agent is installed' : plan.agents.join(', then ')
+  const agents =
+    plan.agents.length === 0
+      ? 'no agent is installed'
+      : plan.agents.map((agent) => agentName(agent, plan.agent_program)).join(', then ')
   const gates =
     plan.gates.length === 0
       ? 'no gates'

@@ -16,7 +16,10 @@ export function previewView(screen: PreviewScreen, world: World, says: string): 
     [
       [
         span(` ${oneLine(harmless(screen.change))}`, bold),
-        span(`  ${oneLine(harmless(screen.detail?.title ?? ''))}`, dim),
+        // A plan without a proposal is called by its folder's name.
+        ...(screen.detail === undefined || screen.detail.title === screen.change
+          ? []
+          : [span(`  ${oneLine(harmless(screen.detail.title))}`, dim)]),
       ],
       ...(screen.isStarting
         ? [line(` ${spinner(world.frame)} Starting…`, styleFor('working'))]

@@ -30,7 +30,8 @@ export function selectView(screen: SelectScreen, world: World, says: string): Vi
 }
 
 function headLine(screen: SelectScreen, { size, place }: World): Line {
-  const left = [span(' ralph', bold), span(`  ${place}`, dim)]
+  const branch = oneLine(harmless(screen.branch))
+  const left = [span(' ralph', bold), span(`  ${place}`, dim), span(branch === '' ? '' : `  ${branch}`)]
   if (screen.isFiltering) {
     const right = [span('/ ', bold), ...editorLine(screen.filter, 20), span(' ')]
     return sides(left, right, size.columns)
@@ -92,7 +93,8 @@ function rowLine(row: SelectRow, isAt: boolean, widths: Widths, { size, nowMs }:
   const when = line(whenWords(row, nowMs), dim)
   const room = columns - 1 - cellsOf(cells) - widths.when - 3
   if (room < leastTitle) return clipLine([...cells, ...when], columns - 1)
-  const title = clip(oneLine(harmless(row.title)), room)
+  // A plan without a proposal is called by its folder's name.
+  const title = row.title === row.name ? '' : clip(oneLine(harmless(row.title)), room)
   return [...cells, ...fitLine(when, widths.when), span(`   ${title}`)]
 }
 
@@ -111,7 +113,8 @@ function whenWords(row: SelectRow, nowMs: number): string {
     parts.push(`${roughly(since(report.updated_at, nowMs))} ago`)
     const last = report.iterations.at(-1)
     if (row.isHalted && last !== undefined) parts.push(verdictName(last.verdict))
-  } else if (row.editedAt !== undefined) parts.push(`edited ${roughly(since(row.editedAt, nowMs))} ago`)
+  } else if (!row.hasRun && row.editedAt !== undefined)
+    parts.push(`edited ${roughly(since(row.editedAt, nowMs))} ago`)
   if (row.problem !== '') parts.push(clip(oneLine(harmless(row.problem)), 60))
   return parts.join('   ')
 }

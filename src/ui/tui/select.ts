@@ -30,6 +30,8 @@ export interface SelectScreen {
   /** Undefined until they were read. */
   readonly rows: readonly SelectRow[] | undefined
   readonly at: string | undefined
+  /** Of this checkout; empty where it has none, or was not looked at yet. */
+  readonly branch: string
   readonly filter: Editor
   readonly isFiltering: boolean
   readonly askedMs: number
@@ -40,6 +42,7 @@ export interface SelectScreen {
 export const emptySelect: SelectScreen = {
   rows: undefined,
   at: undefined,
+  branch: '',
   filter: editorOf(),
   isFiltering: false,
   askedMs: 0,
@@ -47,10 +50,19 @@ export const emptySelect: SelectScreen = {
   problem: '',
 }
 
+/** What else is known of loops comes with the first look. */
+export function selectScreen(list: ChangeList | undefined): SelectScreen {
+  if (list === undefined) return emptySelect
+  return loadedSelect(emptySelect, { what: 'changes', list, reports: [] })
+}
+
 const everyMs = 2_000
 
 export function askingSelect(screen: SelectScreen, { nowMs }: World): Step<SelectScreen> {
-  if (screen.isPending || (screen.rows !== undefined && nowMs - screen.askedMs < everyMs))
+  if (
+    screen.isPending ||
+    (screen.askedMs !== 0 && screen.rows !== undefined && nowMs - screen.askedMs < everyMs)
+  )
     return { screen, acts: [] }
   return {
     screen: { ...screen, askedMs: nowMs, isPending: true },
@@ -68,7 +80,7 @@ export function loadedSelect(screen: SelectScreen, loaded: Loaded): SelectScreen
     .filter((report) => report.alive && !known.has(report.change_id))
     .map(rowAway)
   const rows = [...own, ...elsewhere].sort((a, b) => rankOf(a) - rankOf(b))
-  return { ...screen, rows, isPending: false, problem: '' }
+  return { ...screen, rows, branch: loaded.list.checked_out ?? '', isPending: false, problem: '' }
 }
 
 export function failedSelect(screen: SelectScreen, problem: string): SelectScreen {

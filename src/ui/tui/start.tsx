@@ -11,6 +11,7 @@ import { effectsOf } from './effects.ts'
 import type { Size } from './frame.ts'
 import type { Act, Input } from './inputs.ts'
 import { keysOf } from './keys.ts'
+import { enterBytes, leaveBytes } from '../print/modes.ts'
 import { Screen } from './screen.tsx'
 import { opened, update, view } from './view-model.ts'
 import type { Entry, Model } from './view-model.ts'
@@ -20,6 +21,8 @@ export interface Terminal extends Pick<Io, 'stdin' | 'stdout' | 'env'> {
   readonly isSilent: boolean
   /** Stops this process until the shell lets it go on; `resumed` is to be called then. */
   readonly suspend: () => void
+  /** Whoever gives it back where this process cannot. */
+  readonly guard: (where: 'in' | 'out') => void
 }
 
 export interface Tui {
@@ -43,9 +46,6 @@ interface Left {
 const drawMs = 100
 const tickMs = 250
 
-/** Alternate screen, clear; mouse wheel as SGR; pastes told from typing. */
-const enterBytes = '\u001B[?1049h\u001B[2J\u001B[H\u001B[?1000h\u001B[?1006h\u001B[?2004h'
-const leaveBytes = '\u001B[?2004l\u001B[?1006l\u001B[?1000l\u001B[?25h\u001B[?1049l'
 const clearBytes = '\u001B[2J\u001B[H'
 
 interface RawInput {
@@ -76,9 +76,12 @@ export async function startTui(client: Client, entry: Entry, terminal: Terminal)
   const picture = () => <Screen rows={drawn(view(model), pen)} />
   const enter = (): void => {
     isIn = true
+    // After a stop from outside the shell has changed it, and Node takes it for raw still.
+    ;(stdin as RawInput).setRawMode?.(false)
     ;(stdin as RawInput).setRawMode?.(true)
     stdin.resume()
     stdout.write(enterBytes)
+    terminal.guard('in')
   }
   const leave = (): void => {
     if (!isIn) return
@@ -86,6 +89,7 @@ export async function startTui(client: Client, entry: Entry, terminal: Terminal)
     stdout.write(leaveBytes)
     ;(stdin as RawInput).setRawMode?.(false)
     stdin.pause()
+    terminal.guard('out')
   }
   stdout.write(pushTitle)
   enter()
@@ -140,6 +144,7 @@ export async function startTui(client: Client, entry: Entry, terminal: Terminal)
     draw()
   }
   const suspend = (): void => {
+    if (!isIn) return
     shown.clear()
     leave()
     terminal.suspend()

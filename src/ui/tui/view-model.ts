@@ -1,11 +1,13 @@
 // The terminal UI as one pure function: what comes in changes the model and asks for acts; a view is made of it for a size.
 // Long because all screens pass here: which one an input is for, and what it means there, is decided in one place.
+import type { ChangeList } from '../app.ts'
 import type { Sheet } from '../print/layout.ts'
 import { oneLine, withHint } from '../print/text.ts'
 import {
   endingScreen,
   failedEnding,
   finishedEnding,
+  isAnswered,
   loadedEnding,
   seenEnding,
   typedEnding,
@@ -32,7 +34,7 @@ import {
 } from './preview.ts'
 import type { PreviewScreen } from './preview.ts'
 import { previewView } from './preview-view.ts'
-import { askingSelect, emptySelect, failedSelect, loadedSelect, typedSelect } from './select.ts'
+import { askingSelect, emptySelect, failedSelect, loadedSelect, selectScreen, typedSelect } from './select.ts'
 import type { Onward, SelectScreen } from './select.ts'
 import { selectView } from './select-view.ts'
 import { line } from './spans.ts'
@@ -40,7 +42,11 @@ import type { Line } from './spans.ts'
 
 /** Where it opens. */
 export type Entry =
-  | { readonly at: 'select' }
+  | {
+      readonly at: 'select'
+      /** Read already: the first picture has it. */
+      readonly list?: ChangeList
+    }
   | { readonly at: 'loop'; readonly change: string; readonly isOwn: boolean }
 
 export interface Model extends World {
@@ -69,7 +75,7 @@ export function opened(entry: Entry, world: Omit<World, 'frame'>, sheet: Sheet):
     ...world,
     frame: 0,
     at: entry.at,
-    select: entry.at === 'select' ? emptySelect : undefined,
+    select: entry.at === 'select' ? selectScreen(entry.list) : undefined,
     preview: undefined,
     loop: entry.at === 'loop' ? loopScreen(entry.change, entry.isOwn) : undefined,
     ending: undefined,
@@ -102,7 +108,7 @@ export function update(model: Model, input: Input): Updated {
     case 'started':
       return joined(model, input.change, true)
     case 'said':
-      return { model: said(model, input.act, input.message), acts: [] }
+      return { model: said(model, input), acts: [] }
     case 'failed': {
       const next = failed(model, input)
       // Started from the list: only now somebody looks at it.
@@ -133,6 +139,7 @@ function saying(model: Model, text: string): Model {
 function told(model: Model, change: string, records: Extract<Input, { type: 'told' }>['records']): Updated {
   if (model.loop?.change !== change) return { model, acts: [] }
   const loop = toldLoop(model.loop, records, model)
+  if (model.ending !== undefined && isAnswered(model.ending, loop)) return ended({ ...model, loop }, loop)
   return endedWhereNews({ model: { ...model, loop }, acts: [] })
 }
 
@@ -161,9 +168,9 @@ function loaded(model: Model, what: Extract<Input, { type: 'loaded' }>['loaded']
   }
 }
 
-function said(model: Model, act: Act['do'], message: string): Model {
+function said(model: Model, { act, message, commit }: Extract<Input, { type: 'said' }>): Model {
   if (act === 'finish' && model.ending !== undefined)
-    return { ...model, ending: finishedEnding(model.ending, message) }
+    return { ...model, ending: finishedEnding(model.ending, { message, commit }) }
   return saying(model, message)
 }
 
@@ -173,7 +180,7 @@ function failed(model: Model, { act, message, hint }: Extract<Input, { type: 'fa
     return { ...model, at: 'preview', preview: failedPreview(model.preview, words) }
   if (act.do === 'start' && model.ending !== undefined)
     return saying({ ...model, ending: failedEnding(model.ending, act, words) }, words)
-  if ((act.do === 'finish' || act.do === 'load') && model.ending !== undefined)
+  if ((act.do === 'finish' || act.do === 'done' || act.do === 'load') && model.ending !== undefined)
     return { ...model, ending: failedEnding(model.ending, act, words) }
   if (act.do !== 'load') return saying(model, words)
   if (act.load.what === 'changes' && model.select !== undefined)
@@ -206,9 +213,10 @@ function typed(model: Model, key: Key): Updated {
   }
 }
 
-function isTyping({ at, select, preview, loop }: Model): boolean {
+function isTyping({ at, select, preview, loop, ending }: Model): boolean {
   if (at === 'select') return select?.isFiltering === true
   if (at === 'preview') return preview?.editor !== undefined
+  if (at === 'ending') return ending?.missing !== undefined
   return at === 'loop' && (loop?.note !== undefined || loop?.search?.isOpen === true)
 }
 
@@ -274,7 +282,10 @@ function typedInLoop(model: Model, key: Key): Updated {
   if (letter === 'd' && isRunning(loop)) return detached(model, loop)
   if (isRunning(loop)) return { model, acts: [] }
   if (key.name === 'enter' && loop.complete !== undefined) return ended(model, loop)
-  return isQuit(key) ? quit(model, exitCodeOf(model)) : { model, acts: [] }
+  if (!isQuit(key)) return { model, acts: [] }
+  // Looked at once more: what came of it is said all the same.
+  const words = model.ending === undefined ? [] : lastWords(model.ending, model.sheet)
+  return quit(model, exitCodeOf(model), words)
 }
 
 function detached(model: Model, { change }: LoopScreen): Updated {
@@ -301,8 +312,7 @@ function typedInEnding(model: Model, key: Key): Updated {
 export function view(model: Model): View {
   const { size } = model
   if (size.columns < smallest.columns || size.rows < smallest.rows) return tooSmall(size)
-  if (model.isHelp)
-    return helpView(model.at === 'ending' ? (model.ending?.stage ?? 'result') : model.at, size)
+  if (model.isHelp) return keysOf(model)
   const says = model.says.text
   const hasList = model.select !== undefined
   switch (model.at) {
@@ -315,6 +325,14 @@ export function view(model: Model): View {
     case 'ending':
       return model.ending === undefined ? viewOf([], size) : endingView(model.ending, model, says, hasList)
   }
+}
+
+function keysOf({ at, size, select, loop, ending }: Model): View {
+  if (at === 'ending') return helpView(ending?.stage ?? 'result', size)
+  if (at !== 'loop' || loop === undefined) return helpView(at, size)
+  const list = select === undefined ? ['esc'] : []
+  if (isRunning(loop)) return helpView('loop', size, new Set(list))
+  return helpView('ended', size, new Set(loop.complete === undefined ? [...list, 'enter'] : list))
 }
 
 function tooSmall(size: Size): View {

@@ -1,5 +1,4 @@
 // One turn of a real CLI through the Agent port, against the scripted model server.
-import { watch } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { AgentTask } from '../../../src/ports.ts'
@@ -13,8 +12,6 @@ export interface Extra {
   readonly passThrough?: readonly string[]
   readonly idleTimeoutMs?: number
   readonly timeoutMs?: number
-  /** Stops the agent when its tool has made this file. */
-  readonly stopAtFile?: string
   /** Talks to it by ACP, started so. */
   readonly acpCommand?: string
   readonly model?: string
@@ -37,10 +34,7 @@ export async function runReal(
     ...(extra.idleTimeoutMs !== undefined && { idleTimeoutMs: extra.idleTimeoutMs }),
     ...(extra.timeoutMs !== undefined && { timeoutMs: extra.timeoutMs }),
   }
-  const watcher = watch(kit.cwd, (_event, file) => {
-    if (file === extra.stopAtFile) kit.stop.abort('stopped')
-  })
-  const worked = await kit.work(extra.acpCommand === undefined ? name : 'acp', {
+  return await kit.work(extra.acpCommand === undefined ? name : 'acp', {
     options: {
       passThrough: extra.passThrough ?? pointed.passThrough,
       graceMs: 3000,
@@ -49,8 +43,6 @@ export async function runReal(
     },
     task,
   })
-  watcher.close()
-  return worked
 }
 
 export function expectNothingLeft({ ended, alive, temporary }: Worked): void {

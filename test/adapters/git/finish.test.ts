@@ -272,6 +272,59 @@ describe('cleanup', () => {
     expect([w.git('show', ':run.sh'), w.read('run.sh')]).toEqual(['moved\n', 'moved\n'])
   })
 
+  it.each(['cleanup', 'squash'] as const)(
+    'G15, found by an attack: main has the work already while the user is on the branch: %s stages nothing but what they staged since',
+    async (choice) => {
+      const w = copyWorld(dirty)
+      onTestFinished(() => w.end())
+      const checkpoints = await loop(w)
+      w.git('fetch', '-q', '.', 'ralph/demo:main')
+      w.write('a.txt', 'staged since\n')
+      w.git('add', 'a.txt')
+      const { message } = await checkpoints.finish(choice, 'the work')
+      expect(message).toMatch(/^the work was merged into main already/)
+      expect(w.git('status', '--porcelain')).toBe('M  a.txt\n')
+      expect(w.git('diff', '--cached', '--name-status')).toBe('M\ta.txt\n')
+    },
+  )
+
+  it('G15, found by an attack: main has the work by a merge and more: the index is as main', async () => {
+    const w = copyWorld(dirty)
+    onTestFinished(() => w.end())
+    const checkpoints = await loop(w)
+    w.git('worktree', 'add', '-q', '--detach', '../merged', 'main')
+    w.git('-C', '../merged', 'merge', '-q', '--no-ff', '-m', 'merged', 'ralph/demo')
+    writeFileSync(join(w.root, 'merged', 'more.txt'), 'more\n')
+    w.git('-C', '../merged', 'add', '-A')
+    w.git('-C', '../merged', 'commit', '-q', '-m', 'more')
+    w.git('fetch', '-q', '../merged', 'HEAD:main')
+    w.git('worktree', 'remove', '../merged')
+    await checkpoints.finish('cleanup')
+    expect([w.git('status', '--porcelain'), w.read('more.txt')]).toEqual(['', 'more\n'])
+  })
+
+  it('G13, found by an attack: main was moved to a part of the work: that is said, and only the rest is uncommitted', async () => {
+    const w = copyWorld(dirty)
+    onTestFinished(() => w.end())
+    const checkpoints = await loop(w)
+    const [from, to] = ['main', 'ralph/demo^'].map((name) => w.git('rev-parse', '--short=12', name).trim())
+    w.git('push', '-q', '.', 'ralph/demo^:refs/heads/main')
+    const { message } = await checkpoints.finish('cleanup')
+    expect(message).toContain(
+      `main has a part of this in commits already: it moved since the loop began, from ${from} to ${to}, and ralph does not know by whom; the rest is there, uncommitted`,
+    )
+    expect(w.git('status', '--porcelain')).toBe('?? work.txt\n')
+  })
+
+  it('G13: main moved, and its user has merged it into the branch: nothing of the work is said to be in main', async () => {
+    const w = world()
+    const checkpoints = await loop(w)
+    moveMain(w, 'src/b.txt', 'moved\n')
+    w.git('merge', '-q', '-m', 'merged', 'main')
+    expect((await checkpoints.finish('cleanup')).message).toMatch(/^everything is on main, uncommitted/)
+    expect(w.git('status', '--porcelain')).toBe('?? work.txt\n')
+  })
+
   it('G13: the original branch moved with a conflict: nothing is touched', async () => {
     const w = world()
     const checkpoints = await loop(w, () => w.write('a.txt', 'loop\n'))

@@ -1,7 +1,7 @@
 // Section 6.9: lock files of git's are moved away only where nobody can still be using them.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ownerOfLock, type LockFacts } from '../../../src/core/ownership.ts'
@@ -33,6 +33,20 @@ describe.skipIf(process.platform !== 'linux')('section 6.9: whose lock is it', (
     await once(editor, 'exit')
     rmSync(lock)
     expect(await w.checkpoints().recover()).toContain('completed')
+  })
+
+  it('L: one that somebody left during an attempt is moved away, and nobody is blamed for it', async () => {
+    const w = world()
+    const checkpoints = w.checkpoints()
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    const lock = join(w.dir, '.git/index.lock')
+    writeFileSync(lock, 'of an IDE that was killed')
+    const [told = ''] = (await checkpoints.keep(1)).warnings
+    expect(told).toMatch(/^index\.lock was made during the attempt, and no process has it open any more/)
+    expect(told).not.toContain('agent')
+    const [, to = ''] = /moved away, to (.*)$/.exec(told) ?? []
+    expect([existsSync(lock), readFileSync(to, 'utf8')]).toEqual([false, 'of an IDE that was killed'])
   })
 
   it('a lock that was there before the attempt began is not moved away', async () => {

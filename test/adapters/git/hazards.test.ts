@@ -217,6 +217,48 @@ describe('refusals before anything is touched', () => {
 })
 
 describe('a hostile surrounding has no say', () => {
+  it.each([
+    ['branch', '.'],
+    ['stash', '.'],
+    ['branch', 'sub'],
+  ] as const)(
+    'G14, G15: a split index (%s, in %s) whose second file git removes while an agent works comes back as it was',
+    async (strategy, place) => {
+      const w = world()
+      if (place === 'sub') {
+        w.user('init', '-q', 'sub')
+        w.user('-C', 'sub', 'commit', '-q', '--allow-empty', '-m', 'first')
+        w.user('-c', 'advice.addEmbeddedRepo=false', 'add', 'sub')
+        w.user('commit', '-q', '-m', 'a submodule')
+      }
+      const git = (...args: string[]): string => w.user('-C', place, ...args)
+      for (let n = 0; n < 9; n += 1) w.write(`${place}/d/${n}.txt`, `${n}\n`)
+      git('add', '-A')
+      git('commit', '-q', '-m', 'many')
+      git('config', 'core.splitIndex', 'true')
+      git('config', 'splitIndex.sharedIndexExpire', 'now')
+      git('config', 'splitIndex.maxPercentChange', '0')
+      git('update-index', '--split-index')
+      w.write(`${place}/d/1.txt`, 'edited\n')
+      const was = git('diff', '--cached') + git('diff')
+      const checkpoints = w.checkpoints(strategy)
+      await checkpoints.preflight('start')
+      await checkpoints.start('start')
+      await checkpoints.ensure('1')
+      await w.note({ type: 'iteration.started', n: 1 } as never)
+      for (const n of [5, 6, 7]) {
+        w.write(`${place}/d/${n}.txt`, 'by the agent\n')
+        git('add', '-A')
+      }
+      git('update-index', '--split-index')
+      await checkpoints.keep(1)
+      await checkpoints.restore()
+      await checkpoints.ensure('1')
+      await checkpoints.finish('cleanup')
+      expect(git('diff', '--cached') + git('diff')).toBe(was)
+    },
+  )
+
   it('G9, G10, G14: no identity, signing, failing hooks, odd configuration and GIT_* in the environment', async () => {
     const w = world()
     writeFileSync(join(w.root, 'home/.gitconfig'), '')

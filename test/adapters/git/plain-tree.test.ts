@@ -21,7 +21,7 @@ const privateIndex = (w: World): string => join(w.root, 'private-index')
 
 /** The index of the repository, copied, and what differs from it. */
 async function begin(w: World): Promise<{ present: string[]; deleted: string[] }> {
-  await copyIndex(join(w.dir, '.git', 'index'), privateIndex(w))
+  await copyIndex(w.gitPort, join(w.dir, '.git', 'index'), privateIndex(w))
   const scan = await scanTree(w.gitPort, { index: privateIndex(w) })
   return { present: [...scan.changed, ...scan.untracked], deleted: [...scan.deleted] }
 }
@@ -29,7 +29,7 @@ async function begin(w: World): Promise<{ present: string[]; deleted: string[] }
 /** As git does it, in an index of its own. */
 async function byGit(w: World): Promise<string> {
   const index = join(w.root, 'index-of-git')
-  await copyIndex(join(w.dir, '.git', 'index'), index)
+  await copyIndex(w.gitPort, join(w.dir, '.git', 'index'), index)
   await w.gitPort.run(['add', '-A'], { index })
   return await w.gitPort.line(['write-tree'], { index })
 }
@@ -115,7 +115,7 @@ describe('a tree that is written without git', () => {
     // As a file system would have it that keeps whole seconds: git goes by size and time alone.
     w.user('config', 'core.trustctime', 'false')
     w.write('src/b.txt', 'other\n')
-    await copyIndex(index, privateIndex(w))
+    await copyIndex(w.gitPort, index, privateIndex(w))
     const asked = { present: ['src/b.txt'], deleted: [] }
     expect(await writePlainTree(w.gitPort, privateIndex(w), asked)).toBeDefined()
     const entries = await w.gitPort.list(['ls-files', '-z', '--debug', 'a.txt'], { index: privateIndex(w) })
@@ -167,10 +167,10 @@ describe('a tree that is written without git', () => {
     w.write('a.txt', 'other\n')
     w.write('src/b.txt', 'other\n')
     const asked = { present: ['a.txt', 'src/b.txt'], deleted: [] }
-    await copyIndex(join(w.dir, '.git', 'index'), privateIndex(w))
+    await copyIndex(w.gitPort, join(w.dir, '.git', 'index'), privateIndex(w))
     expect(await writePlainTree(w.gitPort, privateIndex(w), asked)).toBeDefined()
     refused[name]?.(w)
-    await copyIndex(join(w.dir, '.git', 'index'), privateIndex(w))
+    await copyIndex(w.gitPort, join(w.dir, '.git', 'index'), privateIndex(w))
     const before = statSync(privateIndex(w))
     expect(await writePlainTree(w.gitPort, privateIndex(w), asked)).toBeUndefined()
     expect(statSync(privateIndex(w)).ino).toBe(before.ino)
@@ -182,14 +182,14 @@ describe('a tree that is written without git', () => {
       const w = worldOfTest()
       const asked = { present: [Buffer.from(name).toString('latin1')], deleted: [] }
       if (!name.startsWith('..')) w.write(name, 'x')
-      await copyIndex(join(w.dir, '.git', 'index'), privateIndex(w))
+      await copyIndex(w.gitPort, join(w.dir, '.git', 'index'), privateIndex(w))
       expect(await writePlainTree(w.gitPort, privateIndex(w), asked)).toBeUndefined()
     },
   )
 
   test('is left to git: links, what lies beyond one, folders in the place of files, and large files', async () => {
     const w = worldOfTest()
-    await copyIndex(join(w.dir, '.git', 'index'), privateIndex(w))
+    await copyIndex(w.gitPort, join(w.dir, '.git', 'index'), privateIndex(w))
     const isLeft = async (...present: string[]): Promise<boolean> =>
       (await writePlainTree(w.gitPort, privateIndex(w), { present, deleted: [] })) === undefined
     symlinkSync('a.txt', join(w.dir, 'link'))

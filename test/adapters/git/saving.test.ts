@@ -59,15 +59,26 @@ describe.each<Strategy>(['branch', 'stash'])('O14: between the gates and the che
   it('C1: what came beside the attempts, and a later one removes, is told with its way back', async () => {
     const { checkpoints } = await attempted(strategy)
     w.write('while the gates ran.txt', 'mine\n')
+    w.write('src/b.txt', 'edited while the gates ran\n')
     await checkpoints.save('1', 'checkpoint: 1', undefined)
     w.write('between.txt', 'mine\n')
     await checkpoints.ensure('2')
     await w.note({ ...iteration, n: 2, story_id: '2' })
-    for (const path of ['while the gates ran.txt', 'between.txt', 'work.txt']) rmSync(join(w.dir, path))
+    const own = ['between.txt', 'src/b.txt', 'while the gates ran.txt']
+    for (const path of [...own, 'work.txt']) rmSync(join(w.dir, path))
     const { gone } = await checkpoints.keep(2, true)
-    expect(gone.map(({ path }) => path)).toEqual(['between.txt', 'while the gates ran.txt'])
+    expect(gone.map(({ path }) => path)).toEqual(own)
     for (const { restore } of gone) execFileSync('sh', ['-c', restore], { cwd: w.dir })
-    expect([w.read('between.txt'), w.read('while the gates ran.txt')]).toEqual(['mine\n', 'mine\n'])
+    expect(own.map((path) => w.read(path))).toEqual(['mine\n', 'edited while the gates ran\n', 'mine\n'])
+  })
+
+  it('G25: kept again after its revert, an attempt holds what was undone as well as what was edited since', async () => {
+    const { checkpoints } = await attempted(strategy)
+    await checkpoints.restore()
+    w.write('src/b.txt', 'edited since\n')
+    const { commit } = await checkpoints.keep(1)
+    const show = (path: string): string => w.git('show', `${commit}:${path}`)
+    expect([show('work.txt'), show('src/b.txt')]).toEqual(['work\n', 'edited since\n'])
   })
 
   it('boxes that ralph itself has ticked since are no difference', async () => {

@@ -196,6 +196,43 @@ describe('O19: submodules, an agent that completes', () => {
   )
 })
 
+describe.each(strategies)(
+  'O15, O19: a required filter that fails in a submodule, checkpoints by %s',
+  (strategy) => {
+    it.each([
+      ['its way in', 'false', 'cat', /clean filter 'broken' failed/],
+      ['its way out', 'cat', 'false', /smudge filter broken failed/],
+    ])(
+      'an attempt that turns it on for files there, on %s, is kept and undone; complete, it is refused',
+      async (_, clean, smudge, why) => {
+        const w = world()
+        w.git('config', '--global', 'filter.broken.clean', clean)
+        w.git('config', '--global', 'filter.broken.smudge', smudge)
+        w.git('config', '--global', 'filter.broken.required', 'true')
+        const checkpoints = w.checkpoints(strategy, { env: w.env })
+        await checkpoints.start('start')
+        const before = wholePicture(w)
+        for (const n of [1, 2]) {
+          await checkpoints.ensure('1')
+          await w.note(started(n))
+          for (const path of [plain, nested]) {
+            w.write(`${path}/.gitattributes`, '*.txt filter=broken\n')
+            w.write(`${path}/two.txt`, 'work\n')
+          }
+          const { refused } = await checkpoints.keep(n, n === 2)
+          expect(refused).toMatch(n === 2 ? why : /^$/)
+          for (const path of [plain, nested])
+            expect(w.git('-C', path, 'show', `refs/ralph/demo/superproject/attempts/${n}:two.txt`)).toBe(
+              'work\n',
+            )
+          await checkpoints.restore()
+          expect(wholePicture(w).inside).toEqual(before.inside)
+        }
+      },
+    )
+  },
+)
+
 it('O2, O19: an agent that sweeps a submodule or removes one and completes: what was uncommitted is named, and the command brings it back', async () => {
   const w = world()
   const checkpoints = w.checkpoints()

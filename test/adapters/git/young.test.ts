@@ -22,13 +22,14 @@ const files = ['a.txt', 'new.txt', 'src/b.txt']
 async function inOneSecond(
   work: (w: World) => Promise<void>,
   prepare: (w: World) => void = () => undefined,
+  written: readonly string[] = files,
 ): Promise<World> {
   for (;;) {
     const w = worldOfTest()
     prepare(w)
-    const before = files.map((file) => write(w, file, 'mine\n'))
+    const before = written.map((file) => write(w, file, 'mine\n'))
     await work(w)
-    const after = files.map((file) => write(w, file, 'evil\n'))
+    const after = written.map((file) => write(w, file, 'evil\n'))
     if (after.every((second, at) => second === before[at])) return w
   }
 }
@@ -64,6 +65,32 @@ describe.each(['branch', 'stash'] as const)('an edit that git does not see (%s)'
     await checkpoints.keep(1, true)
     const { tree } = await checkpoints.look('HEAD')
     for (const file of files) expect(w.user('show', `${tree}:${file}`)).toBe('evil\n')
+  })
+
+  it('O19: in a submodule is kept and undone', async () => {
+    const prepare = (made: World): void => {
+      made.user('init', '-q', 'sub')
+      made.user('-C', 'sub', 'commit', '-q', '--allow-empty', '-m', 'first')
+      made.user('-c', 'advice.addEmbeddedRepo=false', 'add', 'sub')
+      made.user('commit', '-q', '-m', 'a submodule')
+    }
+    const inside = ['sub/a.txt', 'sub/staged.txt']
+    const stage = (made: World): string => made.user('-C', 'sub', 'add', 'staged.txt')
+    const w = await inOneSecond(
+      async (made) => {
+        stage(made)
+        await begin(made, strategy)
+      },
+      prepare,
+      inside,
+    )
+    const checkpoints = w.checkpoints(strategy)
+    await checkpoints.keep(1)
+    for (const file of ['a.txt', 'staged.txt'])
+      expect(w.user('-C', 'sub', 'show', `refs/ralph/demo/superproject/attempts/1:${file}`)).toBe('evil\n')
+    await checkpoints.restore()
+    expect(inside.map((file) => w.read(file))).toEqual(inside.map(() => 'mine\n'))
+    expect(w.user('-C', 'sub', 'status', '--porcelain')).toBe('A  staged.txt\n?? a.txt\n')
   })
 
   it('is seen when a gate makes it', async () => {
@@ -129,6 +156,17 @@ describe('an index in which no young entry is trusted', () => {
     expect(w.user('ls-files', '--debug', 'd/8.txt')).toContain('size: 2\t')
     w.user('fsck', '--no-dangling')
     expect(await scanTree(w.gitPort)).toMatchObject({ changed: [], deleted: [], staged: [], untracked: [] })
+  })
+
+  it('is looked through where it is split in two files', async () => {
+    const w = await inOneSecond(async (made) => {
+      made.user('add', '-A')
+      made.user('update-index', '--split-index')
+      await Promise.resolve()
+    })
+    const before = readFileSync(join(w.dir, '.git', 'index'))
+    expect((await scanTree(w.gitPort)).changed).toEqual(files)
+    expect(readFileSync(join(w.dir, '.git', 'index')).equals(before)).toBe(true)
   })
 
   it('is no concern of what is no index', () => {

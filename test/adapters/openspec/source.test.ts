@@ -71,7 +71,7 @@ describe('read', () => {
     execFileSync('mkfifo', [tasks, join(dir, 'notes.md')])
     await symlink('/dev/zero', join(dir, 'more.md'))
     expect(await thrown(source.read())).toMatchObject({ code: 'spec_unreadable', exitCode: 2 })
-    expect((await source.judge('1')).lost).toContain('made it unreadable')
+    expect((await source.judge('1')).lost).toContain('made unreadable')
     expect(await readFile(tasks, 'utf8')).toBe(someTasks)
     expect(await source.prompt({ storyId: '1', attempt: 1, attempts: 1 })).toContain('1.2 two')
   })
@@ -204,6 +204,20 @@ describe('judge', () => {
     for (const [name, content] of Object.entries(changeFiles)) expect(await text(name)).toBe(content)
   })
 
+  test('L, P10: a change folder that somebody renames during an attempt is named with its new name, nobody is blamed, and both are there', async () => {
+    const { source, tasks, dir, text } = await makeProject()
+    await source.guard()
+    await edit(tasks, '[ ] 1.2 two', '[x] 1.2 two')
+    await rename(dir, join(dirname(dir), 'other'))
+    const { lost, putBack } = await source.judge('1')
+    expect(lost).toBe('the folder of the change was renamed to other while the agent ran; it is restored')
+    expect(putBack[0]).toMatch(
+      /by you or by the agent; .*: ralph stop add-export, and then ralph loop other$/,
+    )
+    expect(await text()).toBe(someTasks)
+    expect(await readFile(join(dirname(dir), 'other', 'tasks.md'), 'utf8')).toContain('[x] 1.2 two')
+  })
+
   test("P9: a tasks.md that the agent puts into the change does not replace the root's", async () => {
     const { source, tasks, root } = await makeProject()
     await rm(tasks)
@@ -245,7 +259,7 @@ describe('hold', () => {
     const held = await source.watch()
     await rm(join(root, 'openspec'), { recursive: true })
     const { lost, putBack } = await held('make clean')
-    expect(lost).toContain('the gate `make clean` deleted tasks.md')
+    expect(lost).toContain('tasks.md was deleted, moved or made unreadable while the gate `make clean` ran')
     expect(putBack).toContain('the gate `make clean`: proposal.md was changed or removed; put back')
     expect(await text()).toBe(someTasks.replace('[ ] 1.2 two', '[x] 1.2 two'))
     expect(await text('proposal.md')).toBe(changeFiles['proposal.md'])

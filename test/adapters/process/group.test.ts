@@ -327,6 +327,23 @@ describe('a reader that has no room', () => {
     expect(output).toBe('held\nover\n')
   })
 
+  it('16: what it waits for is not its time either, and its output is read meanwhile', async () => {
+    const apart = { RALPH_RUN_ID: randomUUID() }
+    const longer = await start('tail -f /dev/null', {
+      timeoutMs: 3000,
+      marker: apart,
+      env: { ...process.env, ...apart },
+    })
+    const waited = longer.ended.then(() => writeFileSync(join(dir, 'go'), ''))
+    const script = 'echo asked; until [ -e go ]; do sleep 0.02; done; echo answered'
+    const group = await start(script, { timeoutMs: 2000, idleTimeoutMs: 1000 })
+    group.wait(waited)
+    // Two at once: the time goes on when both are over.
+    group.wait(Promise.reject(new Error('over at once')))
+    expect(await group.ended).toEqual({ exitCode: 0, leftBehind: 0, survivors: [] })
+    expect(output).toBe('asked\nanswered\n')
+  })
+
   it('a program that is ended is heard to its last word all the same', async () => {
     const script = "trap 'echo bye; exit 0' INT TERM; echo held; while :; do sleep 0.02; done"
     const group = await start(script, { room: () => new Promise(() => undefined) })

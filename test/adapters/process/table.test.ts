@@ -26,13 +26,17 @@ test('R4: the table since a birth has that process and all that began after it',
   expect(pids(processTable(birth))).toEqual(expect.arrayContaining([first, ...later]))
 })
 
-test('R4: where numbers may begin anew since a birth, or nobody counts them, the table is whole', async () => {
+test('R4: where numbers may begin anew since a birth, or nobody counts them, all that is not older is in the table, whatever its number', async () => {
   const first = await sleeper()
-  const { forks } = birthOf(first)
+  const { forks, started: startedAt } = birthOf(first)
   const last = 4_194_304
-  for (const birth of [
+  for (const counted of [
     { pid: last - 10, forks },
     { pid: last, forks: 0 },
-  ])
-    expect(pids(processTable(birth))).toEqual(expect.arrayContaining([1, first]))
+  ]) {
+    expect(pids(processTable({ ...counted, started: 0 }))).toEqual(expect.arrayContaining([1, first]))
+    const younger = pids(processTable({ ...counted, started: startedAt }))
+    expect(younger).toContain(first)
+    if (process.platform === 'linux') expect(younger).not.toContain(1)
+  }
 })

@@ -1,11 +1,13 @@
 // What an agent leaves is never in the way: temp folders that are read-only or of another user (R17), processes that hide (R4).
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmodSync,
   chownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -67,6 +69,32 @@ it('R17: one that cannot be removed stops neither the others nor a recovery', as
   chmodSync(root, 0o700)
   await removeTemps('run', { TMPDIR: root })
   expect([existsSync(first), existsSync(second)]).toEqual([false, false])
+})
+
+it('what a killed process left in its scratch folder is removed, and that of a living one is not', async () => {
+  if (process.getuid?.() === 0) process.seteuid?.(0)
+  const module = join(root, 'temp.cjs')
+  bundle(join(import.meta.dirname, '../../../src/adapters/process/temp.ts'), module)
+  const inside = `require(${JSON.stringify(module)}).inScratch((folder) => new Promise(() => { console.log(folder); setInterval(() => {}, 1e6) }))`
+  const start = async (): Promise<{ readonly folder: string; readonly die: () => Promise<unknown> }> => {
+    const child = spawn(process.execPath, ['-e', inside], { env: { TMPDIR: root } })
+    const [folder] = await once(child.stdout, 'data')
+    return {
+      folder: String(folder).trim(),
+      die: async () => {
+        child.kill('SIGKILL')
+        await once(child, 'exit')
+      },
+    }
+  }
+  const [dead, living] = await Promise.all([start(), start()])
+  await dead.die()
+  const sweep = `require(${JSON.stringify(module)}).removeScratch()`
+  spawnSync(process.execPath, ['-e', sweep], { env: { TMPDIR: root } })
+  expect([existsSync(dead.folder), existsSync(living.folder)]).toEqual([false, true])
+  await living.die()
+  spawnSync(process.execPath, ['-e', sweep], { env: { TMPDIR: root } })
+  expect(readdirSync(root)).toEqual(['temp.cjs'])
 })
 
 it('R17: a COMPLETE stands although the temp folder cannot be removed, and the folder is named', () => {

@@ -63,7 +63,10 @@ const reports = [
 
 function selecting(size = { columns: 80, rows: 24 }, changes = [done, open, stuck, running]): Player {
   const player = new Player({ at: 'select' }, size)
-  return player.hear({ type: 'loaded', loaded: { what: 'changes', list: { changes }, reports } })
+  return player.hear({
+    type: 'loaded',
+    loaded: { what: 'changes', list: { changes, checked_out: 'main' }, reports },
+  })
 }
 
 describe('choosing a change', () => {
@@ -86,7 +89,10 @@ describe('choosing a change', () => {
     expect(player.later(3).asked()).toEqual([{ do: 'load', load: { what: 'changes' } }])
     expect(player.later(3).asked()).toEqual([])
     const changes = [{ ...open, name: 'a-new-one' }, running, open, stuck, done]
-    player.hear({ type: 'loaded', loaded: { what: 'changes', list: { changes }, reports } })
+    player.hear({
+      type: 'loaded',
+      loaded: { what: 'changes', list: { changes, checked_out: 'main' }, reports },
+    })
     expect(player.text()).toContain('› add-login')
     expect(player.text()).toContain('a-new-one')
   })

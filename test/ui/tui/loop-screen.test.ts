@@ -5,7 +5,8 @@ import { widthOf } from '../../../src/ui/print/text.ts'
 import { textOf } from '../../../src/ui/tui/spans.ts'
 import { view } from '../../../src/ui/tui/view-model.ts'
 import type { Input } from '../../../src/ui/tui/inputs.ts'
-import { halfWay, playing, startMs, toldOf, whole } from './played.ts'
+import { initialState } from '../../../src/core/state.ts'
+import { halfWay, Player, playing, startMs, toldOf, whole } from './played.ts'
 import type { At } from './played.ts'
 
 const change = 'add-greeting'
@@ -35,6 +36,27 @@ describe('a run half-way', () => {
           expect(Math.max(...lines.map((line) => widthOf(textOf(line))))).toBeLessThanOrEqual(columns)
           player.type('\u001B')
         }
+  })
+
+  test('CJK and emoji, in names and in what the agent says: every frame ends at the edge, at any size', () => {
+    const words = '用户登录 ✅ で日本語 👋🏽 한국어 👨‍👩‍👧 é'
+    const run = halfWay.map(({ at, body }): At => {
+      if (body.type === 'plan.read')
+        return { at, body: { ...body, stories: body.stories.map((story) => ({ ...story, title: words })) } }
+      if (body.type === 'story.started') return { at, body: { ...body, title: words } }
+      if (body.type === 'agent.message')
+        return { at, body: { ...body, text: `${words}${words} **${words}**` } }
+      return body.type === 'agent.tool' ? { at, body: { ...body, input: `src/${words}.ts` } } : { at, body }
+    })
+    const player = playing(run)
+    for (let columns = 40; columns <= 300; columns += 13)
+      for (const typed of ['1', '2', '3', '4', '5', 'n日本語のメモ✅']) {
+        player.hear({ type: 'resize', size: { columns, rows: 30 } }).type(typed)
+        const lines = player.lines().filter((line) => /^[│╭╰]/.test(line))
+        expect(lines.length).toBeGreaterThan(20)
+        for (const line of lines) expect([columns, line, widthOf(line)]).toEqual([columns, line, columns])
+        player.type('\u001B')
+      }
   })
 
   test('a smaller window says how large it has to be', () => {
@@ -283,6 +305,26 @@ describe('control', () => {
   })
 })
 
+test('? on a run that has ended: the keys that work there, and no others', () => {
+  const keysOn = (complete: 'complete' | 'no end'): string => {
+    const player = new Player({ at: 'loop', change, isOwn: false })
+    const records = toldOf(complete === 'complete' ? whole : halfWay).filter(({ type }) => type === 'event')
+    const state = records.at(-1)?.state ?? initialState(change)
+    const cursor = { run: 'r', record: 0, talk: 0 }
+    const loop = complete === 'complete' ? 'ended' : 'dead'
+    return player
+      .hear({ type: 'told', change, records: [...records, { type: 'loop', loop, state, cursor }] })
+      .type('?')
+      .text()
+  }
+  expect(keysOn('complete')).toMatch(/enter +how it ended, and what next/)
+  expect(keysOn('complete')).toMatch(/q +quit/)
+  for (const gone of ['q q q', 'pause', 'note for', 'ralph attach', 'wait any longer', 'all changes'])
+    expect(keysOn('complete')).not.toContain(gone)
+  expect(keysOn('no end')).not.toContain('what next')
+  expect(keysOn('no end')).toMatch(/q +quit/)
+})
+
 describe('the end', () => {
   test.each([
     [80, 24],
@@ -385,6 +427,60 @@ describe('the end', () => {
     expect(playing(whole).read().text()).not.toContain('a again')
   })
 
+  describe('a manual loop whose agent says that it is done', () => {
+    const manual = (run: readonly At[]): readonly At[] =>
+      run.map(({ at, body }) =>
+        body.type === 'loop.started'
+          ? { at, body: { ...body, settings: { ...body.settings, done_criteria: 'manual' as const } } }
+          : { at, body },
+      )
+    const end = whole.at(-1)?.body
+    if (end?.type !== 'complete') throw new Error('no end')
+    const reason = 'The agent says that it is complete; a human has to agree.'
+    const waits = { ...end, status: 'stopped', stop_reason: 'human', exit_code: 5, reason } as const
+    const waiting = [...manual(whole.slice(0, -1)), { at: 700, body: waits }]
+    const agreed = [...waiting, { at: 710, body: { type: 'human.done' } as const }, { at: 710, body: end }]
+
+    test('is asked about: yes asks where the work goes, and the exit code is that of a loop that is done', () => {
+      const player = playing(waiting).read()
+      player.asked()
+      expect(player.text()).toContain('Is it done?')
+      // Enter alone decides nothing.
+      expect(player.text()).toContain('› later')
+      expect(player.type('d\r').asked()).toEqual([{ do: 'done', change }])
+      expect(player.type('\r').asked()).toEqual([])
+      const records = toldOf(agreed).slice(waiting.length + 1)
+      player.hear({ type: 'said', act: 'done', message: 'done' }, { type: 'told', change, records }).read()
+      expect(player.text()).toContain('What should happen to the work?')
+      player.asked()
+      const quits = player.type('\u001B').type('q').asked().at(-1)
+      expect(quits).toMatchObject({ do: 'quit', exitCode: 0 })
+    })
+
+    test('no: what is missing goes with the next attempt; its letters are no keys, and Esc goes back', () => {
+      const player = playing(waiting).read()
+      player.asked()
+      expect(player.type('m\r').text()).toContain('What is missing?')
+      expect(player.type('q? the page').asked()).toEqual([])
+      expect(player.text()).toContain('q? the page')
+      expect(player.type('\u001B').text()).not.toContain('What is missing?')
+      player.type('\r').type('the page is empty').type('\r')
+      const act = { do: 'start', change, how: 'resume', flags: {}, feedback: 'the page is empty' } as const
+      expect(player.asked()).toEqual([act])
+      player.hear({ type: 'failed', act, message: 'No agent is there', hint: 'Install one.', exitCode: 6 })
+      expect(player.text()).toContain('! No agent is there. Install one.')
+    })
+
+    test('later: nothing is asked of anybody, and what to type is there', () => {
+      const player = playing(waiting).read()
+      player.asked()
+      player.type('\u001B')
+      expect(player.asked()).toEqual([])
+      expect(player.model.ending?.stage).toBe('result')
+      expect(player.type('q').asked()).toMatchObject([{ do: 'quit', exitCode: 5 }])
+    })
+  })
+
   test('where nothing was saved nothing is asked', () => {
     const saved = halfWay.findIndex(({ body }) => body.type === 'gate.started')
     const player = playing(stopped(halfWay.slice(0, saved))).read()
@@ -430,6 +526,34 @@ describe('the end', () => {
     expect(player.text()).toContain('! main has moved. Merge it.')
     player.asked()
     expect(player.type('k\r').asked()).toEqual([{ do: 'finish', change, choice: 'keep' }])
+  })
+
+  test('q on the run that was looked at again says what came of it, too', () => {
+    const player = playing(whole).hear(loaded).read().type('\u001B').type('\u001B')
+    expect(player.model.at).toBe('loop')
+    player.asked()
+    const [quit] = player.type('q').asked()
+    expect(quit?.do === 'quit' && quit.words.join('\n')).toContain('ralph finish add-greeting --cleanup')
+  })
+
+  test('after a squash the commit is named that has it all', () => {
+    const player = playing(whole).hear(loaded).read().type('s\r')
+    const message = 'the work is one commit now, 1a2b3c4d5e6f.'
+    player.hear({ type: 'said', act: 'finish', message, commit: '1a2b3c4d5e6f7a8b9c0d1a2b3c4d5e6f7a8b9c0d' })
+    expect(player.text()).toMatch(/look +git show 1a2b3c4/)
+    expect(player.text()).not.toContain('git status')
+  })
+
+  test('what is left over is on the result: tasks for a person, and attempts that are kept', () => {
+    const run = whole.map(({ at, body }): At =>
+      body.type === 'plan.read'
+        ? { at, body: { ...body, human_tasks: ['5.1 Ask the lawyers'] } }
+        : { at, body },
+    )
+    const player = playing(run).hear(loaded).read().type('\u001B')
+    expect(player.text()).toContain('! for you: 5.1 Ask the lawyers')
+    expect(player.text()).toContain('↺ 1 attempt undone and kept: ralph attempts add-greeting')
+    expect(player.text()).toContain('3 files changed against the start, in 4 commits')
   })
 
   test('Esc decides later; the result has the files, and q quits with the exit code of the loop', async () => {

@@ -271,7 +271,7 @@ export class Player {
   acts: Act[] = []
 
   constructor(entry: Entry, size = { columns: 120, rows: 35 }) {
-    const world = { size, nowMs: startMs + 440_000, place: '~/src/greeter  main' }
+    const world = { size, nowMs: startMs + 440_000, place: '~/src/greeter' }
     const sheet = { paint: picocolors.createColors(false), columns: size.columns }
     const begun = opened(entry, world, sheet)
     this.model = begun.model

@@ -1,0 +1,98 @@
+// The queue's own files in the common git directory: a journal with one writer, the lock of its supervisor, and wishes of other processes.
+import {
+  closeSync,
+  fdatasyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { RalphError } from '../../core/error.ts'
+import { readJson } from '../../core/json.ts'
+import { queueEventSchema } from '../../core/queue.ts'
+import type { QueueBody, QueueEvent } from '../../core/queue.ts'
+import { ifThereNow, writeNow } from './whole.ts'
+
+export interface QueuePaths {
+  readonly root: string
+  readonly journal: string
+  readonly lock: string
+  readonly wishes: string
+  readonly logs: string
+}
+
+export function queuePaths(gitCommonDir: string): QueuePaths {
+  const root = join(gitCommonDir, 'ralph', 'queue')
+  return {
+    root,
+    journal: join(root, 'journal.ndjson'),
+    lock: join(root, 'lock.json'),
+    wishes: join(root, 'wishes'),
+    logs: join(root, 'logs'),
+  }
+}
+
+/** Only the last line may be torn, by a crash: it was confirmed to nobody. Any other that cannot be read is damage, and is told. */
+export function readQueueJournal({ journal }: QueuePaths): readonly QueueEvent[] {
+  const text = ifThereNow(() => readFileSync(journal, 'utf8')) ?? ''
+  const lines = text.split('\n')
+  return lines.flatMap((line, at) => {
+    if (line === '') return []
+    const event = queueEventSchema().safeParse(readJson(line))
+    if (event.success) return [event.data]
+    if (at === lines.length - 1) return []
+    throw new RalphError(
+      'journal_unreadable',
+      `Line ${at + 1} of the queue's journal ${journal} cannot be read.`,
+      {
+        hint: `Nothing was touched, and all work is on the branches ralph/<change>. To begin a new queue, move it away: mv ${journal} ${journal}.old`,
+      },
+    )
+  })
+}
+
+/** Call with the lock in hand. On the disk before it resolves. */
+export function openQueueJournal({ root, journal }: QueuePaths): {
+  append(event: QueueEvent): void
+  close(): void
+} {
+  mkdirSync(root, { recursive: true, mode: 0o700 })
+  const file = openSync(journal, 'a+', 0o600)
+  const bytes = readFileSync(journal)
+  const end = bytes.lastIndexOf(0x0a) + 1
+  if (end < bytes.length) ftruncateSync(file, end)
+  return {
+    append(event) {
+      writeFileSync(file, `${JSON.stringify(event)}\n`)
+      fdatasyncSync(file)
+    },
+    close: () => closeSync(file),
+  }
+}
+
+/** For the supervisor that is running, from another process. */
+export function wish({ wishes }: QueuePaths, body: QueueBody): void {
+  mkdirSync(wishes, { recursive: true, mode: 0o700 })
+  writeNow(
+    join(wishes, `${String(Date.now()).padStart(15, '0')}-${randomUUID()}.json`),
+    JSON.stringify(body),
+    0o600,
+  )
+}
+
+/** In the order in which they were made; each is removed once `take` has written it down. */
+export function takeWishes({ wishes }: QueuePaths, take: (body: QueueBody) => void): void {
+  const names = ifThereNow(() => readdirSync(wishes)) ?? []
+  for (const name of names.filter((each) => each.endsWith('.json')).toSorted()) {
+    const file = join(wishes, name)
+    const body = readJson(readFileSync(file, 'utf8'))
+    const probe = queueEventSchema().safeParse({ ...(body as object), v: 1, seq: 1, time: '' })
+    if (probe.success) take(body as QueueBody)
+    rmSync(file, { force: true })
+  }
+}

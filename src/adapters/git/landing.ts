@@ -1,0 +1,204 @@
+// Puts the work of a change on a branch without touching anybody's checkout: merged among the objects, gated in a scratch work tree, moved
+// only where nobody else has moved it.
+import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { RalphError } from '../../core/error.ts'
+import { ifThereNow } from '../files/whole.ts'
+import type { Author } from './author.ts'
+import type { Git } from './git.ts'
+import { moveRefs, readRef } from './refs.ts'
+import { findTree } from './worktrees.ts'
+import { commitTree, isAncestor } from './tree.ts'
+
+/** What has landed on a branch, whether or not the branch itself could follow: nobody has this checked out, and no loop guards it. */
+export function landedRef(target: string): string {
+  return `refs/ralph-landed/${target}`
+}
+
+export type LandingBase =
+  | { readonly commit: string }
+  /** What landed and what the user committed since do not go together. */
+  | { readonly conflicts: readonly string[] }
+
+/** Where the next one lands: on all that landed and all that the user has committed on the branch. */
+export async function landingBase(git: Git, target: string): Promise<LandingBase> {
+  const [own, landed] = [await readRef(git, `refs/heads/${target}`), await readRef(git, landedRef(target))]
+  if (own === undefined) {
+    throw new RalphError('repository_state', `There is no branch ${target}, or it has no commit yet.`, {
+      hint: 'Nothing was touched. Name the branch that the changes go to: --into <branch>.',
+    })
+  }
+  if (landed === undefined || (await isAncestor(git, landed, own))) return { commit: own }
+  if (await isAncestor(git, own, landed)) return { commit: landed }
+  const { tree, conflicts } = await mergeCommits(git, own, landed)
+  if (conflicts.length > 0) return { conflicts }
+  return { commit: await commitTree(git, tree, [own, landed], `Merge what landed on ${target}`) }
+}
+
+/** Among the objects: no index, no work tree, no half-done merge. */
+export async function mergeCommits(
+  git: Git,
+  ours: string,
+  theirs: string,
+): Promise<{ readonly tree: string; readonly conflicts: readonly string[] }> {
+  const args = ['merge-tree', '--write-tree', '-z', '--name-only', '--no-messages', ours, theirs]
+  const { out, code } = await git.run(args, { accept: [1] })
+  const [tree = '', ...paths] = out.split('\0').filter((item) => item !== '')
+  return { tree, conflicts: code === 0 ? [] : [...new Set(paths)] }
+}
+
+/** Both sides with git's markers: the tree that `mergeCommits` gave, as a merge of the two that is on no branch. */
+export function markedCommit(git: Git, tree: string, tip: string, base: string): Promise<string> {
+  return commitTree(git, tree, [tip, base], 'Both sides of a conflict, with markers')
+}
+
+/** A work tree for one landing after the other, beside the checkout: tools leave folders in `.git` alone. */
+export async function openScratchTree(git: Git, commit: string): Promise<Git> {
+  const main = dirname(git.gitCommonDir)
+  // No change is called so: its own work tree has another name.
+  const dir = join(dirname(main), `${basename(main)}-ralph--landing`)
+  await closeScratchTree(git, dir)
+  if (lstatSync(dir, { throwIfNoEntry: false }) !== undefined) {
+    throw new RalphError('repository_state', `${dir} is in the way: ralph tries merges out there.`, {
+      hint: 'What has landed stays, and so do the loops. Move that away, then: ralph up',
+    })
+  }
+  // Before it is made: half of it is ralph's own, too.
+  await mkdir(dirname(markOf(git)), { recursive: true })
+  await writeFile(markOf(git), dir)
+  await git.run([...whole, 'worktree', 'add', '--quiet', '--detach', dir, commit])
+  const tree = await findTree(git, dir)
+  if (tree === undefined) throw new Error(`git made no work tree at ${dir}`)
+  return git.at(tree)
+}
+
+/** A user's sparse checkout would hide from the gates what lands. */
+const whole = ['-c', 'core.sparseCheckout=false']
+
+/** Only one that ralph has made: everything in it is in the object store, or was made by a gate. */
+export async function closeScratchTree(git: Git, dir: string): Promise<void> {
+  const made = existsSync(markOf(git)) ? await readFile(markOf(git), 'utf8') : ''
+  if (made === dir) {
+    await rm(dir, { recursive: true, force: true, maxRetries: 3 })
+    await rm(markOf(git), { force: true })
+  }
+  await git.run(['worktree', 'prune'])
+}
+
+function markOf({ gitCommonDir }: Git): string {
+  return join(gitCommonDir, 'ralph', 'queue', 'landing-tree')
+}
+
+/** All that is in the scratch tree now, as one commit on the base; `tip` too is its parent where history is to be kept. */
+export async function commitScratch(
+  scratch: Git,
+  parents: readonly string[],
+  message: string,
+  author: Author | undefined,
+): Promise<string> {
+  await scratch.run(['add', '--all', '--', '.'])
+  const commit = await commitTree(scratch, await scratch.line(['write-tree']), parents, message, author)
+  await scratch.run(['update-ref', '--no-deref', 'HEAD', commit])
+  return commit
+}
+
+/** What is in the scratch tree besides its commit: files that a gate changed or left; by an index of its own, in which nothing is hidden. */
+export async function strayPaths(scratch: Git, commit: string): Promise<readonly string[]> {
+  const index = join(scratch.gitDir, 'stray-index')
+  await scratch.run(['read-tree', commit], { index })
+  const args = [
+    ...whole,
+    '-c',
+    'core.fileMode=true',
+    'status',
+    '--porcelain',
+    '-z',
+    '--no-renames',
+    '--untracked-files=all',
+  ]
+  const entries = await scratch.list(args, { index })
+  return entries.map((entry) => entry.slice(3))
+}
+
+/** Exactly its commit again, without what git ignores too: a candidate is gated on nothing that another one left. */
+export async function resetScratch(scratch: Git, commit: string): Promise<void> {
+  await scratch.run([...whole, 'reset', '--quiet', '--hard', commit])
+  await scratch.run(['clean', '--quiet', '-ffd'])
+}
+
+/** False where somebody was quicker. Done already: true. */
+export async function moveLanded(
+  git: Git,
+  target: string,
+  commit: string,
+  onto: string | undefined,
+): Promise<boolean> {
+  const ref = landedRef(target)
+  if ((await readRef(git, ref)) === commit) return true
+  const old = onto ?? '0'.repeat(commit.length)
+  try {
+    await moveRefs(git, 'landed', [`update ${ref} ${commit} ${old}`])
+    return true
+  } catch (error) {
+    if ((await readRef(git, ref)) !== onto) return false
+    throw error
+  }
+}
+
+/**
+ * The branch follows what landed, unless somebody has it checked out, rebases it, or has moved it: a local push refuses all of these,
+ * where `update-ref` would leave a checkout that shows the landed work as deleted. Why it did not; empty where it did.
+ */
+export async function carryHome(git: Git, target: string): Promise<string> {
+  const [ref, landed] = [`refs/heads/${target}`, await readRef(git, landedRef(target))]
+  const own = await readRef(git, ref)
+  if (landed === undefined || own === undefined || own === landed) return ''
+  if (!(await isAncestor(git, own, landed)))
+    return (await isAncestor(git, landed, own)) ? '' : `${target} has commits of its own`
+  const receive = 'git -c receive.denyCurrentBranch=refuse -c core.hooksPath=/dev/null receive-pack'
+  const { code, said } = await git.run(
+    [
+      'push',
+      '--quiet',
+      '--no-verify',
+      `--force-with-lease=${ref}:${own}`,
+      `--receive-pack=${receive}`,
+      '.',
+      `${landed}:${ref}`,
+    ],
+    { accept: [1, 128] },
+  )
+  if (code === 0) return ''
+  const held = heldWhere(git, target)
+  if (held !== '') return `${target} is ${held}`
+  return /checked out|denyCurrentBranch/.test(said)
+    ? `${target} is checked out`
+    : `git would not move ${target}: ${
+        said
+          .trim()
+          .split('\n')
+          .find((line) => line.includes('rejected')) ?? said.trim()
+      }`
+}
+
+/** Who stands on a branch: `git worktree list` does not know of one that is being rebased or bisected. Empty: nobody. */
+export function heldWhere({ gitCommonDir }: Git, target: string): string {
+  const trees = join(gitCommonDir, 'worktrees')
+  const names = ifThereNow(() => readdirSync(trees)) ?? []
+  for (const dir of [gitCommonDir, ...names.map((name) => join(trees, name))]) {
+    const read = (file: string): string =>
+      ifThereNow(() => readFileSync(join(dir, file), 'utf8'))?.trim() ?? ''
+    const ref = `refs/heads/${target}`
+    const word =
+      read('HEAD') === `ref: ${ref}`
+        ? 'checked out'
+        : ['rebase-merge/head-name', 'rebase-apply/head-name'].some((file) => read(file) === ref)
+          ? 'being rebased'
+          : read('BISECT_START') === target
+            ? 'being bisected'
+            : ''
+    if (word !== '') return `${word} in ${dirname(dir === gitCommonDir ? dir : read('gitdir'))}`
+  }
+  return ''
+}

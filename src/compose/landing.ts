@@ -1,0 +1,215 @@
+// The landing of one change on its target: merge, set-up, archive, gates on exactly what lands, and the move of the ref.
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { queuePaths } from '../adapters/files/queue-files.ts'
+import { readAuthor } from '../adapters/git/author.ts'
+import { shown, type Git } from '../adapters/git/git.ts'
+import {
+  carryHome,
+  closeScratchTree,
+  commitScratch,
+  landedRef,
+  landingBase,
+  markedCommit,
+  mergeCommits,
+  moveLanded,
+  openScratchTree,
+  resetScratch,
+  strayPaths,
+} from '../adapters/git/landing.ts'
+import { readRef } from '../adapters/git/refs.ts'
+import { judgeResolution } from '../adapters/git/resolution.ts'
+import { isAncestor } from '../adapters/git/tree.ts'
+import { loopTree } from '../adapters/git/worktrees.ts'
+import { changeDirOf } from '../adapters/openspec/changes.ts'
+import { findCli } from '../adapters/openspec/cli.ts'
+import { shellGates } from '../adapters/process/gates.ts'
+import { reapByMarker } from '../adapters/process/reap.ts'
+import type { Landing } from '../engine/queue.ts'
+import { RalphError } from '../core/error.ts'
+import { squashText } from './finish.ts'
+import { knownRun } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
+
+export interface LandingOptions {
+  readonly target: string
+  readonly land: 'squash' | 'merge'
+  readonly setup: string | undefined
+  /** Besides those that a change's own loop had. */
+  readonly gates: readonly string[]
+  /** For one gate, and for the set-up. */
+  readonly timeoutMs: number
+}
+
+export function landingOf(site: Site, options: LandingOptions): Landing {
+  const { git } = site
+  const { target } = options
+  let scratch: Git | undefined
+  const runIn = async (
+    tree: Git,
+    command: string,
+    change: string,
+    stop: AbortSignal,
+    log: string,
+  ): ReturnType<ReturnType<typeof shellGates>['check']> => {
+    mkdirSync(queuePaths(git.gitCommonDir).logs, { recursive: true, mode: 0o700 })
+    const env = { RALPH_CHANGE: change, RALPH_RUN_ID: landingMark(git.gitCommonDir) }
+    return await shellGates({ cwd: tree.worktree, env: site.env, timeoutMs: options.timeoutMs }).check(
+      command,
+      env,
+      stop,
+      log,
+    )
+  }
+  const logOf = (change: string): string => join(queuePaths(git.gitCommonDir).logs, `${change}.log`)
+  /** The scratch tree at this commit, set up. */
+  const at = async (
+    commit: string,
+    change: string,
+    stop: AbortSignal,
+  ): Promise<Git | { readonly refused: string }> => {
+    if (scratch !== undefined) {
+      await resetScratch(scratch, commit)
+      return scratch
+    }
+    // A gate that a killed queue left running would write into the next tree.
+    await reapByMarker(landingMark(git.gitCommonDir))
+    const tree = await openScratchTree(git, commit)
+    scratch = tree
+    if (options.setup === undefined) return tree
+    const result = await runIn(tree, options.setup, change, stop, logOf(change))
+    // Only what git ignores stays of it: nothing else is to land.
+    await resetScratch(tree, commit)
+    return result.outcome === 'passed'
+      ? tree
+      : { refused: `the set-up \`${options.setup}\` failed: ${lastLine(result.outputTail)}` }
+  }
+  const gatesOf = async (change: string): Promise<readonly string[]> => {
+    const { state } = await knownRun(site, change)
+    return [...new Set([...(state.settings?.gates ?? []), ...options.gates])]
+  }
+
+  return {
+    async base() {
+      const base = await landingBase(git, target)
+      if ('conflicts' in base) return base
+      const landed = await readRef(git, landedRef(target))
+      const isHome = landed === undefined || (await isAncestor(git, landed, `refs/heads/${target}`))
+      return { ...base, landed, isHome }
+    },
+    isHome: (commit) => isAncestor(git, commit, `refs/heads/${target}`),
+    logOf,
+    tip: (change) => readRef(git, `refs/heads/ralph/${change}`),
+    async has(commit) {
+      const landed = await readRef(git, landedRef(target))
+      return landed !== undefined && (await isAncestor(git, commit, landed))
+    },
+    async build(change, base, tip) {
+      const merged = await mergeCommits(git, base, tip).catch((error: unknown) => {
+        if (error instanceof RalphError) return { refused: `git cannot merge it: ${error.message}` }
+        throw error
+      })
+      if ('refused' in merged) return merged
+      const { tree, conflicts } = merged
+      if (conflicts.length > 0) return { conflicts, marked: await markedCommit(git, tree, tip, base) }
+      const unfit = await whyUnfit(site, await knownRun(site, change))
+      if (unfit !== '') return { refused: unfit }
+      scratch = undefined
+      const there = await at(base, change, new AbortController().signal)
+      if ('refused' in there) return there
+      await there.run(['-c', 'core.sparseCheckout=false', 'read-tree', '--reset', '-u', tree])
+      const run = await knownRun(site, change)
+      const { root, worktree } = run.state
+      const place = root === undefined ? there.worktree : join(there.worktree, relative(worktree, root))
+      const archived = await archive(site, place, change)
+      if ('refused' in archived) return archived
+      const message = await squashText(run, undefined)
+      const parents = options.land === 'merge' ? [base, tip] : [base]
+      const author = await readAuthor(git, site.env)
+      const trailers = `Ralph-Run: ${run.state.runId ?? ''}\nRalph-Tip: ${tip}`
+      const commit = await commitScratch(there, parents, `${message}\n${trailers}`, author)
+      return { commit, gates: await gatesOf(change), notes: archived.notes }
+    },
+    async judge(change, conflict) {
+      const tip = await readRef(git, `refs/heads/ralph/${change}`)
+      return tip === undefined ? ['its branch is gone'] : await judgeResolution(git, conflict, tip)
+    },
+    gates: gatesOf,
+    async gate(change, command, commit, stop, isFresh) {
+      if (isFresh) scratch = undefined
+      const there = await at(commit, change, stop)
+      if ('refused' in there)
+        return { outcome: 'could_not_run', outputTail: there.refused, durationMs: 0, changed: [] }
+      const result = await runIn(there, command, change, stop, logOf(change))
+      return { ...result, changed: await strayPaths(there, commit) }
+    },
+    land: (commit, onto) => moveLanded(git, target, commit, onto),
+    carryHome: () => carryHome(git, target),
+    async close() {
+      if (scratch !== undefined) await closeScratchTree(git, scratch.worktree)
+      scratch = undefined
+    },
+  }
+}
+
+/** By this what the gates of a landing start is known, also after a crash; one landing at a time in a repository. */
+function landingMark(gitCommonDir: string): string {
+  return `landing-${createHash('sha256').update(gitCommonDir).digest('hex').slice(0, 16)}`
+}
+
+/** Work of somebody's that is not on the branch, or a plan that is not the one the loop worked from; empty where all is well. */
+async function whyUnfit({ git }: Site, { change, state }: KnownRun): Promise<string> {
+  if (state.phase === 'idle' || state.home === undefined) return ''
+  const tree = await loopTree(git, change)
+  if (tree !== undefined) {
+    const { out } = await git.at(tree).run(['status', '--porcelain', '-z', '--no-renames'])
+    const paths = out.split('\0').flatMap((entry) => (entry === '' ? [] : [shown(entry.slice(3))]))
+    if (paths.length > 0)
+      return `${tree.worktree} has files that are not committed: ${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ` and ${paths.length - 5} more` : ''}`
+  }
+  const { initial } = state.git
+  const folder = relative(state.worktree, changeDirOf(state.root, change))
+  if (initial === undefined || folder.startsWith('..')) return ''
+  if (!existsSync(join(git.worktree, folder))) return `its plan ${folder} is not in your checkout any more`
+  const differing = async (from: string): Promise<readonly string[]> => {
+    const entries = await git.list(['ls-tree', '-r', '-z', '--full-tree', from, '--', folder])
+    const held = entries.map(
+      (entry) => [entry.slice(entry.indexOf('\t') + 1), entry.split(/[ \t]/)[2]] as const,
+    )
+    const there = held.filter(([path]) => existsSync(join(git.worktree, shown(path))))
+    // Whether git knows them there or not: whoever has just written a plan has seldom committed it.
+    const hashes =
+      there.length === 0
+        ? []
+        : (await git.line(['hash-object', '--', ...there.map(([path]) => shown(path))])).split('\n')
+    const now = new Map(there.map(([path], at) => [path, hashes[at]]))
+    return held.flatMap(([path, hash]) => (now.get(path) === hash ? [] : [path]))
+  }
+  const fromLoop = new Set(await differing(`refs/heads/ralph/${change}`))
+  // What is as the loop has it was brought by an earlier landing.
+  const edited = (await differing(initial)).filter((path) => fromLoop.has(path))
+  return edited.length === 0
+    ? ''
+    : `you have changed its plan since its loop began (${edited.map(shown).join(', ')}): git diff ${initial.slice(0, 12)} -- ${folder}`
+}
+
+/** Here and never in a loop: the specs of one change are merged after those of the other. */
+async function archive(
+  site: Site,
+  root: string,
+  change: string,
+): Promise<{ readonly notes: readonly string[] } | { readonly refused: string }> {
+  if (!existsSync(changeDirOf(root, change))) return { notes: [] }
+  const { cli, note } = await findCli({ from: site.git.worktree, env: site.env })
+  if (cli === undefined) return { notes: [`${change} is not archived: ${note}`] }
+  const answer = await cli.run(['archive', change, '--json', '-y'], root)
+  if (answer.ok) return { notes: [] }
+  return {
+    refused: `openspec archive refuses it: ${answer.message}${answer.fix === '' ? '' : ` (${answer.fix})`}`,
+  }
+}
+
+function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1) ?? ''
+}

@@ -1,0 +1,481 @@
+// The merge queue of a repository: one supervisor at a time, loops as processes of their own, and what anybody may ask of it meanwhile.
+// Long because it is one list: what a user can ask of the queue, each with its refusals.
+import { statfsSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileLock, inspectLock } from '../adapters/files/lock.ts'
+import {
+  openQueueJournal,
+  queuePaths,
+  readQueueJournal,
+  takeWishes,
+  wish,
+} from '../adapters/files/queue-files.ts'
+import type { QueuePaths } from '../adapters/files/queue-files.ts'
+import { carryHome, heldWhere, landedRef, landingBase } from '../adapters/git/landing.ts'
+import { readRef, readRefs, shortName } from '../adapters/git/refs.ts'
+import { isAncestor } from '../adapters/git/tree.ts'
+import { changeDirOf, listChanges } from '../adapters/openspec/changes.ts'
+import { rewrittenRequirements, saidDependencies } from '../adapters/openspec/dependencies.ts'
+import { archivedNames } from '../adapters/openspec/guard.ts'
+import { RalphError } from '../core/error.ts'
+import { nearest } from '../core/nearest.ts'
+import { findCycle, inOrder, isOwnLanding, replayQueue } from '../core/queue.ts'
+import type { Conflict, Entry, LoopFacts, QueueBody, QueueState } from '../core/queue.ts'
+import { totalCostUsd } from '../core/state.ts'
+import { createQueue } from '../engine/queue.ts'
+import type { Queue, QueueReader } from '../engine/queue.ts'
+import type { QueueReport, QueueWish, Said, UpRequest } from '../ui/app.ts'
+import { sayDone } from './control.ts'
+import { landedWork } from './landed.ts'
+import { landingOf } from './landing.ts'
+import { findRootOf } from './root.ts'
+import { isDead, isRunning, knownRun, knownRuns } from './site.ts'
+import type { Site } from './site.ts'
+import { stopLoop } from './stop.ts'
+
+/** Runs the queue until nothing is left to do, or `stop`: its loops go on then. */
+export async function up(site: Site, request: UpRequest): Promise<number> {
+  const target = request.into ?? (await currentBranch(site))
+  const open = await openChanges(site)
+  const { entries: before } = replayQueue(readQueueJournal(queuePaths(site.git.gitCommonDir)))
+  // In a checkout that has not followed yet they look as if they were open.
+  const landed = new Set(before.flatMap((entry) => (entry.state === 'landed' ? [entry.change] : [])))
+  const named: string[] = []
+  for (const name of request.changes) if (!(await hasLanded(site, name))) named.push(name)
+  const names = request.changes.length > 0 ? named : open.filter((name) => !landed.has(name))
+  for (const name of names) if (!open.includes(name)) throw unknownChange(name, open)
+  if (names.length === 0 && landed.size === 0)
+    throw new RalphError('no_tasks', 'There is no open change in openspec/changes.', {
+      hint: 'Nothing was touched. `ralph list` shows all changes.',
+    })
+  const after = await dependencies(site, names, request.after, (change) => landed.has(change))
+  // Refuses a target that is not there, before anything is written down.
+  await landingBase(site.git, target)
+  return await withQueue(site, request, target, async (queue, landing) => {
+    queue.tell({
+      type: 'queue.opened',
+      target,
+      jobs: request.jobs,
+      land: request.land,
+      lands: request.lands,
+      ...(request.maxCostUsd !== undefined && { max_cost_usd: request.maxCostUsd }),
+    })
+    for (const name of names) {
+      const known = queue.state.entries.find((entry) => entry.change === name)
+      const isOver = known === undefined || known.state === 'landed' || known.state === 'removed'
+      if (isOver) queue.tell({ type: 'entry.added', change: name, after: [...(after.get(name) ?? [])] })
+      else if (known.state === 'parked') queue.tell({ type: 'entry.retried', change: name })
+    }
+    try {
+      return await queue.run(request.stop)
+    } finally {
+      await landing.close()
+    }
+  })
+}
+
+/** One change whose loop is done, without the others. */
+export async function landNow(site: Site, change: string, request: UpRequest): Promise<number> {
+  const run = await knownRun(site, change)
+  if (run.state.status !== 'done' || isRunning(run) || run.damage !== undefined)
+    throw new RalphError('nothing_to_resume', `${change} is not done, so there is nothing to land.`, {
+      hint: `Nothing was touched. \`ralph status ${change}\` shows where it stands.`,
+    })
+  if (await hasLanded(site, change)) return 0
+  const target = request.into ?? (await currentBranch(site))
+  return await withQueue(site, request, target, async (queue, landing) => {
+    queue.tell({ type: 'queue.opened', target, jobs: 1, land: request.land, lands: true })
+    for (const { change: other, state } of queue.state.entries)
+      if (other !== change && state !== 'landed' && state !== 'parked' && state !== 'removed')
+        throw new RalphError('locked', `The queue has work of its own: ${other}.`, {
+          hint: `Nothing was touched. Go on with it: ralph up; or take that out: ralph queue remove ${other}.`,
+        })
+    queue.tell({ type: 'entry.added', change, after: [] })
+    queue.tell({ type: 'loop.ended', change, cost_usd: totalCostUsd(run.state) ?? 0 })
+    try {
+      return await queue.run(request.stop)
+    } finally {
+      await landing.close()
+    }
+  })
+}
+
+async function hasLanded(site: Site, change: string): Promise<boolean> {
+  return (await landedWork(site, await knownRun(site, change))) !== undefined
+}
+
+async function withQueue<T>(
+  site: Site,
+  request: UpRequest,
+  target: string,
+  work: (queue: Queue, landing: ReturnType<typeof landingOf>) => Promise<T>,
+): Promise<T> {
+  const paths = queuePaths(site.git.gitCommonDir)
+  const owner = {
+    change: '(queue)',
+    purpose: 'loop' as const,
+    worktree: site.git.worktree,
+    since: site.clock.stamp(),
+  }
+  const lock = await fileLock(paths.lock, owner, site.identity)
+    .acquire()
+    .catch((error: unknown) => {
+      throw error instanceof RalphError && error.code === 'locked' ? alreadyRunning(site, paths) : error
+    })
+  try {
+    const journal = openQueueJournal(paths)
+    const landing = landingOf(site, {
+      target,
+      land: request.land,
+      setup: request.setup,
+      gates: request.gates,
+      timeoutMs: request.gateTimeoutMs,
+    })
+    try {
+      const readers: readonly QueueReader[] = [request.tell]
+      const queue = createQueue(
+        {
+          append: (event) => journal.append(event),
+          stamp: () => site.clock.stamp(),
+          wishes: (take) => takeWishes(paths, take),
+          loops: {
+            facts: (change) => loopFacts(site, change),
+            start: (change, how, at) => request.start(change, how, at),
+            resolve: async (change, conflict, slot) =>
+              request.start(change, 'resolve', {
+                base: conflict.marked,
+                slot,
+                text: await resolveTask(site, change, target, conflict),
+              }),
+            tryAgain: (change, problems, slot) =>
+              request.start(change, 'resume', { base: '', slot, text: `Not yet: ${problems.join('; ')}.` }),
+            accept: async (change) => void (await sayDone(site, change)),
+            hold: () => Promise.resolve(lowDisk(site)),
+          },
+          landing,
+          pulse: (stop) => delay(pulseMs, undefined, { signal: stop }).catch(() => undefined),
+        },
+        replayQueue(readQueueJournal(paths)),
+        readers,
+      )
+      return await work(queue, landing)
+    } finally {
+      journal.close()
+    }
+  } finally {
+    await lock.release()
+  }
+}
+
+/** A loop ends once in minutes; a wish is answered within a moment. */
+const pulseMs = 250
+
+function alreadyRunning(site: Site, paths: QueuePaths): RalphError {
+  const held = inspectLock(paths.lock, site.identity)
+  const pid = held.held === 'alive' ? ` (pid ${held.owner.pid})` : ''
+  return new RalphError('locked', `Another \`ralph up\` runs in this repository${pid}.`, {
+    hint: 'Nothing was touched. `ralph queue --watch` shows it, `ralph queue add <change>` gives it more to do.',
+  })
+}
+
+/** What an agent is asked for: both proposals, and what will be looked at. */
+async function resolveTask(
+  site: Site,
+  change: string,
+  target: string,
+  { base, tip, paths }: Conflict,
+): Promise<string> {
+  const { git } = site
+  const fork = await git.line(['merge-base', base, tip])
+  const log = await git.line([
+    'log',
+    '--format=%(trailers:key=Ralph-Change,valueonly,separator=%x20) %s',
+    `${fork}..${base}`,
+    '--',
+    ...paths,
+  ])
+  const landed = log
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => `- ${line.trim()}`)
+  const proposals = await git.line([
+    'ls-tree',
+    '-r',
+    '--name-only',
+    '--full-tree',
+    base,
+    '--',
+    'openspec/changes',
+  ])
+  const named = new Set(log.split('\n').map((line) => line.trim().split(' ')[0] ?? ''))
+  const documents = proposals
+    .split('\n')
+    .filter(
+      (path) =>
+        /\/(proposal|tasks)\.md$/.test(path) && [...named].some((name) => name !== '' && path.includes(name)),
+    )
+  return [
+    `Put two changes together. This work tree is a merge of ${target} into ralph/${change}, with git's conflict markers in: ${paths.join(', ')}.`,
+    `Read what this change is for (openspec/changes/${change}/proposal.md and tasks.md), and what landed on ${target} meanwhile:`,
+    ...landed,
+    ...(documents.length === 0 ? [] : [`Its plans: ${documents.join(', ')}.`]),
+    'Resolve every conflict so that both changes do what they are for. Keep what both sides need: a file that ends up as only one of the sides is refused. Remove all markers. Change no test that has no conflict. Run the tests. Do not work on anything else.',
+  ].join('\n')
+}
+
+async function loopFacts(site: Site, change: string): Promise<LoopFacts> {
+  const run = await knownRun(site, change)
+  const { state } = run
+  const tip = await readRef(site.git, `refs/heads/ralph/${change}`)
+  const common = {
+    isApart: state.phase === 'idle' || state.home !== undefined,
+    costUsd: totalCostUsd(state) ?? 0,
+    ...(tip !== undefined && { tip }),
+  }
+  if (isRunning(run)) return { ...common, loop: 'running' }
+  if (run.damage !== undefined) return { ...common, loop: 'ended', exitCode: 1, reason: run.damage }
+  if (state.phase === 'idle') return { ...common, loop: 'none' }
+  if (isDead(run)) return { ...common, loop: 'dead' }
+  const { outcome } = state
+  return {
+    ...common,
+    loop: 'ended',
+    exitCode: state.status === 'done' ? 0 : (outcome?.exitCode ?? 1),
+    reason: outcome?.reason ?? 'its loop failed',
+  }
+}
+
+/** Room for one more work tree with what its gates make. */
+const leastFreeBytes = 512 * 1024 * 1024
+
+function lowDisk({ git }: Site): string {
+  const { bavail, bsize } = statfsSync(git.gitCommonDir)
+  const free = bavail * bsize
+  if (free >= leastFreeBytes) return ''
+  const mb = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MB`
+  return `waits for room on the disk: ${mb(leastFreeBytes)} needed, ${mb(free)} free`
+}
+
+async function currentBranch(site: Site): Promise<string> {
+  const { head } = await readRefs(site.git)
+  if (head.ref !== undefined && !head.ref.startsWith('refs/heads/ralph/')) return shortName(head.ref)
+  throw new RalphError('usage', 'This checkout is on no branch that changes could land on.', {
+    hint: 'Nothing was touched. Name it: --into main',
+  })
+}
+
+async function openChanges(site: Site): Promise<readonly string[]> {
+  const changes = await listChanges(await findRootOf(site), site.env)
+  return changes
+    .filter(({ tasks_done: done, tasks_total: total }) => total > 0 && done < total)
+    .map(({ name }) => name)
+}
+
+function unknownChange(name: string, open: readonly string[]): RalphError {
+  const near = nearest(name, open)
+  return new RalphError('change_not_found', `There is no open change ${name}.`, {
+    hint: `Nothing was touched. ${near === undefined ? '`ralph list` shows all changes.' : `Did you mean ${near}?`}`,
+  })
+}
+
+/** By `--after later:earlier`, by what a change says of itself, and where two rewrite the same requirement, in the order of their names. */
+async function dependencies(
+  site: Site,
+  names: readonly string[],
+  pairs: readonly string[],
+  isOver: (change: string) => boolean,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const root = await findRootOf(site)
+  const after = new Map<string, readonly string[]>()
+  const wait = (later: string, earlier: string): void =>
+    void after.set(later, [...new Set([...(after.get(later) ?? []), earlier])])
+  for (const pair of pairs) {
+    const [later = '', earlier = '', ...rest] = pair.split(':')
+    if (later === '' || earlier === '' || rest.length > 0)
+      throw new RalphError('usage', `--after ${pair} is not of the form later:earlier.`, {
+        hint: 'For example: --after b:a (b begins when a has landed).',
+      })
+    for (const name of [later, earlier]) if (!names.includes(name)) throw unknownChange(name, names)
+    wait(later, earlier)
+  }
+  const archived = await archivedNames(changeDirOf(root, names[0] ?? ''))
+  for (const name of names)
+    for (const other of await saidDependencies(root, name)) {
+      if (isOver(other) || archived.some((entry) => entry.endsWith(`-${other}`))) continue
+      if (!names.includes(other))
+        throw new RalphError('usage', `${name} depends on ${other}, which is not among the changes to run.`, {
+          hint: `Nothing was touched. Run it too: ralph up ${[...names, other].join(' ')}`,
+        })
+      wait(name, other)
+    }
+  const rewriting = new Map<string, string>()
+  for (const name of names)
+    for (const requirement of rewrittenRequirements(root, name)) {
+      const earlier = rewriting.get(requirement)
+      // What was said of them counts more.
+      if (earlier !== undefined && earlier !== name && !(after.get(earlier) ?? []).includes(name))
+        wait(name, earlier)
+      rewriting.set(requirement, name)
+    }
+  const cycle = findCycle(after)
+  if (cycle === undefined) return after
+  throw new RalphError('usage', `These wait for one another: ${cycle.join(' → ')}.`, {
+    hint: 'Nothing was touched. Leave one of these dependencies out.',
+  })
+}
+
+// --- what anybody may ask ----------------------------------------------------------------------------------------
+
+export async function queueReport(site: Site): Promise<QueueReport> {
+  const paths = queuePaths(site.git.gitCommonDir)
+  const state = replayQueue(readQueueJournal(paths))
+  const [own, landed] = await Promise.all([
+    state.target === '' ? undefined : readRef(site.git, `refs/heads/${state.target}`),
+    state.target === '' ? undefined : readRef(site.git, landedRef(state.target)),
+  ])
+  const entries = await Promise.all(inOrder(state).map((entry) => entryReport(site, entry)))
+  const held = landed === undefined || landed === own ? '' : heldWhere(site.git, state.target)
+  const lock = inspectLock(paths.lock, site.identity)
+  return {
+    target: state.target,
+    target_commit: own ?? '',
+    landed_commit: landed ?? '',
+    ...(held !== '' && { held }),
+    alive: lock.held === 'alive' || lock.held === 'elsewhere',
+    ...(state.halted !== undefined && { halted: `${state.halted.why}. ${state.halted.hint}` }),
+    ...(state.maxCostUsd !== undefined && { max_cost_usd: state.maxCostUsd }),
+    entries,
+  }
+}
+
+async function entryReport(site: Site, entry: Entry): Promise<QueueReport['entries'][number]> {
+  const { state } = await knownRun(site, entry.change)
+  return {
+    change: entry.change,
+    state: entry.state,
+    why: entry.why,
+    after: entry.after,
+    stories_done: state.stories.filter(({ status }) => status === 'done').length,
+    stories_total: state.stories.length,
+    cost_usd: totalCostUsd(state) ?? 0,
+    branch: `ralph/${entry.change}`,
+    candidate: entry.candidate?.commit ?? '',
+    landed: entry.landed?.commit ?? '',
+    attempt: state.phase === 'idle' ? 0 : (state.current?.n ?? state.iterations.length),
+    started_at: state.phase === 'idle' ? '' : state.startedAt,
+    ...(entry.hint !== '' && { hint: entry.hint }),
+  }
+}
+
+export async function askQueue(site: Site, what: QueueWish, change: string): Promise<Said> {
+  const paths = queuePaths(site.git.gitCommonDir)
+  const state = replayQueue(readQueueJournal(paths))
+  const known = state.entries.find((entry) => entry.change === change && entry.state !== 'removed')
+  if (what === 'add') {
+    const open = await openChanges(site)
+    if (!open.includes(change)) throw unknownChange(change, open)
+    if (await hasLanded(site, change))
+      throw new RalphError('usage', `${change} has landed.`, {
+        hint: `Nothing was touched. \`ralph status ${change}\` shows where.`,
+      })
+  } else if (known === undefined) throw notQueued(change, state)
+  if (what === 'retry' && known?.state !== 'parked')
+    throw new RalphError('usage', `${change} is not parked: it is ${known?.state ?? 'not there'}.`, {
+      hint: 'Nothing was touched. `ralph queue` shows all entries.',
+    })
+  const body: QueueBody =
+    what === 'add' ? { type: 'entry.added', change, after: [] } : { type: eventOf[what], change }
+  const isAlive = inspectLock(paths.lock, site.identity).held === 'alive'
+  if (isAlive) wish(paths, body)
+  else {
+    const journal = openQueueJournal(paths)
+    journal.append({ v: 1, seq: state.seq + 1, time: site.clock.stamp(), ...body })
+    journal.close()
+  }
+  return {
+    message: `${saidOf[what]}: ${change}.`,
+    ...(!isAlive && { next: 'ralph up' }),
+    data: { change, asked: what },
+  }
+}
+
+const eventOf = { remove: 'entry.removed', retry: 'entry.retried', first: 'entry.first' } as const
+
+const saidOf: Readonly<Record<QueueWish, string>> = {
+  add: 'Added to the queue',
+  remove: 'Removed from the queue (its branch and its loop stay)',
+  retry: 'To be tried again',
+  first: 'Goes first now',
+}
+
+function notQueued(change: string, { entries }: QueueState): RalphError {
+  const near = nearest(
+    change,
+    entries.map((entry) => entry.change),
+  )
+  return new RalphError('change_not_found', `${change} is not in the queue.`, {
+    hint: `Nothing was touched. ${near === undefined ? `Add it: ralph queue add ${change}` : `Did you mean ${near}?`}`,
+  })
+}
+
+/** The user's own checkout follows what landed: only when told, and only where nothing uncommitted is in the way. */
+export async function pullLanded(site: Site): Promise<Said> {
+  const state = replayQueue(readQueueJournal(queuePaths(site.git.gitCommonDir)))
+  const { target } = state
+  const landed = target === '' ? undefined : await readRef(site.git, landedRef(target))
+  if (landed !== undefined && !isOwnLanding(state, landed))
+    throw new RalphError(
+      'finish_conflict',
+      `${landedRef(target)} was moved to ${landed.slice(0, 12)}, and the queue has not landed that.`,
+      {
+        hint: `Nothing was touched. Look at it: ${site.git.typed} log ${target}..${landedRef(target)}`,
+      },
+    )
+  if (landed === undefined) return { message: 'Nothing has landed yet.', data: { pulled: false } }
+  const { head } = await readRefs(site.git)
+  const own = await readRef(site.git, `refs/heads/${target}`)
+  if (own === landed) return { message: `${target} has all that landed.`, data: { pulled: false } }
+  if (own === undefined || !(await isAncestor(site.git, own, landed)))
+    throw new RalphError('finish_conflict', `${target} has commits that are not in what landed.`, {
+      hint: `Nothing was touched. Merge: ${site.git.typed} merge ${landedRef(target)}`,
+    })
+  if (head.ref !== `refs/heads/${target}`) {
+    const why = await carryHome(site.git, target)
+    if (why !== '')
+      throw new RalphError('finish_conflict', `${target} could not follow: ${why}.`, {
+        hint: 'Nothing was touched. Type the command there, or when that is over.',
+      })
+  } else {
+    const { code, said } = await site.git.run(
+      ['merge', '--ff-only', '--no-autostash', '--quiet', '--no-overwrite-ignore', landed],
+      { accept: [1, 128] },
+    )
+    if (code !== 0)
+      throw new RalphError('finish_conflict', `Uncommitted work is in the way: ${said.trim()}`, {
+        hint: 'Nothing was touched. Commit or stash what is named, then type the command again.',
+      })
+  }
+  return {
+    message: `${target} is at ${landed.slice(0, 7)}: all that landed is there.`,
+    data: { pulled: true, commit: landed },
+  }
+}
+
+/** The supervisor first, so that it starts nothing more; then each loop that runs. */
+export async function stopAll(site: Site, force: boolean): Promise<Said> {
+  const { lock } = queuePaths(site.git.gitCommonDir)
+  const held = inspectLock(lock, site.identity)
+  if (held.held === 'alive') {
+    process.kill(held.owner.pid, 'SIGTERM')
+    while (site.identity.isAlive(held.owner.pid, held.owner.pid_started)) await delay(50)
+  }
+  const running = (await knownRuns(site)).filter(isRunning).map(({ change }) => change)
+  const said: string[] = []
+  for (const change of running) said.push((await stopLoop(site, { change, force })).message)
+  const isQueue = held.held === 'alive'
+  return {
+    message: [...(isQueue ? ['Stopped: ralph up.'] : []), ...said].join('\n') || 'No loop is running here.',
+    ...((isQueue || running.length > 0) && { next: isQueue ? 'ralph up' : 'ralph resume <change>' }),
+    data: { stopped: running, queue: isQueue },
+  }
+}

@@ -1,0 +1,579 @@
+// The merge queue as a pure function: entries, what they wait for, and what is due next; all of it derived from the queue's own events.
+// Long because events, state and what is due are read together: a rule of the queue is all three.
+import * as z from 'zod'
+import { once } from './once.ts'
+
+/** Why an entry is parked, by what has to happen before it can go on. */
+const parkedFor = ['failed', 'human', 'limit'] as const
+
+const change = z.string().min(1)
+const hash = z.string().regex(/^[0-9a-f]{40,64}$/)
+
+const bodies = () =>
+  z.discriminatedUnion('type', [
+    z.object({
+      type: z.literal('queue.opened'),
+      target: z.string(),
+      jobs: z.number().int().positive(),
+      land: z.enum(['squash', 'merge']),
+      lands: z.boolean(),
+      max_cost_usd: z.number().positive().optional(),
+    }),
+    z.object({ type: z.literal('entry.added'), change, after: z.array(change) }),
+    z.object({ type: z.literal('entry.removed'), change }),
+    /** Before all others that can run. */
+    z.object({ type: z.literal('entry.first'), change }),
+    z.object({ type: z.literal('entry.retried'), change }),
+    z.object({ type: z.literal('entry.waiting'), change, why: z.string() }),
+    z.object({
+      type: z.literal('entry.parked'),
+      change,
+      for: z.enum(parkedFor),
+      why: z.string(),
+      hint: z.string(),
+    }),
+    z.object({
+      type: z.literal('loop.spawned'),
+      change,
+      /** Undefined: it was running already, and is adopted. */
+      base: hash.optional(),
+      /** From 1; no two loops that run at once have the same one. */
+      slot: z.number().int().positive(),
+      reserved_usd: z.number().optional(),
+    }),
+    z.object({
+      type: z.literal('loop.ended'),
+      change,
+      cost_usd: z.number().nonnegative(),
+      tip: hash.optional(),
+    }),
+    z.object({ type: z.literal('candidate.began'), change, base: hash, tip: hash }),
+    z.object({
+      type: z.literal('candidate.conflicted'),
+      change,
+      base: hash,
+      tip: hash,
+      paths: z.array(z.string()),
+      /** Both sides with git's markers between them; where an agent begins to put them together. */
+      marked: hash,
+    }),
+    /** What is wrong with how an agent put both sides together; none: it goes on. */
+    z.object({ type: z.literal('resolution.judged'), change, problems: z.array(z.string()) }),
+    z.object({ type: z.literal('candidate.built'), change, base: hash, tip: hash, commit: hash }),
+    z.object({
+      type: z.literal('candidate.gated'),
+      change,
+      commit: hash,
+      gate: z.string(),
+      outcome: z.enum(['passed', 'failed', 'could_not_run']),
+      /** It failed at first, and passed when it ran again. */
+      flaky: z.boolean().optional(),
+    }),
+    /** Somebody else moved the target or the change's branch: built again. */
+    z.object({ type: z.literal('base.moved'), change, to: hash }),
+    z.object({ type: z.literal('landing.began'), change, commit: hash, onto: hash.optional() }),
+    z.object({ type: z.literal('landed'), change, commit: hash }),
+    /** Nobody's fault: what is on the target does not pass its own gates, or cannot be put together with what landed. */
+    z.object({ type: z.literal('queue.halted'), why: z.string(), hint: z.string() }),
+  ])
+
+export const queueEventSchema = once(() =>
+  z.intersection(z.object({ v: z.literal(1), seq: z.number().int().positive(), time: z.string() }), bodies()),
+)
+export type QueueBody = z.infer<ReturnType<typeof bodies>>
+export type QueueEvent = QueueBody & { readonly v: 1; readonly seq: number; readonly time: string }
+
+export type EntryState =
+  | 'waiting'
+  | 'running'
+  | 'done'
+  | 'merging'
+  | 'gating'
+  | 'landed'
+  | 'resolving'
+  | 'parked'
+  | 'removed'
+
+interface Candidate {
+  readonly commit: string
+  readonly base: string
+  readonly tip: string
+  /** Gates that it has passed. */
+  readonly passed: readonly string[]
+}
+
+export interface Conflict {
+  readonly base: string
+  readonly tip: string
+  readonly paths: readonly string[]
+  readonly marked: string
+  /** A loop works on it, or has. */
+  readonly isBegun: boolean
+}
+
+export interface Entry {
+  readonly change: string
+  readonly after: readonly string[]
+  /** The lowest goes first; entries are taken in the order in which they came. */
+  readonly place: number
+  readonly state: EntryState
+  /** What it waits for, or why it is parked; empty where it goes on. */
+  readonly why: string
+  readonly hint: string
+  readonly parkedFor?: (typeof parkedFor)[number]
+  /** How often its loop was started. */
+  readonly spawns: number
+  /** Which place it has among those that run; 0 before its first. */
+  readonly slot: number
+  readonly reservedUsd: number
+  readonly costUsd: number
+  /** How often in a row somebody moved the target while it was gated. */
+  readonly moves: number
+  readonly candidate?: Candidate
+  /** What an agent is to put together. */
+  readonly conflict?: Conflict
+  /** Parked because nobody could. */
+  readonly hadConflict?: true
+  /** How often one was asked to. */
+  readonly tries: number
+  /** Its landing was begun: it may have happened. */
+  readonly isLanding: boolean
+  readonly landed?: Landed
+}
+
+interface Landed {
+  readonly commit: string
+  readonly target: string
+  /** Of its branch, when it landed. */
+  readonly tip?: string
+}
+
+export interface QueueState {
+  readonly seq: number
+  readonly target: string
+  readonly jobs: number
+  readonly land: 'squash' | 'merge'
+  readonly lands: boolean
+  readonly maxCostUsd: number | undefined
+  readonly entries: readonly Entry[]
+  /** By target: the last commit that landed, and one whose landing was begun, so that it may have. */
+  readonly landed: Readonly<Record<string, { readonly last?: string; readonly begun?: string }>>
+  readonly halted: { readonly why: string; readonly hint: string } | undefined
+}
+
+export const emptyQueue: QueueState = {
+  seq: 0,
+  target: '',
+  jobs: 1,
+  land: 'squash',
+  lands: true,
+  maxCostUsd: undefined,
+  entries: [],
+  landed: {},
+  halted: undefined,
+}
+
+export function evolveQueue(state: QueueState, event: QueueEvent): QueueState {
+  const next = { ...state, seq: event.seq }
+  switch (event.type) {
+    case 'queue.opened':
+      return {
+        ...next,
+        target: event.target,
+        jobs: event.jobs,
+        land: event.land,
+        lands: event.lands,
+        maxCostUsd: event.max_cost_usd,
+        halted: undefined,
+      }
+    case 'queue.halted':
+      return { ...next, halted: { why: event.why, hint: event.hint } }
+    case 'entry.added':
+      return { ...next, entries: added(state.entries, event) }
+    case 'entry.removed':
+    case 'entry.first':
+    case 'entry.retried':
+    case 'entry.waiting':
+    case 'entry.parked':
+    case 'loop.spawned':
+    case 'loop.ended':
+    case 'candidate.began':
+    case 'candidate.conflicted':
+    case 'resolution.judged':
+    case 'candidate.built':
+    case 'candidate.gated':
+    case 'base.moved':
+    case 'landing.began':
+    case 'landed':
+      return {
+        ...next,
+        landed: landedAfter(state, event),
+        entries: state.entries.map((entry) =>
+          entry.change === event.change ? changed(entry, event, state) : entry,
+        ),
+      }
+  }
+}
+
+function landedAfter({ landed, target }: QueueState, event: OfEntry): QueueState['landed'] {
+  if (event.type === 'landed') return { ...landed, [target]: { last: event.commit } }
+  if (event.type !== 'landing.began') return landed
+  return { ...landed, [target]: { ...landed[target], begun: event.commit } }
+}
+
+/** Whether the queue itself has put this on the target's ref. */
+export function isOwnLanding({ landed, target }: QueueState, commit: string): boolean {
+  return [landed[target]?.last, landed[target]?.begun].includes(commit)
+}
+
+type OfEntry = Exclude<QueueEvent, { type: 'queue.opened' | 'queue.halted' | 'entry.added' }>
+
+/** Added again, it begins anew, at the end. */
+function added(
+  entries: readonly Entry[],
+  event: Extract<QueueEvent, { type: 'entry.added' }>,
+): readonly Entry[] {
+  const entry: Entry = {
+    change: event.change,
+    after: event.after,
+    place: event.seq,
+    state: 'waiting',
+    why: '',
+    hint: '',
+    spawns: 0,
+    slot: 0,
+    reservedUsd: 0,
+    costUsd: 0,
+    moves: 0,
+    tries: 0,
+    isLanding: false,
+  }
+  return [...entries.filter((each) => each.change !== event.change), entry]
+}
+
+function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState): Entry {
+  const { candidate, conflict, parkedFor: _, ...plain } = entry
+  const quiet = { ...plain, why: '', hint: '' }
+  switch (event.type) {
+    case 'entry.removed':
+      return { ...quiet, state: 'removed', reservedUsd: 0 }
+    case 'entry.first':
+      return { ...entry, place: Math.min(0, ...entries.map(({ place }) => place)) - 1 }
+    case 'entry.retried':
+      return {
+        ...quiet,
+        // After a conflict the branch is tried again as somebody has left it.
+        state: entry.hadConflict === true ? 'done' : 'waiting',
+        spawns: 0,
+        moves: 0,
+        tries: 0,
+        isLanding: false,
+      }
+    case 'entry.waiting':
+      return { ...entry, why: event.why }
+    case 'entry.parked':
+      return {
+        ...plain,
+        state: 'parked',
+        ...(conflict !== undefined && { hadConflict: true as const }),
+        parkedFor: event.for,
+        why: event.why,
+        hint: event.hint,
+        reservedUsd: 0,
+        isLanding: false,
+      }
+    case 'loop.spawned':
+      return {
+        ...quiet,
+        ...(conflict !== undefined && { conflict: { ...conflict, isBegun: true } }),
+        state: conflict === undefined ? 'running' : 'resolving',
+        slot: event.slot,
+        spawns: entry.spawns + (event.base === undefined ? 0 : 1),
+        reservedUsd: event.reserved_usd ?? 0,
+      }
+    case 'loop.ended':
+      return { ...quiet, state: 'done', reservedUsd: 0, costUsd: event.cost_usd }
+    case 'candidate.began':
+      return { ...quiet, state: 'merging' }
+    case 'candidate.conflicted': {
+      const { base, tip, paths, marked } = event
+      return {
+        ...quiet,
+        state: 'resolving',
+        spawns: 0,
+        tries: entry.tries + 1,
+        conflict: { base, tip, paths, marked, isBegun: false },
+      }
+    }
+    case 'resolution.judged':
+      return event.problems.length === 0
+        ? { ...quiet, state: 'done', reservedUsd: 0 }
+        : { ...entry, tries: entry.tries + 1 }
+    case 'candidate.built':
+      return {
+        ...quiet,
+        state: 'gating',
+        candidate: { commit: event.commit, base: event.base, tip: event.tip, passed: [] },
+      }
+    case 'candidate.gated':
+      return candidate === undefined || event.outcome !== 'passed'
+        ? entry
+        : { ...entry, candidate: { ...candidate, passed: [...candidate.passed, event.gate] } }
+    case 'base.moved':
+      return { ...quiet, state: 'done', moves: entry.moves + 1, isLanding: false }
+    case 'landing.began':
+      return { ...entry, isLanding: true }
+    case 'landed':
+      return {
+        ...quiet,
+        state: 'landed',
+        landed: { commit: event.commit, target, ...(candidate !== undefined && { tip: candidate.tip }) },
+        isLanding: false,
+        moves: 0,
+      }
+  }
+}
+
+export function replayQueue(events: readonly QueueEvent[]): QueueState {
+  return events.reduce(evolveQueue, emptyQueue)
+}
+
+// --- what is due -------------------------------------------------------------------------------------------------
+
+/** How the loop of an entry stands, as its own journal and lock tell it. */
+export interface LoopFacts {
+  /** It has a work tree of its own, or would get one: a loop in the user's checkout is none of the queue's business. */
+  readonly isApart: boolean
+  readonly loop: 'none' | 'running' | 'dead' | 'ended'
+  /** Of one that has ended. */
+  readonly exitCode?: number
+  readonly reason?: string
+  readonly costUsd: number
+  /** Of its branch. */
+  readonly tip?: string
+}
+
+export interface QueueFacts {
+  readonly loops: ReadonlyMap<string, LoopFacts>
+  /** What one more loop is likely to cost, from the queue's own history; 0 where nothing is known. */
+  readonly likelyUsd: number
+  /** Why no further loop may be started now (a login at its limit, a full disk); empty where one may. */
+  readonly hold: string
+}
+
+export type QueueStep =
+  | { readonly do: 'tell'; readonly event: QueueBody }
+  | {
+      readonly do: 'spawn'
+      readonly change: string
+      readonly how: 'loop' | 'resume'
+      readonly slot: number
+    }
+  /** An agent puts both sides of a conflict together, in the change's own work tree. */
+  | { readonly do: 'resolve'; readonly change: string; readonly slot: number }
+  | { readonly do: 'judge'; readonly change: string }
+  | { readonly do: 'land'; readonly change: string }
+
+/** A loop that dies again and again is looked at by a person. */
+const mostSpawns = 3
+/** A target that moves under every candidate is somebody at work. */
+const mostMoves = 3
+
+/** What is due now, all of it; empty where everything waits for what is under way, or has ended. */
+export function dueNow(state: QueueState, facts: QueueFacts): readonly QueueStep[] {
+  const ordered = inOrder(state)
+  return [
+    ...ordered.flatMap((entry) => (entry.state === 'running' ? loopSteps(entry, facts) : [])),
+    ...ordered.flatMap((entry) => (entry.state === 'resolving' ? resolveSteps(state, entry, facts) : [])),
+    ...spawnSteps(state, ordered, facts),
+    ...landSteps(state, ordered),
+  ]
+}
+
+export function inOrder({ entries }: QueueState): readonly Entry[] {
+  return entries.filter(({ state }) => state !== 'removed').toSorted((a, b) => a.place - b.place)
+}
+
+function loopSteps(entry: Entry, { loops }: QueueFacts): readonly QueueStep[] {
+  const { change } = entry
+  const facts = loops.get(change)
+  if (facts === undefined || facts.loop === 'running') return []
+  if (isDone(facts)) return [{ do: 'tell', event: endedWith(change, facts) }]
+  const isDead = facts.loop === 'dead' || facts.loop === 'none'
+  if (isDead && entry.spawns < mostSpawns)
+    return [{ do: 'spawn', change, how: facts.loop === 'dead' ? 'resume' : 'loop', slot: entry.slot }]
+  const why = isDead ? `its loop was killed ${entry.spawns} times` : (facts.reason ?? 'its loop failed')
+  return [{ do: 'tell', event: parked(change, forOf(facts.exitCode), why, wayOut(change, facts.exitCode)) }]
+}
+
+/** Tries of one conflict, then a person looks at it. */
+export const mostTries = 2
+
+function resolveSteps(state: QueueState, entry: Entry, { loops }: QueueFacts): readonly QueueStep[] {
+  const { change, conflict, tries } = entry
+  if (conflict === undefined) return []
+  const paths = conflict.paths.join(', ')
+  if (!conflict.isBegun) {
+    if (tries > mostTries)
+      return [{ do: 'tell', event: conflictParked(change, paths, `${mostTries} tries used`) }]
+    const taken = state.entries.filter((each) => isBusy(each)).map(({ slot }) => slot)
+    return [{ do: 'resolve', change, slot: freeSlot(new Set(taken)) }]
+  }
+  const facts = loops.get(change)
+  if (facts === undefined || facts.loop === 'running') return []
+  if (facts.loop === 'ended' && (facts.exitCode === 5 || facts.exitCode === 0))
+    return [{ do: 'judge', change }]
+  if (facts.loop === 'dead' && entry.spawns < mostSpawns)
+    return [{ do: 'spawn', change, how: 'resume', slot: entry.slot }]
+  return [{ do: 'tell', event: conflictParked(change, paths, facts.reason ?? 'its loop was killed') }]
+}
+
+export function conflictParked(change: string, paths: string, why: string): QueueBody {
+  return parked(
+    change,
+    'failed',
+    `conflict in ${paths}: ${why}`,
+    `Merge by hand on ralph/${change} and commit there, then: ralph queue retry ${change}`,
+  )
+}
+
+function isBusy({ state, conflict }: Entry): boolean {
+  return state === 'running' || (state === 'resolving' && conflict?.isBegun === true)
+}
+
+function isDone({ loop, exitCode }: LoopFacts): boolean {
+  return loop === 'ended' && exitCode === 0
+}
+
+function endedWith(change: string, { costUsd, tip }: LoopFacts): QueueBody {
+  return { type: 'loop.ended', change, cost_usd: costUsd, ...(tip !== undefined && { tip }) }
+}
+
+function forOf(exitCode: number | undefined): (typeof parkedFor)[number] {
+  return exitCode === 5 ? 'human' : exitCode === 6 ? 'limit' : 'failed'
+}
+
+function wayOut(change: string, exitCode: number | undefined): string {
+  const look = exitCode === 5 ? `ralph status ${change}` : `ralph why ${change}`
+  return `${look}; then ralph resume ${change}, and ralph queue retry ${change}`
+}
+
+export function parked(
+  change: string,
+  what: (typeof parkedFor)[number],
+  why: string,
+  hint: string,
+): Extract<QueueBody, { type: 'entry.parked' }> {
+  return { type: 'entry.parked', change, for: what, why, hint }
+}
+
+function spawnSteps(state: QueueState, ordered: readonly Entry[], facts: QueueFacts): readonly QueueStep[] {
+  const taken = new Set(ordered.filter(isBusy).map(({ slot }) => slot))
+  let free = freeUsd(state)
+  return ordered
+    .filter((entry) => entry.state === 'waiting')
+    .flatMap((entry): QueueStep[] => {
+      const { change } = entry
+      const found = facts.loops.get(change)
+      const why = waitsFor(state, entry, { ...facts, isFull: taken.size >= state.jobs, freeUsd: free })
+      const before = found === undefined ? undefined : asFound(change, found)
+      const isBlocked = why !== '' && (before === undefined || entry.after.length > 0)
+      if (isBlocked)
+        return why === entry.why ? [] : [{ do: 'tell', event: { type: 'entry.waiting', change, why } }]
+      if (before !== undefined && before.type !== 'loop.spawned') return [{ do: 'tell', event: before }]
+      const slot = freeSlot(taken)
+      taken.add(slot)
+      if (before !== undefined) return [{ do: 'tell', event: { ...before, slot } }]
+      free -= facts.likelyUsd
+      return [{ do: 'spawn', change, how: (found?.loop ?? 'none') === 'none' ? 'loop' : 'resume', slot }]
+    })
+}
+
+/** What somebody has done already: a loop that runs is adopted, one that is done is landed, one in the user's checkout is left alone. */
+function asFound(change: string, facts: LoopFacts): QueueBody | undefined {
+  if (facts.loop === 'none') return undefined
+  if (!facts.isApart)
+    return parked(
+      change,
+      'human',
+      'its run is in your own checkout, not in a worktree',
+      `Finish it there (ralph status ${change}), then: ralph queue retry ${change}`,
+    )
+  if (isDone(facts)) return endedWith(change, facts)
+  return facts.loop === 'running' ? { type: 'loop.spawned', change, slot: 1 } : undefined
+}
+
+function freeSlot(taken: ReadonlySet<number>): number {
+  let slot = 1
+  while (taken.has(slot)) slot += 1
+  return slot
+}
+
+function waitsFor(
+  state: QueueState,
+  entry: Entry,
+  facts: QueueFacts & { readonly isFull: boolean; readonly freeUsd: number },
+): string {
+  if (state.halted !== undefined) return `the queue has halted: ${state.halted.why}`
+  for (const name of entry.after) {
+    const other = state.entries.find((each) => each.change === name)
+    if (other === undefined || other.state === 'landed') continue
+    if (other.state === 'removed') return `waits for ${name}, which was removed from the queue`
+    return other.state === 'parked' ? `waits for ${name}, which is parked` : `waits for ${name}`
+  }
+  if (facts.hold !== '') return facts.hold
+  if (facts.isFull) return state.jobs === 1 ? 'waits for the one that runs' : 'waits for a free place'
+  if (facts.freeUsd < facts.likelyUsd || facts.freeUsd <= 0) return 'waits: the budget is used up'
+  return ''
+}
+
+/** Of the budget for all: what is neither spent nor reserved. */
+export function freeUsd({ entries, maxCostUsd }: QueueState): number {
+  if (maxCostUsd === undefined) return Number.POSITIVE_INFINITY
+  return maxCostUsd - entries.reduce((sum, { costUsd, reservedUsd }) => sum + costUsd + reservedUsd, 0)
+}
+
+const landing: ReadonlySet<EntryState> = new Set(['merging', 'gating'])
+
+/** One at a time; one that was begun before goes on first. */
+function landSteps(state: QueueState, ordered: readonly Entry[]): readonly QueueStep[] {
+  if (!state.lands || state.halted !== undefined) return []
+  const due =
+    ordered.find((entry) => landing.has(entry.state)) ??
+    ordered.find((entry) => entry.state === 'done' && entry.moves < mostMoves)
+  return due === undefined ? [] : [{ do: 'land', change: due.change }]
+}
+
+/** Nothing is under way, and nothing will be without somebody's help. */
+export function queueExit(state: QueueState): number {
+  const open = inOrder(state).filter(
+    (entry) => entry.state !== 'landed' && !(entry.state === 'done' && !state.lands),
+  )
+  if (open.length === 0) return 0
+  const parkedOnes = open.filter((entry) => entry.state === 'parked')
+  if (state.halted !== undefined || parkedOnes.some((entry) => entry.parkedFor === 'failed')) return 3
+  if (parkedOnes.length === 0) return open.some(({ why }) => why.includes('budget')) ? 6 : 3
+  return parkedOnes.some((entry) => entry.parkedFor === 'limit') ? 6 : 5
+}
+
+// --- dependencies ------------------------------------------------------------------------------------------------
+
+/** A name in a circle of dependencies, with the circle; undefined where there is none. */
+export function findCycle(after: ReadonlyMap<string, readonly string[]>): readonly string[] | undefined {
+  const done = new Set<string>()
+  const visit = (name: string, path: readonly string[]): readonly string[] | undefined => {
+    if (path.includes(name)) return [...path.slice(path.indexOf(name)), name]
+    if (done.has(name)) return undefined
+    for (const other of after.get(name) ?? []) {
+      const found = visit(other, [...path, name])
+      if (found !== undefined) return found
+    }
+    done.add(name)
+    return undefined
+  }
+  for (const name of after.keys()) {
+    const found = visit(name, [])
+    if (found !== undefined) return found
+  }
+  return undefined
+}

@@ -1,0 +1,393 @@
+// Drives the merge queue: asks what is due, starts loops as processes of their own, lands what is done, one after the other.
+import {
+  conflictParked,
+  dueNow,
+  evolveQueue,
+  inOrder,
+  isOwnLanding,
+  mostTries,
+  parked,
+  queueExit,
+} from '../core/queue.ts'
+import type { Conflict, Entry, LoopFacts, QueueBody, QueueEvent, QueueState } from '../core/queue.ts'
+import type { GateResult } from '../ports.ts'
+
+/** What the queue asks of the world. */
+export interface QueuePorts {
+  /** On the disk when it returns. */
+  append(event: QueueEvent): void
+  stamp(): string
+  /** What other processes have asked for since. */
+  wishes(take: (body: QueueBody) => void): void
+  readonly loops: {
+    facts(change: string): Promise<LoopFacts>
+    /** Resolves when it has begun, or with what it said when it refused. It outlives this process. */
+    start(
+      change: string,
+      how: 'loop' | 'resume',
+      at: { readonly base: string; readonly slot: number },
+    ): Promise<{ readonly refused?: string; readonly exitCode?: number }>
+    /** In the change's own work tree, from both sides with their markers. */
+    resolve(
+      change: string,
+      conflict: Conflict,
+      slot: number,
+    ): Promise<{ readonly refused?: string; readonly exitCode?: number }>
+    /** The same agent goes on with what was wrong. */
+    tryAgain(
+      change: string,
+      problems: readonly string[],
+      slot: number,
+    ): Promise<{ readonly refused?: string; readonly exitCode?: number }>
+    /** Nothing was wrong: its loop is done. */
+    accept(change: string): Promise<void>
+    /** Why none may be started now; empty where one may. */
+    hold(): Promise<string>
+  }
+  readonly landing: Landing
+  /** Something may have changed: a loop ended, a wish was made, time passed. */
+  pulse(stop: AbortSignal): Promise<void>
+}
+
+export interface Landing {
+  /** Where the next one lands, and what landed before; conflicts where the user's own commits and what landed do not go together. */
+  base(): Promise<
+    | {
+        readonly commit: string
+        readonly landed: string | undefined
+        /** What landed is on the target already. */
+        readonly isHome: boolean
+      }
+    | { readonly conflicts: readonly string[] }
+  >
+  /** Whether this commit is on the target itself. */
+  isHome(commit: string): Promise<boolean>
+  tip(change: string): Promise<string | undefined>
+  /** Whether this commit is in what landed. */
+  has(commit: string): Promise<boolean>
+  /** The work merged, set up and archived, as one commit that is nowhere yet. */
+  build(
+    change: string,
+    base: string,
+    tip: string,
+  ): Promise<
+    | { readonly commit: string; readonly gates: readonly string[]; readonly notes: readonly string[] }
+    | { readonly conflicts: readonly string[]; readonly marked: string }
+    | { readonly refused: string }
+  >
+  /** What is wrong with how both sides were put together: markers, a side that was dropped, tests that were changed. */
+  judge(change: string, conflict: Conflict): Promise<readonly string[]>
+  /** The gates of a change whose candidate was built before. */
+  gates(change: string): Promise<readonly string[]>
+  /** On exactly this commit. A gate that changes files has not passed: what lands would be something else. */
+  gate(
+    change: string,
+    command: string,
+    commit: string,
+    stop: AbortSignal,
+    /** In a work tree made anew: nothing that an earlier run of a gate left is there. */
+    isFresh: boolean,
+  ): Promise<GateResult & { readonly changed: readonly string[] }>
+  /** What the gates printed. */
+  logOf(change: string): string
+  /** By compare-and-swap; false where somebody was quicker. */
+  land(commit: string, onto: string | undefined): Promise<boolean>
+  /** The branch follows, where nobody stands on it; else why not. */
+  carryHome(): Promise<string>
+  close(): Promise<void>
+}
+
+export type QueueReader = (event: QueueEvent, state: QueueState) => void
+
+export interface Queue {
+  readonly state: QueueState
+  tell(body: QueueBody): void
+  /** Until nothing is under way and nothing is due, or `stop`: loops go on then. */
+  run(stop: AbortSignal): Promise<number>
+}
+
+export function createQueue(ports: QueuePorts, initial: QueueState, readers: readonly QueueReader[]): Queue {
+  let state = initial
+  const tell = (body: QueueBody): void => {
+    const event = { v: 1, seq: state.seq + 1, time: ports.stamp(), ...body } as QueueEvent
+    ports.append(event)
+    state = evolveQueue(state, event)
+    for (const read of readers) read(event, state)
+  }
+  const entry = (change: string): Entry | undefined => state.entries.find((each) => each.change === change)
+
+  /** Where the next one begins or lands; undefined where the queue has halted. */
+  const baseNow = async (): Promise<
+    Exclude<Awaited<ReturnType<Landing['base']>>, { conflicts: unknown }> | undefined
+  > => {
+    const base = await ports.landing.base()
+    if ('conflicts' in base) {
+      halt(base.conflicts)
+      return undefined
+    }
+    const { last } = state.landed[state.target] ?? {}
+    if (base.landed === undefined && last !== undefined && !(await ports.landing.isHome(last))) {
+      tell({
+        type: 'queue.halted',
+        why: `refs/ralph-landed/${state.target} is gone, and what landed (${last.slice(0, 12)}) is not on ${state.target}`,
+        hint: `Bring it back: git update-ref refs/ralph-landed/${state.target} ${last}; then ralph up`,
+      })
+      return undefined
+    }
+    if (base.landed === undefined || base.isHome || isOwnLanding(state, base.landed)) return base
+    tell({
+      type: 'queue.halted',
+      why: `refs/ralph-landed/${state.target} was moved to ${base.landed.slice(0, 12)}, and the queue has not landed that`,
+      hint: `Look at it: git log ${state.target}..refs/ralph-landed/${state.target}. If it is right, merge it into ${state.target}; if not: git update-ref refs/ralph-landed/${state.target} ${last ?? `refs/heads/${state.target}`}; then ralph up`,
+    })
+    return undefined
+  }
+
+  const spawn = async (change: string, how: 'loop' | 'resume', slot: number): Promise<void> => {
+    const base = await baseNow()
+    if (base === undefined) return
+    tell({ type: 'loop.spawned', change, base: base.commit, slot, reserved_usd: likelyUsd(state) })
+    refusedAs(change, await ports.loops.start(change, how, { base: base.commit, slot }))
+  }
+
+  const refusedAs = (
+    change: string,
+    { refused, exitCode }: { readonly refused?: string; readonly exitCode?: number },
+  ): void => {
+    if (refused === undefined) return
+    const kind = exitCode === 5 ? 'human' : exitCode === 6 ? 'limit' : 'failed'
+    tell(parked(change, kind, refused, `Fix it, then: ralph queue retry ${change}`))
+  }
+
+  const resolve = async (change: string, slot: number): Promise<void> => {
+    const { conflict } = entry(change) ?? {}
+    if (conflict === undefined) return
+    tell({ type: 'loop.spawned', change, base: conflict.marked, slot, reserved_usd: likelyUsd(state) })
+    refusedAs(change, await ports.loops.resolve(change, conflict, slot))
+  }
+
+  const judge = async (change: string): Promise<void> => {
+    const { conflict, slot = 1 } = entry(change) ?? {}
+    if (conflict === undefined) return
+    const problems = await ports.landing.judge(change, conflict)
+    if (problems.length === 0) await ports.loops.accept(change)
+    tell({ type: 'resolution.judged', change, problems: [...problems] })
+    if (problems.length === 0) return
+    if ((entry(change)?.tries ?? 0) > mostTries)
+      return tell(conflictParked(change, conflict.paths.join(', '), problems.join('; ')))
+    refusedAs(change, await ports.loops.tryAgain(change, problems, slot))
+  }
+
+  const halt = (conflicts: readonly string[]): void =>
+    tell({
+      type: 'queue.halted',
+      why: `${state.target} and what landed changed the same lines: ${conflicts.join(', ')}`,
+      hint: `Merge them: git switch ${state.target} && git merge refs/ralph-landed/${state.target}; then ralph up`,
+    })
+
+  /** One change, from its branch to the target. Returns when it has landed, was parked, or has to begin again. */
+  const land = async (change: string, stop: AbortSignal): Promise<void> => {
+    const { landing } = ports
+    const before = entry(change)
+    // Killed in the very moment: whether it happened only the refs know.
+    if (
+      before?.isLanding === true &&
+      before.candidate !== undefined &&
+      (await landing.has(before.candidate.commit))
+    )
+      return await landed(change, before.candidate.commit)
+    const base = await baseNow()
+    if (base === undefined) return
+    const tip = await landing.tip(change)
+    if (tip === undefined)
+      return tell(
+        parked(
+          change,
+          'failed',
+          `its branch ralph/${change} is gone`,
+          `Bring it back, then: ralph queue retry ${change}`,
+        ),
+      )
+    let { candidate } = entry(change) ?? {}
+    let gates: readonly string[]
+    if (candidate !== undefined && candidate.base === base.commit && candidate.tip === tip)
+      gates = await landing.gates(change)
+    else {
+      tell({ type: 'candidate.began', change, base: base.commit, tip })
+      const built = await landing.build(change, base.commit, tip)
+      if ('conflicts' in built) {
+        const { conflicts, marked } = built
+        return tell({
+          type: 'candidate.conflicted',
+          change,
+          base: base.commit,
+          tip,
+          paths: [...conflicts],
+          marked,
+        })
+      }
+      if ('refused' in built)
+        return tell(
+          parked(
+            change,
+            'failed',
+            built.refused,
+            `Fix it on ralph/${change}, then: ralph queue retry ${change}`,
+          ),
+        )
+      tell({ type: 'candidate.built', change, base: base.commit, tip, commit: built.commit })
+      gates = built.gates
+      candidate = entry(change)?.candidate
+    }
+    if (candidate === undefined) throw new Error(`${change} has no candidate`)
+    const { commit } = candidate
+    for (const gate of gates.filter((each) => !candidate.passed.includes(each))) {
+      const verdict = await passes(change, gate, { commit, base: base.commit }, stop)
+      if (verdict !== 'passed') return
+    }
+    const now = await landing.base()
+    const isMoved = 'conflicts' in now || now.commit !== base.commit
+    const newTip = await landing.tip(change)
+    if (isMoved || newTip !== tip)
+      return tell({ type: 'base.moved', change, to: 'conflicts' in now ? base.commit : now.commit })
+    tell({ type: 'landing.began', change, commit, ...(base.landed !== undefined && { onto: base.landed }) })
+    if (!(await landing.land(commit, base.landed)))
+      return tell({ type: 'base.moved', change, to: base.commit })
+    await landed(change, commit)
+  }
+
+  const landed = async (change: string, commit: string): Promise<void> => {
+    tell({ type: 'landed', change, commit })
+    await ports.landing.carryHome()
+  }
+
+  /** Red twice, and green on the base: the change's fault. Whatever else it is, is told as that. */
+  const passes = async (
+    change: string,
+    gate: string,
+    { commit, base }: { readonly commit: string; readonly base: string },
+    stop: AbortSignal,
+  ): Promise<'passed' | 'not'> => {
+    const told = (outcome: 'passed' | 'failed' | 'could_not_run', flaky = false): void =>
+      tell({ type: 'candidate.gated', change, commit, gate, outcome, ...(flaky && { flaky }) })
+    const check = (on: string, isFresh: boolean): ReturnType<Landing['gate']> =>
+      ports.landing.gate(change, gate, on, stop, isFresh)
+    const first = await check(commit, false)
+    if (first.outcome === 'stopped') return 'not'
+    const isChanged = first.changed.length > 0
+    if (first.outcome === 'passed' && !isChanged) {
+      told('passed')
+      return 'passed'
+    }
+    if (first.outcome === 'could_not_run') {
+      told('could_not_run')
+      tell(
+        parked(
+          change,
+          'human',
+          `the gate \`${gate}\` could not run: ${lastLine(first.outputTail)}`,
+          `Fix it, then: ralph queue retry ${change}`,
+        ),
+      )
+      return 'not'
+    }
+    if (isChanged) {
+      told('failed')
+      tell(
+        parked(
+          change,
+          'failed',
+          `the gate \`${gate}\` changes files: ${first.changed.join(', ')}`,
+          `Commit what it changes on ralph/${change}, then: ralph queue retry ${change}`,
+        ),
+      )
+      return 'not'
+    }
+    const second = await check(commit, true)
+    if (second.outcome === 'stopped') return 'not'
+    if (second.outcome === 'passed' && second.changed.length === 0) {
+      told('passed', true)
+      return 'passed'
+    }
+    told('failed')
+    const onBase = await check(base, true)
+    if (onBase.outcome === 'stopped') return 'not'
+    if (onBase.outcome !== 'passed') {
+      tell({
+        type: 'queue.halted',
+        why: `the gate \`${gate}\` fails on ${state.target} without ${change}, too: ${lineOf(onBase)}`,
+        hint: `Fix ${state.target}, then: ralph up`,
+      })
+      return 'not'
+    }
+    tell(
+      parked(
+        change,
+        'failed',
+        `\`${gate}\` fails after the merge: ${lineOf(second)}`,
+        `Its output: ${ports.landing.logOf(change)}. Fix it on ralph/${change}, then: ralph queue retry ${change}`,
+      ),
+    )
+    return 'not'
+  }
+
+  return {
+    get state() {
+      return state
+    },
+    tell,
+    async run(stop) {
+      let landingNow: Promise<void> | undefined
+      let failure: { readonly error: unknown } | undefined
+      while (!stop.aborted && failure === undefined) {
+        ports.wishes(tell)
+        const loops = new Map<string, LoopFacts>()
+        for (const { change, state: now } of inOrder(state))
+          if (now === 'running' || now === 'waiting' || now === 'resolving')
+            loops.set(change, await ports.loops.facts(change))
+        const due = dueNow(state, { loops, likelyUsd: likelyUsd(state), hold: await ports.loops.hold() })
+        for (const step of due) {
+          if (step.do === 'tell') tell(step.event)
+          // Decided and begun in one go: what lands meanwhile is no longer due.
+          else if (step.do === 'land')
+            landingNow ??= land(step.change, stop)
+              .catch((error: unknown) => (failure = { error }))
+              .then(() => void (landingNow = undefined))
+        }
+        // Takes a while, in which everything else may change: then it is asked again what is due.
+        const slow = due.find((step) => step.do !== 'tell' && step.do !== 'land')
+        if (slow !== undefined) {
+          if (slow.do === 'spawn') await spawn(slow.change, slow.how, slow.slot)
+          else if (slow.do === 'resolve') await resolve(slow.change, slow.slot)
+          else if (slow.do === 'judge') await judge(slow.change)
+          continue
+        }
+        const isIdle =
+          landingNow === undefined &&
+          !inOrder(state).some((each) => each.state === 'running' || each.state === 'resolving')
+        if (isIdle && due.every((step) => step.do === 'tell' && step.event.type === 'entry.waiting')) break
+        await ports.pulse(stop)
+      }
+      await landingNow
+      if (failure !== undefined) throw failure.error
+      return queueExit(state)
+    },
+  }
+}
+
+/** The dearest of those that have ended, but for the dearest tenth: what one more will probably take. */
+function likelyUsd({ entries }: QueueState): number {
+  const costs = entries
+    .map(({ costUsd }) => costUsd)
+    .filter((cost) => cost > 0)
+    .toSorted((a, b) => a - b)
+  return costs[Math.max(0, Math.ceil(costs.length * 0.9) - 1)] ?? 0
+}
+
+function lineOf({ failure, outputTail }: GateResult): string {
+  return failure?.what ?? lastLine(outputTail)
+}
+
+function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1) ?? ''
+}

@@ -1,0 +1,178 @@
+// `ralph up` and `ralph land`: what was typed becomes a request, events become lines or a table, signals stop the queue and not its loops.
+import { setTimeout as delay } from 'node:timers/promises'
+import type { RawFlags } from '../../config/load.ts'
+import { RalphError } from '../../core/error.ts'
+import { signalExits } from '../../core/outcome.ts'
+import type { QueueReport, QueueWish, UpRequest } from '../app.ts'
+import { isTerminal } from '../io.ts'
+import { queueBoard, queueLine, queueText, upSummary } from '../print/queue.ts'
+import { paintFor } from '../io.ts'
+import { legible } from '../vocabulary.ts'
+import { clientOf } from './client.ts'
+import type { Context } from './context.ts'
+import { respond } from './row.ts'
+
+export interface UpFlags {
+  readonly jobs?: string | undefined
+  readonly into?: string | undefined
+  readonly after?: readonly string[] | undefined
+  readonly land?: 'squash' | 'merge' | false | undefined
+  readonly pull?: boolean | undefined
+}
+
+/** Ports that loops side by side may use without asking one another: far from those that systems hand out. */
+const firstPort = 20_000
+const portsEach = 100
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+export async function runUp(
+  context: Context,
+  changes: readonly string[],
+  flags: RawFlags,
+  own: UpFlags,
+  /** Only this one, whose loop is done. */
+  landing?: string,
+): Promise<void> {
+  const { io } = context
+  const app = await context.app()
+  const settings = await app.observe.settings(flags)
+  const { config } = settings
+  const stop = new AbortController()
+  let code: number | undefined
+  const onSignal = (signal: (typeof signals)[number]): void => {
+    if (code !== undefined) process.exit(signalExits[signal])
+    code = signalExits[signal]
+    stop.abort()
+  }
+  for (const signal of signals) process.on(signal, onSignal)
+  const client = clientOf(context, app)
+  const paint = paintFor(io.stdout, io.env)
+  const isTable = isTerminal(io.stdout) && io.env['TERM'] !== 'dumb' && !config.json
+  const board = isTable ? queueBoard(io.stdout, paint, () => app.observe.queue(), Date.now) : undefined
+  const request: UpRequest = {
+    changes,
+    jobs: positive(own.jobs ?? '2'),
+    into: own.into,
+    after: own.after ?? [],
+    maxCostUsd: config.max_cost,
+    setup: config.setup,
+    land: own.land === false ? 'squash' : (own.land ?? 'squash'),
+    lands: own.land !== false,
+    gates: config.verify,
+    gateTimeoutMs: config.iteration_timeout * 60_000,
+    start: async (change, how, { base, slot, text }) => {
+      const env = { RALPH_SLOT: String(slot), RALPH_PORT_BASE: String(firstPort + slot * portsEach) }
+      const started = await client.start({
+        change,
+        how: how === 'resume' ? 'resume' : 'loop',
+        flags: loopFlags(flags, how, { base, text }),
+        ...(how === 'resume' && { feedback: text }),
+        env,
+        isAlone: true,
+      })
+      return 'refused' in started ? { refused: reasonIn(started.refused), exitCode: started.exitCode } : {}
+    },
+    tell: (event) => {
+      if (config.json) io.stdout.write(`${JSON.stringify(event)}\n`)
+      else if (board === undefined) io.stdout.write(legible(queueLine(event), io.env))
+    },
+    stop: stop.signal,
+  }
+  try {
+    const exit =
+      landing === undefined ? await app.control.up(request) : await app.control.land(landing, request)
+    await board?.close()
+    const report = await app.observe.queue()
+    if (!config.json)
+      io.stdout.write(
+        legible(upSummary(report, paint, { now: Date.now(), isStopped: code !== undefined }), io.env),
+      )
+    if (own.pull === true && exit === 0) io.stdout.write(`${(await app.control.pullLanded()).message}\n`)
+    context.exitWith(code ?? exit)
+  } finally {
+    await board?.close()
+    for (const signal of signals) process.off(signal, onSignal)
+  }
+}
+
+/** Each loop is an ordinary one, in a work tree of its own, at what has landed so far. */
+function loopFlags(
+  flags: RawFlags,
+  how: 'loop' | 'resume' | 'resolve',
+  { base, text }: { readonly base: string; readonly text: string | undefined },
+): RawFlags {
+  const { json: _, no_tui: __, dry_run: ___, fresh: ____, max_iterations: most, ...passed } = flags
+  const common = { ...passed, on_complete: 'keep' }
+  const limit = most === undefined ? {} : { max_iterations: most }
+  if (how === 'resume') return { ...common, ...limit }
+  const apart = { ...common, worktree: true, from: base }
+  if (how === 'loop') return { ...apart, ...limit }
+  // The same work tree, from both sides: what the change's own loop did is archived.
+  return { ...apart, fresh: true, done: 'manual', task: text }
+}
+
+/** The last words of a start that was refused, without what only its own terminal needs. */
+function reasonIn(said: string): string {
+  return (
+    said
+      .split('\n')
+      .filter((line) => !line.startsWith('warning:'))
+      .join(' ')
+      .replace(/^error: /, '')
+      .trim() || 'its loop did not begin'
+  )
+}
+
+function positive(text: string): number {
+  if (/^[1-9]\d{0,2}$/.test(text)) return Number(text)
+  throw new RalphError('usage', `--jobs must be a whole number from 1 to 999, not ${text}`, {
+    hint: 'For example: --jobs 3',
+  })
+}
+
+/** Until nobody works on it any more, or Ctrl-C. */
+export async function watchQueue({ io, app, readerGone }: Context): Promise<void> {
+  const { observe } = await app()
+  const paint = paintFor(io.stdout, io.env)
+  const stop = new AbortController()
+  const onSignal = (): void => stop.abort()
+  process.on('SIGINT', onSignal)
+  let report = await observe.queue()
+  const look = async (): Promise<QueueReport> => (report = await observe.queue())
+  const board = queueBoard(io.stdout, paint, look, Date.now)
+  try {
+    while (report.alive && !stop.signal.aborted && !readerGone.aborted)
+      await delay(250, undefined, { signal: stop.signal }).catch(() => undefined)
+  } finally {
+    await board.close()
+    process.off('SIGINT', onSignal)
+  }
+  io.stdout.write(`${legible(queueText(await observe.queue(), paint, Date.now()), io.env)}\n`)
+}
+
+export async function runQueue(
+  context: Context,
+  what: QueueWish | 'pull' | undefined,
+  change: string,
+  isJson: boolean,
+): Promise<void> {
+  const { observe, control } = await context.app()
+  if (what === undefined) {
+    const report = await observe.queue()
+    return respond(
+      context,
+      isJson,
+      () => report,
+      ({ paint }) => queueText(report, paint, Date.now()),
+    )
+  }
+  const said = what === 'pull' ? await control.pullLanded() : await control.askQueue(what, change)
+  const next = said.next === undefined ? '' : `\nnext: ${said.next}`
+  await respond(
+    context,
+    isJson,
+    () => ({ message: said.message, ...said.data }),
+    () => `${said.message}${next}`,
+  )
+}

@@ -1,0 +1,256 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  dueNow,
+  emptyQueue,
+  evolveQueue,
+  findCycle,
+  freeUsd,
+  queueExit,
+  replayQueue,
+} from '../../src/core/queue.ts'
+import type { LoopFacts, QueueBody, QueueFacts, QueueState } from '../../src/core/queue.ts'
+
+const hash = (digit: string): string => digit.repeat(40)
+const opened: QueueBody = { type: 'queue.opened', target: 'main', jobs: 2, land: 'squash', lands: true }
+const added = (change: string, ...after: string[]): QueueBody => ({ type: 'entry.added', change, after })
+const spawned = (change: string, slot = 1): QueueBody => ({
+  type: 'loop.spawned',
+  change,
+  base: hash('a'),
+  slot,
+})
+const ended = (change: string, cost = 0): QueueBody => ({
+  type: 'loop.ended',
+  change,
+  cost_usd: cost,
+  tip: hash('b'),
+})
+const landed = (change: string): QueueBody => ({ type: 'landed', change, commit: hash('c') })
+
+function after(...bodies: readonly QueueBody[]): QueueState {
+  const events = bodies.map((body, at) => ({ v: 1 as const, seq: at + 1, time: '', ...body }))
+  return replayQueue(events)
+}
+
+const facts = (
+  loops: Readonly<Record<string, Partial<LoopFacts>>> = {},
+  more: Partial<QueueFacts> = {},
+): QueueFacts => ({
+  loops: new Map(
+    Object.entries(loops).map(([change, each]) => [
+      change,
+      { isApart: true, loop: 'none', costUsd: 0, ...each },
+    ]),
+  ),
+  likelyUsd: 0,
+  hold: '',
+  ...more,
+})
+
+describe('what is due', () => {
+  it('Q15: entries begin in the order in which they came, at most as many as there are places, each in a slot of its own', () => {
+    const due = dueNow(after(opened, added('a'), added('b'), added('c')), facts())
+    expect(due).toEqual([
+      { do: 'spawn', change: 'a', how: 'loop', slot: 1 },
+      { do: 'spawn', change: 'b', how: 'loop', slot: 2 },
+      { do: 'tell', event: { type: 'entry.waiting', change: 'c', why: 'waits for a free place' } },
+    ])
+  })
+
+  it('Q14: what waits for another begins when that has landed, not when its loop is done, and names one that is parked', () => {
+    const queue = [opened, added('a'), added('b', 'a'), spawned('a')]
+    const waiting = (state: QueueState): unknown => state.entries.find(({ change }) => change === 'b')?.why
+    const told = after(...queue, { type: 'entry.waiting', change: 'b', why: 'waits for a' })
+    expect(waiting(told)).toBe('waits for a')
+    expect(dueNow(after(...queue, ended('a')), facts()).filter((step) => step.do === 'spawn')).toEqual([])
+    const parked: QueueBody = { type: 'entry.parked', change: 'a', for: 'failed', why: 'red', hint: '' }
+    expect(dueNow(after(...queue, parked), facts())).toEqual([
+      { do: 'tell', event: { type: 'entry.waiting', change: 'b', why: 'waits for a, which is parked' } },
+    ])
+    expect(dueNow(after(...queue, ended('a'), landed('a')), facts())).toContainEqual({
+      do: 'spawn',
+      change: 'b',
+      how: 'loop',
+      slot: 1,
+    })
+  })
+
+  it('Q8: a loop that runs already is adopted, one that is done is landed, one in the user’s checkout is left alone', () => {
+    const state = after(opened, added('runs'), added('done'), added('mine'))
+    const due = dueNow(
+      state,
+      facts({
+        runs: { loop: 'running' },
+        done: { loop: 'ended', exitCode: 0, tip: hash('b') },
+        mine: { loop: 'ended', exitCode: 3, isApart: false },
+      }),
+    )
+    expect(due.map((step) => (step.do === 'tell' ? step.event.type : step.do))).toEqual([
+      'loop.spawned',
+      'loop.ended',
+      'entry.parked',
+    ])
+  })
+
+  it('Q8: a loop that was killed is resumed, three times at most', () => {
+    const dead = facts({ a: { loop: 'dead' } })
+    const state = after(opened, added('a'), spawned('a'))
+    expect(dueNow(state, dead)).toEqual([{ do: 'spawn', change: 'a', how: 'resume', slot: 1 }])
+    const often = after(opened, added('a'), spawned('a'), spawned('a'), spawned('a'))
+    expect(dueNow(often, dead)).toMatchObject([
+      { do: 'tell', event: { type: 'entry.parked', for: 'failed' } },
+    ])
+  })
+
+  it('one lands at a time, and one that was begun goes on first', () => {
+    const both = [opened, added('a'), added('b'), spawned('a'), spawned('b', 2), ended('b'), ended('a')]
+    expect(dueNow(after(...both), facts())).toEqual([{ do: 'land', change: 'a' }])
+    const begun: QueueBody = { type: 'candidate.began', change: 'b', base: hash('a'), tip: hash('b') }
+    expect(dueNow(after(...both, begun), facts())).toEqual([{ do: 'land', change: 'b' }])
+  })
+
+  it('Q4: a target that moves under three candidates in a row is somebody at work: the entry waits', () => {
+    const moved: QueueBody = { type: 'base.moved', change: 'a', to: hash('d') }
+    const state = after(opened, added('a'), spawned('a'), ended('a'), moved, moved, moved)
+    expect(dueNow(state, facts())).toEqual([])
+  })
+
+  it('Q18: while the disk is low no loop begins, and what waits says how much is needed and free', () => {
+    const hold = 'waits for room on the disk: 512 MB needed, 3 MB free'
+    expect(dueNow(after(opened, added('a')), facts({}, { hold }))).toEqual([
+      { do: 'tell', event: { type: 'entry.waiting', change: 'a', why: hold } },
+    ])
+  })
+
+  it('Q17: no loop begins that the budget for all would not cover', () => {
+    const budget = { ...opened, max_cost_usd: 10 } as QueueBody
+    const state = after(budget, added('a'), added('b'), spawned('a'), ended('a', 7))
+    expect(freeUsd(state)).toBe(3)
+    expect(dueNow(state, facts({}, { likelyUsd: 7 }))).toContainEqual({
+      do: 'tell',
+      event: { type: 'entry.waiting', change: 'b', why: 'waits: the budget is used up' },
+    })
+    expect(dueNow(state, facts({}, { likelyUsd: 2 }))).toContainEqual({
+      do: 'spawn',
+      change: 'b',
+      how: 'loop',
+      slot: 1,
+    })
+  })
+
+  it('a conflict is given to an agent twice, then it is parked', () => {
+    const conflicted: QueueBody = {
+      type: 'candidate.conflicted',
+      change: 'a',
+      base: hash('a'),
+      tip: hash('b'),
+      paths: ['x.txt'],
+      marked: hash('e'),
+    }
+    const state = after(opened, added('a'), spawned('a'), ended('a'), conflicted)
+    expect(dueNow(state, facts())).toEqual([{ do: 'resolve', change: 'a', slot: 1 }])
+    const begun = after(opened, added('a'), spawned('a'), ended('a'), conflicted, spawned('a'))
+    expect(dueNow(begun, facts({ a: { loop: 'ended', exitCode: 5 } }))).toEqual([
+      { do: 'judge', change: 'a' },
+    ])
+    expect(dueNow(begun, facts({ a: { loop: 'ended', exitCode: 3, reason: 'no' } }))).toMatchObject([
+      { do: 'tell', event: { type: 'entry.parked', why: 'conflict in x.txt: no' } },
+    ])
+    const third = [conflicted, spawned('a'), ended('a'), conflicted, spawned('a'), ended('a'), conflicted]
+    expect(dueNow(after(opened, added('a'), spawned('a'), ended('a'), ...third), facts())).toMatchObject([
+      { do: 'tell', event: { type: 'entry.parked', why: 'conflict in x.txt: 2 tries used' } },
+    ])
+  })
+})
+
+describe('the end', () => {
+  it.each([
+    ['all landed', 0, [added('a'), spawned('a'), ended('a'), landed('a')]],
+    ['one failed', 3, [added('a'), { type: 'entry.parked', change: 'a', for: 'failed', why: '', hint: '' }]],
+    [
+      'only a human can go on',
+      5,
+      [added('a'), { type: 'entry.parked', change: 'a', for: 'human', why: '', hint: '' }],
+    ],
+    ['a limit', 6, [added('a'), { type: 'entry.parked', change: 'a', for: 'limit', why: '', hint: '' }]],
+    ['halted', 3, [added('a'), { type: 'queue.halted', why: 'red', hint: '' }]],
+  ] as const)('%s: exit %i', (_, exit, bodies) => {
+    expect(queueExit(after(opened, ...(bodies as readonly QueueBody[])))).toBe(exit)
+  })
+
+  it('with --no-land a loop that is done is all there is to do', () => {
+    const state = after({ ...opened, lands: false }, added('a'), spawned('a'), ended('a'))
+    expect([dueNow(state, facts()), queueExit(state)]).toEqual([[], 0])
+  })
+})
+
+it('Q14: dependencies in a circle are found', () => {
+  expect(
+    findCycle(
+      new Map([
+        ['b', ['a']],
+        ['c', ['b']],
+      ]),
+    ),
+  ).toBeUndefined()
+  expect(
+    findCycle(
+      new Map([
+        ['b', ['a']],
+        ['a', ['c']],
+        ['c', ['b']],
+      ]),
+    ),
+  ).toEqual(['b', 'a', 'c', 'b'])
+})
+
+/** Any order of events that a supervisor, a crash and wishes from elsewhere can bring about. */
+const bodies = fc.array(
+  fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.nat(9)).map(([change, which]): QueueBody => {
+    const all: readonly QueueBody[] = [
+      added(change),
+      { type: 'entry.removed', change },
+      { type: 'entry.first', change },
+      { type: 'entry.retried', change },
+      spawned(change),
+      ended(change, 1),
+      { type: 'candidate.began', change, base: hash('a'), tip: hash('b') },
+      { type: 'base.moved', change, to: hash('d') },
+      landed(change),
+      { type: 'entry.parked', change, for: 'failed', why: 'x', hint: '' },
+    ]
+    return all[which] ?? added(change)
+  }),
+  { maxLength: 40 },
+)
+
+it('I3 I7: whatever happened, no change is started twice, never more run than there are places, at most one lands, and the budget holds', () => {
+  fc.assert(
+    fc.property(bodies, fc.integer({ min: 1, max: 3 }), (story, jobs) => {
+      const state = after({ ...opened, jobs, max_cost_usd: 5 }, ...story)
+      const due = dueNow(state, facts({}, { likelyUsd: 1 }))
+      const spawns = due.flatMap((step) => (step.do === 'spawn' ? [step.change] : []))
+      const running = state.entries.filter((entry) => entry.state === 'running')
+      const fresh = spawns.filter((change) => !running.some((entry) => entry.change === change))
+      expect(new Set(spawns).size).toBe(spawns.length)
+      if (fresh.length > 0) expect(running.length + fresh.length).toBeLessThanOrEqual(jobs)
+      expect(due.filter((step) => step.do === 'land').length).toBeLessThanOrEqual(1)
+      expect(fresh.length === 0 || freeUsd(state) - fresh.length >= 0).toBe(true)
+      expect(state.entries.filter((entry) => entry.state === 'landed' && entry.landed === undefined)).toEqual(
+        [],
+      )
+    }),
+  )
+})
+
+it('I8: the state is that of its events, one by one or all at once', () => {
+  fc.assert(
+    fc.property(bodies, (story) => {
+      const events = [opened, ...story].map((body, at) => ({ v: 1 as const, seq: at + 1, time: '', ...body }))
+      let state = emptyQueue
+      for (const event of events) state = evolveQueue(state, event)
+      expect(state).toEqual(replayQueue(events))
+    }),
+  )
+})

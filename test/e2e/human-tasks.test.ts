@@ -1,0 +1,113 @@
+// A plan whose last task is for a person: what is theirs, where they tick it, and that the tick comes with the work.
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { Scratch } from './harness.ts'
+import { goodAgent, ralph, scratch } from './harness.ts'
+
+const plan = 'openspec/changes/demo/tasks.md'
+const tasks = '## 1. A\n\n- [ ] 1.1 code it\n- [ ] 1.2 (manual) call the bank\n'
+
+async function waiting(args: readonly string[] = ['--worktree']): Promise<{ at: Scratch; tree: string }> {
+  const at = scratch({ tasks })
+  const end = await ralph(at, ['loop', 'demo', ...args, '--agent-command', goodAgent])
+  expect(end.code).toBe(5)
+  return { at, tree: args.length === 0 ? at.repo : join(at.root, 'repo-ralph-demo') }
+}
+
+function tick(folder: string): void {
+  const file = join(folder, plan)
+  writeFileSync(file, readFileSync(file, 'utf8').replace('[ ] 1.2', '[x] 1.2'))
+}
+
+describe('a task for a person', () => {
+  test.each(['--squash', '--cleanup'])(
+    'B1: after finish %s the folder of a run that can be resumed is not called superfluous',
+    async (choice) => {
+      const { at, tree } = await waiting()
+      expect((await ralph(at, ['finish', 'demo', choice])).code).toBe(0)
+      const { stdout } = await ralph(at, ['status', 'demo'])
+      expect(stdout).not.toContain('worktree remove')
+      tick(tree)
+      expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+    },
+  )
+
+  test('B1: a tick in the loop’s own folder is brought by the squash, and nothing else is said of it', async () => {
+    const { at, tree } = await waiting()
+    tick(tree)
+    expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+    const end = await ralph(at, ['finish', 'demo', '--squash'])
+    expect([end.code, end.stderr]).toEqual([0, ''])
+    expect(end.stdout).not.toMatch(/not brought|also in it/i)
+    expect(at.git('show', `HEAD:${plan}`)).toContain('- [x] 1.2 (manual)')
+    expect(at.git('status', '--porcelain')).toBe('')
+  })
+
+  test('B1: so it is with a plan that was never committed', async () => {
+    const at = scratch({ tasks, commit: false })
+    at.git('add', 'README.md')
+    at.git('commit', '-qm', 'start')
+    const tree = join(at.root, 'repo-ralph-demo')
+    await ralph(at, ['loop', 'demo', '--worktree', '--agent-command', goodAgent])
+    tick(tree)
+    expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+    const end = await ralph(at, ['finish', 'demo', '--squash'])
+    expect([end.code, end.stderr]).toEqual([0, ''])
+    expect(end.stdout).not.toMatch(/not brought/i)
+    expect(at.git('show', `HEAD:${plan}`)).toContain('- [x] 1.2 (manual)')
+  })
+
+  test('B1: what else a person left in the loop’s own folder is still theirs, and stays', async () => {
+    const { at, tree } = await waiting()
+    tick(tree)
+    writeFileSync(join(tree, 'mine.txt'), 'mine\n')
+    const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect(end.stdout).toMatch(/[Nn]ot brought, since it is in no commit of the loop's: mine\.txt/)
+    expect(at.read(plan)).toContain('- [x] 1.2 (manual)')
+    expect(readFileSync(join(tree, 'mine.txt'), 'utf8')).toBe('mine\n')
+  })
+
+  test.each(['status', 'why'])(
+    'B2: %s names the task, the line of its box, and what to type then',
+    async (look) => {
+      const { at, tree } = await waiting()
+      const { stdout } = await ralph(at, [look, 'demo'])
+      expect(stdout).toContain(`(manual) call the bank: do it, then tick its box in ${tree}/${plan}:4\n`)
+      expect(stdout).toMatch(/next +ralph resume demo +when it is ticked/)
+      const here = await waiting([])
+      const said = await ralph(here.at, [look, 'demo'])
+      expect(said.stdout).toContain(`tick its box in ${plan}:4\n`)
+    },
+  )
+
+  test('B2: a tick in the user’s own checkout: the resume names the file that counts', async () => {
+    const { at, tree } = await waiting()
+    tick(at.repo)
+    const end = await ralph(at, ['resume', 'demo'])
+    expect(end.code).toBe(5)
+    expect((end.stdout + end.stderr).replaceAll(/\s+/g, ' ')).toContain(
+      `tick their boxes in ${tree}/${plan}, then`,
+    )
+  })
+
+  test('B2: finish, where the user’s own uncommitted plan is in the way: what it says to type works', async () => {
+    const at = scratch({ tasks, commit: false })
+    at.git('add', 'README.md')
+    at.git('commit', '-qm', 'start')
+    await ralph(at, ['loop', 'demo', '--worktree', '--agent-command', goodAgent])
+    tick(at.repo)
+    const refused = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect(refused.code).toBe(1)
+    const said = refused.stderr.replaceAll(/\s+/g, ' ')
+    expect(said).toContain(`are in the way: ${plan}`)
+    expect(said).not.toContain('git merge')
+    const [, command = ''] = /beside it: (mv .*); then ralph finish demo --cleanup/.exec(said) ?? []
+    execFileSync('sh', ['-c', command], { cwd: at.repo })
+    const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect([end.code, end.stderr]).toEqual([0, ''])
+    expect(at.read(plan)).toContain('- [x] 1.1 code it')
+    expect(at.read(`${plan}.mine`)).toContain('- [x] 1.2 (manual)')
+  })
+})

@@ -1,0 +1,150 @@
+// What happens beside the merge queue: loops next to one another, a target that somebody works on, work and plans that change before they land.
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { runPaths } from '../../src/adapters/files/paths.ts'
+import { ralph, start } from './harness.ts'
+import { events, landedTree, project, report } from './queue-kit.ts'
+
+const until = (condition: string): string => `until ${condition}; do sleep 0.05; done\n`
+
+it('Q1 Q20: refs and stashes that the queue, another loop and the user move while a loop runs and fails stay, and no agent is blamed; git’s settings go back, kept and told', async () => {
+  const at = project(
+    {
+      a: until('[ -f "$HOME/b-runs" ]'),
+      b: `touch "$HOME/b-runs"\n${until('git cat-file -e release:work/a.txt 2> /dev/null')}${until('[ -f "$HOME/go" ]')}echo x > left.txt\necho '<promise>FAILED: on purpose</promise>'; exit\n`,
+    },
+    1,
+  )
+  at.git('branch', 'release')
+  at.git('branch', 'old')
+  const running = start(at, ['up', 'a', 'b', '--into', 'release', '--json', ...at.args])
+  await running.seen((out) => out.includes('"type":"landed"'))
+  at.write('README.md', '# mine\n')
+  at.git('stash', '-q')
+  at.git('config', 'mine.setting', 'yes')
+  at.write('.git/info/exclude', '*.mine\n')
+  at.git('branch', 'new')
+  at.git('branch', '-qD', 'old')
+  at.write('../home/go', '')
+  const done = await running.ended
+  expect([done.code, done.stderr]).toEqual([3, ''])
+  expect((await report(at)).entries.map(({ change, state }) => [change, state])).toEqual([
+    ['a', 'landed'],
+    ['b', 'parked'],
+  ])
+  const landed = at.git('rev-parse', 'refs/ralph-landed/release')
+  expect(at.git('rev-parse', 'release')).toBe(landed)
+  expect(at.git('show', 'ralph/a:work/a.txt')).toBe('1')
+  expect(at.git('stash', 'list').split('\n')).toHaveLength(1)
+  expect(at.git('branch', '--list', 'new', 'old', '--format=%(refname:short)')).toBe('new')
+  // Its own failure was undone all the same.
+  expect(at.git('-C', `${at.repo}-ralph-b`, 'status', '--porcelain')).toBe('')
+  const journal = readFileSync(runPaths(join(at.repo, '.git'), 'b').journal, 'utf8')
+  expect(journal).not.toMatch(/"code":"agent_git"/)
+  expect(journal).toMatch(
+    /not by the agent as far as ralph can tell: release moved, old was deleted, new is new; it stays/,
+  )
+  // Whoever wrote settings that git obeys: what they were is kept, and it is said how to get it back.
+  const [, aside = ''] =
+    /\(mine\.setting = yes\), \.git\/info\/exclude\. As it was then: \.\.\/repo\/(\S+)\. If it was you/.exec(
+      journal,
+    ) ?? []
+  expect(existsSync(join(at.repo, aside)) && aside).toMatch(/^\.git\/ralph\/aside\/b\//)
+})
+
+it('Q3: a target that is being rebased elsewhere stays as it is; the change lands beside it, and it is said where', async () => {
+  const at = project({ a: '' }, 1)
+  const other = join(at.root, 'other')
+  at.git('branch', 'release')
+  at.git('worktree', 'add', '-q', other, 'release')
+  at.git('-C', other, 'commit', '-q', '--allow-empty', '-m', 'theirs')
+  expect(() => at.git('-C', other, 'rebase', '-q', '--force-rebase', '--exec', 'false', 'HEAD~1')).toThrow()
+  const before = at.git('rev-parse', 'release')
+  const done = await ralph(at, ['up', '--into', 'release', ...at.args])
+  expect([done.code, done.stderr, done.stdout]).toEqual([
+    0,
+    '',
+    expect.stringMatching(/your release is not changed \(it is being rebased in \S*other\)/),
+  ])
+  expect(at.git('rev-parse', 'release')).toBe(before)
+  expect(at.git('ls-tree', '-r', '--name-only', 'refs/ralph-landed/release')).toContain('work/a.txt')
+  const pull = await ralph(at, ['queue', 'pull'])
+  expect([pull.code, pull.stderr]).not.toEqual([0, ''])
+  expect(pull.stderr).toMatch(/being rebased in \S*other/)
+  at.git('-C', other, 'rebase', '--abort')
+  expect(at.git('rev-parse', 'release')).toBe(before)
+})
+
+it('Q5: the branch of a change moves while its merge is gated: that candidate is dropped, and what lands has it', async () => {
+  const at = project({ a: '' }, 1)
+  expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
+  const gate = at.script('slow.sh', `#!/bin/sh\n${until('[ -f "$HOME/go" ]')}`)
+  const landing = start(at, ['up', '--json', ...at.args, '--verify', gate])
+  await landing.seen((out) => out.includes('candidate.gated'))
+  const tree = `${at.repo}-ralph-a`
+  at.write('../repo-ralph-a/more.txt', 'of the user\n')
+  at.git('-C', tree, 'add', 'more.txt')
+  at.git('-C', tree, 'commit', '-qm', 'more')
+  at.write('../home/go', '')
+  const done = await landing.ended
+  expect([done.code, events(done).map(({ type }) => type)]).toEqual([
+    0,
+    expect.arrayContaining(['base.moved']),
+  ])
+  expect(events(done).filter(({ type }) => type === 'landed')).toHaveLength(1)
+  expect(landedTree(at)).toMatch(/more\.txt[^]*work\/a\.txt/)
+})
+
+it('Q9 Q10: a merge that git cannot make has its own reason; the change is parked, its branch stays, and it is never called landed', async () => {
+  const at = project({ a: '' }, 1)
+  expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
+  const alien = at.git('commit-tree', '-m', 'no history in common', 'ralph/a^{tree}')
+  at.git('update-ref', 'refs/heads/ralph/a', alien)
+  const done = await ralph(at, ['up', ...at.args])
+  const [entry] = (await report(at)).entries
+  expect([done.code, entry]).toEqual([
+    3,
+    expect.objectContaining({
+      state: 'parked',
+      landed: '',
+      why: expect.stringMatching(/^git cannot merge it: /),
+    }),
+  ])
+  expect(at.git('rev-parse', 'ralph/a')).toBe(alien)
+  expect(at.git('for-each-ref', 'refs/ralph-landed')).toBe('')
+})
+
+it('Q24 Q25: uncommitted files in the worktree, and a plan that was edited or removed, park the change with their names; nothing is forced', async () => {
+  const at = project({ a: '', b: '', c: '' }, 1)
+  expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
+  at.write('../repo-ralph-a/half.txt', 'of the user\n')
+  at.write('openspec/changes/b/tasks.md', `${at.read('openspec/changes/b/tasks.md')}- [ ] 1.9 One more\n`)
+  rmSync(join(at.repo, 'openspec/changes/c'), { recursive: true })
+  const done = await ralph(at, ['up', 'a', 'b', ...at.args])
+  const { entries } = await report(at)
+  const why = Object.fromEntries(entries.map((entry) => [entry.change, [entry.state, entry.why]]))
+  expect([done.code, why]).toEqual([
+    3,
+    {
+      a: ['parked', expect.stringMatching(/repo-ralph-a has files that are not committed: half\.txt/)],
+      b: ['parked', expect.stringMatching(/changed its plan .*: git diff \w{12} -- openspec\/changes\/b/)],
+      c: ['parked', expect.stringMatching(/openspec\/changes\/c is not in your checkout any more/)],
+    },
+  ])
+  expect(at.git('for-each-ref', 'refs/ralph-landed')).toBe('')
+  expect(at.read('../repo-ralph-a/half.txt')).toBe('of the user\n')
+  rmSync(join(at.root, 'repo-ralph-a/half.txt'))
+  await ralph(at, ['up', 'a', ...at.args])
+  expect(landedTree(at)).toContain('work/a.txt')
+})
+
+it('Q19: two loops at once have slots, ports and temporary folders of their own', async () => {
+  const habit = `echo "$RALPH_SLOT $RALPH_PORT_BASE $TMPDIR" > "$HOME/env-$RALPH_CHANGE"\n${until('[ -f "$HOME/env-a" ] && [ -f "$HOME/env-b" ]')}`
+  const at = project({ a: habit, b: habit }, 1)
+  expect((await ralph(at, ['up', ...at.args])).code).toBe(0)
+  const of = (change: string): string[] => at.read(`../home/env-${change}`).trim().split(' ')
+  const [[slot, port, tmp], [otherSlot, otherPort, otherTmp]] = [of('a'), of('b')]
+  expect([slot, port, otherSlot, otherPort]).toEqual(['1', '20100', '2', '20200'])
+  expect(tmp).not.toBe(otherTmp)
+})

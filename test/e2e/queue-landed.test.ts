@@ -1,0 +1,55 @@
+// A change that the merge queue has landed: what every look at it says, and that nothing brings it a second time.
+import { existsSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import type { ChangeList } from '../../src/ui/app.ts'
+import { plain } from '../../src/ui/io.ts'
+import { homeText } from '../../src/ui/print/list.ts'
+import { ralph } from './harness.ts'
+import { landedTree, picture, project } from './queue-kit.ts'
+
+it('I4 I6: what has landed says so in status, list and bare ralph; finish, up and land do not bring it again; nothing is removed', async () => {
+  const at = project({ a: '', b: '' }, 1)
+  expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(0)
+  const [before, landed] = [picture(at), at.git('rev-parse', 'refs/ralph-landed/main')]
+  const refs = at.git('for-each-ref')
+  const as = `landed on main as ${landed.slice(0, 7)}`
+  const tree = `${at.repo}-ralph-a`
+  const status = await ralph(at, ['status', 'a'])
+  expect(status.stdout).toContain(as)
+  expect(status.stdout).toMatch(/next\s+ralph queue pull[^]*then\s+git worktree remove \S*-ralph-a/)
+  expect((await ralph(at, ['list'])).stdout).toContain(`✓ ${as}`)
+  const list = JSON.parse((await ralph(at, ['list', '--json'])).stdout) as ChangeList
+  const home = homeText(list, { paint: plain, columns: undefined })
+  expect(home).toMatch(/ralph queue pull/)
+  expect(home).not.toMatch(/ralph finish a/)
+  for (const choice of ['--cleanup', '--squash', '--keep']) {
+    const finished = await ralph(at, ['finish', 'a', choice])
+    expect([finished.code, finished.stdout]).toEqual([
+      0,
+      expect.stringMatching(/has landed on main as [^]*ralph queue pull; git worktree remove/),
+    ])
+  }
+  expect((await ralph(at, ['land', 'a'])).code).toBe(0)
+  expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(0)
+  expect((await ralph(at, ['queue', 'add', 'a'])).code).toBe(2)
+  expect([at.git('for-each-ref'), picture(at), existsSync(tree)]).toEqual([refs, before, true])
+
+  expect((await ralph(at, ['queue', 'pull'])).code).toBe(0)
+  const pulled = await ralph(at, ['status', 'a'])
+  expect(pulled.stdout).toMatch(new RegExp(`${as}[^]*next\\s+git worktree remove`))
+  expect(pulled.stdout).not.toContain('ralph queue pull')
+  at.git('worktree', 'remove', tree)
+  const over = await ralph(at, ['status', 'a'])
+  expect(over.stdout).toContain(as)
+  expect(over.stdout).not.toMatch(/next|problem/)
+  expect((await ralph(at, ['finish', 'a', '--cleanup'])).stdout).toMatch(/nothing is left to bring/)
+
+  // What is put on the branch afterwards has not landed.
+  at.git('worktree', 'add', '-q', tree, 'ralph/a')
+  at.write('../repo-ralph-a/more.txt', 'of the user\n')
+  at.git('-C', tree, 'add', 'more.txt')
+  at.git('-C', tree, 'commit', '-qm', 'more')
+  expect((await ralph(at, ['status', 'a'])).stdout).not.toContain(as)
+  expect((await ralph(at, ['land', 'a'])).code).toBe(0)
+  expect(landedTree(at)).toMatch(/more\.txt/)
+})
