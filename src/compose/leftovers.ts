@@ -140,7 +140,7 @@ function strayFiles(site: Site, runs: readonly KnownRun[]): Leftover[] {
 }
 
 function isStray(file: string): boolean {
-  const pid = Number(/\.(\d+)\.tmp$|\.draft-(\d+)-[\w-]+$/.exec(file)?.slice(1).find(Boolean) ?? 0)
+  const pid = Number(/\.(\d+)(?:\.\d+)?\.tmp$|\.draft-(\d+)-[\w-]+$/.exec(file)?.slice(1).find(Boolean) ?? 0)
   const stats = pid === 0 ? undefined : statSync(file, { throwIfNoEntry: false })
   return stats?.isFile() === true && Date.now() - stats.mtimeMs > oldMs && !isThere(pid)
 }

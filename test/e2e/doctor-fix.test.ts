@@ -75,7 +75,7 @@ describe('ralph doctor --fix', () => {
     const stray = [
       put(`.git/ralph/changes/demo/journal.ndjson.${gone}.tmp`, long),
       put(`.git/ralph/changes/demo/lock.json.draft-${gone}-a-b`, long),
-      put(`.claude/loop-state.json.${gone}.tmp`, long),
+      put(`.claude/loop-state.json.${gone}.3.tmp`, long),
     ]
     const others = [
       put(`.git/ralph/changes/demo/journal.ndjson.${process.pid}.tmp`, long),

@@ -100,7 +100,6 @@ describe('a loop on its full screen', () => {
     const at = scratch({ tasks: tasksOf(1) })
     const { agent, go, prompt } = steered(at)
     go(1)
-    go(2)
     const screen = onScreen(at, [
       'loop',
       'demo',
@@ -118,6 +117,7 @@ describe('a loop on its full screen', () => {
     await screen.until('What is missing?')
     screen.type('the door is still white\r')
     await screen.until('working on 2')
+    go(2)
     await screen.until((text) => text.includes('Is it done?') && text.includes('enter do it'))
     expect(prompt(2)).toContain('the door is still white')
     screen.type('d\r')

@@ -34,6 +34,9 @@ export interface WriteOptions {
   beside?(): Promise<void>
 }
 
+/** Two loops of one process may write the same file at once. */
+let drafts = 0
+
 /** A link is replaced, not followed. */
 export async function writeDurably(
   file: string | Buffer,
@@ -45,7 +48,10 @@ export async function writeDurably(
   if (asked.makesNoFolder !== true) await mkdir(folder, { recursive: true })
   const before = rightsOf(place)
   const rights = asked.rights === undefined ? before : { ...before, ...asked.rights }
-  const temporary = Buffer.from(asked.by ?? Buffer.concat([place, Buffer.from(`.${process.pid}.tmp`)]))
+  drafts += 1
+  const temporary = Buffer.from(
+    asked.by ?? Buffer.concat([place, Buffer.from(`.${process.pid}.${drafts}.tmp`)]),
+  )
   try {
     const handle = openSync(temporary, 'w', rights === undefined ? 0o666 : rights.mode & 0o700)
     try {
@@ -80,7 +86,7 @@ export function writeNow(file: string, content: string, mode: number): void {
 
 /** Whether such a name is a file that was being written when its process was killed. */
 export function isLeftover(name: string, of: string): boolean {
-  return name.startsWith(`${of}.`) && /^\d+(?:\.(?:tmp|now))?$/.test(name.slice(of.length + 1))
+  return name.startsWith(`${of}.`) && /^\d+(?:(?:\.\d+)?\.(?:tmp|now))?$/.test(name.slice(of.length + 1))
 }
 
 /** A name is durable only when its folder is: after a power cut there is the old content or the new. */
