@@ -1,11 +1,9 @@
 // Whether the work of a run has landed by the merge queue: its journal says so, and git's history agrees.
-import { queuePaths, readQueueJournal } from '../adapters/files/queue-files.ts'
 import { landedRef } from '../adapters/git/landing.ts'
 import { readRef } from '../adapters/git/refs.ts'
 import { isAncestor } from '../adapters/git/tree.ts'
-import { RalphError } from '../core/error.ts'
-import { replayQueue } from '../core/queue.ts'
 import type { LandedWork } from '../ui/app.ts'
+import { entryNow } from './queue-entry.ts'
 import type { KnownRun, Site } from './site.ts'
 
 /** Undefined too where its branch has moved since: then there is work that has not landed. */
@@ -14,7 +12,7 @@ export async function landedWork(
   { change, state: run }: KnownRun,
 ): Promise<LandedWork | undefined> {
   if (run.phase === 'idle' || run.status !== 'done') return undefined
-  const { landed } = entriesNow(git.gitCommonDir).find((entry) => entry.change === change) ?? {}
+  const { landed } = entryNow(git.gitCommonDir, change) ?? {}
   if (landed?.tip === undefined) return undefined
   const { commit, target, tip } = landed
   const now = await readRef(git, `refs/heads/ralph/${change}`)
@@ -28,14 +26,4 @@ export async function landedWork(
   const isThere = await isIn(own)
   if (!isThere && !(await isIn(kept))) return undefined
   return { commit, target, is_pulled: isThere }
-}
-
-/** A queue that cannot be read hides no run: its own commands say what is wrong. */
-function entriesNow(gitCommonDir: string): ReturnType<typeof replayQueue>['entries'] {
-  try {
-    return replayQueue(readQueueJournal(queuePaths(gitCommonDir))).entries
-  } catch (error) {
-    if (error instanceof RalphError && error.code === 'journal_unreadable') return []
-    throw error
-  }
 }

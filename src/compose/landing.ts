@@ -9,6 +9,7 @@ import {
   carryHome,
   closeScratchTree,
   commitScratch,
+  enterTree,
   landedRef,
   landingBase,
   markedCommit,
@@ -17,12 +18,14 @@ import {
   openScratchTree,
   resetScratch,
   strayPaths,
+  takeOnly,
 } from '../adapters/git/landing.ts'
 import { readRef } from '../adapters/git/refs.ts'
 import { judgeResolution } from '../adapters/git/resolution.ts'
 import { isAncestor } from '../adapters/git/tree.ts'
 import { loopTree } from '../adapters/git/worktrees.ts'
 import { changeDirOf } from '../adapters/openspec/changes.ts'
+import { findFiles, pathMatcher } from '../adapters/openspec/glob.ts'
 import { findCli } from '../adapters/openspec/cli.ts'
 import { shellGates } from '../adapters/process/gates.ts'
 import { reapByMarker } from '../adapters/process/reap.ts'
@@ -36,6 +39,8 @@ export interface LandingOptions {
   readonly target: string
   readonly land: 'squash' | 'merge'
   readonly setup: string | undefined
+  /** What makes generated files anew, by path or glob; as the user has it, whatever a change makes of ralph.yaml. */
+  readonly regenerate: Readonly<Record<string, string>>
   /** Besides those that a change's own loop had. */
   readonly gates: readonly string[]
   /** For one gate, and for the set-up. */
@@ -68,7 +73,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     commit: string,
     change: string,
     stop: AbortSignal,
-  ): Promise<Git | { readonly refused: string }> => {
+  ): Promise<Git | { readonly refused: string } | 'stopped'> => {
     if (scratch !== undefined) {
       await resetScratch(scratch, commit)
       return scratch
@@ -81,9 +86,38 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     const result = await runIn(tree, options.setup, change, stop, logOf(change))
     // Only what git ignores stays of it: nothing else is to land.
     await resetScratch(tree, commit)
+    if (result.outcome === 'stopped') {
+      scratch = undefined
+      return 'stopped'
+    }
     return result.outcome === 'passed'
       ? tree
       : { refused: `the set-up \`${options.setup}\` failed: ${lastLine(result.outputTail)}` }
+  }
+  /** Only files that some command of `regenerate` is for: whatever else it does is undone. */
+  const makeAnew = async (
+    there: Git,
+    commands: readonly string[],
+    change: string,
+    stop: AbortSignal,
+  ): Promise<
+    | 'stopped'
+    | {
+        readonly tree: string
+        readonly failed?: { readonly command: string; readonly line: string }
+      }
+  > => {
+    const before = await there.line(['write-tree'])
+    const commandsFor = await generators(options.regenerate)
+    for (const command of commands) {
+      const { outcome, outputTail } = await runIn(there, command, change, stop, logOf(change))
+      if (outcome === 'stopped') return outcome
+      if (outcome === 'passed') continue
+      await takeOnly(there, before, () => false)
+      return { tree: before, failed: { command, line: lastLine(outputTail) } }
+    }
+    if (commands.length === 0) return { tree: before }
+    return { tree: await takeOnly(there, before, (path) => commandsFor([path]).length > 0) }
   }
   const gatesOf = async (change: string): Promise<readonly string[]> => {
     const { state } = await knownRun(site, change)
@@ -105,31 +139,53 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       const landed = await readRef(git, landedRef(target))
       return landed !== undefined && (await isAncestor(git, commit, landed))
     },
-    async build(change, base, tip) {
+    async build(change, { base, tip, generated }, stop) {
       const merged = await mergeCommits(git, base, tip).catch((error: unknown) => {
         if (error instanceof RalphError) return { refused: `git cannot merge it: ${error.message}` }
         throw error
       })
       if ('refused' in merged) return merged
       const { tree, conflicts } = merged
-      if (conflicts.length > 0) return { conflicts, marked: await markedCommit(git, tree, tip, base) }
-      const unfit = await whyUnfit(site, await knownRun(site, change))
+      const commandsFor = await generators(options.regenerate)
+      const inGenerated = conflicts.filter((path) => commandsFor([path]).length > 0)
+      const others = conflicts.filter((path) => !inGenerated.includes(path))
+      const toMake = [...new Set([...generated, ...inGenerated])]
+      if (others.length > 0 && inGenerated.length === 0)
+        return { conflicts, marked: await markedCommit(git, tree, tip, base), generated }
+      const unfit = others.length > 0 ? '' : await whyUnfit(site, await knownRun(site, change))
       if (unfit !== '') return { refused: unfit }
       scratch = undefined
-      const there = await at(base, change, new AbortController().signal)
-      if ('refused' in there) return there
-      await there.run(['-c', 'core.sparseCheckout=false', 'read-tree', '--reset', '-u', tree])
+      const there = await at(base, change, stop)
+      if (there === 'stopped' || 'refused' in there) return there
+      await enterTree(there, tree, { base, paths: inGenerated })
+      const made = await makeAnew(there, commandsFor(toMake), change, stop)
+      if (made === 'stopped') return made
+      // With markers in other files it may fail; it runs again when an agent has resolved those.
+      if (others.length > 0)
+        return { conflicts: others, marked: await markedCommit(git, made.tree, tip, base), generated: toMake }
+      if (made.failed !== undefined)
+        return {
+          refused: `\`${made.failed.command}\`, which makes ${toMake.join(', ')} anew, failed: ${made.failed.line}`,
+          hint: `Its output: ${logOf(change)}. Fix it, then: ralph queue retry ${change}`,
+        }
       const run = await knownRun(site, change)
       const { root, worktree } = run.state
       const place = root === undefined ? there.worktree : join(there.worktree, relative(worktree, root))
       const archived = await archive(site, place, change)
+      if ('outdated' in archived)
+        return {
+          conflicts: archived.specs.map((path) => relative(there.worktree, path)),
+          marked: await markedCommit(git, made.tree, tip, base),
+          said: archived.outdated,
+          generated: toMake,
+        }
       if ('refused' in archived) return archived
       const message = await squashText(run, undefined)
       const parents = options.land === 'merge' ? [base, tip] : [base]
       const author = await readAuthor(git, site.env)
       const trailers = `Ralph-Run: ${run.state.runId ?? ''}\nRalph-Tip: ${tip}`
       const commit = await commitScratch(there, parents, `${message}\n${trailers}`, author)
-      return { commit, gates: await gatesOf(change), notes: archived.notes }
+      return { commit, gates: await gatesOf(change), notes: archived.notes, regenerated: toMake }
     },
     async judge(change, conflict) {
       const tip = await readRef(git, `refs/heads/ralph/${change}`)
@@ -139,6 +195,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     async gate(change, command, commit, stop, isFresh) {
       if (isFresh) scratch = undefined
       const there = await at(commit, change, stop)
+      if (there === 'stopped') return { outcome: 'stopped', outputTail: '', durationMs: 0, changed: [] }
       if ('refused' in there)
         return { outcome: 'could_not_run', outputTail: there.refused, durationMs: 0, changed: [] }
       const result = await runIn(there, command, change, stop, logOf(change))
@@ -151,6 +208,19 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       scratch = undefined
     },
   }
+}
+
+/** The commands for these paths, each once, in the order of the setting. */
+async function generators(
+  regenerate: Readonly<Record<string, string>>,
+): Promise<(paths: readonly string[]) => readonly string[]> {
+  const rules = await Promise.all(
+    Object.entries(regenerate).map(async ([pattern, command]) => ({
+      command,
+      isFor: await pathMatcher(pattern),
+    })),
+  )
+  return (paths) => [...new Set(rules.flatMap(({ command, isFor }) => (paths.some(isFor) ? [command] : [])))]
 }
 
 /** By this what the gates of a landing start is known, also after a crash; one landing at a time in a repository. */
@@ -199,12 +269,23 @@ async function archive(
   site: Site,
   root: string,
   change: string,
-): Promise<{ readonly notes: readonly string[] } | { readonly refused: string }> {
+): Promise<
+  | { readonly notes: readonly string[] }
+  | { readonly refused: string }
+  /** The specs have scenarios by now that its plan would drop. */
+  | { readonly outdated: string; readonly specs: readonly string[] }
+> {
   if (!existsSync(changeDirOf(root, change))) return { notes: [] }
   const { cli, note } = await findCli({ from: site.git.worktree, env: site.env })
   if (cli === undefined) return { notes: [`${change} is not archived: ${note}`] }
   const answer = await cli.run(['archive', change, '--json', '-y'], root)
   if (answer.ok) return { notes: [] }
+  const isOutdated = /not present in the modified block|refresh the change spec/i.test(answer.message)
+  if (isOutdated) {
+    const folder = join(changeDirOf(root, change), 'specs')
+    const files = await findFiles(folder, '**/spec.md')
+    return { outdated: answer.message, specs: files.map((file) => join(folder, file)) }
+  }
   return {
     refused: `openspec archive refuses it: ${answer.message}${answer.fix === '' ? '' : ` (${answer.fix})`}`,
   }

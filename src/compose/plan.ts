@@ -209,7 +209,9 @@ export function specFor(site: Site, wish: SpecWish): SpecSource {
     ...(wish.absence !== undefined && { absence: wish.absence }),
   }
   const source =
-    wish.doneCriteria === 'manual' ? manualSource({ ...deps, task: wish.task }) : openspecSource(deps)
+    wish.doneCriteria === 'manual'
+      ? manualSource({ ...deps, task: wish.task, inConflict: () => inConflict(site, wish.name) })
+      : openspecSource(deps)
   return {
     ...source,
     // The agent is told where to write: the file has to be there when it looks.
@@ -218,6 +220,13 @@ export function specFor(site: Site, wish: SpecWish): SpecSource {
       await source.guard()
     },
   }
+}
+
+/** Where no queue ever ran nothing is loaded. */
+async function inConflict({ git }: Site, change: string): Promise<readonly string[]> {
+  if (!existsSync(join(git.gitCommonDir, 'ralph', 'queue'))) return []
+  const { pathsInConflict } = await import('./queue-entry.ts')
+  return pathsInConflict(git.gitCommonDir, change).map((path) => join(git.worktree, path))
 }
 
 function shownPath(site: Site, path: string): string {

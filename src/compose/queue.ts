@@ -128,6 +128,7 @@ async function withQueue<T>(
       target,
       land: request.land,
       setup: request.setup,
+      regenerate: request.regenerate,
       gates: request.gates,
       timeoutMs: request.gateTimeoutMs,
     })
@@ -183,9 +184,14 @@ async function resolveTask(
   site: Site,
   change: string,
   target: string,
-  { base, tip, paths }: Conflict,
+  { base, tip, paths, said }: Conflict,
 ): Promise<string> {
   const { git } = site
+  if (said !== undefined)
+    return [
+      `Bring the plan of ${change} up to date with the specs. Other changes have landed on ${target} since it was written, and \`openspec archive\` refuses it now: ${said}`,
+      `Edit only ${paths.join(', ')}: take over what openspec/specs has by now and this change is not about, and keep what the change is for (openspec/changes/${change}/proposal.md). You may edit these files although they are part of the plan. Try it with \`openspec validate ${change} --strict\`; do not archive. Do not work on anything else.`,
+    ].join('\n')
   const fork = await git.line(['merge-base', base, tip])
   const log = await git.line([
     'log',

@@ -22,6 +22,8 @@ export interface KindValues {
   choice: string
   texts: readonly string[]
   pairs: Readonly<Record<string, string>>
+  /** By path or glob. */
+  commands: Readonly<Record<string, string>>
   agents: readonly AgentChoice[]
   /** `true`: ralph picks the folder. */
   folder: string | true

@@ -167,6 +167,13 @@ const options = {
     default: [],
     help: 'with --worktree: copy this ignored file or folder into it, for example .env (repeatable)',
   },
+  regenerate: {
+    group: 'Work and end',
+    kind: 'commands',
+    default: {},
+    flagless: 'file',
+    help: 'for ralph up: the command that makes a generated file anew when two changes conflict in it, by its path or glob',
+  },
   on_complete: {
     group: 'Work and end',
     kind: 'choice',

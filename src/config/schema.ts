@@ -39,6 +39,11 @@ const kinds: Record<OptionKind, { readonly schema: () => z.ZodType; readonly wan
     schema: () => z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string()),
     wants: 'KEY=VALUE, where KEY is the name of a variable',
   },
+  commands: {
+    schema: () => z.record(z.string().trim().min(1), line()),
+    wants:
+      'a command for each path or glob, such as {"package-lock.json": "npm install --package-lock-only"}',
+  },
   agents: {
     schema: () => z.array(z.enum(agentNames)).min(1),
     wants: 'one agent or more, separated by commas',

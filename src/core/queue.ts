@@ -56,7 +56,13 @@ const bodies = () =>
       paths: z.array(z.string()),
       /** Both sides with git's markers between them; where an agent begins to put them together. */
       marked: hash,
+      /** Without markers: what landed changed the specs that its plan rewrites, and OpenSpec said this. */
+      said: z.string().optional(),
+      /** Files that a command makes anew, before and after the agent. */
+      generated: z.array(z.string()).optional(),
     }),
+    /** Generated files that both sides changed, made anew by the user's command. */
+    z.object({ type: z.literal('candidate.regenerated'), change, paths: z.array(z.string()) }),
     /** What is wrong with how an agent put both sides together; none: it goes on. */
     z.object({ type: z.literal('resolution.judged'), change, problems: z.array(z.string()) }),
     z.object({ type: z.literal('candidate.built'), change, base: hash, tip: hash, commit: hash }),
@@ -107,6 +113,8 @@ export interface Conflict {
   readonly tip: string
   readonly paths: readonly string[]
   readonly marked: string
+  /** What OpenSpec said where git found no conflict. */
+  readonly said?: string
   /** A loop works on it, or has. */
   readonly isBegun: boolean
 }
@@ -132,6 +140,8 @@ export interface Entry {
   readonly candidate?: Candidate
   /** What an agent is to put together. */
   readonly conflict?: Conflict
+  /** Files to be made anew whenever it is built: both sides changed them. */
+  readonly generated: readonly string[]
   /** Parked because nobody could. */
   readonly hadConflict?: true
   /** How often one was asked to. */
@@ -199,6 +209,7 @@ export function evolveQueue(state: QueueState, event: QueueEvent): QueueState {
     case 'loop.ended':
     case 'candidate.began':
     case 'candidate.conflicted':
+    case 'candidate.regenerated':
     case 'resolution.judged':
     case 'candidate.built':
     case 'candidate.gated':
@@ -246,6 +257,7 @@ function added(
     costUsd: 0,
     moves: 0,
     tries: 0,
+    generated: [],
     isLanding: false,
   }
   return [...entries.filter((each) => each.change !== event.change), entry]
@@ -296,15 +308,18 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
     case 'candidate.began':
       return { ...quiet, state: 'merging' }
     case 'candidate.conflicted': {
-      const { base, tip, paths, marked } = event
+      const { base, tip, paths, marked, said, generated = entry.generated } = event
       return {
         ...quiet,
         state: 'resolving',
         spawns: 0,
         tries: entry.tries + 1,
-        conflict: { base, tip, paths, marked, isBegun: false },
+        generated,
+        conflict: { base, tip, paths, marked, ...(said !== undefined && { said }), isBegun: false },
       }
     }
+    case 'candidate.regenerated':
+      return entry
     case 'resolution.judged':
       return event.problems.length === 0
         ? { ...quiet, state: 'done', reservedUsd: 0 }

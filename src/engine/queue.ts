@@ -68,12 +68,28 @@ export interface Landing {
   /** The work merged, set up and archived, as one commit that is nowhere yet. */
   build(
     change: string,
-    base: string,
-    tip: string,
+    from: {
+      readonly base: string
+      readonly tip: string
+      /** To be made anew, besides those that conflict now. */
+      readonly generated: readonly string[]
+    },
+    stop: AbortSignal,
   ): Promise<
-    | { readonly commit: string; readonly gates: readonly string[]; readonly notes: readonly string[] }
-    | { readonly conflicts: readonly string[]; readonly marked: string }
-    | { readonly refused: string }
+    | {
+        readonly commit: string
+        readonly gates: readonly string[]
+        readonly notes: readonly string[]
+        readonly regenerated: readonly string[]
+      }
+    | {
+        readonly conflicts: readonly string[]
+        readonly marked: string
+        readonly said?: string
+        readonly generated: readonly string[]
+      }
+    | { readonly refused: string; readonly hint?: string }
+    | 'stopped'
   >
   /** What is wrong with how both sides were put together: markers, a side that was dropped, tests that were changed. */
   judge(change: string, conflict: Conflict): Promise<readonly string[]>
@@ -214,9 +230,11 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
       gates = await landing.gates(change)
     else {
       tell({ type: 'candidate.began', change, base: base.commit, tip })
-      const built = await landing.build(change, base.commit, tip)
+      const generated = entry(change)?.generated ?? []
+      const built = await landing.build(change, { base: base.commit, tip, generated }, stop)
+      if (built === 'stopped') return
       if ('conflicts' in built) {
-        const { conflicts, marked } = built
+        const { conflicts, marked, said, generated: toMake } = built
         return tell({
           type: 'candidate.conflicted',
           change,
@@ -224,6 +242,8 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
           tip,
           paths: [...conflicts],
           marked,
+          ...(said !== undefined && { said }),
+          ...(toMake.length > 0 && { generated: [...toMake] }),
         })
       }
       if ('refused' in built)
@@ -232,9 +252,11 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
             change,
             'failed',
             built.refused,
-            `Fix it on ralph/${change}, then: ralph queue retry ${change}`,
+            built.hint ?? `Fix it on ralph/${change}, then: ralph queue retry ${change}`,
           ),
         )
+      if (built.regenerated.length > 0)
+        tell({ type: 'candidate.regenerated', change, paths: [...built.regenerated] })
       tell({ type: 'candidate.built', change, base: base.commit, tip, commit: built.commit })
       gates = built.gates
       candidate = entry(change)?.candidate

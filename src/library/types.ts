@@ -477,6 +477,8 @@ export type LoopSettings = {
   readonly setup?: string | undefined
   /** with --worktree: copy this ignored file or folder into it, for example .env (repeatable) */
   readonly worktree_copy?: string | readonly string[] | undefined
+  /** for ralph up: the command that makes a generated file anew when two changes conflict in it, by its path or glob */
+  readonly regenerate?: Readonly<Record<string, string>> | undefined
   /** what happens to the work at the end */
   readonly on_complete?: 'ask' | 'cleanup' | 'keep' | undefined
   /** token budget; checked before each run */

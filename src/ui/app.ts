@@ -145,6 +145,8 @@ export interface UpRequest {
   readonly after: readonly string[]
   readonly maxCostUsd: number | undefined
   readonly setup: string | undefined
+  /** What makes generated files anew, by path or glob. */
+  readonly regenerate: Readonly<Record<string, string>>
   readonly land: 'squash' | 'merge'
   readonly lands: boolean
   readonly gates: readonly string[]

@@ -103,6 +103,49 @@ export async function commitScratch(
   return commit
 }
 
+/** Into the scratch tree; `base` has these paths as it has them, without markers. */
+export async function enterTree(
+  scratch: Git,
+  tree: string,
+  side?: { readonly base: string; readonly paths: readonly string[] },
+): Promise<void> {
+  await scratch.run([...whole, 'read-tree', '--reset', '-u', tree])
+  if (side !== undefined && side.paths.length > 0)
+    await scratch.run([
+      'restore',
+      '--quiet',
+      `--source=${side.base}`,
+      '--staged',
+      '--worktree',
+      '--',
+      ...side.paths,
+    ])
+}
+
+/** The tree with what was done to the wanted files since `before`; all else that was done is undone. */
+export async function takeOnly(
+  scratch: Git,
+  before: string,
+  isWanted: (path: string) => boolean,
+): Promise<string> {
+  await scratch.run(['read-tree', '--reset', before])
+  const changed = await scratch.list([
+    ...whole,
+    'ls-files',
+    '-z',
+    '--modified',
+    '--deleted',
+    '--others',
+    '--exclude-standard',
+  ])
+  const wanted = [...new Set(changed)].filter(isWanted)
+  if (wanted.length > 0) await scratch.run(['add', '--all', '--', ...wanted])
+  const tree = await scratch.line(['write-tree'])
+  await scratch.run([...whole, 'read-tree', '--reset', '-u', tree])
+  await scratch.run(['clean', '--quiet', '-ffd'])
+  return tree
+}
+
 /** What is in the scratch tree besides its commit: files that a gate changed or left; by an index of its own, in which nothing is hidden. */
 export async function strayPaths(scratch: Git, commit: string): Promise<readonly string[]> {
   const index = join(scratch.gitDir, 'stray-index')

@@ -30,7 +30,7 @@ export async function judgeResolution(git: Git, conflict: Conflict, tip: string)
     blobs(git, base, paths),
     blobs(git, before, paths),
   ])
-  const dropped = paths
+  const dropped = (conflict.said === undefined ? paths : [])
     .filter((path) => !withMarks.includes(path))
     .flatMap((path) => {
       if (now.get(path) === landed.get(path)) return [`in ${shown(path)} nothing of this change is left`]

@@ -15,6 +15,13 @@ export async function findFiles(folder: string, pattern: string): Promise<readon
   return found.sort()
 }
 
+/** For one path at a time; a name with brackets or stars of its own matches itself. */
+export async function pathMatcher(pattern: string): Promise<(path: string) => boolean> {
+  const { default: picomatch } = await import('picomatch')
+  const isWanted = picomatch(pattern, { posix: true, dot: true })
+  return (path) => path === pattern || isWanted(path)
+}
+
 async function isFile(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isFile()

@@ -39,6 +39,8 @@ export interface GuardPlaces {
   readonly changeDir: string
   readonly guardDir: string
   readonly env: NodeJS.ProcessEnv
+  /** Files of the plan that the agent was asked to edit. */
+  readonly mayEdit?: ReadonlySet<string>
 }
 
 export async function takeGuard(places: GuardPlaces, tracked: readonly TrackedFile[]): Promise<void> {

@@ -254,13 +254,14 @@ function mergedBytes(
 
 /** Proposal, design, specs and the like: any edit goes back, any new one is taken out. Other files are the agent's. */
 async function restorePlan(places: GuardPlaces, pattern: string, guarded: Guarded): Promise<string[]> {
-  const { guardDir, changeDir } = places
+  const { guardDir, changeDir, mayEdit } = places
   const sentences: string[] = []
   const tracked = new Set(guarded.tracked.map((each) => each.real))
   for (const [index, tree] of guarded.trees.entries()) {
     const isChange = index === 0
     const isWanted = (path: string): boolean =>
-      !tracked.has(path === '' ? tree.base : join(tree.base, path)) && (!isChange || isPlanPath(path))
+      !tracked.has(path === '' ? tree.base : join(tree.base, path)) &&
+      (!isChange || (isPlanPath(path) && mayEdit?.has(join(changeDir, path)) !== true))
     const isPlan = new Set(tree.entries.flatMap((each) => (each.kind === 'folder' ? [] : [each.path])))
     for (const { path, aside } of await restoreTree(guardDir, tree, isWanted)) {
       if (isPlan.has(path))

@@ -13,7 +13,13 @@ import { restoreRules } from './rules.ts'
 import type { SourceDeps } from './source.ts'
 import { readTracked, trackedFiles, type TrackedFile } from './tracked.ts'
 
-export function manualSource(deps: SourceDeps & { readonly task: string }): SpecSource {
+export interface ManualDeps extends SourceDeps {
+  readonly task: string
+  /** What the merge queue has given to the agent to put together: even of the plan. */
+  readonly inConflict?: () => Promise<readonly string[]>
+}
+
+export function manualSource(deps: ManualDeps): SpecSource {
   const changeDir = changeDirOf(deps.root, deps.change)
   const places = { root: deps.root, changeDir, guardDir: deps.guardDir, env: deps.env }
   const pattern = (): Promise<string> => taskPattern(deps.root, changeDir, deps.env)
@@ -33,7 +39,10 @@ export function manualSource(deps: SourceDeps & { readonly task: string }): Spec
         offersClaims,
       }),
     guard: async () => takeGuard(places, await files()),
-    judge: async () => judgeAgent(places, await pattern(), undefined),
+    judge: async () => {
+      const mayEdit = new Set((await deps.inConflict?.()) ?? [])
+      return judgeAgent({ ...places, mayEdit }, await pattern(), undefined)
+    },
     watch: async () => watchPlan(places, await pattern(), await files()),
     added: () => addedTasks(places),
     putBack: async () => {

@@ -2,6 +2,6 @@
 declare module 'picomatch' {
   export default function picomatch(
     pattern: string,
-    options: { readonly posix: boolean },
+    options: { readonly posix: boolean; readonly dot?: boolean },
   ): (path: string) => boolean
 }

@@ -57,6 +57,7 @@ export async function runUp(
     after: own.after ?? [],
     maxCostUsd: config.max_cost,
     setup: config.setup,
+    regenerate: config.regenerate,
     land: own.land === false ? 'squash' : (own.land ?? 'squash'),
     lands: own.land !== false,
     gates: config.verify,

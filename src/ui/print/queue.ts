@@ -55,7 +55,11 @@ function wordsOf(event: QueueEvent): string {
     case 'candidate.began':
       return `▸ ${event.change}: merging`
     case 'candidate.conflicted':
-      return `✕ ${event.change}: conflict in ${event.paths.join(', ')}; an agent puts both sides together`
+      return event.said === undefined
+        ? `✕ ${event.change}: conflict in ${event.paths.join(', ')}; an agent puts both sides together`
+        : `✕ ${event.change}: its plan does not go with the specs that landed (${event.said}); an agent brings it up to date`
+    case 'candidate.regenerated':
+      return `✓ ${event.change}: made anew: ${event.paths.join(', ')}`
     case 'resolution.judged':
       return event.problems.length === 0
         ? `✓ ${event.change}: both sides are put together`
