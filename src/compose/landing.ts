@@ -1,6 +1,6 @@
 // The landing of one change on its target: merge, set-up, archive, gates on exactly what lands, and the move of the ref.
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { queuePaths } from '../adapters/files/queue-files.ts'
 import { readAuthor } from '../adapters/git/author.ts'
@@ -30,6 +30,7 @@ import { findCli } from '../adapters/openspec/cli.ts'
 import { shellGates } from '../adapters/process/gates.ts'
 import { reapByMarker } from '../adapters/process/reap.ts'
 import type { Landing } from '../engine/queue.ts'
+import { readBox } from '../core/box.ts'
 import { RalphError } from '../core/error.ts'
 import { squashText } from './finish.ts'
 import { knownRun } from './site.ts'
@@ -189,7 +190,8 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     },
     async judge(change, conflict) {
       const tip = await readRef(git, `refs/heads/ralph/${change}`)
-      return tip === undefined ? ['its branch is gone'] : await judgeResolution(git, conflict, tip)
+      if (tip === undefined) return { problems: ['its branch is gone'], beside: [] }
+      return { ...(await judgeResolution(git, conflict, tip)), tip }
     },
     gates: gatesOf,
     async gate(change, command, commit, stop, isFresh) {
@@ -242,26 +244,51 @@ async function whyUnfit({ git }: Site, { change, state }: KnownRun): Promise<str
   const folder = relative(state.worktree, changeDirOf(state.root, change))
   if (initial === undefined || folder.startsWith('..')) return ''
   if (!existsSync(join(git.worktree, folder))) return `its plan ${folder} is not in your checkout any more`
+  const listed = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--', folder]
+  const there = (await git.list(listed)).filter((path) => existsSync(join(git.worktree, shown(path))))
+  // Whether git knows them there or not: whoever has just written a plan has seldom committed it.
+  const hashes =
+    there.length === 0
+      ? []
+      : (await git.line(['hash-object', '--', ...there.map((path) => shown(path))])).split('\n')
+  const now = new Map(there.map((path, at) => [path, hashes[at]]))
   const differing = async (from: string): Promise<readonly string[]> => {
     const entries = await git.list(['ls-tree', '-r', '-z', '--full-tree', from, '--', folder])
-    const held = entries.map(
-      (entry) => [entry.slice(entry.indexOf('\t') + 1), entry.split(/[ \t]/)[2]] as const,
+    const held = new Map(
+      entries.map((entry) => [entry.slice(entry.indexOf('\t') + 1), entry.split(/[ \t]/)[2]] as const),
     )
-    const there = held.filter(([path]) => existsSync(join(git.worktree, shown(path))))
-    // Whether git knows them there or not: whoever has just written a plan has seldom committed it.
-    const hashes =
-      there.length === 0
-        ? []
-        : (await git.line(['hash-object', '--', ...there.map(([path]) => shown(path))])).split('\n')
-    const now = new Map(there.map(([path], at) => [path, hashes[at]]))
-    return held.flatMap(([path, hash]) => (now.get(path) === hash ? [] : [path]))
+    const paths: string[] = []
+    for (const path of new Set([...held.keys(), ...now.keys()])) {
+      const [then, today] = [held.get(path), now.get(path)]
+      if (
+        then === today ||
+        (then && today && path.endsWith('/tasks.md') && (await isSameButTicks(path, then)))
+      )
+        continue
+      paths.push(path)
+    }
+    return paths
   }
+  // A loop that resolves a conflict begins with the boxes that the first one has ticked.
+  const isSameButTicks = async (path: string, then: string): Promise<boolean> =>
+    unticked(shown((await git.run(['cat-file', 'blob', then])).out)) ===
+    unticked(readFileSync(join(git.worktree, shown(path)), 'utf8'))
   const fromLoop = new Set(await differing(`refs/heads/ralph/${change}`))
   // What is as the loop has it was brought by an earlier landing.
   const edited = (await differing(initial)).filter((path) => fromLoop.has(path))
   return edited.length === 0
     ? ''
     : `you have changed its plan since its loop began (${edited.map(shown).join(', ')}): git diff ${initial.slice(0, 12)} -- ${folder}`
+}
+
+function unticked(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => {
+      const box = readBox(line)
+      return box === undefined ? line : `${line.slice(0, box.open)}${line.slice(box.close)}`
+    })
+    .join('\n')
 }
 
 /** Here and never in a loop: the specs of one change are merged after those of the other. */

@@ -61,10 +61,12 @@ export async function enterWorktree(
   }
   const dir = config.worktree === true ? {} : { dir: config.worktree }
   const inside = relative(home.git.worktree, changeFolder)
+  const isOwnTask = config.from !== undefined && config.task !== undefined
   const { repository, brought, isNew, base, note } = await addWorktree(home.git, {
     ...dir,
     change: run.change,
-    ...(!inside.startsWith('..') && { changeFolder: inside }),
+    // What is done so far stands in the plan at that commit, not in the user's checkout.
+    ...(!inside.startsWith('..') && !isOwnTask && { changeFolder: inside }),
     ...(config.from !== undefined && { from: config.from }),
   })
   if (!isNew) await bringUpToDate(home, repository, brought, base)

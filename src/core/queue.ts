@@ -60,11 +60,21 @@ const bodies = () =>
       said: z.string().optional(),
       /** Files that a command makes anew, before and after the agent. */
       generated: z.array(z.string()).optional(),
+      /** Of the change's own loop: they count, too, for what comes of it. */
+      gates: z.array(z.string()).optional(),
     }),
     /** Generated files that both sides changed, made anew by the user's command. */
     z.object({ type: z.literal('candidate.regenerated'), change, paths: z.array(z.string()) }),
     /** What is wrong with how an agent put both sides together; none: it goes on. */
-    z.object({ type: z.literal('resolution.judged'), change, problems: z.array(z.string()) }),
+    z.object({
+      type: z.literal('resolution.judged'),
+      change,
+      problems: z.array(z.string()),
+      /** Of the branch that was judged. */
+      tip: hash.optional(),
+      /** Files that had no conflict and were changed all the same. */
+      beside: z.array(z.string()).optional(),
+    }),
     z.object({ type: z.literal('candidate.built'), change, base: hash, tip: hash, commit: hash }),
     z.object({
       type: z.literal('candidate.gated'),
@@ -115,6 +125,8 @@ export interface Conflict {
   readonly marked: string
   /** What OpenSpec said where git found no conflict. */
   readonly said?: string
+  /** Files that are made anew whatever an agent makes of them. */
+  readonly generated: readonly string[]
   /** A loop works on it, or has. */
   readonly isBegun: boolean
 }
@@ -144,6 +156,10 @@ export interface Entry {
   readonly generated: readonly string[]
   /** Parked because nobody could. */
   readonly hadConflict?: true
+  /** Of its branch, as it was when what an agent had made of a conflict was refused. */
+  readonly refused?: string
+  /** Of its own loop, before an agent was asked to resolve a conflict. */
+  readonly gates: readonly string[]
   /** How often one was asked to. */
   readonly tries: number
   /** Its landing was begun: it may have happened. */
@@ -258,6 +274,7 @@ function added(
     moves: 0,
     tries: 0,
     generated: [],
+    gates: [],
     isLanding: false,
   }
   return [...entries.filter((each) => each.change !== event.change), entry]
@@ -315,7 +332,16 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
         spawns: 0,
         tries: entry.tries + 1,
         generated,
-        conflict: { base, tip, paths, marked, ...(said !== undefined && { said }), isBegun: false },
+        gates: [...new Set([...entry.gates, ...(event.gates ?? [])])],
+        conflict: {
+          base,
+          tip,
+          paths,
+          marked,
+          generated,
+          ...(said !== undefined && { said }),
+          isBegun: false,
+        },
       }
     }
     case 'candidate.regenerated':
@@ -323,7 +349,7 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
     case 'resolution.judged':
       return event.problems.length === 0
         ? { ...quiet, state: 'done', reservedUsd: 0 }
-        : { ...entry, tries: entry.tries + 1 }
+        : { ...entry, tries: entry.tries + 1, ...(event.tip !== undefined && { refused: event.tip }) }
     case 'candidate.built':
       return {
         ...quiet,
@@ -448,7 +474,7 @@ export function conflictParked(change: string, paths: string, why: string): Queu
     change,
     'failed',
     `conflict in ${paths}: ${why}`,
-    `Merge by hand on ralph/${change} and commit there, then: ralph queue retry ${change}`,
+    `Merge by hand on ralph/${change} and commit there (if it is right as it is, an empty commit will do), then: ralph queue retry ${change}`,
   )
 }
 

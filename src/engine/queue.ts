@@ -92,7 +92,15 @@ export interface Landing {
     | 'stopped'
   >
   /** What is wrong with how both sides were put together: markers, a side that was dropped, tests that were changed. */
-  judge(change: string, conflict: Conflict): Promise<readonly string[]>
+  judge(
+    change: string,
+    conflict: Conflict,
+  ): Promise<{
+    readonly problems: readonly string[]
+    /** Files that had no conflict and were changed all the same. */
+    readonly beside: readonly string[]
+    readonly tip?: string
+  }>
   /** The gates of a change whose candidate was built before. */
   gates(change: string): Promise<readonly string[]>
   /** On exactly this commit. A gate that changes files has not passed: what lands would be something else. */
@@ -185,9 +193,15 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
   const judge = async (change: string): Promise<void> => {
     const { conflict, slot = 1 } = entry(change) ?? {}
     if (conflict === undefined) return
-    const problems = await ports.landing.judge(change, conflict)
+    const { problems, beside, tip } = await ports.landing.judge(change, conflict)
     if (problems.length === 0) await ports.loops.accept(change)
-    tell({ type: 'resolution.judged', change, problems: [...problems] })
+    tell({
+      type: 'resolution.judged',
+      change,
+      problems: [...problems],
+      ...(tip !== undefined && { tip }),
+      ...(beside.length > 0 && { beside: [...beside] }),
+    })
     if (problems.length === 0) return
     if ((entry(change)?.tries ?? 0) > mostTries)
       return tell(conflictParked(change, conflict.paths.join(', '), problems.join('; ')))
@@ -224,6 +238,16 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
           `Bring it back, then: ralph queue retry ${change}`,
         ),
       )
+    // Retried as it was refused: nobody has looked at it since.
+    if (tip === before?.refused)
+      return tell(
+        parked(
+          change,
+          'failed',
+          'what an agent made of its conflict was refused, and its branch is as it was then',
+          `Look: git diff ${base.commit.slice(0, 12)}...ralph/${change}. Commit on ralph/${change} what is right (if it is right as it is, an empty commit will do), then: ralph queue retry ${change}`,
+        ),
+      )
     let { candidate } = entry(change) ?? {}
     let gates: readonly string[]
     if (candidate !== undefined && candidate.base === base.commit && candidate.tip === tip)
@@ -244,6 +268,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
           marked,
           ...(said !== undefined && { said }),
           ...(toMake.length > 0 && { generated: [...toMake] }),
+          gates: [...(await landing.gates(change))],
         })
       }
       if ('refused' in built)
@@ -263,7 +288,8 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     }
     if (candidate === undefined) throw new Error(`${change} has no candidate`)
     const { commit } = candidate
-    for (const gate of gates.filter((each) => !candidate.passed.includes(each))) {
+    const all = new Set([...(before?.gates ?? []), ...gates])
+    for (const gate of [...all].filter((each) => !candidate.passed.includes(each))) {
       const verdict = await passes(change, gate, { commit, base: base.commit }, stop)
       if (verdict !== 'passed') return
     }

@@ -62,7 +62,7 @@ function wordsOf(event: QueueEvent): string {
       return `✓ ${event.change}: made anew: ${event.paths.join(', ')}`
     case 'resolution.judged':
       return event.problems.length === 0
-        ? `✓ ${event.change}: both sides are put together`
+        ? `✓ ${event.change}: both sides are put together${event.beside === undefined ? '' : `; changed beside the conflict: ${event.beside.join(', ')}`}`
         : `✕ ${event.change}: not yet: ${event.problems.join('; ')}`
     case 'candidate.built':
       return ''

@@ -1,42 +1,136 @@
 // What an agent made of a conflict: what is refused, and what may land.
-import { expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { markedCommit, mergeCommits } from '../../../src/adapters/git/landing.ts'
 import { judgeResolution } from '../../../src/adapters/git/resolution.ts'
-import { worldOfTest } from './world.ts'
+import type { Conflict } from '../../../src/core/queue.ts'
+import { makeWorld } from './world.ts'
+
+const middle = Array.from({ length: 8 }, (_, at) => `line ${at} of the middle\n`).join('')
+const two = (first: string, last: string): string => `${first}\n${middle}${last}\n`
+const check = (name: string, value: string): string => `it('${name}', () => expect(f()).toBe(${value}))\n`
+const started = {
+  'shared.txt': 'as it was\n',
+  'two.js': two('const a = 1', 'const z = 1'),
+  'call.js': 'call(one)\n',
+  'test/a.test.js': 'true\n',
+  'both.test.js': check('old', '1') + middle + check('end', '9'),
+  'gone.js': 'function old() { return 1 }\n',
+  'other.js': 'of nobody\n',
+  'landed.js': 'nothing\n',
+}
+const more = '// and much more, so that nobody takes it for the same file\n'
+const both = {
+  'shared.txt': 'of base\nof tip\n',
+  'two.js': two('const a = add(2, 3)', 'const z = add(4, 5)'),
+  'call.js': 'call(one, landed, own)\n',
+  'both.test.js': check('old', '1') + middle + check('landed', '2') + check('own', '3') + check('end', '9'),
+  'gone.js': '',
+  'new.js': `function old() { return compute(7, { own: true }) }\n${more}`,
+}
+const landedTest = check('old', '1') + middle + check('landed', '2') + check('end', '9')
+const ownTest = check('old', '1') + middle + check('own', '3') + check('end', '9')
+
+const world = makeWorld()
+afterAll(() => world.end())
+let conflict: Conflict
+
+function commit(written: Readonly<Record<string, string | undefined>>): string {
+  for (const [path, text] of Object.entries(written)) {
+    if (text === undefined) continue
+    if (text === '') world.git('rm', '-q', '--ignore-unmatch', path)
+    else world.write(path, text)
+  }
+  world.git('add', '-A')
+  world.git('commit', '-q', '--allow-empty', '-m', 'x')
+  return world.git('rev-parse', 'HEAD').trim()
+}
+
+beforeAll(async () => {
+  const fork = commit(started)
+  const base = commit({
+    'shared.txt': 'of base\n',
+    'two.js': two('const a = 2', 'const z = 4'),
+    'call.js': 'call(one, landed)\n',
+    'both.test.js': landedTest,
+    'gone.js': '',
+    'new.js': `function old() { return 1 }\n${more}`,
+    'landed.js': 'what the other change brought here\n',
+  })
+  world.git('checkout', '-q', '--detach', fork)
+  const tip = commit({
+    'shared.txt': 'of tip\n',
+    'two.js': two('const a = 3', 'const z = 5'),
+    'call.js': 'call(one, own)\n',
+    'both.test.js': ownTest,
+    'gone.js': 'function old() { return compute(7, { own: true }) }\n',
+  })
+  const { tree, conflicts: paths } = await mergeCommits(world.gitPort, base, tip)
+  expect(paths).toEqual(['both.test.js', 'call.js', 'gone.js', 'shared.txt', 'two.js'])
+  const marked = await markedCommit(world.gitPort, tree, tip, base)
+  conflict = { base, tip, paths, marked, generated: [], isBegun: true }
+})
 
 it.each([
-  ['both sides', { 'shared.txt': 'of base\nof tip\n' }, []],
-  ['markers', {}, ['shared.txt has conflict markers']],
-  ['only what landed', { 'shared.txt': 'of base\n' }, ['in shared.txt nothing of this change is left']],
-  ['only its own', { 'shared.txt': 'of tip\n' }, ['in shared.txt nothing of what landed is left']],
+  ['both sides', {}, []],
+  ['a file beside it that had to follow', { 'other.js': 'of nobody, with both\n' }, []],
+  [
+    'markers',
+    { 'shared.txt': undefined, 'two.js': `${both['two.js']}=======\n` },
+    ['shared.txt has conflict markers', 'two.js has conflict markers'],
+  ],
+  ['only what landed', { 'shared.txt': 'of base\n' }, ['in shared.txt what this change did was dropped']],
+  ['only its own', { 'shared.txt': 'of tip\n' }, ['in shared.txt what landed was dropped']],
+  [
+    'only what landed and a blank line',
+    { 'shared.txt': '\n  of   base\n\n' },
+    ['in shared.txt what this change did was dropped'],
+  ],
+  [
+    'only its own and a remark',
+    { 'call.js': '// put together\ncall(one, own)\n' },
+    ['in call.js what landed was dropped'],
+  ],
+  [
+    'one of two hunks',
+    { 'two.js': two('const a = add(2, 3)', 'const z = 4') },
+    ['in two.js what this change did was dropped'],
+  ],
+  ['a conflicted file deleted', { 'shared.txt': '' }, ['shared.txt was deleted, and both sides have it']],
+  ['another file deleted', { 'other.js': '' }, ['other.js was deleted, and it had no conflict']],
+  [
+    'what landed in another file taken back',
+    { 'landed.js': 'nothing\n' },
+    ['in landed.js what landed was dropped'],
+  ],
+  [
+    'a moved function without what this change did to it',
+    { 'new.js': `function old() { return 1 }\n${more}// put together\n` },
+    ['in gone.js what this change did was dropped'],
+  ],
   [
     'a deleted test',
-    { 'shared.txt': 'of base\nof tip\n', 'test/a.test.js': '' },
+    { 'test/a.test.js': '' },
     ['the test test/a.test.js was deleted, and it had no conflict'],
   ],
+  [
+    'a changed test',
+    { 'test/a.test.js': 'true || true\n' },
+    ['the test test/a.test.js was changed, and it had no conflict'],
+  ],
+  [
+    'a test without a line of the base',
+    { 'both.test.js': both['both.test.js'].replace(check('end', '9'), '') },
+    [expect.stringContaining('the test both.test.js lost a line that had no conflict')],
+  ],
+  [
+    'a test that is skipped',
+    { 'both.test.js': both['both.test.js'].replace("it('own'", "it.skip('own'") },
+    ['the test both.test.js skips what neither side skips'],
+  ],
 ] as const)('Q23: a conflict that is resolved with %s', async (_, files, problems) => {
-  const world = worldOfTest()
-  const commit = (written: Readonly<Record<string, string>>): string => {
-    for (const [path, text] of Object.entries(written)) {
-      if (text === '') world.git('rm', '-q', path)
-      else world.write(path, text)
-    }
-    world.git('add', '-A')
-    world.git('commit', '-q', '--allow-empty', '-m', 'x')
-    return world.git('rev-parse', 'HEAD').trim()
-  }
-  const fork = commit({ 'shared.txt': 'as it was\n', 'test/a.test.js': 'true\n' })
-  const base = commit({ 'shared.txt': 'of base\n' })
-  world.git('checkout', '-q', '--detach', fork)
-  const tip = commit({ 'shared.txt': 'of tip\n' })
-  const { tree, conflicts } = await mergeCommits(world.gitPort, base, tip)
-  const marked = await markedCommit(world.gitPort, tree, tip, base)
-  world.git('checkout', '-q', '--detach', marked)
-  const resolved = commit(files)
-  const judged = await judgeResolution(
-    world.gitPort,
-    { base, tip, paths: conflicts, marked, isBegun: true },
-    resolved,
-  )
-  expect([conflicts, judged]).toEqual([['shared.txt'], problems])
+  world.git('checkout', '-q', '--detach', conflict.marked)
+  const judged = await judgeResolution(world.gitPort, conflict, commit({ ...both, ...files }))
+  expect(judged.problems).toEqual(problems)
+  const beside = Object.keys(files).filter((path) => !conflict.paths.includes(path))
+  expect(judged.beside).toEqual(expect.arrayContaining(beside))
 })

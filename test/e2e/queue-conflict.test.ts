@@ -1,0 +1,51 @@
+// A conflict in the merge queue: what an agent may not make of it, and that nothing that was refused lands by being tried again.
+import { expect, it } from 'vitest'
+import { ralph } from './harness.ts'
+import { events, project, report } from './queue-kit.ts'
+
+it('Q23 I1: a side dropped behind a blank line and a file deleted beside it are refused, up and retry do not land them, and the gates of the first loop count; merged by hand it lands', async () => {
+  const at = project(
+    {
+      d: `case "$prompt" in *"Put two changes together"*)
+  printf 'of d\\n\\n' > shared.txt; git rm -q other.txt; echo '<promise>COMPLETE</promise>'; exit;; esac
+echo "of d" > shared.txt\n`,
+    },
+    1,
+  )
+  at.write('other.txt', 'of nobody\n')
+  at.git('add', '-A')
+  at.git('commit', '-qm', 'other')
+  const [, command = ''] = at.args
+  const gate = at.script('own-gate.sh', '#!/bin/sh\necho x >> "$HOME/gated"\n')
+  const first = await ralph(at, ['loop', 'd', '--worktree', '--agent-command', command, '--verify', gate])
+  expect(first.code).toBe(0)
+  at.write('shared.txt', 'of main\n')
+  at.git('commit', '-qam', 'main too')
+  const up = ['up', 'd', '--json', '--agent-command', command]
+  const done = await ralph(at, up)
+  const judged = events(done).flatMap((event) =>
+    event.type === 'resolution.judged' ? [event.problems, event.beside] : [],
+  )
+  const problems = ['in shared.txt what landed was dropped', 'other.txt was deleted, and it had no conflict']
+  expect([done.code, judged]).toEqual([3, [problems, ['other.txt'], problems, ['other.txt']]])
+
+  const again = await ralph(at, up)
+  expect([again.code, events(again).filter(({ type }) => type === 'landed')]).toEqual([3, []])
+  expect((await ralph(at, ['queue', 'retry', 'd'])).code).toBe(0)
+  expect((await ralph(at, ['up'])).code).toBe(3)
+  const [entry] = (await report(at)).entries
+  expect(entry).toMatchObject({ state: 'parked', why: expect.stringContaining('was refused') as string })
+
+  at.write('../repo-ralph-d/shared.txt', 'of main\nof d\n')
+  at.write('../repo-ralph-d/other.txt', 'of nobody\n')
+  at.git('-C', `${at.repo}-ralph-d`, 'add', 'shared.txt', 'other.txt')
+  at.git('-C', `${at.repo}-ralph-d`, 'commit', '-qm', 'by hand')
+  const before = at.read('../home/gated')
+  expect((await ralph(at, ['queue', 'retry', 'd'])).code).toBe(0)
+  const landed = await ralph(at, ['up'])
+  expect([landed.code, landed.stderr]).toEqual([0, ''])
+  expect(at.git('show', 'refs/ralph-landed/main:shared.txt')).toBe('of main\nof d')
+  expect(at.git('show', 'refs/ralph-landed/main:other.txt')).toBe('of nobody')
+  expect(at.git('show', 'refs/ralph-landed/main:openspec/changes/d/tasks.md')).not.toContain('[ ]')
+  expect(at.read('../home/gated')).not.toBe(before)
+})
