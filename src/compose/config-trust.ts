@@ -94,7 +94,7 @@ export async function unagreed(common: string, files: LoadedConfig['files']): Pr
     const changes = last === undefined ? [] : changesSince(last, file)
     const what = changes.length === 0 ? '' : ` (${changes.join('; ')})`
     found.push(
-      `${nameOf(level, file)} was ${file.sha === '' ? 'removed' : 'changed'} while iteration ${by.n} of ${by.change} ran${what}, and you have not agreed to that`,
+      `${nameOf(level, file)} was ${file.sha === '' ? 'removed' : 'changed'} while #${by.n} of ${by.change} ran${what}, and you have not agreed to that`,
     )
   }
   return found

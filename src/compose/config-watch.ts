@@ -89,11 +89,11 @@ export function watchConfig(site: Site, checkpoints: Checkpoints, watch: ConfigW
       const changes = changesSince(seen[level], now[level])
       const what = `${nameOf(level, now[level])}${changes.length === 0 ? '' : ` (${changes.join('; ')})`}`
       if (level === 'project')
-        said = `iteration ${n} changed ${what}. This run keeps the settings of its start; to use the file as it is: ralph resume ${watch.change} --accept-config, or ralph finish ${watch.change} --accept-config`
+        said = `#${n} changed ${what}. This run keeps the settings of its start; to use the file as it is: ralph resume ${watch.change} --accept-config, or ralph finish ${watch.change} --accept-config`
       else
         await warn(
           'config_changed',
-          `${what} was changed while iteration ${n} ran. It is outside the repository and stays; the next start asks you first (--accept-config)`,
+          `${what} was changed while #${n} ran. It is outside the repository and stays; the next start asks you first (--accept-config)`,
         )
     }
     last = { seen: { ...seen, user: keptFile(now.user), said }, n }
@@ -107,7 +107,7 @@ export function watchConfig(site: Site, checkpoints: Checkpoints, watch: ConfigW
     const now = gateFiles(worktree, watch.gates)
     const changed = Object.keys({ ...seen.gates, ...now }).filter((name) => seen.gates[name] !== now[name])
     if (changed.length > 0)
-      await warn('gate_changed', `iteration ${last?.n ?? 0} changed what a gate runs: ${changed.join(', ')}`)
+      await warn('gate_changed', `#${last?.n ?? 0} changed what a gate runs: ${changed.join(', ')}`)
     last = { seen: { ...seen, said: '', gates: now }, n: last?.n ?? 0 }
     if (seen.said !== '' || changed.length > 0) await write(last.seen)
   }

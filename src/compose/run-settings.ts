@@ -285,7 +285,7 @@ async function fileWarnings(
     const changes = changesSince(earlier, file)
     if (changes.length === 0) continue
     const by = await changedBy(common, level, file.sha)
-    const when = by === undefined ? '' : `, changed while iteration ${by.n} of ${by.change} ran`
+    const when = by === undefined ? '' : `, changed while #${by.n} of ${by.change} ran`
     told.push(
       acceptsFiles
         ? `${nameOf(level, file)} is used as it is now: ${changes.join('; ')}`

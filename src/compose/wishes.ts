@@ -28,8 +28,8 @@ export async function pauseLoop(site: Site, change: string | undefined, isOff: b
   })
   const message =
     current === undefined
-      ? `${name} is paused: no further iteration begins.`
-      : `${name} pauses after this iteration (#${current.n}), which runs to its end.`
+      ? `${name} is paused: no further attempt begins.`
+      : `${name} pauses after this attempt (#${current.n}), which runs to its end.`
   return { message, next: `ralph resume ${name}`, data }
 }
 

@@ -37,7 +37,7 @@ const options = {
     kind: 'positive',
     value: 'N',
     defaultText: 'max retries + 2',
-    help: 'stop after this many iterations in a row that kept nothing',
+    help: 'stop after this many attempts in a row that kept nothing',
   },
   iteration_timeout: {
     group: 'Limits',

@@ -57,7 +57,7 @@ export function decide(state: StartedState, last?: LastIteration): Decision {
     return end(
       outcome(
         'stall',
-        `No progress: ${count} iterations in a row kept nothing.`,
+        `No progress: ${count} attempts in a row kept nothing.`,
         `To continue all the same: ${resume}`,
       ),
     )
@@ -66,7 +66,7 @@ export function decide(state: StartedState, last?: LastIteration): Decision {
     return end(
       outcome(
         'iterations',
-        `The limit of ${state.maxIterations} ${state.maxIterations === 1 ? 'iteration' : 'iterations'} is reached.`,
+        `The limit of ${state.maxIterations} ${state.maxIterations === 1 ? 'attempt' : 'attempts'} is reached.`,
         `To continue: ${resume} --max-iterations ${state.maxIterations * 2}`,
       ),
     )

@@ -134,8 +134,7 @@ function whyOf(event: DecisiveEvent): Why {
       return [`verdict: ${verdict}`, rules[verdict], inputsOf(event.iteration)]
     }
     case 'waiting': {
-      if (event.for === 'pause')
-        return ['paused', 'ralph pause: before the next iteration, until ralph resume']
+      if (event.for === 'pause') return ['paused', 'ralph pause: before the next attempt, until ralph resume']
       const rule =
         "a limit, an overloaded service or a missing network is not the story's fault: no retry is used up"
       return [`waits until ${event.until}`, rule, { for: event.for, agent: event.agent }]
@@ -147,7 +146,7 @@ function whyOf(event: DecisiveEvent): Why {
     case 'loop.died': {
       const { at_ms, orphans } = event
       const rule = 'its process is gone and its journal has no end'
-      return ['the loop had died; its open iteration is recorded', rule, { at_ms, orphans }]
+      return ['the loop had died; its open attempt is recorded', rule, { at_ms, orphans }]
     }
     case 'repair.ended':
       return [event.detail, 'resume, finish, done and loop --fresh put a dead loop in order']
@@ -176,7 +175,7 @@ const rules: Record<IterationRecord['verdict'], string> = {
   failed: 'FAILED: restored, and the reason goes into the next prompt',
   gate_failed: 'a gate did not pass: restored, and its output goes into the next prompt',
   none: 'no promise: restored, tried again without added context',
-  timeout: 'the iteration timeout ended it: no promise counts',
+  timeout: '--iteration-timeout ended it: no promise counts',
   idle: 'no output and no child activity: ended, no promise counts',
   crash: 'it crashed without a promise: restored, tried again',
   limit: "the provider's limit: restored, the same attempt runs again",

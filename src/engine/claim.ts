@@ -28,7 +28,7 @@ export function claimDesk(context: Context, n: number, env: OpenClaim['env']): C
     const most = settings.claims ?? 0
     const number = current.claims + 1
     if (number > most) {
-      const message = `iteration ${n} has used up its claims (${most}); what it says at its end counts`
+      const message = `attempt #${n} has used up its claims (${most}); what it says at its end counts`
       if (!isLimitTold) await tell({ type: 'warning', code: 'claims', message })
       isLimitTold = true
       return { isAccepted: false, claim: number, text: spent(most) }

@@ -68,7 +68,7 @@ export async function perform(command: Command, context: Context): Promise<void>
       const { refused, ...saved } = await ports.checkpoints.save(storyId, message, judged, about)
       if (refused !== undefined) return tell({ type: 'checkpoint.refused', n, ...stateOf(refused) })
       for (const { path, restore } of context.state().current?.kept?.gone ?? []) {
-        const message = `${path} was yours and not committed; while iteration ${n} ran it was removed or set back. To have it again: ${restore}`
+        const message = `${path} was yours and not committed; while #${n} ran it was removed or set back. To have it again: ${restore}`
         await tell({ type: 'warning', code: 'user_file', message })
       }
       return tell({ type: 'checkpoint.saved', n, story_id: storyId, message, ...saved })

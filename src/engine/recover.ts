@@ -82,7 +82,7 @@ async function settle(loop: Loop, { checkpoints, spec }: Ports, isBack: boolean)
     const { refused, ...saved } = await checkpoints.save(storyId, message, judged, about)
     if (refused === undefined) {
       await loop.tell({ type: 'checkpoint.saved', n, story_id: storyId, message, ...saved })
-      return `iteration ${n} was complete when its checkpoint failed; it is saved now`
+      return `#${n} was complete when its checkpoint failed; it is saved now`
     }
   }
   const kept = await checkpoints.keep(n)
@@ -108,6 +108,6 @@ async function settle(loop: Loop, { checkpoints, spec }: Ports, isBack: boolean)
     await loop.tell({ type: 'warning', code: 'put_back', message: sentence })
   for (const message of await bringBack()) await loop.tell({ type: 'warning', code: 'plan_added', message })
   await loop.tell({ type: 'checkpoint.reverted', n, commit })
-  const what = outcome?.stopReason === 'killed' ? '' : `iteration ${n} was cut off by an error; `
+  const what = outcome?.stopReason === 'killed' ? '' : `#${n} was cut off by an error; `
   return `${what}what it left is kept as ${kept.ref} (ralph diff ${n} ${loop.state.changeId}), and ${isWhole ? 'the work tree' : 'all but what is yours'} is back at the checkpoint`
 }

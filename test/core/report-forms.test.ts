@@ -13,7 +13,7 @@ import { history, iteration } from './report-history.ts'
 
 const report = runReport(history)
 const plainPaint = paintFor(process.stdout, { NO_COLOR: '1' })
-const lost = '6 of 8 attempts were undone: ~120.5k tokens (60%), $1.60, 1h 02m'
+const lost = '6 of 8 attempts, ~120.5k tokens (60%), $1.60, 1h 02m'
 
 describe('text', () => {
   test('an estimate of nothing is none, though other attempts have figures', () => {
@@ -24,7 +24,7 @@ describe('text', () => {
       ),
     }
     const text = reportText(runReport(unknown), 100, plainPaint)
-    expect(text).toContain('  tokens  not known for 1 attempt: the agent did not report them\n')
+    expect(text).toContain('  tokens  unknown for 1 attempt (the agent did not report them)\n')
     expect(text).not.toContain('estimated from the size')
   })
 
@@ -34,9 +34,9 @@ describe('text', () => {
       /^add-login {3}✕ stuck\n {2}2 of 4 stories, 7 of 10 tasks, 8 attempts, ~200.5k tokens, \$2\.76, 1h 20m\n {2}story 3 used up its 2 attempts\n/,
     )
     expect(text).toMatch(/^ {2}when +2026-02-09 14:00 to 15:44, 1h 44m in all$/m)
-    expect(text).toContain(`  unused  ${lost}`)
+    expect(text).toContain(`  undone  ${lost}`)
     expect(text).toContain('  tokens  ~ estimated from the size of session files for 1 attempt\n')
-    expect(text).toContain('  cost    not known for 1 attempt, and not in the sum\n')
+    expect(text).toContain('  cost    unknown for 1 attempt, and not in the sum\n')
     expect(text).toMatch(/^ {4}✕ #4 did not report +4m 00s +~12\.0k tokens +unpriced\n {6}no promise$/m)
     expect(text).toMatch(/^✓ 1 Store sessions in the database {3}#1 +9m 00s +42\.0k tokens +\$0\.61$/m)
     expect(text).toMatch(/^○ 4 Docs \(open\)$/m)
@@ -94,7 +94,7 @@ describe('markdown', () => {
       '| 1 Store sessions in the database | done | 4/4 | 1 | 42.0k | $0.61 | - | 9m 00s |',
     )
     expect(markdown.match(/^\| \d+ \| \d \|/gm)).toHaveLength(8)
-    expect(markdown).toContain(`- unused: ${lost}`)
+    expect(markdown).toContain(`- undone: ${lost}`)
   })
 
   test('a reason is there whole, or with its beginning and its end: the cause is seldom in its first line', () => {

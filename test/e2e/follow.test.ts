@@ -69,7 +69,7 @@ test('another process hears the same events as --json prints, talk too, while th
   )
   expect((await ralph(at, ['logs', 'demo', '-f', '--raw', '--iteration', '1'])).stdout).not.toContain('▸')
   // Without -f the same head, and a number finds its attempt as in `ralph diff 1`.
-  expect((await ralph(at, ['logs', '1'])).stdout).toMatch(
+  expect((await ralph(at, ['logs', '1', 'demo'])).stdout).toMatch(
     /^▸ 1\/2 Story 1 {3}#1 of demo .*\nstory 1 begins\n/,
   )
   const unknown = await ralph(at, ['logs', '9'])

@@ -455,7 +455,7 @@ describe('right after a death', () => {
     await killedAll(at)
     at.git('config', 'alias.mine', 'status -s')
     const end = await ralph(at, ['finish', 'demo', '--cleanup'])
-    expect(end.stderr).toMatch(/changed while iteration 1 ran, or after the loop had died/)
+    expect(end.stderr).toMatch(/changed while #1 ran, or after the loop had died/)
     const command = /If it was you: (git config .*)$/m.exec(end.stderr)?.[1] ?? 'false'
     execFileSync('sh', ['-c', command], { cwd: at.repo, env: at.env })
     expect(at.git('config', 'alias.mine')).toBe('status -s')

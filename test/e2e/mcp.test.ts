@@ -212,7 +212,7 @@ test('MCP: a look at a dead loop writes nothing, not in the work tree, not in .g
   expect(status?.['orphan_pids']).not.toEqual([])
   expect(answers[1]?.text).toContain('Process: dead')
   // B6: nobody has reported any.
-  expect(answers[1]?.text).toMatch(/Tokens: not known\n +Cost: not known/)
+  expect(answers[1]?.text).toMatch(/Tokens: unknown\n +Cost: unknown/)
   expect(status?.['cost_usd']).toBeUndefined()
   await client.ask('resources/subscribe', { uri: 'ralph://loops/demo' })
   await client.ask('resources/list')

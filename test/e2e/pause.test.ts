@@ -35,7 +35,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 describe('pause', () => {
   test('F45: the running iteration comes to its end, the next does not begin; resume continues', async () => {
     const { at, loop, said } = await pausedLoop()
-    expect(said).toContain('demo pauses after this iteration (#1)')
+    expect(said).toContain('demo pauses after this attempt (#1)')
     expect(said).toContain('ralph resume demo')
     const now = await status(at)
     expect(now).toMatchObject({ alive: true, status: 'running', waiting_for: 'pause', current_iteration: 1 })

@@ -13,7 +13,7 @@ const mixed = `
 text(n === 2 || n > 3 ? '<promise>FAILED: the <b>flux</b> & the | "capacitor"\\nsecond line</promise>' : '<promise>COMPLETE</promise>')
 success('', { total_cost_usd: 0.5 })
 `
-const lost = '3 of 5 attempts were undone: 360 tokens (60%), $1.50'
+const lost = '3 of 5 attempts, 360 tokens (60%), $1.50'
 
 async function ranLoop(): Promise<Scratch> {
   const at = scratch({ tasks: tasksOf(3) })
@@ -66,7 +66,7 @@ describe('a run as a document', () => {
     }
     expect(await report('text')).toContain(lost)
     const markdown = await report('md')
-    expect(markdown).toContain(`- unused: ${lost}`)
+    expect(markdown).toContain(`- undone: ${lost}`)
     expect(markdown).toMatch(
       /^\| 2 Story 2 \| done \| 2\/2 \| 2 \| 240 \| \$1\.00 \| 120, \$0\.50 \(1 attempt\) \|/m,
     )

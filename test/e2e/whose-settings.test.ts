@@ -45,13 +45,13 @@ describe('H4, O10, section 6.3: the settings of a run are those of its start', (
     const at = withGate()
     const loop = await stuckAfter(at, 'echo "max_retries: 0" > ralph.yaml')
     expect(warnings(loop).filter((message) => message.includes('ralph.yaml'))).toEqual([
-      expect.stringMatching(/iteration 1 .*ralph\.yaml.*verify: .*test -f proof.* -> not set/),
+      expect.stringMatching(/#1 .*ralph\.yaml.*verify: .*test -f proof.* -> not set/),
     ])
     const resumed = await ralph(at, ['resume', 'demo', '--json'])
     expect(resumed.code).toBe(3)
     expect(eventsOf(resumed).filter(({ type }) => type === 'gate.ended')).not.toEqual([])
     expect(warnings(resumed)).toContainEqual(
-      expect.stringMatching(/ralph\.yaml.*iteration 1.*verify: .*-> not set.*--accept-config/),
+      expect.stringMatching(/ralph\.yaml.*#1.*verify: .*-> not set.*--accept-config/),
     )
   })
 
@@ -163,7 +163,7 @@ describe('H4: what an agent wrote takes effect for no later start', () => {
     expect({ code: refused.code, stderr: refused.stderr }).toEqual({
       code: 2,
       stderr: expect.stringMatching(
-        /ralph\.yaml.*iteration 1 of demo[^]*verify: .* -> not set[^]*--accept-config/,
+        /ralph\.yaml.*#1 of demo[^]*verify: .* -> not set[^]*--accept-config/,
       ) as string,
     })
     expect([at.git('for-each-ref'), at.git('status', '--porcelain'), at.git('rev-parse', 'HEAD')]).toEqual(
@@ -180,7 +180,7 @@ describe('H4: what an agent wrote takes effect for no later start', () => {
     const agent = `cat > /dev/null; touch proof-1; ${edit}; ${complete}`
     await ralph(at, ['loop', 'demo', '--agent-command', agent, '--on-complete', 'cleanup'])
     const config = await ralph(at, ['config'])
-    expect(config.stderr).toMatch(/ralph\.yaml.*iteration 1 of demo.*--accept-config/)
+    expect(config.stderr).toMatch(/ralph\.yaml.*#1 of demo.*--accept-config/)
     at.write('ralph.yaml', 'max_retries: 1\n')
     expect((await ralph(at, ['config'])).stderr).toBe('')
     expect((await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent])).code).toBe(0)
@@ -237,7 +237,7 @@ describe('O10, M3: what git would obey later', () => {
     const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--on-complete', 'cleanup'])
     expect(end.code).toBe(0)
     expect(end.stdout).toMatch(
-      /note: changed while iteration 1 ran.*core\.pager.*post-commit \(new\).*ralph finish demo --accept-config/,
+      /note: changed while #1 ran.*core\.pager.*post-commit \(new\).*ralph finish demo --accept-config/,
     )
     expect(at.git('config', '--list', '--local')).not.toContain('core.pager')
     expect(existsSync(join(at.repo, '.git/hooks/post-commit'))).toBe(false)
@@ -287,7 +287,7 @@ describe('O10, M3: what git would obey later', () => {
     const agent = `cat > /dev/null; echo "touch x" >> .husky/_/pre-commit; ${complete}`
     const end = await ralph(at, ['loop', 'demo', '--agent-command', agent])
     expect(end.code).toBe(0)
-    expect(end.stdout).toMatch(/note: iteration 1 changed what git runs: \.husky\/_\/pre-commit/)
+    expect(end.stdout).toMatch(/note: #1 changed what git runs: \.husky\/_\/pre-commit/)
   })
 })
 
@@ -309,7 +309,7 @@ describe('O10, L: what a gate runs', () => {
       const agent = `cat > /dev/null; ${deed}; ${complete}`
       const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--verify', command])
       expect(end.code).toBe(0)
-      const said = `iteration 1 changed what a gate runs: ${name} (gate \`${command}\`)`
+      const said = `#1 changed what a gate runs: ${name} (gate \`${command}\`)`
       expect(end.stderr).toContain(`warning: ${said}`)
       expect(end.stdout).toContain(`note: ${said}`)
     },

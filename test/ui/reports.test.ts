@@ -252,8 +252,8 @@ describe('the past', () => {
       '#1  14:03:22  1 Login  ✕ failed  1m 01s  12.3k   unpriced  one (+1 line)',
       '#2  14:03:22  1 Login  ✓ done    1m 01s  12.3k   <$0.01',
       '2 attempts, 2m 02s, 24.7k tokens, <$0.01',
-      '1 of 2 attempts was undone: 12.3k tokens (50%), unpriced, 1m 01s',
-      'cost: not known for 1 attempt, and not in the sum',
+      'undone: 1 of 2 attempts, 12.3k tokens (50%), unpriced, 1m 01s',
+      'cost: unknown for 1 attempt, and not in the sum',
       '1 earlier run: ralph history x --all (or --run 1)',
       '',
     ])

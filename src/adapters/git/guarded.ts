@@ -88,7 +88,7 @@ export async function tellObeyed(store: Store, snapshot: Snapshot, n: number): P
   const now = findObeyed(store.git, hooksPath, included)
   const changed = Object.keys({ ...before, ...now }).filter((path) => before[path] !== now[path])
   if (changed.length === 0) return
-  const message = `iteration ${n} changed what git runs: ${changed.slice(0, 5).map(named).join(', ')}${changed.length > 5 ? ` and ${changed.length - 5} more` : ''}`
+  const message = `#${n} changed what git runs: ${changed.slice(0, 5).map(named).join(', ')}${changed.length > 5 ? ` and ${changed.length - 5} more` : ''}`
   await store.note({ type: 'warning', code: 'hooks_changed', message })
 }
 

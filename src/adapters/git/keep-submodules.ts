@@ -132,7 +132,7 @@ async function takenAway(store: Store, n: number, snapshot: Snapshot, name: stri
     const back = ref.startsWith('stash/')
       ? `stash store ${hash}`
       : `update-ref ${shellWord(shown(`refs/${ref}`))} ${hash.slice(0, 12)}`
-    return `${ref.startsWith('stash/') ? 'a stash entry was dropped' : `${shortRef(`refs/${ref}`)} was deleted or moved`} in the submodule ${named(name)} while iteration ${n} ran; to bring it back: ${inGit} ${back}`
+    return `${ref.startsWith('stash/') ? 'a stash entry was dropped' : `${shortRef(`refs/${ref}`)} was deleted or moved`} in the submodule ${named(name)} while #${n} ran; to bring it back: ${inGit} ${back}`
   })
 }
 

@@ -132,7 +132,7 @@ export function measureUsage(deps: UsageDeps): MeasuringUsage {
       figures.input_tokens === 0
         ? 'They are counted as 0'
         : `About ${figures.input_tokens}, estimated from the size of its session files`
-    const warning = `The tokens of this iteration are not known: ${why}. ${guess}.`
+    const warning = `The tokens of this attempt are unknown: ${why}. ${guess}.`
     const isFirst = !hasWarned
     const isOwn = agent === 'command' && figures.input_tokens === 0 && why === nothingFound.auto
     hasWarned = true

@@ -53,7 +53,7 @@ export function between(before: UsageFigures, after: UsageFigures): UsageFigures
     key: 'input_tokens' | 'output_tokens' | 'cache_read_tokens' | 'cache_creation_tokens',
   ): number => after[key] - before[key]
   const used = grown('input_tokens') + grown('output_tokens')
-  if (used === 0) return 'it counted 0 tokens for this iteration'
+  if (used === 0) return 'it counted 0 tokens for this attempt'
   if (used < 0) return `its count fell by ${-used} tokens`
   return {
     input_tokens: Math.max(0, grown('input_tokens')),

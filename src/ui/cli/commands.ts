@@ -113,7 +113,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       act({
         name: 'pause',
-        what: 'pause the running loop after this iteration; ralph resume continues it',
+        what: 'pause the running loop after this attempt; ralph resume continues it',
         example: 'ralph pause add-login',
         takes: (command) =>
           command.argument('[change]', 'default: the only one that is running').option('--off', 'continue'),
@@ -298,7 +298,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       }),
       report({
         name: 'prompt',
-        what: 'the exact prompt of the next iteration; starts nothing',
+        what: 'the next prompt, word for word; starts nothing',
         example: 'ralph prompt add-login --story 2',
         takes: (command) =>
           command
@@ -367,13 +367,10 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         example: 'ralph logs add-login -f',
         takes: (command) =>
           command
+            .argument('[n]', "the attempt's number (default: the latest)")
             .argument('[change]', leftOut)
             .option('-f, --follow', 'keep printing until the loop ends')
-            .option(
-              '--iteration <N>',
-              'this attempt (default: the latest); also: ralph logs <N>',
-              iterationNumber,
-            )
+            .option('--iteration <N>', 'the same as n', iterationNumber)
             .addOption(
               new Option(
                 '--gate [N]',
@@ -384,12 +381,10 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             )
             .addOption(new Option('--raw', 'every byte, control characters too').conflicts('json'))
             .option('--json', 'one JSON object per piece of output'),
-        run: async ({ io, app, readerGone }, { args: [named], options }) => {
+        run: async ({ io, app, readerGone }, { args, options }) => {
           const { follow = false, gate, json = false, raw = false } = options
-          // `ralph logs 2`, as `ralph diff 2`: what is a number is no change.
-          const isNumber = named !== undefined && /^#?\d+$/.test(named)
-          const iteration = options.iteration ?? (isNumber ? iterationNumber(named) : undefined)
-          const change = isNumber ? undefined : named
+          const [n, change] = numberFirst(args)
+          const iteration = options.iteration ?? (n === undefined ? undefined : iterationNumber(n))
           const { observe } = await app()
           const [{ logWriter }, { logHead }] = await Promise.all([
             import('../print/log-writer.ts'),
@@ -510,16 +505,15 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             .option('--stat', 'only the files, and how many lines')
             .option('--run <N>', 'of this earlier run (1 is the first)', runNumber)
             .option('--json', 'as JSON'),
-        run: async (context, { args: [first, second], options }) => {
+        run: async (context, { args, options }) => {
           const { all: isAll = false, stat = false, json = false, run } = options
-          // `ralph diff add-login`: what is no number is the change; with --all there is no number.
-          const isName = first !== undefined && second === undefined && (isAll || !/^#?\d[\d.]*$/.test(first))
+          // With --all there is no number.
+          const [named, change] = isAll && args[1] === undefined ? [undefined, args[0]] : numberFirst(args)
           // `2.1`: a task, or the first attempt of a story; the answer names the attempts there are.
-          const isOther = first?.includes('.') === true && !isName
-          const other = isOther ? { other: first } : {}
-          const n = first === undefined || isName || isOther ? undefined : iterationNumber(first)
+          const isOther = named?.includes('.') === true
+          const other = isOther ? { other: named } : {}
+          const n = named === undefined || isOther ? undefined : iterationNumber(named)
           const { showDiff } = await import('./diff.ts')
-          const change = isName ? first : second
           await showDiff(context, { change, n, isAll, run, ...other }, { stat, json })
         },
       }),
@@ -694,6 +688,12 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
 
 function wrong(message: string, hint: string): RalphError {
   return new RalphError('usage', message, { hint })
+}
+
+/** `ralph diff 2 add-login`, `ralph logs add-login 2`, `ralph diff add-login`: what is a number is no change. */
+function numberFirst([first, second]: readonly (string | undefined)[]): readonly (string | undefined)[] {
+  const isNumber = (word = ''): boolean => /^#?\d[\d.]*$/.test(word)
+  return !isNumber(first) && (second === undefined || isNumber(second)) ? [second, first] : [first, second]
 }
 
 function iterationNumber(text: string): number {

@@ -97,10 +97,13 @@ async function offers(
     )
   }
   const argument = command.registeredArguments[operands(command, before)]
-  if (argument?.name() === 'n') return starting(await sources.attempts(undefined))
-  if (argument?.name() === 'change')
-    return starting((await sources.changes()).filter(([name]) => isPlain(name)))
-  return starting((argument?.argChoices ?? []).map((choice) => [choice, '']))
+  const wanted = argument?.name()
+  const attempts = wanted === 'n' ? await sources.attempts(undefined) : []
+  // A number that may be left out leaves its place to the change.
+  const isChange = wanted === 'change' || (wanted === 'n' && argument?.required === false)
+  const changes = isChange ? (await sources.changes()).filter(([name]) => isPlain(name)) : []
+  const choices = (argument?.argChoices ?? []).map((choice): Offer => [choice, ''])
+  return starting([...attempts, ...changes, ...choices])
 }
 
 /** A name that a shell would read as more than a word is left to be typed: Tab must never put code on the line. */

@@ -40,13 +40,13 @@ function blockOf(loop: LoopSeen, nowMs: number): readonly string[] {
       'Stories',
       loop.stories_total === undefined ? undefined : `${loop.stories_done}/${loop.stories_total} done`,
     ],
-    ['Tokens', n === 0 ? undefined : hasUsage(loop) ? loop.total_tokens.toLocaleString('en') : 'not known'],
+    ['Tokens', n === 0 ? undefined : hasUsage(loop) ? loop.total_tokens.toLocaleString('en') : 'unknown'],
     [
       'Cost',
       n === 0
         ? undefined
         : loop.cost_usd === undefined || !hasUsage(loop)
-          ? 'not known'
+          ? 'unknown'
           : `$${loop.cost_usd.toFixed(2)}`,
     ],
     [

@@ -5,9 +5,9 @@ import type { History } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { inColourOf, statusName, symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
 import { storyName } from './describe.ts'
-import { costWord, newReason, notesOf } from './report-words.ts'
+import { costWord, knownTokens, newReason, notesOf } from './report-words.ts'
 import { table } from './table.ts'
-import { clip, clockTime, duration, excerpt, oneLine, plural, tokenWord, tokenWords } from './text.ts'
+import { clip, clockTime, duration, excerpt, oneLine, plural, tokenWord } from './text.ts'
 
 export interface HistoryPage {
   readonly paint: Paint
@@ -98,7 +98,7 @@ function runLines(
       true,
     ),
     totalLine(report),
-    ...notesOf(report).map(([name, words]) => (name === 'unused' ? words : `${name}: ${words}`)),
+    ...notesOf(report).map(([name, words]) => `${name}: ${words}`),
   ]
 }
 
@@ -111,7 +111,7 @@ function totalLine({ totals }: RunReport): string {
   const figures = [
     plural(totals.iterations, 'attempt'),
     duration(tookMs(totals)),
-    tokenWords(totals),
+    knownTokens(totals),
     costWord(totals),
   ]
   return figures.filter((word) => word !== '-').join(', ')

@@ -49,7 +49,7 @@ function timeWord(spent: Spending): string {
 type Part = Omit<Spending, 'cost_usd' | 'tokens_estimated'> &
   SpentTokens & { readonly cost_usd?: number | undefined }
 
-/** "2 of 5 attempts were undone: 1.2k tokens (34%), $0.10, 4m 05s"; empty when all work was kept. */
+/** "2 of 5 attempts, 1.2k tokens (34%), $0.10, 4m 05s"; empty when all work was kept. */
 function lossWords(whole: Pick<Spending, 'iterations' | 'tokens'>, part: Part): string {
   if (part.iterations === 0) return ''
   const share = whole.tokens > 0 ? ` (${String(Math.round((100 * part.tokens) / whole.tokens))}%)` : ''
@@ -58,32 +58,41 @@ function lossWords(whole: Pick<Spending, 'iterations' | 'tokens'>, part: Part): 
     costWord(part),
     duration(tookMs(part)),
   ]
-  return `${String(part.iterations)} of ${plural(whole.iterations, 'attempt')} ${part.iterations === 1 ? 'was' : 'were'} undone: ${figures.filter((word) => word !== '-').join(', ')}`
+  return `${String(part.iterations)} of ${plural(whole.iterations, 'attempt')}, ${figures.filter((word) => word !== '-').join(', ')}`
 }
 
 type Fact = readonly [name: string, words: string]
 
+/** Unknown tokens are said once, by `notesOf`. */
+export function knownTokens(spent: SpentTokens): string {
+  return tokenWord(spent) === '?' ? '-' : tokenWords(spent)
+}
+
 /** What a sum of figures cannot say: what was lost, what it leaves out or guesses. */
 export function notesOf({ totals, stories, not_kept: lost }: RunReport): readonly Fact[] {
   const facts: readonly Fact[] = [
-    ['unused', lossWords(totals, lost)],
-    ['tokens', guessWords(stories)],
+    ['undone', lossWords(totals, lost)],
+    ['tokens', guessWords(stories, totals.iterations)],
     [
       'cost',
-      totals.unpriced > 0 ? `not known for ${plural(totals.unpriced, 'attempt')}, and not in the sum` : '',
+      totals.unpriced > 0 ? `unknown for ${plural(totals.unpriced, 'attempt')}, and not in the sum` : '',
     ],
   ]
   return facts.filter(([, words]) => words !== '')
 }
 
 /** A guess of 0 is none: there was nothing to guess from. */
-function guessWords(stories: RunReport['stories']): string {
+function guessWords(stories: RunReport['stories'], all: number): string {
   const estimated = stories.flatMap(({ attempts }) => attempts).filter((attempt) => attempt.tokens_estimated)
   const unknown = estimated.filter(({ tokens }) => tokens === 0).length
   const guessed = estimated.length - unknown
   return [
     ...(guessed > 0 ? [`~ estimated from the size of session files for ${plural(guessed, 'attempt')}`] : []),
-    ...(unknown > 0 ? [`not known for ${plural(unknown, 'attempt')}: the agent did not report them`] : []),
+    ...(unknown > 0
+      ? [
+          `unknown${unknown === all ? '' : ` for ${plural(unknown, 'attempt')}`} (the agent did not report them)`,
+        ]
+      : []),
   ].join('; ')
 }
 
@@ -99,7 +108,7 @@ export function countsOf(report: RunReport): string {
       'task',
     )}`,
     plural(totals.iterations, 'attempt'),
-    ...(totals.iterations === 0 ? [] : [tokenWords(totals), costWord(totals), duration(tookMs(totals))]),
+    ...(totals.iterations === 0 ? [] : [knownTokens(totals), costWord(totals), duration(tookMs(totals))]),
   ]
     .filter((word) => word !== '-')
     .join(', ')
@@ -156,7 +165,7 @@ const number = (text: string | number): Cell => ({ text: String(text), isNumber:
 
 export function storiesTable({ stories }: RunReport): Table {
   return {
-    heads: ['Story', 'State', 'Tasks', 'Attempts', 'Tokens', 'Cost', 'Unused', 'Time'],
+    heads: ['Story', 'State', 'Tasks', 'Attempts', 'Tokens', 'Cost', 'Undone', 'Time'],
     rows: stories.map((story) => [
       words(storyLabel(story)),
       words(stateWord(story)),

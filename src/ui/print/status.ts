@@ -35,7 +35,7 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
     ['stories', `${String(done)}/${String(total)} done${ranWords(report)}`],
     ...nowFacts(report, nowMs),
     ['attempts', `${String(report.current_iteration)}, at most ${String(report.max_iterations)}`],
-    ['tokens', usedWord(report).replace('?', 'not known') + costPart(report)],
+    ['tokens', usedWord(report).replace('?', 'unknown') + costPart(report)],
     ['work', workWords(report)],
     ...(report.finish_refused === undefined
       ? []
@@ -153,7 +153,7 @@ function nowFacts(report: StatusReport, nowMs: number): readonly (readonly [stri
     const until = report.waiting_until === undefined ? '' : `, until ${clockTime(report.waiting_until)}`
     facts.push(['waits for', `${waits[report.waiting_for]}${until}`])
   }
-  if (report.pause_requested === true) facts.push(['pause', 'after this iteration'])
+  if (report.pause_requested === true) facts.push(['pause', 'after this attempt'])
   return facts
 }
 
@@ -225,8 +225,8 @@ export function stopOf({
 /** The words of the state file in those of a person. */
 const stoppers: Readonly<Record<string, string>> = {
   retries: 'a story that used up its retries',
-  iterations: 'max iterations',
-  stall: 'iterations that kept nothing',
+  iterations: '--max-iterations',
+  stall: 'attempts that kept nothing',
   signal: 'you (ralph stop, Ctrl-C or a signal)',
   killed: 'a kill of ralph',
   limit: "the provider's limit",
@@ -261,7 +261,7 @@ function allStatuses(reports: readonly StatusReport[], { paint }: StatusView): s
     usedWord(report),
     oneLine(report.worktree_name),
   ])
-  const headings = ['change', 'status', 'alive', 'stories', 'iterations', 'tokens', 'work tree']
+  const headings = ['change', 'status', 'alive', 'stories', 'attempts', 'tokens', 'work tree']
   return `${table(headings, rows, paint)}\n${plural(reports.length, 'loop')}; one of them: ralph status <change>`
 }
 

@@ -136,7 +136,7 @@ function lookSteps(report: StatusReport, failed: FailedGate | undefined): readon
   const kept = isAside(report, last) ? [[`ralph diff ${n} ${change}`, `what #${n} had changed`]] : []
   const gate =
     last.verdict === 'gate_failed' ? [[`ralph logs ${change} --gate`, 'all that the gate printed']] : []
-  const said = [`ralph logs ${change} --iteration ${n}`, 'what the agent said']
+  const said = [`ralph logs ${n} ${change}`, 'what the agent said']
   // The attempts are undone: what fails now is older than they are.
   const without =
     failed !== undefined && isSame(failuresInARow(report.iterations))

@@ -98,7 +98,7 @@ export function attemptLines(attempt: Attempt, page: Page, how: HowMuch = {}): r
     parts.push(own)
     height += own.length
   }
-  const rest = `… ${plural(dropped, 'earlier line', 'earlier lines')} of talk: ralph logs ${oneLine(attempt.started.change_id)} --iteration ${String(n)}`
+  const rest = `… ${plural(dropped, 'earlier line', 'earlier lines')} of talk: ralph logs ${String(n)} ${oneLine(attempt.started.change_id)}`
   const head = [ruleLine(attempt, page.width), ...(dropped > 0 ? [line(clip(rest, page.width), dim)] : [])]
   const lines = [...(parts.length < entries.length ? [] : head), ...parts.toReversed().flat()]
   if (live === undefined || attempt.record !== undefined) return lines

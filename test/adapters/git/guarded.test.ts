@@ -142,9 +142,7 @@ describe.each<[Strategy, 'save' | 'restore']>([
     w.git('config', 'core.hooksPath', 'x')
     await checkpoints.save('1', 'checkpoint: 1')
     expect(obeyed(w)).toEqual(before)
-    expect(warnings(w)).toEqual([
-      expect.stringMatching(/^changed while iteration 1 ran.*core\.hookspath = x/),
-    ])
+    expect(warnings(w)).toEqual([expect.stringMatching(/^changed while #1 ran.*core\.hookspath = x/)])
   })
 
   it('O10, M3: hooks in a folder of the git directory that core.hooksPath names come back too', async () => {
@@ -205,7 +203,7 @@ describe('what the user does beside the loop', () => {
     await checkpoints.restore()
     expect(warnings(w)).toEqual([
       expect.stringMatching(
-        /^changed while iteration 1 ran, and put back: .*filter\.x\.clean = grep -v OUTPUT.*As it was then: \.git\/ralph\/aside/,
+        /^changed while #1 ran, and put back: .*filter\.x\.clean = grep -v OUTPUT.*As it was then: \.git\/ralph\/aside/,
       ),
     ])
     expect(warnings(w)[0]).not.toMatch(/agent|remote\.origin/)
@@ -309,9 +307,7 @@ describe('taking over what a complete attempt had changed', () => {
     await w.checkpoints().start('start')
     for (const n of [1, 2]) await attempt(w, n, () => w.git('config', 'alias.a', 'b'))
     const [first = '', second = ''] = warnings(w)
-    expect(second).toBe(
-      'changed while iteration 2 ran, as while iteration 1 ran, and put back: .git/config (alias.a = b)',
-    )
+    expect(second).toBe('changed while #2 ran, as while #1 ran, and put back: .git/config (alias.a = b)')
     expect(second.length).toBeLessThan(first.length)
     await accept(w)
     expect(w.git('config', 'alias.a')).toBe('b\n')
