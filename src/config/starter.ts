@@ -1,6 +1,5 @@
 // The ralph.yaml that `ralph init` writes: what was found is set, what one often wants next stands there as a comment.
 import { agentNames } from './option.ts'
-import { specOf } from './options.ts'
 import type { OptionKey } from './options.ts'
 
 export interface Starter {
@@ -11,27 +10,25 @@ export interface Starter {
   readonly otherGates: readonly string[]
 }
 
-/** With their defaults, or with a value that makes sense for many. */
-const offered: readonly (readonly [key: OptionKey, value: string])[] = [
-  ['max_retries', '3'],
-  ['iteration_timeout', '45'],
-  ['idle_timeout', '10'],
-  ['max_tokens', '3000000'],
-  ['max_cost', '20'],
-  ['limit_wait', '360'],
-  ['worktree', 'true'],
-  ['on_complete', 'keep'],
-  ['prompt_append', '"Keep commits small."'],
-  ['notify_command', '"mail -s ralph me@example.org"'],
+/** With their defaults, or with a value that makes sense for many. Short words: all of it fits a screen of 80 columns. */
+const offered: readonly (readonly [key: OptionKey, value: string, what: string])[] = [
+  ['max_retries', '3', 're-runs of a story after its first attempt'],
+  ['iteration_timeout', '45', 'minutes for one run of the agent or of a gate'],
+  ['max_cost', '20', 'dollars; checked before each run'],
+  ['max_tokens', '3000000', 'the same in tokens'],
+  ['worktree', 'true', 'run in a folder of its own instead of yours'],
+  ['on_complete', 'keep', 'or cleanup, or ask: where the work goes'],
+  ['prompt_append', '"Use tabs."', 'added to every prompt'],
+  ['notify_command', '"say done"', 'run at the end'],
 ]
 
 export function starterFile({ agent, gates, otherGates }: Starter): string {
   const width = Math.max(...offered.map(([key, value]) => `${key}: ${value}`.length))
   return [
-    '# ralph: settings for this repository. A flag (--max-retries 1) and a variable (RALPH_MAX_RETRIES=1) win over them.',
-    '# Every setting, its value and where it comes from: ralph config. What each is for: ralph loop --help.',
+    '# ralph: settings for this repository; a flag or a RALPH_ variable wins.',
+    '# All of them: ralph config. What each is for: ralph loop --help',
     '',
-    `# The agent: ${agentNames.filter((name) => name !== 'demo').join(', ')}. After a comma, the one that takes over at its limit.`,
+    `# ${agentNames.filter((name) => name !== 'demo').join(', ')}; or two: claude,codex`,
     agent === '' ? '# agent: claude' : `agent: ${agent}`,
     '',
     '# Gates: commands that must pass before a story counts, in this order.',
@@ -40,9 +37,7 @@ export function starterFile({ agent, gates, otherGates }: Starter): string {
     ...otherGates.map((gate) => `#   - ${JSON.stringify(gate)}`),
     '',
     '# Often wanted, too; take the # away:',
-    ...offered.map(
-      ([key, value]) => `# ${`${key}: ${value}`.padEnd(width)}  # ${specOf(key).help.replaceAll('\n', ' ')}`,
-    ),
+    ...offered.map(([key, value, what]) => `# ${`${key}: ${value}`.padEnd(width)}  # ${what}`),
     '',
   ].join('\n')
 }

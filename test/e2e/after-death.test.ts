@@ -170,7 +170,7 @@ describe('commands that look', () => {
     expect(text).toMatch(/died +\d+ s ago: ralph was killed/)
     expect(text).toMatch(/an agent still runs, pid \d+/)
     expect(text).toMatch(
-      /next +ralph stop demo {3,}end the agent that still runs\n +then +ralph resume demo {3,}repair it and continue\n +or +ralph finish demo --cleanup {3,}repair it and end the run\n$/,
+      /next +ralph stop demo {3,}end its agent\n +then +ralph resume demo {3,}repair it and continue\n +or +ralph finish demo --cleanup {3,}repair it and end the run\n$/,
     )
     const report = JSON.parse((await ralph(at, ['status', 'demo', '--json'])).stdout) as Record<
       string,

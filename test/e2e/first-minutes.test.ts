@@ -340,7 +340,7 @@ describe('at 80 columns', () => {
     expect(around.filter((line) => line.length > 79)).toEqual([])
     expect(screen.raw()).toMatch(/^\$ ralph loop .* \\\r\n {4}[a-z -]*cleanup\r$/m)
     expect(screen.raw()).toMatch(
-      /^Your turn, in your own repository:\r\n {2}ralph doctor {3,}what is there, what is missing\r$/m,
+      /^Your turn, in your own repository\. .*\r\n {2}## 1\. A story\r\n {2}- \[ \] 1\.1 A task\r\nThen:\r\n {2}ralph doctor {3,}what is there, what is missing\r$/m,
     )
   })
 })

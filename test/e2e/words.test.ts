@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { AttemptList, Decisions } from '../../src/ui/app.ts'
 import { goodAgent, program, ralph, scratch, tasksOf } from './harness.ts'
+import { shellOnTerminal } from './on-terminal.ts'
 
 describe('a resume without the --agent-env of its run', () => {
   const needy = 'test -n "$SECRET_A" || { echo "<promise>FAILED: no secret</promise>"; exit; }; '
@@ -55,6 +56,21 @@ describe('a current folder that is gone', () => {
       const end = inGone(...args)
       expect([end.status, end.stdout]).toEqual([2, ''])
       expect(end.stderr).toMatch(/^error: The current folder is gone: it was deleted or moved\.\n.*cd .*\n$/)
+    },
+  )
+
+  test.each([[''], ['loop demo'], ['attach']])(
+    'U5: so does ralph %s where the screens would open',
+    async (words) => {
+      const at = scratch()
+      const gone = join(at.root, 'gone')
+      const terminal = shellOnTerminal(
+        at,
+        `unset RALPH_NO_TUI; mkdir '${gone}'; cd '${gone}'; rmdir '${gone}'; '${process.execPath}' '${program}' ${words}; echo "exit $?"`,
+      )
+      await terminal.exited
+      expect(terminal.raw()).toMatch(/The current folder is gone: it was deleted or moved\.[^]*exit 2/)
+      expect(terminal.raw()).not.toContain('bug in ralph')
     },
   )
 

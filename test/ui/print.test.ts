@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { publicEventSchema, publicEventTypes } from '../../src/core/event.ts'
 import type { LoopEvent } from '../../src/core/event.ts'
 import { jsonPrinter } from '../../src/ui/print/json.ts'
+import { wrapWords } from '../../src/ui/print/layout.ts'
 import { plainPrinter } from '../../src/ui/print/plain.ts'
 import { widthOf } from '../../src/ui/print/text.ts'
 import { terminalPrinter } from '../../src/ui/print/terminal.ts'
@@ -43,7 +44,7 @@ describe('plain lines', () => {
     const { out, err } = plain(script)
     expect(out.trimEnd().split('\n')).toEqual([
       'add-login   main → ralph/add-login   claude   gate: npm test',
-      'While it runs, edits in this folder are undone with a failed attempt (--worktree avoids it).',
+      'Leave this folder alone: a failed attempt undoes edits (--worktree avoids it).',
       '▸ 1 Model   ○ 2 Page   2 stories, 5 tasks',
       '',
       '▸ 1/2 Model   #1   14:03:22',
@@ -240,9 +241,19 @@ describe('plain lines', () => {
     )
     const rows = out.split('\n').filter((line) => / {2}(?:npm test|ralph) /.test(line))
     const columns = rows.map((row) => row.search(/(?<= {3})\S[^ ]*(?: \S+)*$/))
-    expect(rows[0]).toContain("npm test   does it fail without the agent's work, too?")
-    expect(new Set(columns.slice(1)).size).toBe(1)
+    expect(rows[0]).toMatch(/see +npm test {3,}does it pass now\?/)
+    expect(new Set(columns).size).toBe(1)
     expect(rows.length).toBeGreaterThan(3)
+    // A label is said once.
+    expect(out.match(/^ +see /gm)).toHaveLength(1)
+  })
+
+  it('a short command in quotes is not broken at a blank', () => {
+    expect(wrapWords('none: the word counts (found npm test: add --verify "npm test")', 60)).toEqual([
+      'none: the word counts (found npm test: add --verify',
+      '"npm test")',
+    ])
+    expect(wrapWords('say "one two three four" now', 12)).toEqual(['say "one two', 'three four"', 'now'])
   })
 
   it('the next command after exit 6 fits what was in the way', () => {

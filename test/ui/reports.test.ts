@@ -2,8 +2,9 @@
 import { describe, expect, it } from 'vitest'
 import { RalphError } from '../../src/core/error.ts'
 import type { UsageSummary } from '../../src/core/usage-summary.ts'
-import type { Control, Observe, StatusReport } from '../../src/ui/app.ts'
-import { paintFor } from '../../src/ui/io.ts'
+import type { ChangeList, Control, Observe, StatusReport } from '../../src/ui/app.ts'
+import { paintFor, plain } from '../../src/ui/io.ts'
+import { homeText } from '../../src/ui/print/list.ts'
 import { stepLines } from '../../src/ui/print/step-lines.ts'
 import { iteration, status } from './events.ts'
 import { ralph } from './fake-app.ts'
@@ -84,7 +85,7 @@ describe('status', () => {
     [
       'was killed',
       { ...ended, alive: false, status: 'stopped', died_at: status.started_at, orphan_pids: [4711] },
-      /next +ralph stop add-login {3,}end the agent that still runs\n +then +ralph resume add-login {3,}repair it and continue\n +or +ralph finish add-login --cleanup {3,}repair it and end the run\n$/,
+      /next +ralph stop add-login {3,}end its agent\n +then +ralph resume add-login {3,}repair it and continue\n +or +ralph finish add-login --cleanup {3,}repair it and end the run\n$/,
     ],
     [
       'is stuck',
@@ -229,7 +230,34 @@ describe('plan', () => {
 
   it('list without a change says how to make one', async () => {
     const ran = await ralph(['list'], answering({ list: () => Promise.resolve({ changes: [] }) }))
-    expect(ran.out).toContain('openspec new change')
+    expect(ran.out).toContain('openspec/changes/<name>/tasks.md')
+  })
+
+  it('bare ralph names what is next: of work that was kept here, of a loop that was killed', () => {
+    const change = {
+      name: 'x',
+      title: 'x',
+      stories_done: 1,
+      stories_open: 0,
+      stories_total: 1,
+      tasks_done: 1,
+      tasks_total: 1,
+    }
+    const home = (list: ChangeList): string => homeText(list, { paint: plain, columns: 80 })
+    const kept = { ...change, status: 'done' } as const
+    expect(home({ checked_out: 'ralph/x', changes: [kept] })).toContain('ralph finish x --cleanup')
+    expect(home({ checked_out: 'main', changes: [kept] })).not.toContain('ralph finish')
+    const killed = {
+      ...change,
+      stories_done: 0,
+      stories_open: 1,
+      status: 'stopped',
+      died_at: 'now',
+      orphan_pids: [7],
+    } as const
+    expect(home({ changes: [killed] })).toMatch(
+      /\n {2}ralph stop x +end its agent\n {2}ralph resume x +then continue\n/,
+    )
   })
 })
 

@@ -30,7 +30,7 @@ export async function findRoot(
     if (dirname(folder) === folder) break
   }
   throw new RalphError('openspec_missing', `There is no openspec/ folder in ${resolve(cwd)} or above it`, {
-    hint: 'Nothing was touched. Go to your project, or write a plan there: openspec/changes/<name>/tasks.md (an agent can do it after `openspec init`).',
+    hint: 'Nothing was touched. Go to your project, or write a plan there, openspec/changes/<name>/tasks.md: a line `## 1. A story`, below it `- [ ] 1.1 A task`.',
   })
 }
 

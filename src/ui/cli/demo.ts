@@ -78,10 +78,12 @@ export async function showDemo(context: Context, { agent, parallel, remove }: De
     )
   say(
     '',
-    'Your turn, in your own repository:',
+    'Your turn, in your own repository. A plan, openspec/changes/<name>/tasks.md:',
+    '  ## 1. A story',
+    '  - [ ] 1.1 A task',
+    'Then:',
     ...rows(
       [`${ralph} doctor`, 'what is there, what is missing'],
-      ['openspec/changes/<name>/tasks.md', 'write a plan: ## 1. A story, below it - [ ] 1.1 a task'],
       [`${ralph} loop <name> --dry-run`, 'what a start would do'],
       [`${ralph} loop <name> --verify "npm test"`, 'go'],
     ),

@@ -93,7 +93,8 @@ async function home(context: Context, help: string, wantsLines: boolean): Promis
   const [list, { isPlain, isSilent }] = await Promise.all([
     listed,
     wishes,
-    guard && import('../tui/start.tsx'),
+    // Where the folder is gone they cannot be, and the list says so.
+    guard && import('../tui/start.tsx').catch(() => undefined),
   ])
   if (!(list instanceof RalphError) && guard !== undefined && !isPlain) {
     const { clientOf } = await import('./client.ts')

@@ -43,7 +43,7 @@ export function headerLines(event: Of<'loop.started'>, sheet: Sheet): readonly s
     ...rest,
     ...(event.gate_found === undefined ? [] : note(gatelessWords(event.gate_found))),
     ...(event.home === undefined
-      ? note('While it runs, edits in this folder are undone with a failed attempt (--worktree avoids it).')
+      ? note('Leave this folder alone: a failed attempt undoes edits (--worktree avoids it).')
       : note(`It works in ${oneLine(event.worktree)}, without what is uncommitted here.`)),
     ...(event.feedback === undefined
       ? []

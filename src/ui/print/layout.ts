@@ -66,12 +66,15 @@ export function folded(text: string, columns: number | undefined, indent = ''): 
     .join('\n')
 }
 
-/** Breaks between words; within one only where it is wider than the screen. */
+/** Breaks between words, not within a short quotation, which may be a command; within a word only where it is wider than the screen. */
 export function wrapWords(text: string, room: number): readonly string[] {
+  const joined = text.replaceAll(/`[^`]+`|"[^"]+"/g, (quoted) =>
+    widthOf(quoted) * 2 <= room ? quoted.replaceAll(' ', joint) : quoted,
+  )
   const lines: string[] = []
   let line = ''
   let cells = 0
-  for (const word of text.split(' ')) {
+  for (const word of joined.split(' ')) {
     const wide = widthOf(word)
     if (line !== '' && cells + 1 + wide <= room) {
       line += ` ${word}`
@@ -84,8 +87,11 @@ export function wrapWords(text: string, room: number): readonly string[] {
     line = pieces.at(-1) ?? ''
     cells = widthOf(line)
   }
-  return [...lines, line]
+  return [...lines, line].map((each) => each.replaceAll(joint, ' '))
 }
+
+/** Stands for a blank at which no line breaks. */
+const joint = '\u0000'
 
 function brokenWord(word: string, wide: number, room: number): readonly string[] {
   if (wide <= room) return [word]

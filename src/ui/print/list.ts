@@ -11,7 +11,7 @@ import { clip, oneLine, widthOf } from './text.ts'
 export function listText({ changes }: ChangeList, sheet: Sheet): string {
   const { paint, columns } = sheet
   if (changes.length === 0)
-    return 'no changes under openspec/changes\nmake one with: openspec new change <name>'
+    return 'no changes under openspec/changes\nwrite one: openspec/changes/<name>/tasks.md, with `## 1. A story` and below it `- [ ] 1.1 A task`'
   const rows = changes.map((change) => [
     oneLine(change.name),
     `${String(change.stories_done)}/${String(change.stories_total)}`,
@@ -107,7 +107,7 @@ export function homeText(list: ChangeList, sheet: Sheet): string {
   return lines.join('\n')
 }
 
-function nextSteps({ changes }: ChangeList): readonly (readonly [string, string])[] {
+function nextSteps({ changes, checked_out: here }: ChangeList): readonly (readonly [string, string])[] {
   const isRunning = ({ status }: Change): boolean => status === 'running' || status === 'starting'
   const paused = changes.find((change) => change.waiting_for === 'pause')
   const running = changes.find((change) => isRunning(change) && change !== paused)
@@ -115,11 +115,23 @@ function nextSteps({ changes }: ChangeList): readonly (readonly [string, string]
     ({ status }) => status === 'stuck' || status === 'stalled' || status === 'stopped',
   )
   const open = changes.find((change) => stateOf(change)[0] === 'open')
-  const waiting = changes.find((change) => stateOf(change)[0].startsWith('done on '))
+  // Its work is on the branch of its loop, here or elsewhere.
+  const waiting = changes.find(
+    (change) =>
+      stateOf(change)[0].startsWith('done on ') ||
+      (change.status === 'done' && !change.landed && here === `ralph/${change.name}`),
+  )
   const steps: [string, string][] = []
   if (running) steps.push([`ralph status ${oneLine(running.name)} --watch`, 'see it work'])
   if (paused) steps.push([`ralph resume ${oneLine(paused.name)}`, 'end the pause'])
-  if (halted) steps.push([`ralph resume ${oneLine(halted.name)}`, 'continue where it stopped'])
+  if (halted) {
+    const hasAgent = (halted.orphan_pids ?? []).length > 0
+    if (hasAgent) steps.push([`ralph stop ${oneLine(halted.name)}`, 'end its agent'])
+    steps.push([
+      `ralph resume ${oneLine(halted.name)}`,
+      hasAgent ? 'then continue' : 'continue where it stopped',
+    ])
+  }
   if (waiting)
     steps.push([`ralph finish ${oneLine(waiting.name)} --cleanup`, 'bring its work to your branch'])
   if (changes.some(({ landed }) => landed?.is_pulled === false))

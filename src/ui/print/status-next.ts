@@ -29,7 +29,7 @@ export function nextSteps(report: StatusReport): readonly Step[] {
       ['or', finish, 'repair it and end the run'],
     ]
     if ((report.orphan_pids ?? []).length === 0) return goOn
-    return sorted([['next', `ralph stop ${change}`, 'end the agent that still runs'], ...goOn], 'then')
+    return sorted([['next', `ralph stop ${change}`, 'end its agent'], ...goOn], 'then')
   }
   const { branch, cleaned_at: cleaned, uncommitted } = report.where ?? {}
   const isInPlace = branch === report.original_branch

@@ -23,9 +23,10 @@ export function stepLines(
     .map(([, command]) => widthOf(command))
     .toSorted((a, b) => inColumn(b).length - inColumn(a).length || a - b)
   const aligned = inColumn(column)
-  return steps.flatMap((step) => {
+  return steps.flatMap((step, at) => {
     const [label, command, why] = step
-    const head = `${' '.repeat(indent)}${label}`.padEnd(start)
+    const isSame = label === steps[at - 1]?.[0]
+    const head = `${' '.repeat(indent)}${isSame ? '' : label}`.padEnd(start)
     const line = `${paint.dim(head)}${paint.bold(command)}`
     if (why === '') return [line]
     const gap = 3 + (aligned.includes(step) ? column - widthOf(command) : 0)

@@ -59,7 +59,7 @@ function lookSteps({ last, hasLastChanged, sameGate }: Board, change: string): r
   const n = String(last.n)
   // The attempts are undone: what fails now is older than they are.
   const without: readonly Step[] =
-    sameGate === undefined ? [] : [['see', oneLine(sameGate), "does it fail without the agent's work, too?"]]
+    sameGate === undefined ? [] : [['see', oneLine(sameGate), 'does it pass now?']]
   const gate: readonly Step[] =
     last.verdict === 'gate_failed' ? [['see', `ralph logs ${change} --gate ${n}`, 'all it printed']] : []
   return last.attempt_ref === undefined || !hasLastChanged

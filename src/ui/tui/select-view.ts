@@ -52,7 +52,9 @@ function bodyLines(screen: SelectScreen, shown: readonly SelectRow[], world: Wor
   if (screen.rows.length === 0)
     return [
       line(' There are no changes under openspec/changes yet.'),
-      line(' Make one with: openspec new change <name>', dim),
+      line(' Write one: openspec/changes/<name>/tasks.md', dim),
+      line('   ## 1. A story', dim),
+      line('   - [ ] 1.1 A task', dim),
     ]
   if (shown.length === 0)
     return [line(` No change has "${typedText(screen.filter)}" in its name. Esc shows all.`, dim)]

@@ -146,7 +146,7 @@ describe('choosing a change', () => {
   test('no change at all: how to make one', () => {
     const player = new Player({ at: 'select' })
     player.hear({ type: 'loaded', loaded: { what: 'changes', list: { changes: [] }, reports: [] } })
-    expect(player.text()).toContain('openspec new change <name>')
+    expect(player.text()).toContain('openspec/changes/<name>/tasks.md')
   })
 
   test('a loop in another work tree whose change is not here can be joined', () => {
