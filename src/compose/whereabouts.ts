@@ -226,7 +226,21 @@ async function notesOf(site: Site, { change, recall }: KnownRun): Promise<string
     unagreed(git.gitCommonDir, files).then((doubtful) => doubtful.length > 0),
     isOffered({ git, change, folder }),
   ])
+  const back = await Promise.all(
+    told.map(({ code, message }) => (code === 'commit_off' ? isPicked(git, message) : false)),
+  )
   const isOpen = (code: string): boolean =>
     code === 'config_changed' ? isAsked : code === 'git_settings' ? isLeft : true
-  return [...new Set(told.filter(({ code }) => isOpen(code)).map(({ message }) => message))]
+  return [
+    ...new Set(
+      told.filter(({ code }, at) => isOpen(code) && back[at] !== true).map(({ message }) => message),
+    ),
+  ]
+}
+
+/** Whether what a commit that was taken off brings is there again. */
+async function isPicked(git: Git, message: string): Promise<boolean> {
+  const [, hash = ''] = /^your commit ([0-9a-f]+) /.exec(message) ?? []
+  const asked = await git.run(['cherry', 'HEAD', hash, `${hash}^`], { accept: [128] })
+  return hash !== '' && (asked.out === '' ? asked.code === 0 : asked.out.startsWith('-'))
 }

@@ -38,6 +38,7 @@ const exits: Record<StopReason, readonly [status: Outcome['status'], exitCode: n
 
 /** What the user has to decide or to know once the loop is over; a line for each stands in the summary, too. */
 export const lastingWarnings: ReadonlySet<string> = new Set([
+  'commit_off',
   'config_changed',
   'gate_changed',
   'git_settings',

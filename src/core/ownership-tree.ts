@@ -35,6 +35,8 @@ export interface HeadMove {
   readonly to: string
   /** The git of the agent, or of a gate, moved it by its own report; undefined when none did. */
   readonly by: 'agent' | 'gate' | undefined
+  /** It is the same branch, which has not got the commit any more that it began at. */
+  readonly isRewritten?: boolean
 }
 
 function ownerOfHead({ by }: HeadMove): Claim {
@@ -84,6 +86,10 @@ export function judgeTree(facts: TreeFacts): TreeJudgement {
 
 export function headWords(move: HeadMove, during: 'agent' | 'gates'): string {
   const { owner } = ownerOfHead(move)
+  if (move.isRewritten === true) {
+    const who = owner === 'agent' ? 'the agent' : owner === 'gate' ? 'a gate' : 'somebody'
+    return `${who} rewrote ${move.to} (amend, reset or rebase)`
+  }
   if (owner === 'agent') return `the agent left the branch of the loop for ${move.to}`
   if (owner === 'gate') return `a gate switched the work tree to ${move.to}`
   const when = during === 'agent' ? 'while the agent worked' : 'while the gates ran'

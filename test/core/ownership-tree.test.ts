@@ -95,6 +95,12 @@ describe('O3: who moved HEAD', () => {
     )
     expect(headWords(bySomebody, 'gates')).toBe('somebody switched the work tree to main while the gates ran')
     expect(headWords({ to: 'main', by: 'gate' }, 'gates')).toBe('a gate switched the work tree to main')
+    expect(headWords({ ...byAgent, isRewritten: true }, 'agent')).toBe(
+      'the agent rewrote main (amend, reset or rebase)',
+    )
+    expect(headWords({ ...bySomebody, isRewritten: true }, 'agent')).toBe(
+      'somebody rewrote main (amend, reset or rebase)',
+    )
   })
 })
 

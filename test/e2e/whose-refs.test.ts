@@ -17,7 +17,7 @@ function beside(at: Scratch, script: string): string {
 /** What was said about git. */
 function told(end: Finished): string[] {
   return eventsOf(end).flatMap((event) =>
-    event.type === 'warning' && ['agent_git', 'beside', 'gate_git'].includes(event.code)
+    event.type === 'warning' && ['agent_git', 'beside', 'commit_off', 'gate_git'].includes(event.code)
       ? [event.message]
       : [],
   )
@@ -57,9 +57,10 @@ describe("O12, M4: the user's own refs", () => {
       const lines = told(end)
       expect(lines).toEqual([
         expect.stringMatching(
-          /^changed beside the loop, not by the agent as far as ralph can tell: moved moved, old was deleted, tags\/v1 was deleted, mine is new, tags\/v9 is new; it stays/,
+          /^changed beside the loop, not by the agent as far as ralph can tell: moved moved, old was deleted, tags\/v1 was deleted, mine is new, tags\/v9 is new; they stay so/,
         ),
       ])
+      expect(lines[0]).toContain('git branch old refs/ralph/demo/moved/1/before/heads/old')
       // What they were is not lost to a `git gc`.
       expect(at.git('rev-parse', 'refs/ralph/demo/moved/1/before/heads/old')).toBe(old)
     },
@@ -105,6 +106,42 @@ describe("O12, M4: the user's own refs", () => {
     expect(at.read('README.md')).toBe('# scratch\nmine\n')
     expect(at.git('status', '--porcelain')).toBe(' M openspec/changes/demo/tasks.md\n?? story-1.txt')
   })
+
+  test('O12: with stashes on no branch the same commit is named, with the command that brings it back', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.git('switch', '-q', '--detach')
+    const end = await committedLate(at, 'stash')
+    expect(end.code).toBe(0)
+    const line = told(end).find((each) => each.includes('(mine)')) ?? ''
+    expect(line).toMatch(/^your commit \w+ \(mine\), made while the agent ran, is no longer what HEAD is at/)
+    const [pick = 'false'] = /git cherry-pick \w+/.exec(line) ?? []
+    execFileSync('sh', ['-ec', pick], { cwd: at.repo, env: at.env, stdio: 'ignore' })
+    expect(at.read('README.md')).toBe('# scratch\nmine\n')
+  })
+
+  test.for([
+    { mode: 'branch', undone: '2 files: made.txt, mine.txt' },
+    { mode: 'stash', undone: '1 file: made.txt' },
+  ])(
+    'O12: $mode: a commit of the user’s is called undone only where it is, and then the end and status name it until it is back',
+    async ({ mode, undone }) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      const user = beside(at, 'echo mine > mine.txt; git add mine.txt; git commit -qm "by hand"')
+      const agent = `echo x > made.txt; ${user}; ${failed}`
+      const flags = ['--checkpoint', mode, '--max-retries', '0', '--agent-command', agent]
+      const end = await ralph(at, ['loop', 'demo', ...flags])
+      expect(end.code).toBe(3)
+      expect(end.stdout).toContain(`undone, ${undone}`)
+      const note = /note: your commit \w+ \(by hand\)/
+      expect(note.test(end.stdout)).toBe(mode === 'branch')
+      if (mode === 'stash') return
+      const words = 'your commit'
+      expect((await ralph(at, ['status', 'demo'])).stdout).toContain(words)
+      const [pick = 'false'] = /git cherry-pick \w+/.exec(end.stderr) ?? []
+      execFileSync('sh', ['-ec', pick], { cwd: at.repo, env: at.env, stdio: 'ignore' })
+      expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain(words)
+    },
+  )
 
   test('O12: with stashes one that takes the place of the last commit is named, with what holds it', async () => {
     const at = scratch({ tasks: tasksOf(1) })
@@ -505,4 +542,39 @@ describe('O12, G25: refs of another kind than branches and tags (refs/backup, sa
       expect(lines.match(/deleted backup\/gone; it is back/g)).toHaveLength(2)
     },
   )
+})
+
+test('U5: refs/ that somebody removed by hand is there again, the branch of the loop with it, and the rest is named with its command', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.git('branch', 'side')
+  const agent = `rm -rf .git/refs .git/packed-refs; ${goodAgent}`
+  const end = await ralph(at, ['loop', 'demo', '--agent-command', agent])
+  expect(end.code, end.stderr).toBe(0)
+  expect(end.stderr).toContain("git's folder refs was removed while the agent worked")
+  expect(at.git('log', '-1', '--format=%s')).toBe('checkpoint: 1')
+  const [branch = 'false'] = /git branch main \S+main/.exec(end.stderr) ?? []
+  execFileSync('sh', ['-ec', branch], { cwd: at.repo, env: at.env, stdio: 'ignore' })
+  expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+})
+
+test('U5: in what is left of a repository, the command that mends it', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  expect((await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])).code).toBe(0)
+  execFileSync('rm', ['-r', join(at.repo, '.git/refs')])
+  const end = await ralph(at, ['status'])
+  expect([end.code, end.stderr]).toEqual([2, expect.stringContaining('it has no refs')])
+  const [, init = 'false'] = /`(git init [^`]*)`/.exec(end.stderr) ?? []
+  execFileSync('sh', ['-ec', init], { cwd: at.root, env: at.env, stdio: 'ignore' })
+  expect((await ralph(at, ['status'])).code).toBe(0)
+})
+
+test('G4: an agent that amends a checkpoint is not said to have left the branch', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const agent = `echo w > w.txt; git add w.txt; git commit -q --amend -m mine; ${goodAgent}`
+  const end = await ralph(at, ['loop', 'demo', '--json', '--agent-command', agent])
+  expect(end.code).toBe(0)
+  expect(told(end)).toEqual([
+    'the agent rewrote ralph/demo (amend, reset or rebase); its commits are as they were',
+  ])
+  expect(at.git('log', '--format=%s', 'main..')).toBe('checkpoint: 1\ninitial state')
 })

@@ -114,10 +114,19 @@ async function stay(store: Store, work: Work, isRename: boolean): Promise<Done> 
             `the branch ${nameOf(origin)} is gone (renamed or deleted), and a cleanup ${home === undefined ? 'makes it again' : 'needs it'}`,
           ]
         : []),
+      ...movedWords(origin, refs),
       `\`ralph finish ${change} --cleanup\` brings it back to ${nameOf(origin)}`,
     ],
     ...(remote !== undefined && { report: { remote } }),
   }
+}
+
+/** The user, a fetch, or an agent that hid from ralph: whoever reads it knows. */
+function movedWords({ ref, commit }: Head, { all }: Refs): string[] {
+  const now = ref === undefined ? undefined : all[ref]
+  if (ref === undefined || now === undefined || now === commit) return []
+  const from = commit === undefined ? '' : `, from ${commit.slice(0, 12)} to ${now.slice(0, 12)}`
+  return [`${nameOf({ ref })} moved since the loop began${from}, and ralph does not know by whom`]
 }
 
 async function cleanUp(store: Store, work: Work, squashing: { message: string } | undefined): Promise<Done> {
@@ -180,7 +189,7 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
         : squashing !== undefined && made === undefined
           ? `nothing of the loop's is left to commit on ${nameOf(origin)}`
           : isPart
-            ? `${nameOf(origin)} has a part of this in commits already: it moved since the loop began, from ${(origin.commit ?? 'nothing').slice(0, 12)} to ${(plan.head?.commit ?? '').slice(0, 12)}, and ralph does not know by whom; the rest is there, uncommitted`
+            ? `${nameOf(origin)} has a part of this in commits already; the rest is there, uncommitted`
             : loopPaths.length === 0 && carried === undefined
               ? `the loop has saved nothing, so nothing is brought to ${nameOf(origin)}${startPaths.length === 0 ? '' : ' but your own uncommitted files'}`
               : `${carried !== undefined ? 'the rest' : stays.length > 0 ? 'what the loop has saved' : 'everything'} is on ${nameOf(origin)}, uncommitted`,
@@ -198,7 +207,7 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
           `the branch ${nameOf(origin)} was gone (renamed or deleted), and is made again at ${(plan.head.commit ?? '').slice(0, 12)}`,
         ]
       : []),
-    ...(isMerged ? [] : await theirsAmong(git, adopted)),
+    ...(isMerged ? [] : [...movedWords(origin, refs), ...(await theirsAmong(git, adopted))]),
     ...(left.length === 0 ? [] : [`as you left it since the cleanup before: ${left.map(named).join(', ')}`]),
     ...(lost.length === 0
       ? []

@@ -56,7 +56,11 @@ async function keepInside(
 ): Promise<KeptInside> {
   const name = `${prefix}${path}`
   if (lstatNow(store.git.worktree, path)?.isDirectory() !== true)
-    return { isChanged: true, warnings: [`the agent removed the submodule ${named(name)}`], refused: '' }
+    return {
+      isChanged: true,
+      warnings: [`the submodule ${named(name)} was removed while the agent worked`],
+      refused: '',
+    }
   const { git } = inner
   const isCut = await mendLink(store, inner, path, link)
   const mended = await mendRepository(inner, snapshot, n)

@@ -55,6 +55,7 @@ import {
   againTold,
   besideRef,
   earlierValues,
+  leftWhereItStands,
   madeTold,
   othersTold,
   planRefs,
@@ -91,7 +92,8 @@ async function keepWhole(
     readRef(git, ref),
     autostashes(git.gitDir),
   ])
-  const { own: all, others, beside, again } = planRefs(store, snapshot, now.all, ledger)
+  const { own: all, others, again } = planRefs(store, snapshot, now.all, ledger)
+  const beside = await leftWhereItStands(git, snapshot, now, ledger)
   const stashes = planStashes(snapshot.stash_log, log, ledger)
   const were = await earlierValues(git, others)
   const strays = strayCommits(snapshot, ledger)
@@ -245,7 +247,9 @@ async function keepWhole(
     ...(reunion.warnings.length === 0 &&
     found.move !== undefined &&
     (!found.isOnTop || now.head.ref !== snapshot.head.ref)
-      ? [`${headWords(found.move, 'agent')}; HEAD is back`]
+      ? [
+          `${headWords(found.move, 'agent')}; ${found.move.isRewritten === true ? 'its commits are as they were' : 'HEAD is back'}`,
+        ]
       : reunion.warnings),
     ...late,
     ...mended,

@@ -1,19 +1,18 @@
 // Between the look at an attempt and its revert a person may still be writing: that goes on top of the attempt before it is undone.
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { leftBeside } from '../../core/ownership.ts'
 import { addRaw, cannotConvert } from './exact-bytes.ts'
 import { beyondFolders, canRead, lstatNow } from './files.ts'
 import { named } from './git.ts'
 import { readLedger } from './ledger.ts'
 import { copyIndex } from './index-file.ts'
 import { writePlainTree } from './plain-tree.ts'
-import { moveRefs, readRef } from './refs.ts'
+import { moveRefs, readRef, type Refs } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { outermost } from './submodule.ts'
 import { commitTree, joined, treeOf, treeOfIndex } from './tree.ts'
-import { besideRef } from './whose-refs.ts'
+import { besideRef, leftWhereItStands } from './whose-refs.ts'
 import { distrustIn } from './young.ts'
 
 /** `paths` are about to go. In a repair the user's stay anyway, see claims.ts. */
@@ -62,18 +61,14 @@ export async function keepLate(store: Store, snapshot: Snapshot, paths: readonly
   await outer.note({ type: 'warning', code: 'beside', message: text })
 }
 
-/** A commit that others have made since, on the branch that the loop stands on and that a revert takes it off: it is named, too. */
-export async function noteLateCommit(
-  store: Store,
-  { head: { ref }, refs }: Snapshot,
-  tip: string | undefined,
-): Promise<void> {
+/** A commit that others have made since, where the loop stands, and that a revert takes off: it is named, too. */
+export async function noteLateCommit(store: Store, snapshot: Snapshot, now: Refs): Promise<void> {
   const { attempt, isKept, beside, pending } = store.memory()
   const isOwn = store.outer === undefined && store.absence?.() === undefined
-  if (!isOwn || isKept !== true || attempt === undefined || ref === undefined) return
+  if (!isOwn || isKept !== true || attempt === undefined) return
   const known = [...beside, ...(pending?.beside ?? [])]
   const ledger = await readLedger(store, attempt)
-  const found = leftBeside({ name: ref, before: refs[ref], now: tip }, ledger)
+  const found = await leftWhereItStands(store.git, snapshot, now, ledger)
   for (const hash of found.filter((each) => !known.some((other) => other.hash === each))) {
     await moveRefs(store.git, `beside attempt ${attempt}`, [
       `update ${besideRef(store, attempt, hash)} ${hash}`,

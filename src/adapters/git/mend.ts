@@ -1,4 +1,5 @@
 // Makes a repository usable again that an agent has broken, and git obey the user alone: permissions, HEAD, settings, hooks, info/.
+import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeDurably } from '../files/whole.ts'
 import { bytesOf } from './bytes.ts'
@@ -19,6 +20,7 @@ export async function mendRepository(store: Store, snapshot: Snapshot, n: number
   const pipes = await removePipes(store, snapshot)
   const mended = [
     ...pipes,
+    ...mendRefs(store),
     ...(await mendHead(store, snapshot)),
     ...(await putBackGuarded(store, snapshot, n)),
   ]
@@ -36,6 +38,14 @@ async function removePipes(store: Store, snapshot: Snapshot): Promise<string[]> 
   return fresh.map(
     (path) => `${named(path)} was a pipe, a socket or a device, which git cannot read; it was removed`,
   )
+}
+
+/** Without the folder git takes the place for no repository; the refs themselves are sorted by whose deed it was. */
+function mendRefs({ git }: Store): string[] {
+  const folder = join(git.gitCommonDir, 'refs')
+  if (existsSync(folder)) return []
+  mkdirSync(folder)
+  return ["git's folder refs was removed while the agent worked; it is there again"]
 }
 
 async function mendHead({ git }: Store, { head }: Snapshot): Promise<string[]> {

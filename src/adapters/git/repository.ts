@@ -60,6 +60,7 @@ export async function findRepository(cwd: string, settings: GitSettings): Promis
   // What git says of any other trouble is kept, without the words that every such line of it begins with.
   const said = result.stderr.trim().replace(/^fatal: /, '')
   const why = said.startsWith('not a git repository') ? '' : `: ${said}`
+  refuseGutted(cwd)
   throw new RalphError('not_a_repository', `${cwd} is not in a git repository${why}`, {
     hint: 'Go to your project, or make it a repository with `git init`. To see ralph at work first: ralph demo',
   })
@@ -119,6 +120,20 @@ function refuseCutOff(cwd: string, said: string): void {
     `${cwd} is in a work tree whose repository is gone from where it was: ${gone}`,
     {
       hint: `Nothing was touched. If the repository was moved, tell git, in its folder now: git worktree repair ${shellWord(topOf(cwd))}; then ${again}.`,
+    },
+  )
+}
+
+/** What an agent, or a hand that slipped, left of a repository. */
+function refuseGutted(cwd: string): void {
+  const place = join(topOf(cwd), '.git')
+  const missing = ['HEAD', 'objects', 'refs'].filter((name) => !existsSync(join(place, name)))
+  if (!existsSync(join(place, 'ralph')) || missing.length === 0) return
+  throw new RalphError(
+    'not_a_repository',
+    `git takes ${place} for no repository: it has no ${missing.join(', no ')}`,
+    {
+      hint: `Nothing was touched. \`git init ${shellWord(dirname(place))}\` makes what is missing, and leaves the rest as it is; then ${again}.`,
     },
   )
 }

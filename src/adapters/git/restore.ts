@@ -41,7 +41,7 @@ async function restoreWhole(store: Store, snapshot: Snapshot, holder: string): P
     `${store.refs}/moved/${timeName(store)}/${name.replace(/^refs\//, '')}`
   const { ref, commit } = snapshot.head
   const tip = ref === undefined ? undefined : refs.all[ref]
-  await noteLateCommit(store, snapshot, tip)
+  await noteLateCommit(store, snapshot, refs)
   const theirs = await theirCommits(store, snapshot, tip)
   const committed = new Set(theirs?.stay)
   await tellCommitted(store, snapshot, [...committed])
@@ -94,11 +94,16 @@ async function settleLate(
 ): Promise<TheirCommits | undefined> {
   const { git, folder } = store
   const { ref, commit } = snapshot.head
-  if (ref === undefined || commit === undefined) return known
-  if (store.outer !== undefined || store.absence?.() !== undefined) return known
-  const tip = await readRef(git, ref)
+  if (commit === undefined || store.outer !== undefined || store.absence?.() !== undefined) return known
+  const now = await readRefs(git)
+  if (ref === undefined) {
+    await noteLateCommit(store, snapshot, now)
+    if (now.head.ref !== undefined || now.head.commit !== commit) await setHead(git, snapshot.head, 'restore')
+    return known
+  }
+  const tip = now.all[ref]
   if (tip === undefined || tip === (known?.tip ?? commit)) return known
-  await noteLateCommit(store, snapshot, tip)
+  await noteLateCommit(store, snapshot, now)
   const theirs = await theirCommits(store, snapshot, tip)
   if (theirs === undefined) {
     await moveRefs(git, 'restore', [`update ${aside(ref)} ${tip}`, `update ${ref} ${commit} ${tip}`])

@@ -55,7 +55,11 @@ export function leftBehind(
     isOnTop,
     tree,
     ...(isMoved && {
-      move: { to: placeOf(head), by: moverOf(snapshot.head, head, { ...ledger, commands }) },
+      move: {
+        to: placeOf(head),
+        by: moverOf(snapshot.head, head, { ...ledger, commands }),
+        isRewritten: head.ref === snapshot.head.ref && head.ref !== undefined && !isOnTop,
+      },
     }),
     // Where no command was seen, moving HEAD says what was done.
     isSwept: own.length === 0 ? isMoved && !isOnTop : isSweptBy(own),

@@ -138,7 +138,11 @@ async function lossIn(
   const commands = ledger.commands.filter(({ worktree }) => worktree === git.worktree)
   return lossOf({
     ...(isMoved && {
-      head: { to: placeOf(head), by: moverOf(snapshot.head, head, { ...ledger, commands }) },
+      head: {
+        to: placeOf(head),
+        by: moverOf(snapshot.head, head, { ...ledger, commands }),
+        isRewritten: head.ref === snapshot.head.ref && head.ref !== undefined,
+      },
     }),
     stashed: others.filter((_, at) => (taken[at] ?? []).length > 0).map(({ message }) => message),
     isUndone: did.length > 0 && did.every((path) => !isStill.has(path)),

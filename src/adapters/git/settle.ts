@@ -73,6 +73,6 @@ export async function settled(
   checkpoint: string,
 ): Promise<void> {
   for (const message of await besideTold(store, beside, checkpoint))
-    await store.note({ type: 'warning', code: 'beside', message })
+    await store.note({ type: 'warning', code: 'commit_off', message })
   await forgetWatches(store)
 }

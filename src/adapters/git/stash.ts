@@ -146,7 +146,8 @@ async function recordNow(
 function planSave(store: Store, storyId: string, snapshot: Snapshot): Promise<SavePlan> {
   return Promise.resolve({
     parents: [snapshot.head.commit, snapshot.commit],
-    beside: [],
+    // On a branch of the user's they stay.
+    beside: store.memory().beside,
     async complete(commit) {
       await store.step('save', { did: 'checkpoint', commit })
       await completeSave(store, storyId, commit, snapshot)

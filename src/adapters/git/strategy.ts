@@ -13,7 +13,7 @@ import { keepAttempt } from './keep.ts'
 import { tellSwept } from './keep-submodules.ts'
 import { isPackDue, packLoose } from './pack.ts'
 import { explainRefusals } from './permissions.ts'
-import type { Refs } from './refs.ts'
+import { readRefs, type Refs } from './refs.ts'
 import { isAsLeft, keptAs, restoreFound, restoreSnapshot } from './restore.ts'
 import { lookAt, treeToSave, watchMade } from './saving.ts'
 import { settled, settleGates } from './settle.ts'
@@ -23,7 +23,7 @@ import { mendStashes } from './stash-list.ts'
 import { openStore, savedBefore, type CheckpointDeps, type Store } from './store.ts'
 import { isSameInside, outwaitInside } from './submodules.ts'
 import { passLoose, syncPaths } from './sync.ts'
-import { changedPaths, commitTree, treeOf } from './tree.ts'
+import { changedPaths, commitTree, orEmpty, treeOf } from './tree.ts'
 import { watch } from './watch.ts'
 
 type First<M extends keyof Checkpoints> = (
@@ -93,10 +93,20 @@ export async function keep(store: Store, n: number, mayBeSaved: boolean): Promis
   return await store.operate(operation, () => keepAttempt(store, n, snapshot, mayBeSaved))
 }
 
+/** Without what the user committed meanwhile, where that stays. */
 async function changedBy(store: Store, n: number): Promise<readonly string[]> {
-  const { tree } = await requireSnapshot(store)
-  const kept = await treeOf(store.git, `${store.refs}/attempts/${n}`)
-  return (await changedPaths(store.git, tree, kept)).map(named)
+  const { git } = store
+  const { tree, head } = await requireSnapshot(store)
+  const kept = await treeOf(git, `${store.refs}/attempts/${n}`)
+  const [changed, now] = await Promise.all([changedPaths(git, tree, kept), readRefs(git)])
+  if (now.head.commit === head.commit || now.head.commit === undefined) return changed.map(named)
+  const before = await orEmpty(git, head.commit)
+  const [committed, others] = await Promise.all([
+    changedPaths(git, before, now.head.commit),
+    changedPaths(git, kept, now.head.commit),
+  ])
+  const stays = new Set(committed.filter((path) => !others.includes(path)))
+  return changed.filter((path) => !stays.has(path)).map(named)
 }
 
 async function save(

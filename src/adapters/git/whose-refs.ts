@@ -3,6 +3,7 @@ import { leftBeside, ownerOfRef, wasMadeAgain, type Ledger } from '../../core/ow
 import { shellWord } from '../process/shell-word.ts'
 import { lstatNow } from './files.ts'
 import { named, type Git } from './git.ts'
+import { headRef } from './ref-files.ts'
 import { compareRefs, type RefChanges, type Refs } from './refs.ts'
 import type { Store } from './store.ts'
 import { restoreCommand } from './gone.ts'
@@ -14,8 +15,6 @@ export interface RefPlan {
   readonly own: RefChanges
   /** Of people and programs beside the loop; without those of other loops, which are nobody's business here. */
   readonly others: RefChanges
-  /** Commits that others left on the branch the loop stands on. */
-  readonly beside: readonly string[]
   /** Deleted by somebody else meanwhile, and there again as it was by the agent or a gate. */
   readonly again: readonly string[]
 }
@@ -58,12 +57,26 @@ export function planRefs(store: Store, snapshot: Snapshot, now: Refs['all'], led
       deleted: changes.deleted.filter(({ name }) => claimed(name).isOthers),
       created: changes.created.filter(({ name }) => claimed(name).isOthers),
     },
-    beside:
-      ref === undefined ? [] : leftBeside({ name: ref, before: snapshot.refs[ref], now: now[ref] }, ledger),
     again: written.filter((name) =>
       wasMadeAgain({ name, before: snapshot.refs[name], now: now[name] }, ledger),
     ),
   }
+}
+
+/** Commits that others left where the loop stands: on its branch, or on a HEAD that is on none. */
+export async function leftWhereItStands(
+  git: Git,
+  { head: { ref, commit }, refs }: Pick<Snapshot, 'head' | 'refs'>,
+  now: Refs,
+  ledger: Ledger,
+): Promise<string[]> {
+  if (ref !== undefined) return leftBeside({ name: ref, before: refs[ref], now: now.all[ref] }, ledger)
+  if (now.head.ref !== undefined) return []
+  const left = leftBeside({ name: 'HEAD', before: commit, now: now.head.commit }, ledger)
+  // Where somebody has only gone to, another ref leads as well.
+  const holders = ['for-each-ref', '--count=1', '--format=x', 'refs/heads', 'refs/tags', 'refs/remotes']
+  const isHeld = await Promise.all(left.map((hash) => git.line([...holders, '--contains', hash])))
+  return left.filter((_, at) => isHeld[at] === '')
 }
 
 function goingTo<T>(change: T, from: string | undefined): (T & { readonly from: string })[] {
@@ -94,9 +107,21 @@ export function othersTold(
   ]
   if (words.length === 0) return []
   const where = isPinned ? `; what they were is under ${before}` : ''
+  const again = isPinned
+    ? deleted.map(({ name }) => againCommand(name, `${before}/${name.replace(/^refs\//, '')}`))
+    : []
+  const back = again.length === 0 ? '' : `; to have them again: ${again.slice(0, most).join('; ')}`
   return [
-    `changed beside the loop, not by the agent as far as ralph can tell: ${few(words)}; it stays${where}`,
+    `changed beside the loop, not by the agent as far as ralph can tell: ${few(words)}; ${words.length === 1 ? 'it stays so' : 'they stay so'}${where}${back}`,
   ]
+}
+
+/** Makes a branch, a tag or another ref where another one leads. */
+function againCommand(name: string, from: string): string {
+  const [, kind = '', ...rest] = name.split('/')
+  const verb = kind === 'heads' ? 'branch' : kind === 'tags' ? 'tag' : 'update-ref'
+  const own = verb === 'update-ref' ? name : rest.join('/')
+  return ['git', verb, own, from].map(shellWord).join(' ')
 }
 
 export function againTold(who: string, again: readonly string[]): string[] {
@@ -116,13 +141,10 @@ export function madeTold(
     const names = few(created.map(({ name }) => shortRef(name)))
     return [`${who} made ${names}; they are put away under ${aside('')}`]
   }
-  return created.map(({ name }) => {
-    const [, kind = '', ...rest] = name.split('/')
-    const verb = kind === 'heads' ? 'branch' : kind === 'tags' ? 'tag' : 'update-ref'
-    const own = verb === 'update-ref' ? name : rest.join('/')
-    const command = ['git', verb, own, aside(name)].map(shellWord).join(' ')
-    return `${who} made ${shortRef(name)}; it is put away, and comes back with: ${command}`
-  })
+  return created.map(
+    ({ name }) =>
+      `${who} made ${shortRef(name)}; it is put away, and comes back with: ${againCommand(name, aside(name))}`,
+  )
 }
 
 export function shortRef(name: string): string {
@@ -151,10 +173,11 @@ export async function besideTold(
       const kept = `it is kept as ${besideRef(store, n, hash)}`
       const { paths, missing } = await comparedToTree(git, hash)
       const begin = `your commit ${short} (${subject})`
+      const place = headRef(git) === undefined ? 'what HEAD is at' : 'on the branch'
       if (missing.length === paths.length) {
         const when = store.absence?.() === undefined ? ', made while the agent ran,' : ''
         return [
-          `${begin}${when} is no longer on the branch; ${kept}: ${git.typed} cherry-pick ${short} brings it back`,
+          `${begin}${when} is no longer ${place}; ${kept}: ${git.typed} cherry-pick ${short} brings it back`,
         ]
       }
       const rest = missing.slice(0, 5).map((path) => restoreCommand(short, path, git.typed))
@@ -162,7 +185,7 @@ export async function besideTold(
       const [parent, head] = (await git.line(['rev-parse', `${hash}^@`, 'HEAD'])).split('\n')
       const back = parent === head ? `: ${git.typed} reset --soft ${short} brings it back` : ''
       return [
-        `${begin} is no longer on the branch; what is in it stands in the work tree, uncommitted${but}, and ${kept}${back}`,
+        `${begin} is no longer ${place}; what is in it stands in the work tree, uncommitted${but}, and ${kept}${back}`,
       ]
     }),
   )

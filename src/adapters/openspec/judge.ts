@@ -263,10 +263,10 @@ async function restorePlan(places: GuardPlaces, pattern: string, guarded: Guarde
       !tracked.has(path === '' ? tree.base : join(tree.base, path)) &&
       (!isChange || (isPlanPath(path) && mayEdit?.has(join(changeDir, path)) !== true))
     const isPlan = new Set(tree.entries.flatMap((each) => (each.kind === 'folder' ? [] : [each.path])))
-    for (const { path, aside } of await restoreTree(guardDir, tree, isWanted)) {
+    for (const { path, aside, isRemoved } of await restoreTree(guardDir, tree, isWanted)) {
       if (isPlan.has(path))
         sentences.push(
-          `${path || tree.base} was changed or removed; put back${ifItWasYou(aside, join(tree.base, path))}`,
+          `${path || tree.base} was ${isRemoved === true ? 'removed' : 'changed'}; put back${ifItWasYou(aside, join(tree.base, path))}`,
         )
     }
     const now = isChange ? await trackedFiles(changeDir, pattern) : []

@@ -43,6 +43,8 @@ export async function restoreAll(
 export interface Replaced {
   readonly path: string
   readonly aside: string
+  /** Nothing stood there. */
+  readonly isRemoved?: boolean
 }
 
 /** What differed and is restored; extra files stay. */
@@ -54,8 +56,9 @@ export async function restoreTree(
   const restored: Replaced[] = []
   for (const entry of tree.entries) {
     if (entry.kind !== 'folder' && !isWanted(entry.path)) continue
+    const isRemoved = (await lstatIfThere(join(tree.base, entry.path))) === undefined
     const aside = await restoreEntry(guardDir, tree.base, entry)
-    if (aside !== undefined) restored.push({ path: entry.path, aside })
+    if (aside !== undefined) restored.push({ path: entry.path, aside, isRemoved })
   }
   return restored
 }

@@ -310,8 +310,9 @@ describe('cleanup', () => {
     const [from, to] = ['main', 'ralph/demo^'].map((name) => w.git('rev-parse', '--short=12', name).trim())
     w.git('push', '-q', '.', 'ralph/demo^:refs/heads/main')
     const { message } = await checkpoints.finish('cleanup')
+    expect(message).toContain('main has a part of this in commits already; the rest is there, uncommitted')
     expect(message).toContain(
-      `main has a part of this in commits already: it moved since the loop began, from ${from} to ${to}, and ralph does not know by whom; the rest is there, uncommitted`,
+      `main moved since the loop began, from ${from} to ${to}, and ralph does not know by whom`,
     )
     expect(w.git('status', '--porcelain')).toBe('?? work.txt\n')
   })
@@ -321,7 +322,11 @@ describe('cleanup', () => {
     const checkpoints = await loop(w)
     moveMain(w, 'src/b.txt', 'moved\n')
     w.git('merge', '-q', '-m', 'merged', 'main')
-    expect((await checkpoints.finish('cleanup')).message).toMatch(/^everything is on main, uncommitted/)
+    const moved = 'main moved since the loop began, from '
+    expect((await checkpoints.finish('keep')).message).toContain(moved)
+    const { message } = await checkpoints.finish('cleanup')
+    expect(message).toMatch(/^everything is on main, uncommitted/)
+    expect(message).toContain(moved)
     expect(w.git('status', '--porcelain')).toBe('?? work.txt\n')
   })
 

@@ -287,7 +287,7 @@ describe('prompt', () => {
     await source.guard()
     await writeFiles(dir, { 'proposal.md': 'x', 'tasks.md': someTasks.replace('[ ] 2.1', '[x] 2.1') })
     expect((await source.judge('')).putBack).toEqual([
-      expect.stringMatching(/^proposal\.md was changed or removed; put back\./),
+      expect.stringMatching(/^proposal\.md was changed; put back\./),
     ])
     expect(await text()).toContain('[x] 2.1')
     await source.putBack()

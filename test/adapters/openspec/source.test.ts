@@ -136,7 +136,7 @@ describe('judge', () => {
     expect(putBack.join('\n')).toMatch(/1\.1 one" was reworded/)
     for (const name of [
       'proposal.md was changed',
-      'design.md was changed or removed',
+      'design.md was removed; put back',
       'specs/other was added',
       '.openspec.yaml was added',
     ]) {
@@ -260,7 +260,7 @@ describe('hold', () => {
     await rm(join(root, 'openspec'), { recursive: true })
     const { lost, putBack } = await held('make clean')
     expect(lost).toContain('tasks.md was deleted, moved or made unreadable while the gate `make clean` ran')
-    expect(putBack).toContain('the gate `make clean`: proposal.md was changed or removed; put back')
+    expect(putBack).toContain('the gate `make clean`: proposal.md was removed; put back')
     expect(await text()).toBe(someTasks.replace('[ ] 1.2 two', '[x] 1.2 two'))
     expect(await text('proposal.md')).toBe(changeFiles['proposal.md'])
     // What is undone with the attempt is still what stood before the agent.
