@@ -145,6 +145,12 @@ export interface PreflightReport {
  * A state of the work tree that can be restored exactly; see docs/checkpoints.md for HEAD, index, untracked and ignored files.
  * Every method is idempotent, and each multi-step one is journalled ahead, so that `recover` can finish or undo it.
  */
+export interface WithoutHidden {
+  /** As a person reads them. */
+  readonly paths: readonly string[]
+  back(): Promise<void>
+}
+
 export interface Checkpoints {
   /** Read-only. Refuses with exit 2 where a loop could lose something (hazards G8, G20, G22, G23); nothing is touched. */
   preflight(mode: 'start' | 'fresh' | 'resume'): Promise<PreflightReport>
@@ -174,6 +180,11 @@ export interface Checkpoints {
   made(): Promise<() => Promise<readonly string[]>>
   /** Read-only for the work tree: how it stands now, after `keep`, against the tree that was judged last. */
   look(since: string): Promise<TreeState>
+  /**
+   * Takes out of the work tree, for a while, what ignore rules that attempt n brought keep out of its checkpoint. Undefined where there is
+   * nothing of the kind. After a kill `recover` puts it back.
+   */
+  without(n: number): Promise<WithoutHidden | undefined>
   /**
    * The tree as it is becomes the next checkpoint (on `ralph/<change>`, wherever the agent left HEAD). Where it is not what the
    * gates have passed, or the attempt's work is gone, nothing is saved. `message` is what it is known by, `about` what else a reader of

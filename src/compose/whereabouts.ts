@@ -227,7 +227,7 @@ async function notesOf(site: Site, { change, recall }: KnownRun): Promise<string
     isOffered({ git, change, folder }),
   ])
   const back = await Promise.all(
-    told.map(({ code, message }) => (code === 'commit_off' ? isPicked(git, message) : false)),
+    told.map(async ({ code, message }) => code === 'commit_off' && (await isPicked(git, message))),
   )
   const isOpen = (code: string): boolean =>
     code === 'config_changed' ? isAsked : code === 'git_settings' ? isLeft : true

@@ -86,14 +86,13 @@ export function judgeTree(facts: TreeFacts): TreeJudgement {
 
 export function headWords(move: HeadMove, during: 'agent' | 'gates'): string {
   const { owner } = ownerOfHead(move)
-  if (move.isRewritten === true) {
-    const who = owner === 'agent' ? 'the agent' : owner === 'gate' ? 'a gate' : 'somebody'
-    return `${who} rewrote ${move.to} (amend, reset or rebase)`
-  }
-  if (owner === 'agent') return `the agent left the branch of the loop for ${move.to}`
-  if (owner === 'gate') return `a gate switched the work tree to ${move.to}`
   const when = during === 'agent' ? 'while the agent worked' : 'while the gates ran'
-  return `somebody switched the work tree to ${move.to} ${when}`
+  const rewrote = `rewrote ${move.to} (amend, reset or rebase)`
+  const isRewritten = move.isRewritten === true
+  if (owner === 'agent')
+    return `the agent ${isRewritten ? rewrote : `left the branch of the loop for ${move.to}`}`
+  if (owner === 'gate') return `a gate ${isRewritten ? rewrote : `switched the work tree to ${move.to}`}`
+  return `somebody ${isRewritten ? rewrote : `switched the work tree to ${move.to}`} ${when}`
 }
 
 /** Whether git commands, in their order, wrote over or removed files of the work tree. */

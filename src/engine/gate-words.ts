@@ -20,3 +20,8 @@ export function reasonOf(gate: string, { outcome, exitCode, outputTail, failure 
   const line = shortFailure(outputTail, failure)
   return `${gate} ${how}${line === '' ? '' : `: ${line}`}`
 }
+
+/** For the agent: what it hid, and the two ways out. */
+export function withoutWords(names: string, failure: string): string {
+  return `The gates passed, but only with ${names}: ignore rules that you added keep that out of the checkpoint, so that it is missing in every other checkout. Take it out of .gitignore, or make the gates pass without it. Without it:\n\n${failure}`
+}

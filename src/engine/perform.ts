@@ -8,7 +8,7 @@ import { aboutStory } from './about.ts'
 import type { Context } from './context.ts'
 import { judgeClaim } from './claim.ts'
 import { runGates } from './gate-run.ts'
-import { failureOf, reasonOf } from './gate-words.ts'
+import { failureOf, reasonOf, withoutWords } from './gate-words.ts'
 import { planRead, recordIteration } from './record.ts'
 import { runAgent } from './turn.ts'
 
@@ -179,8 +179,31 @@ async function checkGates(command: Of<'check_gates'>, context: Context): Promise
   let failed = ''
   let reason = ''
   const judged: Awaited<ReturnType<WatchedPlan>>[] = []
+  const run = { n: command.n, env, stop: context.stopping }
+  /** Whether what is saved passes by itself, for what its ignore rules hide is in no other checkout. */
+  const tried = async (): Promise<boolean> => {
+    const hidden = await ports.checkpoints.without(command.n)
+    if (hidden === undefined) return false
+    const names = `${hidden.paths.slice(0, 5).join(', ')}${hidden.paths.length > 5 ? ' …' : ''}`
+    try {
+      const message = `Ignore rules of this attempt keep ${names} out of the checkpoint; the gates run once more without that.`
+      await tell({ type: 'warning', code: 'gates_again', message })
+      const after = async (gate: string): Promise<void> => void judged.push(await held(gate))
+      const without = await runGates(command.commands, context, { ...run, after })
+      if (without === undefined) return true
+      failed = withoutWords(names, failureOf(without.gate, without.result))
+      reason = `passes only with ${names}, which the attempt's own ignore rules keep out of the checkpoint: ${reasonOf(without.gate, without.result)}`
+      return true
+    } finally {
+      await hidden.back()
+    }
+  }
   const checked = async (more: { could_not_run?: true }): Promise<void> => {
-    const treeNow = await ports.checkpoints.look(command.tree)
+    let treeNow = await ports.checkpoints.look(command.tree)
+    const isOver =
+      treeNow.stirred.length === 0 || (command.isLast && isOwn(treeNow.stirred, command.ownFiles))
+    if (failed === '' && treeNow.lost === '' && isOver && (await tried()))
+      treeNow = await ports.checkpoints.look(command.tree)
     // What took the work away took the plan along: no gate did.
     if (treeNow.lost === '') for (const each of judged) await tellJudged(each, context)
     if (failed === '' && treeNow.lost === '' && treeNow.stirred.length > 0) {
@@ -200,17 +223,15 @@ async function checkGates(command: Of<'check_gates'>, context: Context): Promise
       ...stateOf(treeNow),
     })
   }
-  const run = await runGates(command.commands, context, {
-    n: command.n,
-    env,
-    stop: context.stopping,
+  const first = await runGates(command.commands, context, {
+    ...run,
     after: async (gate) => void judged.push(await held(gate)),
   })
-  if (run !== undefined) {
-    failed = failureOf(run.gate, run.result)
-    reason = reasonOf(run.gate, run.result)
+  if (first !== undefined) {
+    failed = failureOf(first.gate, first.result)
+    reason = reasonOf(first.gate, first.result)
   }
-  await checked(run?.result.outcome === 'could_not_run' ? { could_not_run: true } : {})
+  await checked(first?.result.outcome === 'could_not_run' ? { could_not_run: true } : {})
 }
 
 async function settleBoxes(command: Of<'settle_boxes'>, context: Context): Promise<void> {

@@ -99,7 +99,7 @@ describe('O3: who moved HEAD', () => {
       'the agent rewrote main (amend, reset or rebase)',
     )
     expect(headWords({ ...bySomebody, isRewritten: true }, 'agent')).toBe(
-      'somebody rewrote main (amend, reset or rebase)',
+      'somebody rewrote main (amend, reset or rebase) while the agent worked',
     )
   })
 })

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { ralph, scratch, tasksOf } from './harness.ts'
+import { killRalph, longDead, ralph, scratch, tasksOf } from './harness.ts'
 import type { Scratch } from './harness.ts'
 
 const sweeps = {
@@ -51,15 +51,51 @@ describe("E3: the user's ignored file, swept by an agent's git", () => {
 test('E5: work under ignore rules that the attempt itself brought is named: no checkpoint holds it', async () => {
   const at = scratch({ tasks: tasksOf(1) })
   const agent = `printf 'hid*\\nnode_modules/\\n' > .gitignore; mkdir node_modules; echo m > node_modules/m; echo w > hidden.js; echo "<promise>COMPLETE</promise>"`
-  const end = await ralph(at, ['loop', 'demo', '--verify', 'test -f hidden.js', '--agent-command', agent])
+  const end = await ralph(at, ['loop', 'demo', '--verify', 'test -d node_modules', '--agent-command', agent])
   expect(end.code).toBe(0)
+  expect(end.stderr).toContain('keep hidden.js out of the checkpoint; the gates run once more without that')
   for (const text of [end.stderr, end.stdout.replace(/\s+/g, ' ')])
-    expect(text).toMatch(
-      /that they hide: hidden\.js\. The gates may have used them, and no checkpoint holds them/,
-    )
+    expect(text).toMatch(/that they hide: hidden\.js\. No checkpoint holds them; attempt 1 has them/)
+  expect(at.read('hidden.js')).toBe('w\n')
   const [, command = ''] =
     /(git restore --source=\S+ -- \S*hidden\.js\S*)/.exec(end.stdout.replace(/\s*\n\s*/g, ' ')) ?? []
   at.git('clean', '-fdxq', '-e', 'openspec')
   at.git(...command.replaceAll("'", '').split(' ').slice(1))
   expect(at.read('hidden.js')).toBe('w\n')
+})
+
+test('E5: gates that pass only by what the attempt’s own ignore rules hide have not passed; the agent hears why', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const hides = `echo 'lib/' > .gitignore; mkdir lib; echo w > lib/work.js; echo s > .env`
+  const agent = `cat > ../prompt; if [ "$RALPH_ATTEMPT" = 1 ]; then ${hides}; else mkdir lib; echo w > lib/work.js; fi; echo "<promise>COMPLETE</promise>"`
+  const end = await ralph(at, ['loop', 'demo', '--verify', 'test -f lib/work.js', '--agent-command', agent])
+  expect(end.code).toBe(0)
+  expect(at.state().iterations.map(({ verdict, reason }) => [verdict, reason])).toEqual([
+    ['gate_failed', expect.stringMatching(/^passes only with lib\/, which the attempt's own ignore rules/)],
+    ['complete', ''],
+  ])
+  expect(readFileSync(join(at.root, 'prompt'), 'utf8')).toContain('Take it out of .gitignore')
+  expect(at.git('show', 'HEAD:lib/work.js')).toBe('w')
+  // Nothing of the first attempt is left in the tree, and all of it is in its ref.
+  expect([at.git('status', '--porcelain', '--ignored'), existsSync(join(at.repo, '.env'))]).toEqual([
+    '!! .claude/',
+    false,
+  ])
+  expect(at.git('show', 'refs/ralph/demo/attempts/1:lib/work.js')).toBe('w')
+})
+
+test('E5, O5: a kill while the gates run without it: nothing of it is lost, nor what the user has made in its place', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const agent = `echo hid.js > .gitignore; echo w > hid.js; echo "<promise>COMPLETE</promise>"`
+  // The second time, without it.
+  const gate = `test -f hid.js || { ${killRalph}; }`
+  const killed = await ralph(at, ['loop', 'demo', '--verify', gate, '--agent-command', agent])
+  expect(killed.signal).toBe('SIGKILL')
+  expect(existsSync(join(at.repo, 'hid.js'))).toBe(false)
+  longDead(at)
+  at.write('hid.js', 'of the user\n')
+  const end = await ralph(at, ['finish', 'demo', '--keep'])
+  expect(end.code, end.stderr).toBe(0)
+  expect(at.read('hid.js')).toBe('of the user\n')
+  expect(at.git('show', 'refs/ralph/demo/attempts/1^:hid.js')).toBe('w')
 })

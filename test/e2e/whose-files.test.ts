@@ -341,7 +341,11 @@ describe('the user, in the tree of the loop, during an attempt', () => {
       expect(usersFiles(at.repo)).toEqual(before)
       expect([at.read('early.txt'), at.read('late.txt')]).toEqual(['early\n', 'late\n'])
       const told = warningsOf(done).join('\n')
-      expect(told).toContain(`somebody switched the work tree to ${place} while the agent worked`)
+      const what =
+        place === 'ralph/demo'
+          ? 'rewrote ralph/demo (amend, reset or rebase)'
+          : `switched the work tree to ${place}`
+      expect(told).toContain(`somebody ${what} while the agent worked`)
       expect(told).not.toContain('the agent left')
       expect([at.git('symbolic-ref', '--short', 'HEAD'), at.git('rev-parse', 'main')]).toEqual(['main', main])
     },

@@ -95,6 +95,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
         }),
       changed: () => Promise.resolve([]),
       look: (since) => Promise.resolve({ tree: since, stirred: [], lost: '' }),
+      without: () => Promise.resolve(undefined),
       made: () => Promise.resolve(() => Promise.resolve([])),
       save: () => Promise.resolve({ commit: 'c1', changed: true }),
       isAsLeft: () => Promise.resolve(true),

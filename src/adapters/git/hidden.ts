@@ -4,14 +4,15 @@ import { isAbsolute } from 'node:path'
 import { onDisk } from './files.ts'
 import { topPath } from './gone.ts'
 import { named, type Git } from './git.ts'
+import { looksSecret } from './preflight.ts'
 import { isOpen, openFolder, openToRead, placeOf, statsOf } from './open.ts'
 import type { Store } from './store.ts'
 import { readRef } from './refs.ts'
-import { exempt, isCache, scanTree } from './scan.ts'
+import { exempt, isCache, isInstalled, scanTree } from './scan.ts'
 import { readSettings } from './settings.ts'
 import type { Snapshot } from './snapshot.ts'
 import { outermost } from './submodule.ts'
-import { joined } from './tree.ts'
+import { changedPaths, joined } from './tree.ts'
 
 /** Of the paths that are ignored now, those that no rule of the checkpoint's ignores. */
 export async function hiddenByAgent(
@@ -39,26 +40,51 @@ export async function hiddenByAgent(
   return hidden
 }
 
-/** Of a checkpoint: what its own new ignore rules keep out of it, while its gates could see it. */
-export async function tellHidden(
+interface HiddenWork {
+  /** Held by the attempt, and nobody's settings or packages: the gates have to pass without these. */
+  readonly tried: readonly string[]
+  readonly untried: readonly string[]
+}
+
+/** What the new ignore rules of an attempt keep out of its checkpoint, while its gates can see it. `changed`: by the attempt. */
+export async function hiddenWork(
   store: Store,
   snapshot: Snapshot,
   changed: readonly string[],
-  n: number,
-): Promise<void> {
-  if (!changed.some((path) => /(^|\/)\.gitignore$/.test(path))) return
+): Promise<HiddenWork> {
+  if (!changed.some((path) => /(^|\/)\.gitignore$/.test(path))) return { tried: [], untried: [] }
   const { ignored } = await scanTree(store.git, { ignored: true })
   const hidden = (await hiddenByAgent(store, snapshot, ignored)).filter((path) => !isCache(path))
-  if (hidden.length === 0) return
+  // The attempt was kept before the gates ran: what they made since is not among it.
+  const isHeld = (path: string): boolean =>
+    changed.some((each) => (path.endsWith('/') ? each.startsWith(path) : each === path))
+  const isTried = (path: string): boolean =>
+    isHeld(path) && !isInstalled(path) && !looksSecret(path.split('/').at(-1) ?? '')
+  return { tried: hidden.filter(isTried), untried: hidden.filter((path) => !isTried(path)) }
+}
+
+/** Of a checkpoint: told, for whoever works on. */
+export async function tellHidden(
+  store: Store,
+  snapshot: Snapshot,
+  { n, hasGates }: { readonly n: number; readonly hasGates: boolean },
+): Promise<void> {
   const commit = await readRef(store.git, `${store.refs}/attempts/${n}`)
+  if (commit === undefined) return
+  const changed = await changedPaths(store.git, snapshot.tree, commit)
+  const { tried, untried } = await hiddenWork(store, snapshot, changed)
+  const hidden = [...tried, ...untried]
+  if (hidden.length === 0) return
   const more = hidden.length > 5 ? ` and ${hidden.length - 5} more` : ''
   const first = hidden.slice(0, 5)
-  const way =
-    commit === undefined
-      ? ''
-      : `; attempt ${n} has them: ${store.git.typed} restore --source=${commit.slice(0, 12)} -- ${first.map(topPath).join(' ')}`
-  const message = `attempt ${n} brought ignore rules and files that they hide: ${first.map(named).join(', ')}${more}. The gates may have used them, and no checkpoint holds them${way}`
+  const used = hasGates && untried.length > 0 ? `The gates may have used ${listed(untried)}; no` : 'No'
+  const way = `attempt ${n} has them: ${store.git.typed} restore --source=${commit.slice(0, 12)} -- ${first.map(topPath).join(' ')}`
+  const message = `attempt ${n} brought ignore rules and files that they hide: ${first.map(named).join(', ')}${more}. ${used} checkpoint holds them; ${way}`
   await outermost(store).note({ type: 'warning', code: 'hidden_work', message })
+}
+
+function listed(paths: readonly string[]): string {
+  return `${paths.slice(0, 3).map(named).join(', ')}${paths.length > 3 ? ' …' : ''}`
 }
 
 /** Whether something that must stay may lie in this folder: then it is not taken away as a whole. */

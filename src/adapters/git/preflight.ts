@@ -167,7 +167,7 @@ function refusal(message: string, hint: string): RalphError {
 
 const hugeBytes = 50e6
 
-function looksSecret(name: string): boolean {
+export function looksSecret(name: string): boolean {
   if (/\.(example|sample|template|dist)$/i.test(name)) return false
   return /^(\.env(\..*)?|\.netrc|\.npmrc|\.pypirc|id_(rsa|dsa|ecdsa|ed25519)|credentials(\.json)?|.*\.(pem|key|p12|pfx|keystore)|.*secrets?\.(json|ya?ml|txt|env))$/is.test(
     name,

@@ -83,6 +83,13 @@ export function isCache(path: string): boolean {
   return /(^|\/)(node_modules|__pycache__|\.(pytest|mypy|ruff)_cache)(\/|$)/.test(path)
 }
 
+/** What package managers and builds fill: nobody's work, and dear to do without. */
+export function isInstalled(path: string): boolean {
+  return /(^|\/)(\.?venv|vendor|target|bower_components|Pods|_build|deps|\.(gradle|tox|nox|bundle|yarn|terraform|direnv|eggs))(\/|$)/.test(
+    path,
+  )
+}
+
 const unmergedStates = new Set(['DD', 'AU', 'UD', 'UA', 'DU', 'AA', 'UU'])
 
 function escaped(text: string): string {

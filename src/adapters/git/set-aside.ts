@@ -1,5 +1,5 @@
 // What a revert takes out of the work tree and no attempt holds: moved into ralph's own folder, never deleted, and told with the way back.
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, rename, rm } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { copyAll } from '../files/copy.ts'
@@ -73,6 +73,15 @@ async function setAside(
   await rm(from, { recursive: true, force: true })
   await pruneAbove(store.git.worktree, bare)
   return true
+}
+
+/** What was taken out of the tree for a while, and something else has come into its place. */
+export async function keepApart(store: Store, from: Buffer, path: string): Promise<void> {
+  const to = placeFor(store, path)
+  await mkdir(parentPlace(to), { recursive: true })
+  const message = `${named(path)} was made again while the gates ran without it: as it was before it is kept in ralph's folder. To have it again: ${wayBack(store, to, path)}`
+  await outermost(store).note({ type: 'warning', code: 'set_aside', message })
+  await rename(from, to)
 }
 
 /** Whether all that lies there is among the files that an attempt holds. */

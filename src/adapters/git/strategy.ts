@@ -24,6 +24,7 @@ import { openStore, savedBefore, type CheckpointDeps, type Store } from './store
 import { isSameInside, outwaitInside } from './submodules.ts'
 import { passLoose, syncPaths } from './sync.ts'
 import { changedPaths, commitTree, orEmpty, treeOf } from './tree.ts'
+import { putHiddenBack, withoutHidden } from './trial.ts'
 import { watch } from './watch.ts'
 
 type First<M extends keyof Checkpoints> = (
@@ -79,6 +80,7 @@ export function checkpointsBy(strategy: Strategy, deps: CheckpointDeps): Checkpo
     changed: (n) => changedBy(store, n).catch(() => []),
     made: () => watchMade(store),
     look: (since) => lookAt(store, since),
+    without: (n) => withoutHidden(store, n),
     save: (storyId, message, judged, about) => save(strategy, store, storyId, message, judged, about),
     isAsLeft: () => store.git.forgiving(() => isAsLeft(store)),
     restore: () => restore(store),
@@ -145,7 +147,7 @@ async function save(
   await tellAside(store, 'saved')
   await settled(store, beside, saved.commit)
   await tellObeyed(store, snapshot, attempt)
-  await tellHidden(store, snapshot, await changedPaths(store.git, snapshot.tree, tree), attempt)
+  await tellHidden(store, snapshot, { n: attempt, hasGates: judged?.isBinding === true })
   if (headBack !== undefined) await store.note({ type: 'warning', code: 'head_back', message: headBack })
   return saved
 }
@@ -166,6 +168,7 @@ export async function restore(store: Store): Promise<{ commit: string; isWhole: 
 
 async function recover(strategy: Strategy, store: Store): Promise<string> {
   await outwaitLocks(store, patienceMs)
+  await putHiddenBack(store)
   const snapshot = await loadSnapshot(store)
   await outwaitInside(store, snapshot, patienceMs)
   await putBrokenAside(store, snapshot)
