@@ -3,8 +3,10 @@ import { build } from 'esbuild'
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { Writable } from 'node:stream'
 import { promisify } from 'node:util'
 import { writePacks } from './packs.mjs'
 
@@ -40,30 +42,7 @@ await build({ ...options, entryPoints: doors, format: 'cjs', define })
 await writeLibrary()
 await writeFile(new URL(`${fresh.href}/package.json`), '{ "type": "commonjs" }\n')
 await chmod(new URL(`${fresh.href}/main.js`), 0o755)
-// A page of help for each command, made by the program itself; the door prints it without loading anything.
-const ralph = async (columns, ...args) => {
-  const main = new URL(`${fresh.href}/main.js`).pathname
-  const env = { ...process.env, NO_COLOR: '1', COLUMNS: String(columns) }
-  return (await promisify(execFile)(process.execPath, [main, ...args], { env })).stdout
-}
-const names = (await ralph(80, 'complete', '--', ''))
-  .trim()
-  .split('\n')
-  .map((line) => line.split('\t')[0])
-// Of a pipe and the usual small terminal, and of a wide one.
-for (const columns of [80, 100]) {
-  const folder = `${fresh.href}/help/${columns}`
-  await mkdir(new URL(folder), { recursive: true })
-  await writeFile(new URL(`${folder}/ralph.txt`), await ralph(columns, 'help'))
-  await Promise.all(
-    names.map(async (name) => {
-      const page = await ralph(columns, 'help', name)
-      const called = /^Usage: ralph (\S+)/.exec(page)?.[1]?.split('|') ?? []
-      if (!called.includes(name)) throw new Error(`the built program cannot say the help of ${name}: ${page}`)
-      for (const alias of called) await writeFile(new URL(`${folder}/${alias}.txt`), page)
-    }),
-  )
-}
+await writeHelp()
 const looking = ['status', 'list', 'config', 'doctor', 'usage']
 const lookingAt = ['show', 'prompt', 'history', 'why', 'logs', 'report', 'attempts']
 await warm()
@@ -93,6 +72,49 @@ async function writeLibrary() {
   if (/^(?:import|export) .* from |\bimport\(/m.test(text))
     throw new Error('the types of the library need another file')
   await writeFile(new URL(`${fresh.href}/library.d.ts`), text)
+}
+
+/** A page of help for each command, from the program's own table; the door prints it without loading anything. */
+async function writeHelp() {
+  const outfile = new URL(`${fresh.href}/help.cjs`).pathname
+  const { outdir: _, ...toFile } = options
+  const entryPoints = ['src/ui/cli/run.ts']
+  await build({ ...toFile, outfile, entryPoints, format: 'cjs', packages: 'external' })
+  const { run } = createRequire(import.meta.url)(outfile)
+  await rm(outfile)
+  const said = async (columns, ...words) => {
+    let text = ''
+    const stdout = new Writable({
+      write: (chunk, _encoding, done) => {
+        text += chunk
+        done()
+      },
+    })
+    const io = {
+      env: { NO_COLOR: '1', COLUMNS: String(columns) },
+      cwd: root.pathname,
+      stdout,
+      stderr: stdout,
+    }
+    await run(words, { io, version })
+    return text
+  }
+  const names = (await said(80, 'complete', '--', ''))
+    .trim()
+    .split('\n')
+    .map((line) => line.split('\t')[0])
+  // Of a pipe and the usual small terminal, and of a wide one.
+  for (const columns of [80, 100]) {
+    const folder = `${fresh.href}/help/${columns}`
+    await mkdir(new URL(folder), { recursive: true })
+    await writeFile(new URL(`${folder}/ralph.txt`), await said(columns, 'help'))
+    for (const name of names) {
+      const page = await said(columns, 'help', name)
+      const called = /^Usage: ralph (\S+)/.exec(page)?.[1]?.split('|') ?? []
+      if (!called.includes(name)) throw new Error(`the built program cannot say the help of ${name}: ${page}`)
+      for (const alias of called) await writeFile(new URL(`${folder}/${alias}.txt`), page)
+    }
+  }
 }
 
 async function hashOf(path) {

@@ -1,8 +1,9 @@
 // Installs pinned real agents, and the inspector of MCP, into .cache/agents for the e2e tests: a folder of the project's own, never a dependency of it.
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 
 /** Exact versions: on Node 20 npm would silently take an older Claude Code, and streams differ between versions. */
 const agents = {
@@ -25,11 +26,10 @@ if (unknown.length > 0) {
 }
 const chosen = asked.length > 0 ? asked : Object.keys(agents)
 
-let failed = 0
-for (const name of chosen) failed += install(name) ? 0 : 1
-process.exit(failed > 0 ? 1 : 0)
+const installed = await Promise.all(chosen.map(install))
+process.exit(installed.includes(false) ? 1 : 0)
 
-function install(name) {
+async function install(name) {
   const { package: packageName, version } = agents[name]
   // A prefix each: one broken install leaves the others whole.
   const prefix = join(cache, `${name}-${version}`)
@@ -39,29 +39,18 @@ function install(name) {
     return true
   }
   mkdirSync(prefix, { recursive: true })
-  const npm = spawnSync(
-    'npm',
-    [
-      'install',
-      '--prefix',
-      prefix,
-      '--no-save',
-      '--no-audit',
-      '--no-fund',
-      '--loglevel=error',
-      `${packageName}@${version}`,
-    ],
-    { cwd: prefix, encoding: 'utf8', timeout: 600_000 },
-  )
-  if (npm.status === 0 && existsSync(binary)) {
+  const quiet = ['--no-save', '--no-audit', '--no-fund', '--loglevel=error']
+  const words = ['install', '--prefix', prefix, ...quiet, `${packageName}@${version}`]
+  try {
+    await promisify(execFile)('npm', words, { cwd: prefix, timeout: 600_000 })
+    if (!existsSync(binary)) throw new Error(`npm left no ${binary}`)
     console.log(`${name} ${version}: installed`)
     return true
+  } catch (error) {
+    const said = (error.stderr ?? '').trim().split('\n').slice(-3).join(' | ')
+    console.error(`${name} ${version}: not installed: ${said || error.message}`)
+    return false
   }
-  const reason =
-    npm.error?.message ??
-    ((npm.stderr ?? '').trim().split('\n').slice(-3).join(' | ') || `npm exited ${npm.status}`)
-  console.error(`${name} ${version}: not installed: ${reason}`)
-  return false
 }
 
 function installedVersion(prefix, packageName) {

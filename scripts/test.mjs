@@ -49,6 +49,8 @@ async function check(label, file, args) {
   }
 }
 
+// For the e2e tests, from the network or npm's cache: both are waited for more than worked with.
+const agents = checksOnly ? undefined : run('real agents', process.execPath, ['scripts/install-agents.mjs'])
 // These two take the longest: beside the others, and beside the tests, which wait for processes often enough.
 const longChecks = [
   check('types', bin('tsc'), []),
@@ -65,7 +67,7 @@ await Promise.all([
 ])
 
 if (!checksOnly) {
-  await run('real agents (for the e2e tests)', process.execPath, ['scripts/install-agents.mjs'])
+  await agents
   const report = join(root, 'node_modules', '.cache', 'vitest-report.json')
   mkdirSync(dirname(report), { recursive: true })
   const ok = await run('tests', bin('vitest'), [
