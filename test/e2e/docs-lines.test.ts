@@ -4,7 +4,7 @@ import { chmodSync, existsSync, readFileSync, readdirSync, rmSync, symlinkSync, 
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { agentPath } from '../agents/kit.ts'
-import { program, ralph, scratch, tasksOf } from './harness.ts'
+import { keep, program, ralph, scratch, tasksOf } from './harness.ts'
 import type { Scratch } from './harness.ts'
 import { install, installClaude } from './usage-kit.ts'
 
@@ -159,15 +159,21 @@ function readersRepository(): Scratch {
   return at
 }
 
-/** A run as most pages speak of one: the first story is done, the second has failed at its gate. */
-async function withStuckRun(at: Scratch): Promise<void> {
+/** With a run as most pages speak of one: the first story is done, the second has failed at its gate. */
+async function withStuckRun(): Promise<Scratch> {
+  if (again !== undefined) return again()
+  const at = readersRepository()
   const broken = join(at.root, 'broken')
   writeFileSync(broken, '')
   const gate = `[ "$RALPH_STORY" = 1 ] || ! [ -e '${broken}' ] || { echo "expected 1, got 2"; exit 1; }`
   const words = ['loop', 'add-login', '--agent', 'claude', '--verify', gate, '--max-retries', '1']
   expect((await ralph(at, words)).code).toBe(3)
   rmSync(broken)
+  again = keep(at)
+  return at
 }
+
+let again: (() => Scratch) | undefined
 
 /** For the ways back by plain git: a branch that was archived, and a stash. Each line is a way of its own. */
 async function byGit(at: Scratch, lines: readonly string[]): Promise<readonly string[]> {
@@ -239,8 +245,8 @@ describe('the lines of README and docs', () => {
   })
 
   test.each(cases)('$page: $first', async ({ part }) => {
-    const at = readersRepository()
-    if (!part.some((line) => /\bralph (?:loop|run|demo|init)\b/.test(line))) await withStuckRun(at)
+    const isFresh = part.some((line) => /\bralph (?:loop|run|demo|init)\b/.test(line))
+    const at = isFresh ? readersRepository() : await withStuckRun()
     const isByGit = part.every((line) => /^(?:git |$)/.test(line))
     const { code, said } = await typed(at, isByGit ? await byGit(at, part) : part)
     expect({ code, said: code === 0 ? '' : said }).toEqual({ code: 0, said: '' })

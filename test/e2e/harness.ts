@@ -49,10 +49,7 @@ export function tasksOf(n: number): string {
 
 export function scratch(options: { tasks?: string; commit?: boolean } = {}): Scratch {
   const root = mkdtempSync(join(tmpdir(), 'ralph-e2e-'))
-  onTestFinished(() => {
-    endAll(`HOME=${join(root, 'home')}`)
-    rmSync(root, { recursive: true, force: true })
-  })
+  onTestFinished(() => leave(root))
   const repo = join(root, 'repo')
   const home = join(root, 'home')
   mkdirSync(home)
@@ -104,6 +101,25 @@ export function scratch(options: { tasks?: string; commit?: boolean } = {}): Scr
   cpSync(repo, template, { recursive: true, verbatimSymlinks: true })
   templates.set(key, template)
   return at
+}
+
+function leave(root: string): void {
+  endAll(`HOME=${join(root, 'home')}`)
+  rmSync(root, { recursive: true, force: true })
+}
+
+/** A scratch folder as it is now, for the other tests of its file: in the same place, which a run knows. */
+export function keep(at: Scratch): () => Scratch {
+  const kept = mkdtempSync(join(tmpdir(), 'ralph-e2e-kept-'))
+  process.once('exit', () => rmSync(kept, { recursive: true, force: true }))
+  const copy = (from: string, to: string): void => void execFileSync('cp', ['-a', `${from}/.`, to])
+  copy(at.root, kept)
+  return () => {
+    onTestFinished(() => leave(at.root))
+    mkdirSync(at.root)
+    copy(kept, at.root)
+    return at
+  }
 }
 
 /** The repositories that the tests of this file began with, by their options: to copy one takes a fraction of six git commands. */
