@@ -119,6 +119,8 @@ export interface FinishReport {
   /** Files that only the user had changed before the loop, told apart from the loop's own. */
   readonly userPaths: readonly string[]
   readonly loopPaths: readonly string[]
+  /** Files of the user's that were in no commit, and are not in the result: by what the refs hold, told before or not. */
+  readonly gone?: readonly GoneFile[]
   /** Of `keep` and `later`: where the branch can be pushed to. */
   readonly remote?: string
   /** Uncommitted in the loop's own work tree, and not brought. */

@@ -84,8 +84,9 @@ export async function finishHeld(
         ok: true,
         message: finished.message,
         ...(finished.commit !== undefined && { commit: finished.commit }),
+        ...(finished.gone !== undefined && { gone: [...finished.gone] }),
       })
-      return finished
+      return { ...finished, gone: loop.state.gone }
     } catch (error) {
       // Remembered with its way out, so that a look at the run does not advise the same again.
       if (error instanceof RalphError && error.code === 'finish_conflict')
@@ -125,14 +126,14 @@ export async function finishHeld(
           ? `ralph resume ${run.change} runs what is left, with the same agent and gates`
           : `ralph resume ${run.change}`,
     }),
-    ...(run.state.gone.length > 0 && { gone: run.state.gone }),
+    ...(report.gone.length > 0 && { gone: report.gone }),
     data: {
       change_id: run.change,
       choice,
       user_paths: report.userPaths,
       loop_paths: report.loopPaths,
       ...(report.commit !== undefined && { commit: report.commit }),
-      ...(run.state.gone.length > 0 && { gone: run.state.gone }),
+      ...(report.gone.length > 0 && { gone: report.gone }),
     },
   }
 }

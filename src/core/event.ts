@@ -477,6 +477,8 @@ const privateBodies = [
     user_paths: z.array(z.string()).optional(),
     /** The one commit of a squash. */
     commit: z.string().optional(),
+    /** Files of the user's that were in no commit, and are not in the result. */
+    gone: z.array(goneFileSchema).optional(),
     /** Where it was refused: the cleanup was to be one commit. */
     squash: z.literal(true).optional(),
   }),

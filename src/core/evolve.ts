@@ -49,7 +49,8 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
     event.n === before.unsettled?.n
   // After `complete` only a new start (or the human's word) moves the loop again.
   if (before.phase === 'ended') {
-    if (event.type === 'loop.finished') return event.ok ? { ...before, choice: event.choice } : before
+    if (event.type === 'loop.finished')
+      return event.ok ? { ...before, choice: event.choice, gone: allGone(before, event) } : before
     if (event.type === 'checkpoint.saved' && settles) return savedLate(before, event)
     if (settles) return { ...before, unsettled: undefined }
     if (event.type === 'attempt.kept') return keptLate(before, event)
@@ -156,7 +157,10 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
       return choiceMade(state, event.choice)
     case 'loop.finished':
       return state.phase === 'finishing'
-        ? enter({ ...state, choice: event.ok ? event.choice : 'later' }, { phase: 'completing' })
+        ? enter(
+            { ...state, choice: event.ok ? event.choice : 'later', gone: allGone(state, event) },
+            { phase: 'completing' },
+          )
         : state
     case 'complete':
       return state.phase === 'completing'
@@ -191,4 +195,12 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
     case 'git.ended':
       return state
   }
+}
+
+/** What was told on the way, and what the end has found besides. */
+function allGone(
+  { gone }: Pick<StartedState, 'gone'>,
+  { gone: found = [] }: { readonly gone?: StartedState['gone'] | undefined },
+): StartedState['gone'] {
+  return [...gone, ...found.filter(({ path }) => !gone.some((each) => each.path === path))]
 }

@@ -298,12 +298,13 @@ async function finish(command: Of<'finish'>, context: Context): Promise<void> {
     }
     if (context.state().outcome?.status === 'done') await wrapUp(context)
     const report = await ports.checkpoints.finish(command.choice)
-    const { message, remote, userPaths } = report
+    const { message, remote, userPaths, gone } = report
     await tell({
       type: 'loop.finished',
       choice: command.choice,
       ok: true,
       message,
+      ...(gone !== undefined && { gone: [...gone] }),
       ...(remote !== undefined && { remote }),
       ...(remote !== undefined && userPaths.length > 0 && { user_paths: userPaths.slice(0, 4) }),
     })

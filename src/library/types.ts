@@ -436,7 +436,7 @@ export type LoopSettings = {
   readonly done?: 'tasks' | 'manual' | undefined
   /** what the agent is asked for in manual mode */
   readonly task?: string | undefined
-  /** stop after this many iterations in a row that kept nothing */
+  /** stop after this many attempts in a row that kept nothing */
   readonly stall_threshold?: number | undefined
   /** time limit for one run of the agent, and for each gate, in minutes (fractions allowed) */
   readonly iteration_timeout?: number | undefined

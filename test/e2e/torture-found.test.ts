@@ -243,3 +243,25 @@ test('O8: status after a fresh start that was killed before its first record nam
   expect([status.code, status.stderr]).toEqual([2, expect.stringMatching(/ralph loop demo --fresh\n$/)])
   expect((await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent])).code).toBe(0)
 })
+
+test.for([{ mode: 'branch' }, { mode: 'stash' }])(
+  'C1, O2: $mode: whatever was told on the way, the end names the edits of the user that the result has not, by what the refs hold',
+  async ({ mode }) => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const flags = ['--checkpoint', mode, '--max-retries', '0', '--on-complete', 'keep', '--agent-command']
+    const stops = `if [ "$RALPH_STORY" = 2 ]; then echo "<promise>FAILED: no</promise>"; else ${goodAgent}; fi`
+    expect((await ralph(at, ['loop', 'demo', ...flags, stops])).code).toBe(3)
+    at.write('README.md', 'edited by the user between two attempts\n')
+    at.write('both.txt', 'made and removed by the user\n')
+    expect((await ralph(at, ['resume', 'demo', ...flags, stops])).code).toBe(3)
+    rmSync(join(at.repo, 'both.txt'))
+    const sets = `git show main:README.md > README.md; ${goodAgent}`
+    const end = await ralph(at, ['resume', 'demo', ...flags, sets])
+    expect(end.code).toBe(0)
+    expect(at.read('README.md')).toBe('# scratch\n')
+    const [command = ''] = /git restore --source=\S+ -- \S*README\.md\S*/.exec(end.stdout) ?? []
+    expect(end.stdout).not.toContain('both.txt')
+    execFileSync('bash', ['-c', command], { cwd: at.repo, env: at.env })
+    expect(at.read('README.md')).toBe('edited by the user between two attempts\n')
+  },
+)

@@ -8,6 +8,7 @@ import { isGone, performFinish } from './finish-perform.ts'
 import { lostStaging, notYet, ontoOf, planHere, planHome, squashBase } from './finish-plan.ts'
 import { carryInside, toldInside } from './finish-submodules.ts'
 import { asSquash, besidesWork, renamedWords, theirsAmong } from './finish-words.ts'
+import { goneAtEnd } from './gone.ts'
 import { named, shown } from './git.ts'
 import { refuseHalfDone } from './operations.ts'
 import { storedOrigin } from './origin.ts'
@@ -54,6 +55,7 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
     )
   const snapshot = await loadSnapshot(store)
   const inside = await toldInside(store, snapshot)
+  const gone = await goneAtEnd(store, base, tip)
   const work = { origin, initial, tip, refs, stood, base, loopPaths, startPaths, touched, snapshot }
   const done =
     choice === 'cleanup' || choice === 'squash'
@@ -61,6 +63,7 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
       : await stay(store, work, choice === 'rename')
   return {
     ...done.report,
+    ...(gone.length > 0 && { gone }),
     message: [...done.said, ...inside, ...(done.last ?? [])].join('; '),
     userPaths: startPaths.filter((path) => !touched.has(path)).map(shown),
     loopPaths: loopPaths.map(shown),

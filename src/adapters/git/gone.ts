@@ -4,10 +4,10 @@ import type { GitMemory } from '../../core/git-memory.ts'
 import { quoted } from '../process/shell-word.ts'
 import { lstatNow } from './files.ts'
 import { named, shown, type Git } from './git.ts'
-import { readRef } from './refs.ts'
+import { readRef, refsUnder } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
-import { orEmpty, treeChanges } from './tree.ts'
+import { allTreeChanges, orEmpty, treeChanges } from './tree.ts'
 
 /** Files that were in no commit when the loop began, or came beside an attempt since, and that this attempt removed or set back. */
 export async function goneFiles(store: Store, snapshot: Snapshot, tree: string): Promise<GoneFile[]> {
@@ -39,6 +39,42 @@ async function goneSince(store: Store, snapshot: Snapshot, tree: string): Promis
     for (const { path, to } of await treeChanges(git, earlier, commit)) if (to !== undefined) came.add(path)
   }
   return removed.map(({ path }) => path).filter((path) => came.has(path))
+}
+
+/**
+ * By what the run's refs hold, whatever was told on the way: the files that were in no commit when it began (`before`), or came or were
+ * edited beside its attempts, and that its result has not, or has as they were committed. As each was last.
+ */
+export async function goneAtEnd(store: Store, before: string, tip: string): Promise<GoneFile[]> {
+  const { git } = store
+  const { initial, later } = store.memory()
+  if (initial === undefined) return []
+  const kept = await refsUnder(git, [`${store.refs}/attempts`])
+  const pairs = later.map(({ n, commit }, at) => ({
+    from: kept[`${store.refs}/attempts/${n}`] ?? later[at - 1]?.commit ?? initial,
+    to: commit,
+  }))
+  const sources = [{ from: before, to: initial }, ...pairs]
+  const had = new Map<string, string>()
+  for (const [at, changes] of (await allTreeChanges(git, sources)).entries())
+    for (const { path, to } of changes)
+      if (to === undefined) had.delete(path)
+      else had.set(path, sources[at]?.to ?? initial)
+  const lacked = await lackedBy(
+    git,
+    before,
+    tip,
+    [...had.keys()].map((path) => ({ path })),
+  )
+  const found = await Promise.all(
+    lacked.map(async (path) => {
+      const commit = had.get(path) ?? initial
+      // Its owner has set it back.
+      const isOther = (await lackedBy(git, before, commit, [{ path }])).length === 0
+      return isOther ? [goneFile(git, commit, path)] : []
+    }),
+  )
+  return found.flat()
 }
 
 function goneFile({ typed }: Git, commit: string, path: string): GoneFile {

@@ -11,6 +11,7 @@ import { attemptMoves } from './attempts.ts'
 import type { StartMode } from './branch-start.ts'
 import { insistOnConversions } from './conversions.ts'
 import { dropFlags, refuseHiddenEdits } from './flags.ts'
+import { goneAtEnd } from './gone.ts'
 import { shown } from './git.ts'
 import { releaseSubmodules, toldInside } from './finish-submodules.ts'
 import { realIndex, takeFrom } from './index-file.ts'
@@ -210,7 +211,9 @@ async function finish(store: Store, choice: FinishChoice): Promise<FinishReport>
     changedPaths(git, await orEmpty(git, origin.commit), initial),
   ])
   const touched = new Set(loopPaths)
+  const gone = await goneAtEnd(store, await orEmpty(git, origin.commit), checkpoint)
   const report = {
+    ...(gone.length > 0 && { gone }),
     userPaths: startPaths.filter((path) => !touched.has(path)).map(shown),
     loopPaths: loopPaths.map(shown),
   }

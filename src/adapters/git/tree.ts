@@ -196,11 +196,37 @@ export async function treeChanges(git: Git, from: string, to: string): Promise<r
   const known = treeChangesNow(git, from, to)
   if (known !== undefined) return known
   const fields = await git.list(['diff-tree', '-r', '-z', '--no-renames', '--raw', from, to])
+  return Array.from({ length: fields.length / 2 }, (_, at) =>
+    treeChange(fields[at * 2] ?? '', fields[at * 2 + 1] ?? ''),
+  )
+}
+
+/** Of many pairs, in two processes at most. */
+export async function allTreeChanges(
+  git: Git,
+  pairs: readonly { readonly from: string; readonly to: string }[],
+): Promise<readonly (readonly TreeChange[])[]> {
+  const known = pairs.map(({ from, to }) => (from === to ? [] : treeChangesNow(git, from, to)))
+  const open = pairs.filter((_, at) => known[at] === undefined)
+  if (open.length === 0) return known.map((changes) => changes ?? [])
+  const names = open.flatMap(({ from, to }) => [from, to]).map((name) => `${name}^{tree}\n`)
+  const check = ['cat-file', '--batch-check=%(objectname)']
+  const trees = (await git.line(check, { input: Buffer.from(names.join('')) })).split('\n')
+  const asked = open.map((_, at) => `${trees[at * 2] ?? ''} ${trees[at * 2 + 1] ?? ''}`)
+  const args = ['diff-tree', '--stdin', '-r', '-z', '--no-renames', '--raw']
+  const fields = await git.list(args, { input: Buffer.from(asked.map((line) => `${line}\n`).join('')) })
+  const found: TreeChange[][] = []
+  for (let at = 0; at < fields.length; at += 1) {
+    const field = fields[at] ?? ''
+    if (!field.startsWith(':')) found.push([])
+    else found.at(-1)?.push(treeChange(field, fields[(at += 1)] ?? ''))
+  }
+  return known.map((changes) => changes ?? found.shift() ?? [])
+}
+
+function treeChange(entry: string, path: string): TreeChange {
   const mode = (digits: string): string | undefined => (digits === '000000' ? undefined : digits)
-  return Array.from({ length: fields.length / 2 }, (_, at) => {
-    const [entry = '', path = ''] = fields.slice(at * 2, at * 2 + 2)
-    return { path, from: mode(entry.slice(1, 7)), to: mode(entry.slice(8, 14)) }
-  })
+  return { path, from: mode(entry.slice(1, 7)), to: mode(entry.slice(8, 14)) }
 }
 
 /** Without a commit: the empty tree. */
