@@ -5,8 +5,6 @@ import { join } from 'node:path'
 import { archiveAttempts } from '../adapters/git/attempts.ts'
 import { shown } from '../adapters/git/git.ts'
 import { leftInArchive } from '../adapters/git/gone.ts'
-import { headRef } from '../adapters/git/ref-files.ts'
-import { readRef } from '../adapters/git/refs.ts'
 import type { PreflightReport } from '../ports.ts'
 import { earlierRuns, pastState } from './earlier.ts'
 import { isKnown } from './site.ts'
@@ -67,15 +65,14 @@ export async function begunAnew(
   ]
 }
 
-/** A fresh start that was cut off, and its user has left the branch of the earlier run since: the work begins elsewhere now. */
-export async function begunElsewhere(
+/** A start that was cut off, maybe before it had said a word: what it would have said of the run that it put away. */
+export async function begunAgain(
   site: Site,
   run: KnownRun,
   preflight: Pick<PreflightReport, 'originalBranch'>,
 ): Promise<string[]> {
-  const branch = `refs/heads/ralph/${run.change}`
-  if (run.state.git.checkpoint !== undefined || headRef(site.git) === branch) return []
-  if ((await readRef(site.git, branch)) === undefined) return []
+  const { checkpoint, cleaned } = run.state.git
+  if (checkpoint !== undefined || cleaned !== undefined) return []
   const last = (await earlierRuns(site, run)).at(-1)
   if (last === undefined) return []
   const state = await pastState(run, last)

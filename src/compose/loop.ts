@@ -19,7 +19,7 @@ import { lastingWarnings } from '../core/outcome.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
 import { refuseMissingAgent } from './agent-program.ts'
-import { archiveRun, begunAnew, begunElsewhere } from './archive.ts'
+import { archiveRun, begunAgain, begunAnew } from './archive.ts'
 import {
   agentView,
   billingOf,
@@ -207,9 +207,11 @@ async function runHeld(
     }
     const archived = mode === 'resume' ? '' : await archiveRun(site, run)
     const anew =
-      mode === 'fresh' && archived !== ''
-        ? await begunAnew(site, run, archived, preflight)
-        : await begunElsewhere(site, run, preflight)
+      archived === ''
+        ? await begunAgain(site, run, preflight)
+        : mode === 'fresh'
+          ? await begunAnew(site, run, archived, preflight)
+          : []
     await keepSettings(run, { ...kept, tasks_pattern: change.tasksPattern })
     if (mode !== 'resume' || request.acceptsConfig) await agree(common, loaded.files)
     const usage = measureUsage({

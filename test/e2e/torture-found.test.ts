@@ -67,6 +67,23 @@ test.for([
   },
 )
 
+test('O8: a fresh start that was cut off before it had said a word: the next one names the run that it put away', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const failing = ['--agent-command', 'echo x > x.txt; echo "<promise>FAILED: no</promise>"']
+  expect((await ralph(at, ['loop', 'demo', '--max-retries', '0', ...failing])).code).toBe(3)
+  const env = gitThat(at, 'rev-parse?--short', killRalph)
+  const fresh = ['loop', 'demo', '--fresh', '--agent-command', goodAgent]
+  const killed = await ralph(at, fresh, { env })
+  expect([killed.signal, killed.stdout.includes('earlier/')]).toEqual(['SIGKILL', false])
+  const end = await ralph(at, fresh)
+  expect(end.code).toBe(0)
+  const [ref = ''] = /refs\/ralph\/demo\/earlier\/[\w+-]+/.exec(end.stdout + end.stderr) ?? []
+  expect(at.git('show', `${ref}/attempts/1:x.txt`)).toBe('x')
+  // Said once: it has begun.
+  const again = await ralph(at, ['resume', 'demo'])
+  expect(again.stdout + again.stderr).not.toContain('the earlier run is archived')
+})
+
 test.for([{ flags: [] }, { flags: ['--worktree'] }])(
   'O8: $flags a fresh start names what the user edited beside the earlier run, and what it leaves behind',
   async ({ flags: more }) => {
@@ -123,7 +140,7 @@ test('O5, O20: a checkpoint that only had to be completed counts, whatever the u
   at.write('README.md', 'edited after the crash\n')
   const finished = await ralph(at, ['finish', 'demo', '--keep'])
   expect(finished.code).toBe(0)
-  expect(finished.stdout + finished.stderr).toContain('Iteration 1 was complete')
+  expect(finished.stdout + finished.stderr).toMatch(/(?:Iteration |#)1 was complete/)
   const end = await ralph(at, ['resume', 'demo'])
   expect(end.code).toBe(0)
   // Not done a second time on top of itself.
