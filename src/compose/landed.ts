@@ -1,9 +1,11 @@
 // Whether the work of a run has landed by the merge queue: its journal says so, and git's history agrees.
-import { landedRef } from '../adapters/git/landing.ts'
+import type { Git } from '../adapters/git/git.ts'
+import { isIn, landedRef } from '../adapters/git/landing.ts'
 import { readRef } from '../adapters/git/refs.ts'
-import { isAncestor } from '../adapters/git/tree.ts'
+import { RalphError } from '../core/error.ts'
+import type { Entry } from '../core/queue.ts'
 import type { LandedWork } from '../ui/app.ts'
-import { entryNow } from './queue-entry.ts'
+import { queueNow } from './queue-state.ts'
 import type { KnownRun, Site } from './site.ts'
 
 /** Undefined too where its branch has moved since: then there is work that has not landed. */
@@ -12,18 +14,22 @@ export async function landedWork(
   { change, state: run }: KnownRun,
 ): Promise<LandedWork | undefined> {
   if (run.phase === 'idle' || run.status !== 'done') return undefined
-  const { landed } = entryNow(git.gitCommonDir, change) ?? {}
+  const { landed } = (await entryOf(git, change)) ?? {}
   if (landed?.tip === undefined) return undefined
   const { commit, target, tip } = landed
   const now = await readRef(git, `refs/heads/ralph/${change}`)
   if ((now ?? run.git.lastCheckpoint) !== tip) return undefined
-  const [own, kept] = await Promise.all([
-    readRef(git, `refs/heads/${target}`),
-    readRef(git, landedRef(target)),
-  ])
-  const isIn = async (ref: string | undefined): Promise<boolean> =>
-    ref !== undefined && (await isAncestor(git, commit, ref))
-  const isThere = await isIn(own)
-  if (!isThere && !(await isIn(kept))) return undefined
+  const isThere = await isIn(git, commit, `refs/heads/${target}`)
+  if (!isThere && !(await isIn(git, commit, landedRef(target)))) return undefined
   return { commit, target, is_pulled: isThere }
+}
+
+/** A queue that cannot be read hides no run: its own commands say what is wrong. */
+async function entryOf(git: Git, change: string): Promise<Entry | undefined> {
+  try {
+    return (await queueNow(git)).entries.find((entry) => entry.change === change)
+  } catch (error) {
+    if (error instanceof RalphError && error.code === 'journal_unreadable') return undefined
+    throw error
+  }
 }

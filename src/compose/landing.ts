@@ -11,14 +11,19 @@ import {
   commitScratch,
   enterTree,
   landedRef,
+  hasLandedOn,
+  isIn,
   landingBase,
   markedCommit,
   mergeCommits,
   moveLanded,
+  noTarget,
   openScratchTree,
   resetScratch,
+  setUpPaths,
   strayPaths,
   takeOnly,
+  wasIn,
 } from '../adapters/git/landing.ts'
 import { readRef } from '../adapters/git/refs.ts'
 import { judgeResolution } from '../adapters/git/resolution.ts'
@@ -37,7 +42,6 @@ import { knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export interface LandingOptions {
-  readonly target: string
   readonly land: 'squash' | 'merge'
   readonly setup: string | undefined
   /** What makes generated files anew, by path or glob; as the user has it, whatever a change makes of ralph.yaml. */
@@ -50,8 +54,8 @@ export interface LandingOptions {
 
 export function landingOf(site: Site, options: LandingOptions): Landing {
   const { git } = site
-  const { target } = options
   let scratch: Git | undefined
+  let isSetUp = (_: string): boolean => false
   const runIn = async (
     tree: Git,
     command: string,
@@ -83,17 +87,16 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     await reapByMarker(landingMark(git.gitCommonDir))
     const tree = await openScratchTree(git, commit)
     scratch = tree
+    isSetUp = () => false
     if (options.setup === undefined) return tree
     const result = await runIn(tree, options.setup, change, stop, logOf(change))
     // Only what git ignores stays of it: nothing else is to land.
     await resetScratch(tree, commit)
-    if (result.outcome === 'stopped') {
-      scratch = undefined
-      return 'stopped'
-    }
-    return result.outcome === 'passed'
-      ? tree
-      : { refused: `the set-up \`${options.setup}\` failed: ${lastLine(result.outputTail)}` }
+    isSetUp = await setUpPaths(tree)
+    if (result.outcome === 'passed') return tree
+    scratch = undefined
+    if (result.outcome === 'stopped') return 'stopped'
+    return { refused: `the set-up \`${options.setup}\` failed: ${lastLine(result.outputTail)}` }
   }
   /** Only files that some command of `regenerate` is for: whatever else it does is undone. */
   const makeAnew = async (
@@ -126,20 +129,20 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
   }
 
   return {
-    async base() {
-      const base = await landingBase(git, target)
-      if ('conflicts' in base) return base
-      const landed = await readRef(git, landedRef(target))
-      const isHome = landed === undefined || (await isAncestor(git, landed, `refs/heads/${target}`))
-      return { ...base, landed, isHome }
+    async refs(target) {
+      const [own, landed] = [
+        await readRef(git, `refs/heads/${target}`),
+        await readRef(git, landedRef(target)),
+      ]
+      if (own === undefined) throw noTarget(target)
+      return { own, landed, isHome: landed !== undefined && (await isAncestor(git, landed, own)) }
     },
-    isHome: (commit) => isAncestor(git, commit, `refs/heads/${target}`),
+    base: (target) => landingBase(git, target),
+    isHome: (target, commit) => isIn(git, commit, `refs/heads/${target}`),
+    wasHome: (target, commit) => wasIn(git, target, commit),
     logOf,
     tip: (change) => readRef(git, `refs/heads/ralph/${change}`),
-    async has(commit) {
-      const landed = await readRef(git, landedRef(target))
-      return landed !== undefined && (await isAncestor(git, commit, landed))
-    },
+    has: (target, commit) => hasLandedOn(git, target, commit),
     async build(change, { base, tip, generated }, stop) {
       const merged = await mergeCommits(git, base, tip).catch((error: unknown) => {
         if (error instanceof RalphError) return { refused: `git cannot merge it: ${error.message}` }
@@ -181,11 +184,17 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
           generated: toMake,
         }
       if ('refused' in archived) return archived
+      const moved = ['changes/archive', 'specs'].map((folder) =>
+        relative(there.worktree, join(place, 'openspec', folder)),
+      )
       const message = await squashText(run, undefined)
       const parents = options.land === 'merge' ? [base, tip] : [base]
       const author = await readAuthor(git, site.env)
       const trailers = `Ralph-Run: ${run.state.runId ?? ''}\nRalph-Tip: ${tip}`
-      const commit = await commitScratch(there, parents, `${message}\n${trailers}`, author)
+      const commit = await commitScratch(there, parents, `${message}\n${trailers}`, author, {
+        folders: moved,
+        isSetUp,
+      })
       return { commit, gates: await gatesOf(change), notes: archived.notes, regenerated: toMake }
     },
     async judge(change, conflict) {
@@ -201,12 +210,12 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       if ('refused' in there)
         return { outcome: 'could_not_run', outputTail: there.refused, durationMs: 0, changed: [] }
       const result = await runIn(there, command, change, stop, logOf(change))
-      return { ...result, changed: await strayPaths(there, commit) }
+      return { ...result, changed: await strayPaths(there, commit, isSetUp) }
     },
-    land: (commit, onto) => moveLanded(git, target, commit, onto),
-    carryHome: () => carryHome(git, target),
+    land: (target, commit, onto) => moveLanded(git, target, commit, onto),
+    carryHome: (target, from) => carryHome(git, target, from),
     async close() {
-      if (scratch !== undefined) await closeScratchTree(git, scratch.worktree)
+      await closeScratchTree(git)
       scratch = undefined
     },
   }

@@ -5,7 +5,7 @@ import { replayQueue } from '../core/queue.ts'
 import type { Entry } from '../core/queue.ts'
 
 /** A queue that cannot be read hides no run: its own commands say what is wrong. */
-export function entryNow(gitCommonDir: string, change: string): Entry | undefined {
+function entryNow(gitCommonDir: string, change: string): Entry | undefined {
   try {
     const { entries } = replayQueue(readQueueJournal(queuePaths(gitCommonDir)))
     return entries.find((entry) => entry.change === change)

@@ -11,7 +11,15 @@ import {
   wish,
 } from '../adapters/files/queue-files.ts'
 import type { QueuePaths } from '../adapters/files/queue-files.ts'
-import { carryHome, heldWhere, landedRef, landingBase } from '../adapters/git/landing.ts'
+import {
+  carryHome,
+  hasLandedOn,
+  heldWhere,
+  isIn,
+  landedRef,
+  landingBase,
+  wasIn,
+} from '../adapters/git/landing.ts'
 import { readRef, readRefs, shortName } from '../adapters/git/refs.ts'
 import { isAncestor } from '../adapters/git/tree.ts'
 import { changeDirOf, listChanges } from '../adapters/openspec/changes.ts'
@@ -19,7 +27,7 @@ import { rewrittenRequirements, saidDependencies } from '../adapters/openspec/de
 import { archivedNames } from '../adapters/openspec/guard.ts'
 import { RalphError } from '../core/error.ts'
 import { nearest } from '../core/nearest.ts'
-import { findCycle, inOrder, isOwnLanding, replayQueue } from '../core/queue.ts'
+import { findCycle, inOrder, isOver, isOwnLanding, replayQueue } from '../core/queue.ts'
 import type { Conflict, Entry, LoopFacts, QueueBody, QueueState } from '../core/queue.ts'
 import { totalCostUsd } from '../core/state.ts'
 import { createQueue } from '../engine/queue.ts'
@@ -28,6 +36,7 @@ import type { QueueReport, QueueWish, Said, UpRequest } from '../ui/app.ts'
 import { sayDone } from './control.ts'
 import { landedWork } from './landed.ts'
 import { landingOf } from './landing.ts'
+import { gitSays, queueNow } from './queue-state.ts'
 import { findRootOf } from './root.ts'
 import { isDead, isRunning, knownRun, knownRuns } from './site.ts'
 import type { Site } from './site.ts'
@@ -37,21 +46,35 @@ import { stopLoop } from './stop.ts'
 export async function up(site: Site, request: UpRequest): Promise<number> {
   const target = request.into ?? (await currentBranch(site))
   const open = await openChanges(site)
-  const { entries: before } = replayQueue(readQueueJournal(queuePaths(site.git.gitCommonDir)))
+  const before = await queueNow(site.git)
+  const of = (name: string): Entry | undefined => before.entries.find(({ change }) => change === name)
+  for (const name of request.into === undefined ? [] : request.changes) {
+    const known = of(name)
+    if (known !== undefined && !isOver(known) && known.target !== '' && known.target !== target)
+      throw new RalphError('usage', `${name} is in the queue for ${known.target}, not for ${target}.`, {
+        hint: `Nothing was touched. Take it out first: ralph queue remove ${name}`,
+      })
+  }
   // In a checkout that has not followed yet they look as if they were open.
-  const landed = new Set(before.flatMap((entry) => (entry.state === 'landed' ? [entry.change] : [])))
+  const landed = new Set(before.entries.flatMap(({ change, state }) => (state === 'landed' ? [change] : [])))
   const named: string[] = []
-  for (const name of request.changes) if (!(await hasLanded(site, name))) named.push(name)
-  const names = request.changes.length > 0 ? named : open.filter((name) => !landed.has(name))
+  for (const name of request.changes) if (!(await hasLanded(site, name, target))) named.push(name)
+  const names =
+    request.changes.length > 0
+      ? named
+      : open.filter((name) => !landed.has(name) && of(name)?.isTakenBack === undefined)
   for (const name of names) if (!open.includes(name)) throw unknownChange(name, open)
   if (names.length === 0 && landed.size === 0)
     throw new RalphError('no_tasks', 'There is no open change in openspec/changes.', {
       hint: 'Nothing was touched. `ralph list` shows all changes.',
     })
-  const after = await dependencies(site, names, request.after, (change) => landed.has(change))
+  const there = new Set<string>()
+  for (const { change, landed: done } of before.entries)
+    if (done !== undefined && (await hasLandedOn(site.git, target, done.commit))) there.add(change)
+  const after = await dependencies(site, names, request.after, (change) => there.has(change))
   // Refuses a target that is not there, before anything is written down.
   await landingBase(site.git, target)
-  return await withQueue(site, request, target, async (queue, landing) => {
+  return await withQueue(site, request, async (queue, landing) => {
     queue.tell({
       type: 'queue.opened',
       target,
@@ -62,9 +85,10 @@ export async function up(site: Site, request: UpRequest): Promise<number> {
     })
     for (const name of names) {
       const known = queue.state.entries.find((entry) => entry.change === name)
-      const isOver = known === undefined || known.state === 'landed' || known.state === 'removed'
-      if (isOver) queue.tell({ type: 'entry.added', change: name, after: [...(after.get(name) ?? [])] })
-      else if (known.state === 'parked') queue.tell({ type: 'entry.retried', change: name })
+      const isElsewhere = request.into !== undefined && known?.target !== target
+      if (known?.state === 'parked' && !isElsewhere) queue.tell({ type: 'entry.retried', change: name })
+      else if (known === undefined || isOver(known))
+        queue.tell({ type: 'entry.added', change: name, after: [...(after.get(name) ?? [])], target })
     }
     try {
       return await queue.run(request.stop)
@@ -81,17 +105,20 @@ export async function landNow(site: Site, change: string, request: UpRequest): P
     throw new RalphError('nothing_to_resume', `${change} is not done, so there is nothing to land.`, {
       hint: `Nothing was touched. \`ralph status ${change}\` shows where it stands.`,
     })
-  if (await hasLanded(site, change)) return 0
   const target = request.into ?? (await currentBranch(site))
-  return await withQueue(site, request, target, async (queue, landing) => {
+  if (await hasLanded(site, change, target)) return 0
+  return await withQueue(site, request, async (queue, landing) => {
     queue.tell({ type: 'queue.opened', target, jobs: 1, land: request.land, lands: true })
     for (const { change: other, state } of queue.state.entries)
       if (other !== change && state !== 'landed' && state !== 'parked' && state !== 'removed')
         throw new RalphError('locked', `The queue has work of its own: ${other}.`, {
           hint: `Nothing was touched. Go on with it: ralph up; or take that out: ralph queue remove ${other}.`,
         })
-    queue.tell({ type: 'entry.added', change, after: [] })
-    queue.tell({ type: 'loop.ended', change, cost_usd: totalCostUsd(run.state) ?? 0 })
+    queue.tell({ type: 'entry.added', change, after: [], target })
+    const { state: now } = queue.state.entries.find((entry) => entry.change === change) ?? {}
+    // One that is being resolved is judged first.
+    if (now === 'waiting' || now === 'running')
+      queue.tell({ type: 'loop.ended', change, cost_usd: totalCostUsd(run.state) ?? 0 })
     try {
       return await queue.run(request.stop)
     } finally {
@@ -100,32 +127,22 @@ export async function landNow(site: Site, change: string, request: UpRequest): P
   })
 }
 
-async function hasLanded(site: Site, change: string): Promise<boolean> {
-  return (await landedWork(site, await knownRun(site, change))) !== undefined
+async function hasLanded(site: Site, change: string, target?: string): Promise<boolean> {
+  const work = await landedWork(site, await knownRun(site, change))
+  return work !== undefined && (target === undefined || work.target === target)
 }
 
 async function withQueue<T>(
   site: Site,
   request: UpRequest,
-  target: string,
   work: (queue: Queue, landing: ReturnType<typeof landingOf>) => Promise<T>,
 ): Promise<T> {
   const paths = queuePaths(site.git.gitCommonDir)
-  const owner = {
-    change: '(queue)',
-    purpose: 'loop' as const,
-    worktree: site.git.worktree,
-    since: site.clock.stamp(),
-  }
-  const lock = await fileLock(paths.lock, owner, site.identity)
-    .acquire()
-    .catch((error: unknown) => {
-      throw error instanceof RalphError && error.code === 'locked' ? alreadyRunning(site, paths) : error
-    })
+  const lock = await lockOf(site, paths)
+  if (lock === undefined) throw alreadyRunning(site, paths)
   try {
     const journal = openQueueJournal(paths)
     const landing = landingOf(site, {
-      target,
       land: request.land,
       setup: request.setup,
       regenerate: request.regenerate,
@@ -142,7 +159,7 @@ async function withQueue<T>(
           loops: {
             facts: (change) => loopFacts(site, change),
             start: (change, how, at) => request.start(change, how, at),
-            resolve: async (change, conflict, slot) =>
+            resolve: async (change, conflict, { target, slot }) =>
               request.start(change, 'resolve', {
                 base: conflict.marked,
                 slot,
@@ -159,10 +176,51 @@ async function withQueue<T>(
         replayQueue(readQueueJournal(paths)),
         readers,
       )
+      for (const body of await gitSays(site.git, queue.state)) queue.tell(body)
       return await work(queue, landing)
     } finally {
       journal.close()
     }
+  } finally {
+    await lock.release()
+  }
+}
+
+/** Undefined where somebody has it. */
+async function lockOf(
+  site: Site,
+  paths: QueuePaths,
+): Promise<Awaited<ReturnType<ReturnType<typeof fileLock>['acquire']>> | undefined> {
+  const owner = {
+    change: '(queue)',
+    purpose: 'loop' as const,
+    worktree: site.git.worktree,
+    since: site.clock.stamp(),
+  }
+  return await fileLock(paths.lock, owner, site.identity)
+    .acquire()
+    .catch((error: unknown) => {
+      if (error instanceof RalphError && error.code === 'locked') return undefined
+      throw error
+    })
+}
+
+/** By the supervisor that is running, else here and now; whether there is one. */
+async function tellQueue(site: Site, body: QueueBody): Promise<'by ralph up' | 'here'> {
+  const paths = queuePaths(site.git.gitCommonDir)
+  const lock = await lockOf(site, paths)
+  if (lock === undefined) {
+    wish(paths, body)
+    return 'by ralph up'
+  }
+  try {
+    const state = replayQueue(readQueueJournal(paths))
+    const journal = openQueueJournal(paths)
+    const bodies = [...(await gitSays(site.git, state)), body]
+    for (const [at, each] of bodies.entries())
+      journal.append({ v: 1, seq: state.seq + 1 + at, time: site.clock.stamp(), ...each })
+    journal.close()
+    return 'here'
   } finally {
     await lock.release()
   }
@@ -334,7 +392,7 @@ async function dependencies(
 
 export async function queueReport(site: Site): Promise<QueueReport> {
   const paths = queuePaths(site.git.gitCommonDir)
-  const state = replayQueue(readQueueJournal(paths))
+  const state = await queueNow(site.git)
   const [own, landed] = await Promise.all([
     state.target === '' ? undefined : readRef(site.git, `refs/heads/${state.target}`),
     state.target === '' ? undefined : readRef(site.git, landedRef(state.target)),
@@ -358,6 +416,7 @@ async function entryReport(site: Site, entry: Entry): Promise<QueueReport['entri
   const { state } = await knownRun(site, entry.change)
   return {
     change: entry.change,
+    target: entry.target,
     state: entry.state,
     why: entry.why,
     after: entry.after,
@@ -374,8 +433,7 @@ async function entryReport(site: Site, entry: Entry): Promise<QueueReport['entri
 }
 
 export async function askQueue(site: Site, what: QueueWish, change: string): Promise<Said> {
-  const paths = queuePaths(site.git.gitCommonDir)
-  const state = replayQueue(readQueueJournal(paths))
+  const state = await queueNow(site.git)
   const known = state.entries.find((entry) => entry.change === change && entry.state !== 'removed')
   if (what === 'add') {
     const open = await openChanges(site)
@@ -384,6 +442,10 @@ export async function askQueue(site: Site, what: QueueWish, change: string): Pro
       throw new RalphError('usage', `${change} has landed.`, {
         hint: `Nothing was touched. \`ralph status ${change}\` shows where.`,
       })
+    if (known !== undefined && !isOver(known))
+      throw new RalphError('usage', `${change} is in the queue: it is ${known.state}.`, {
+        hint: 'Nothing was touched. `ralph queue` shows all entries.',
+      })
   } else if (known === undefined) throw notQueued(change, state)
   if (what === 'retry' && known?.state !== 'parked')
     throw new RalphError('usage', `${change} is not parked: it is ${known?.state ?? 'not there'}.`, {
@@ -391,16 +453,10 @@ export async function askQueue(site: Site, what: QueueWish, change: string): Pro
     })
   const body: QueueBody =
     what === 'add' ? { type: 'entry.added', change, after: [] } : { type: eventOf[what], change }
-  const isAlive = inspectLock(paths.lock, site.identity).held === 'alive'
-  if (isAlive) wish(paths, body)
-  else {
-    const journal = openQueueJournal(paths)
-    journal.append({ v: 1, seq: state.seq + 1, time: site.clock.stamp(), ...body })
-    journal.close()
-  }
+  const where = await tellQueue(site, body)
   return {
     message: `${saidOf[what]}: ${change}.`,
-    ...(!isAlive && { next: 'ralph up' }),
+    ...(where === 'here' && { next: 'ralph up' }),
     data: { change, asked: what },
   }
 }
@@ -426,10 +482,12 @@ function notQueued(change: string, { entries }: QueueState): RalphError {
 
 /** The user's own checkout follows what landed: only when told, and only where nothing uncommitted is in the way. */
 export async function pullLanded(site: Site): Promise<Said> {
-  const state = replayQueue(readQueueJournal(queuePaths(site.git.gitCommonDir)))
-  const { target } = state
+  const state = await queueNow(site.git)
+  const { head } = await readRefs(site.git)
+  const here = head.ref === undefined ? '' : shortName(head.ref)
+  const target = state.landed[here] === undefined ? state.target : here
   const landed = target === '' ? undefined : await readRef(site.git, landedRef(target))
-  if (landed !== undefined && !isOwnLanding(state, landed))
+  if (landed !== undefined && !isOwnLanding(state, target, landed))
     throw new RalphError(
       'finish_conflict',
       `${landedRef(target)} was moved to ${landed.slice(0, 12)}, and the queue has not landed that.`,
@@ -438,13 +496,24 @@ export async function pullLanded(site: Site): Promise<Said> {
       },
     )
   if (landed === undefined) return { message: 'Nothing has landed yet.', data: { pulled: false } }
-  const { head } = await readRefs(site.git)
   const own = await readRef(site.git, `refs/heads/${target}`)
   if (own === landed) return { message: `${target} has all that landed.`, data: { pulled: false } }
   if (own === undefined || !(await isAncestor(site.git, own, landed)))
     throw new RalphError('finish_conflict', `${target} has commits that are not in what landed.`, {
       hint: `Nothing was touched. Merge: ${site.git.typed} merge ${landedRef(target)}`,
     })
+  const { home } = state.landed[target] ?? {}
+  const isSetBack =
+    (home !== undefined && !(await isIn(site.git, home, `refs/heads/${target}`))) ||
+    (await wasIn(site.git, target, landed))
+  if (isSetBack)
+    throw new RalphError(
+      'finish_conflict',
+      `${target} was set back or rewritten: what landed holds commits that it had and has no longer.`,
+      {
+        hint: `Nothing was touched. If they are to come back: ${site.git.typed} merge ${landedRef(target)}. If not: ${site.git.typed} update-ref ${landedRef(target)} refs/heads/${target}`,
+      },
+    )
   if (head.ref !== `refs/heads/${target}`) {
     const why = await carryHome(site.git, target)
     if (why !== '')
@@ -461,6 +530,7 @@ export async function pullLanded(site: Site): Promise<Said> {
         hint: 'Nothing was touched. Commit or stash what is named, then type the command again.',
       })
   }
+  await tellQueue(site, { type: 'target.followed', target, commit: landed })
   return {
     message: `${target} is at ${landed.slice(0, 7)}: all that landed is there.`,
     data: { pulled: true, commit: landed },

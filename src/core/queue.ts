@@ -19,7 +19,13 @@ const bodies = () =>
       lands: z.boolean(),
       max_cost_usd: z.number().positive().optional(),
     }),
-    z.object({ type: z.literal('entry.added'), change, after: z.array(change) }),
+    z.object({
+      type: z.literal('entry.added'),
+      change,
+      after: z.array(change),
+      /** Where it lands; undefined: where the queue was opened for. */
+      target: z.string().optional(),
+    }),
     z.object({ type: z.literal('entry.removed'), change }),
     /** Before all others that can run. */
     z.object({ type: z.literal('entry.first'), change }),
@@ -87,8 +93,26 @@ const bodies = () =>
     }),
     /** Somebody else moved the target or the change's branch: built again. */
     z.object({ type: z.literal('base.moved'), change, to: hash }),
-    z.object({ type: z.literal('landing.began'), change, commit: hash, onto: hash.optional() }),
+    z.object({
+      type: z.literal('landing.began'),
+      change,
+      commit: hash,
+      onto: hash.optional(),
+      /** Where the target itself stood. */
+      home: hash.optional(),
+    }),
     z.object({ type: z.literal('landed'), change, commit: hash }),
+    /** The branch itself has what landed. */
+    z.object({ type: z.literal('target.followed'), target: z.string(), commit: hash }),
+    /** It had landed, and somebody has set the target back since. */
+    z.object({ type: z.literal('entry.unlanded'), change, why: z.string(), hint: z.string() }),
+    /** The journal was lost: what has landed was read from git. */
+    z.object({
+      type: z.literal('queue.rebuilt'),
+      target: z.string(),
+      commit: hash,
+      landed: z.array(z.object({ change, commit: hash, tip: hash })),
+    }),
     /** Nobody's fault: what is on the target does not pass its own gates, or cannot be put together with what landed. */
     z.object({ type: z.literal('queue.halted'), why: z.string(), hint: z.string() }),
   ])
@@ -133,6 +157,8 @@ export interface Conflict {
 
 export interface Entry {
   readonly change: string
+  /** The branch that it lands on; empty until the queue is opened for one. */
+  readonly target: string
   readonly after: readonly string[]
   /** The lowest goes first; entries are taken in the order in which they came. */
   readonly place: number
@@ -165,6 +191,8 @@ export interface Entry {
   /** Its landing was begun: it may have happened. */
   readonly isLanding: boolean
   readonly landed?: Landed
+  /** It had landed, and was taken off the target: only somebody's word lands it again. */
+  readonly isTakenBack?: true
 }
 
 interface Landed {
@@ -172,6 +200,15 @@ interface Landed {
   readonly target: string
   /** Of its branch, when it landed. */
   readonly tip?: string
+}
+
+/** What the queue knows of a target. */
+interface LandedOn {
+  /** The last commit that landed, and one whose landing was begun, so that it may have. */
+  readonly last?: string
+  readonly begun?: string
+  /** Where the branch itself was seen last. */
+  readonly home?: string
 }
 
 export interface QueueState {
@@ -182,8 +219,7 @@ export interface QueueState {
   readonly lands: boolean
   readonly maxCostUsd: number | undefined
   readonly entries: readonly Entry[]
-  /** By target: the last commit that landed, and one whose landing was begun, so that it may have. */
-  readonly landed: Readonly<Record<string, { readonly last?: string; readonly begun?: string }>>
+  readonly landed: Readonly<Record<string, LandedOn>>
   readonly halted: { readonly why: string; readonly hint: string } | undefined
 }
 
@@ -211,11 +247,26 @@ export function evolveQueue(state: QueueState, event: QueueEvent): QueueState {
         lands: event.lands,
         maxCostUsd: event.max_cost_usd,
         halted: undefined,
+        entries: state.entries.map((entry) =>
+          entry.target === '' ? { ...entry, target: event.target } : entry,
+        ),
       }
     case 'queue.halted':
       return { ...next, halted: { why: event.why, hint: event.hint } }
     case 'entry.added':
-      return { ...next, entries: added(state.entries, event) }
+      return { ...next, entries: added(state, event) }
+    case 'target.followed':
+      return {
+        ...next,
+        landed: { ...state.landed, [event.target]: { ...state.landed[event.target], home: event.commit } },
+      }
+    case 'queue.rebuilt':
+      return {
+        ...next,
+        target: state.target === '' ? event.target : state.target,
+        landed: { ...state.landed, [event.target]: { last: event.commit } },
+        entries: [...state.entries, ...rebuilt(event)],
+      }
     case 'entry.removed':
     case 'entry.first':
     case 'entry.retried':
@@ -232,6 +283,7 @@ export function evolveQueue(state: QueueState, event: QueueEvent): QueueState {
     case 'base.moved':
     case 'landing.began':
     case 'landed':
+    case 'entry.unlanded':
       return {
         ...next,
         landed: landedAfter(state, event),
@@ -242,28 +294,65 @@ export function evolveQueue(state: QueueState, event: QueueEvent): QueueState {
   }
 }
 
-function landedAfter({ landed, target }: QueueState, event: OfEntry): QueueState['landed'] {
-  if (event.type === 'landed') return { ...landed, [target]: { last: event.commit } }
-  if (event.type !== 'landing.began') return landed
-  return { ...landed, [target]: { ...landed[target], begun: event.commit } }
+function landedAfter(state: QueueState, event: OfEntry): QueueState['landed'] {
+  if (event.type !== 'landed' && event.type !== 'landing.began') return state.landed
+  const target = targetOf(state, event.change)
+  const { begun: _, ...known }: LandedOn = state.landed[target] ?? {}
+  const { type, commit } = event
+  const home = type === 'landing.began' && event.home !== undefined ? { home: event.home } : {}
+  const now = type === 'landed' ? { last: commit } : { begun: commit, ...home }
+  return { ...state.landed, [target]: { ...known, ...now } }
+}
+
+/** Where this change lands. */
+export function targetOf({ entries, target }: QueueState, change: string): string {
+  return entries.find((entry) => entry.change === change)?.target || target
 }
 
 /** Whether the queue itself has put this on the target's ref. */
-export function isOwnLanding({ landed, target }: QueueState, commit: string): boolean {
+export function isOwnLanding({ landed }: QueueState, target: string, commit: string): boolean {
   return [landed[target]?.last, landed[target]?.begun].includes(commit)
 }
 
-type OfEntry = Exclude<QueueEvent, { type: 'queue.opened' | 'queue.halted' | 'entry.added' }>
+type OfEntry = Exclude<
+  QueueEvent,
+  { type: 'queue.opened' | 'queue.halted' | 'queue.rebuilt' | 'target.followed' | 'entry.added' }
+>
 
-/** Added again, it begins anew, at the end. */
-function added(
-  entries: readonly Entry[],
-  event: Extract<QueueEvent, { type: 'entry.added' }>,
-): readonly Entry[] {
+/** Added again, it begins anew, at the end; one that is under way goes on. */
+function added(state: QueueState, event: Extract<QueueEvent, { type: 'entry.added' }>): readonly Entry[] {
+  const { entries } = state
+  const known = entries.find((entry) => entry.change === event.change)
+  if (known !== undefined && !isOver(known)) return entries
   const entry: Entry = {
-    change: event.change,
+    ...blankEntry(event.change, event.target ?? state.target, event.seq),
     after: event.after,
-    place: event.seq,
+    // What was refused once is not right because it was added again.
+    ...(known?.refused !== undefined && { refused: known.refused }),
+    gates: known?.gates ?? [],
+  }
+  return [...entries.filter((each) => each !== known), entry]
+}
+
+/** Nothing more happens to it by itself. */
+export function isOver({ state }: Entry): boolean {
+  return state === 'landed' || state === 'removed' || state === 'parked'
+}
+
+function rebuilt({ target, seq, landed }: Extract<QueueEvent, { type: 'queue.rebuilt' }>): readonly Entry[] {
+  return landed.map(({ change: name, commit, tip }) => ({
+    ...blankEntry(name, target, seq),
+    state: 'landed',
+    landed: { commit, target, tip },
+  }))
+}
+
+function blankEntry(name: string, target: string, place: number): Entry {
+  return {
+    change: name,
+    target,
+    after: [],
+    place,
     state: 'waiting',
     why: '',
     hint: '',
@@ -277,11 +366,10 @@ function added(
     gates: [],
     isLanding: false,
   }
-  return [...entries.filter((each) => each.change !== event.change), entry]
 }
 
 function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState): Entry {
-  const { candidate, conflict, parkedFor: _, ...plain } = entry
+  const { candidate, conflict, parkedFor: _, isTakenBack: __, ...plain } = entry
   const quiet = { ...plain, why: '', hint: '' }
   switch (event.type) {
     case 'entry.removed':
@@ -368,10 +456,19 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
       return {
         ...quiet,
         state: 'landed',
-        landed: { commit: event.commit, target, ...(candidate !== undefined && { tip: candidate.tip }) },
+        landed: {
+          commit: event.commit,
+          target: entry.target || target,
+          ...(candidate !== undefined && { tip: candidate.tip }),
+        },
         isLanding: false,
         moves: 0,
       }
+    case 'entry.unlanded': {
+      const { landed: ___, ...without } = plain
+      const { why, hint } = event
+      return { ...without, state: 'parked', parkedFor: 'human', why, hint, isTakenBack: true }
+    }
   }
 }
 
@@ -558,7 +655,11 @@ function waitsFor(
   if (state.halted !== undefined) return `the queue has halted: ${state.halted.why}`
   for (const name of entry.after) {
     const other = state.entries.find((each) => each.change === name)
-    if (other === undefined || other.state === 'landed') continue
+    if (other === undefined) continue
+    if (other.state === 'landed') {
+      if (other.target === entry.target) continue
+      return `waits for ${name}, which has landed on ${other.target}, not on ${entry.target}`
+    }
     if (other.state === 'removed') return `waits for ${name}, which was removed from the queue`
     return other.state === 'parked' ? `waits for ${name}, which is parked` : `waits for ${name}`
   }

@@ -8,6 +8,7 @@ import {
   mostTries,
   parked,
   queueExit,
+  targetOf,
 } from '../core/queue.ts'
 import type { Conflict, Entry, LoopFacts, QueueBody, QueueEvent, QueueState } from '../core/queue.ts'
 import type { GateResult } from '../ports.ts'
@@ -31,7 +32,7 @@ export interface QueuePorts {
     resolve(
       change: string,
       conflict: Conflict,
-      slot: number,
+      at: { readonly target: string; readonly slot: number },
     ): Promise<{ readonly refused?: string; readonly exitCode?: number }>
     /** The same agent goes on with what was wrong. */
     tryAgain(
@@ -50,21 +51,17 @@ export interface QueuePorts {
 }
 
 export interface Landing {
-  /** Where the next one lands, and what landed before; conflicts where the user's own commits and what landed do not go together. */
-  base(): Promise<
-    | {
-        readonly commit: string
-        readonly landed: string | undefined
-        /** What landed is on the target already. */
-        readonly isHome: boolean
-      }
-    | { readonly conflicts: readonly string[] }
-  >
-  /** Whether this commit is on the target itself. */
-  isHome(commit: string): Promise<boolean>
+  /** The branch and what landed on it. */
+  refs(target: string): Promise<TargetRefs>
+  /** Where the next one lands: on both; conflicts where the user's own commits and what landed do not go together. */
+  base(target: string): Promise<{ readonly commit: string } | { readonly conflicts: readonly string[] }>
+  /** Whether this commit is in the branch. */
+  isHome(target: string, commit: string): Promise<boolean>
+  /** Whether the branch had this commit at some time, as far as git remembers. */
+  wasHome(target: string, commit: string): Promise<boolean>
   tip(change: string): Promise<string | undefined>
-  /** Whether this commit is in what landed. */
-  has(commit: string): Promise<boolean>
+  /** Whether this commit is in what landed, or in the branch. */
+  has(target: string, commit: string): Promise<boolean>
   /** The work merged, set up and archived, as one commit that is nowhere yet. */
   build(
     change: string,
@@ -115,10 +112,18 @@ export interface Landing {
   /** What the gates printed. */
   logOf(change: string): string
   /** By compare-and-swap; false where somebody was quicker. */
-  land(commit: string, onto: string | undefined): Promise<boolean>
-  /** The branch follows, where nobody stands on it; else why not. */
-  carryHome(): Promise<string>
+  land(target: string, commit: string, onto: string | undefined): Promise<boolean>
+  /** The branch follows, where nobody stands on it or has moved it since; else why not. */
+  carryHome(target: string, from: string): Promise<string>
   close(): Promise<void>
+}
+
+export interface TargetRefs {
+  /** Of the branch itself. */
+  readonly own: string
+  readonly landed: string | undefined
+  /** What landed is on the branch already. */
+  readonly isHome: boolean
 }
 
 export type QueueReader = (event: QueueEvent, state: QueueState) => void
@@ -140,35 +145,56 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
   }
   const entry = (change: string): Entry | undefined => state.entries.find((each) => each.change === change)
 
+  const halted = (why: string, hint: string): undefined => {
+    tell({ type: 'queue.halted', why, hint })
+  }
+
   /** Where the next one begins or lands; undefined where the queue has halted. */
-  const baseNow = async (): Promise<
-    Exclude<Awaited<ReturnType<Landing['base']>>, { conflicts: unknown }> | undefined
-  > => {
-    const base = await ports.landing.base()
-    if ('conflicts' in base) {
-      halt(base.conflicts)
-      return undefined
+  const baseNow = async (target: string): Promise<(TargetRefs & { readonly commit: string }) | undefined> => {
+    const { landing } = ports
+    const refs = await landing.refs(target)
+    const { own, landed, isHome } = refs
+    const ref = `refs/ralph-landed/${target}`
+    const { last, home } = state.landed[target] ?? {}
+    if (landed === undefined && last !== undefined && !(await landing.isHome(target, last)))
+      return halted(
+        `${ref} is gone, and what landed (${last.slice(0, 12)}) is not on ${target}`,
+        `Bring it back: git update-ref ${ref} ${last}; or, if it is to be gone: git update-ref ${ref} refs/heads/${target}; then ralph up`,
+      )
+    if (landed !== undefined && !isHome) {
+      if (!isOwnLanding(state, target, landed))
+        return halted(
+          `${ref} was moved to ${landed.slice(0, 12)}, and the queue has not landed that`,
+          `Look at it: git log ${target}..${ref}. If it is right, merge it into ${target}; if not: git update-ref ${ref} ${last ?? `refs/heads/${target}`}; then ralph up`,
+        )
+      // What landed holds what somebody has taken off the branch: it would come back with it.
+      const isSetBack =
+        (home !== undefined && !(await landing.isHome(target, home))) ||
+        (await landing.wasHome(target, landed))
+      if (isSetBack)
+        return halted(
+          `${target} was set back or rewritten: what landed (${landed.slice(0, 12)}) holds commits that ${target} had and has no longer`,
+          `If that was no mistake: git update-ref ${ref} refs/heads/${target} (what landed and is not on ${target} can be landed again by its name). If it was: git switch ${target} && git merge ${ref}. Then ralph up`,
+        )
     }
-    const { last } = state.landed[state.target] ?? {}
-    if (base.landed === undefined && last !== undefined && !(await ports.landing.isHome(last))) {
-      tell({
-        type: 'queue.halted',
-        why: `refs/ralph-landed/${state.target} is gone, and what landed (${last.slice(0, 12)}) is not on ${state.target}`,
-        hint: `Bring it back: git update-ref refs/ralph-landed/${state.target} ${last}; then ralph up`,
-      })
-      return undefined
-    }
-    if (base.landed === undefined || base.isHome || isOwnLanding(state, base.landed)) return base
-    tell({
-      type: 'queue.halted',
-      why: `refs/ralph-landed/${state.target} was moved to ${base.landed.slice(0, 12)}, and the queue has not landed that`,
-      hint: `Look at it: git log ${state.target}..refs/ralph-landed/${state.target}. If it is right, merge it into ${state.target}; if not: git update-ref refs/ralph-landed/${state.target} ${last ?? `refs/heads/${state.target}`}; then ralph up`,
-    })
-    return undefined
+    if (landed !== undefined && isHome && home !== landed)
+      tell({ type: 'target.followed', target, commit: landed })
+    await takeBack()
+    const base = await landing.base(target)
+    if ('commit' in base) return { ...refs, ...base }
+    return halted(
+      `${target} and what landed changed the same lines: ${base.conflicts.join(', ')}`,
+      `Merge them: git switch ${target} && git merge ${ref}; then ralph up`,
+    )
+  }
+
+  /** Those that were taken off their target say so; whether they were, git's history tells. */
+  const takeBack = async (): Promise<void> => {
+    for (const body of await takenBack(state, ports.landing.has)) tell(body)
   }
 
   const spawn = async (change: string, how: 'loop' | 'resume', slot: number): Promise<void> => {
-    const base = await baseNow()
+    const base = await baseNow(targetOf(state, change))
     if (base === undefined) return
     tell({ type: 'loop.spawned', change, base: base.commit, slot, reserved_usd: likelyUsd(state) })
     refusedAs(change, await ports.loops.start(change, how, { base: base.commit, slot }))
@@ -187,7 +213,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     const { conflict } = entry(change) ?? {}
     if (conflict === undefined) return
     tell({ type: 'loop.spawned', change, base: conflict.marked, slot, reserved_usd: likelyUsd(state) })
-    refusedAs(change, await ports.loops.resolve(change, conflict, slot))
+    refusedAs(change, await ports.loops.resolve(change, conflict, { target: targetOf(state, change), slot }))
   }
 
   const judge = async (change: string): Promise<void> => {
@@ -208,25 +234,19 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     refusedAs(change, await ports.loops.tryAgain(change, problems, slot))
   }
 
-  const halt = (conflicts: readonly string[]): void =>
-    tell({
-      type: 'queue.halted',
-      why: `${state.target} and what landed changed the same lines: ${conflicts.join(', ')}`,
-      hint: `Merge them: git switch ${state.target} && git merge refs/ralph-landed/${state.target}; then ralph up`,
-    })
-
   /** One change, from its branch to the target. Returns when it has landed, was parked, or has to begin again. */
   const land = async (change: string, stop: AbortSignal): Promise<void> => {
     const { landing } = ports
     const before = entry(change)
+    const target = targetOf(state, change)
     // Killed in the very moment: whether it happened only the refs know.
     if (
       before?.isLanding === true &&
       before.candidate !== undefined &&
-      (await landing.has(before.candidate.commit))
+      (await landing.has(target, before.candidate.commit))
     )
       return await landed(change, before.candidate.commit)
-    const base = await baseNow()
+    const base = await baseNow(target)
     if (base === undefined) return
     const tip = await landing.tip(change)
     if (tip === undefined)
@@ -293,20 +313,31 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
       const verdict = await passes(change, gate, { commit, base: base.commit }, stop)
       if (verdict !== 'passed') return
     }
-    const now = await landing.base()
+    const now = await landing.base(target)
     const isMoved = 'conflicts' in now || now.commit !== base.commit
     const newTip = await landing.tip(change)
+    // Taken out of the queue while its gates ran.
+    if (entry(change)?.candidate?.commit !== commit) return
     if (isMoved || newTip !== tip)
       return tell({ type: 'base.moved', change, to: 'conflicts' in now ? base.commit : now.commit })
-    tell({ type: 'landing.began', change, commit, ...(base.landed !== undefined && { onto: base.landed }) })
-    if (!(await landing.land(commit, base.landed)))
+    tell({
+      type: 'landing.began',
+      change,
+      commit,
+      home: base.own,
+      ...(base.landed !== undefined && { onto: base.landed }),
+    })
+    if (!(await landing.land(target, commit, base.landed)))
       return tell({ type: 'base.moved', change, to: base.commit })
     await landed(change, commit)
   }
 
   const landed = async (change: string, commit: string): Promise<void> => {
+    const target = targetOf(state, change)
     tell({ type: 'landed', change, commit })
-    await ports.landing.carryHome()
+    const { home } = state.landed[target] ?? {}
+    if (home !== undefined && (await ports.landing.carryHome(target, home)) === '')
+      tell({ type: 'target.followed', target, commit })
   }
 
   /** Red twice, and green on the base: the change's fault. Whatever else it is, is told as that. */
@@ -346,7 +377,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
           change,
           'failed',
           `the gate \`${gate}\` changes files: ${first.changed.join(', ')}`,
-          `Commit what it changes on ralph/${change}, then: ralph queue retry ${change}`,
+          `Commit what it changes on ralph/${change}, or name it in a .gitignore there, then: ralph queue retry ${change}`,
         ),
       )
       return 'not'
@@ -363,8 +394,8 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     if (onBase.outcome !== 'passed') {
       tell({
         type: 'queue.halted',
-        why: `the gate \`${gate}\` fails on ${state.target} without ${change}, too: ${lineOf(onBase)}`,
-        hint: `Fix ${state.target}, then: ralph up`,
+        why: `the gate \`${gate}\` fails on ${targetOf(state, change)} without ${change}, too: ${lineOf(onBase)}`,
+        hint: `Fix ${targetOf(state, change)}, then: ralph up`,
       })
       return 'not'
     }
@@ -421,6 +452,27 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
       return queueExit(state)
     },
   }
+}
+
+/** What was told of entries that have landed and are, by git's history, on their target no longer. */
+export async function takenBack(
+  state: QueueState,
+  has: (target: string, commit: string) => Promise<boolean>,
+): Promise<readonly Extract<QueueBody, { type: 'entry.unlanded' }>[]> {
+  const gone: Extract<QueueBody, { type: 'entry.unlanded' }>[] = []
+  for (const [target, { last }] of Object.entries(state.landed)) {
+    // Each has landed on top of the one before.
+    if (last === undefined || (await has(target, last))) continue
+    for (const { change, state: now, landed } of state.entries)
+      if (now === 'landed' && landed?.target === target && !(await has(target, landed.commit)))
+        gone.push({
+          type: 'entry.unlanded',
+          change,
+          why: `it had landed on ${target} as ${landed.commit.slice(0, 12)}, and ${target} was set back since`,
+          hint: `To land it again: ralph queue retry ${change}, then ralph up`,
+        })
+  }
+  return gone
 }
 
 /** The dearest of those that have ended, but for the dearest tenth: what one more will probably take. */

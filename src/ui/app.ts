@@ -175,6 +175,8 @@ export interface QueueReport {
   readonly max_cost_usd?: number
   readonly entries: readonly {
     readonly change: string
+    /** The branch that it lands on. */
+    readonly target: string
     readonly state: EntryState
     readonly why: string
     readonly after: readonly string[]

@@ -76,6 +76,21 @@ describe('what is due', () => {
     })
   })
 
+  it('I5: what has landed on another branch is not there to begin at', () => {
+    const elsewhere: QueueBody = { ...added('a'), target: 'release' } as QueueBody
+    const state = after(opened, elsewhere, added('b', 'a'), spawned('a'), ended('a'), landed('a'))
+    expect(dueNow(state, facts())).toEqual([
+      {
+        do: 'tell',
+        event: {
+          type: 'entry.waiting',
+          change: 'b',
+          why: 'waits for a, which has landed on release, not on main',
+        },
+      },
+    ])
+  })
+
   it('Q8: a loop that runs already is adopted, one that is done is landed, one in the user’s checkout is left alone', () => {
     const state = after(opened, added('runs'), added('done'), added('mine'))
     const due = dueNow(

@@ -53,7 +53,7 @@ it('Q1 Q20: refs and stashes that the queue, another loop and the user move whil
   expect(existsSync(join(at.repo, aside)) && aside).toMatch(/^\.git\/ralph\/aside\/b\//)
 })
 
-it('Q3: a target that is being rebased elsewhere stays as it is; the change lands beside it, and it is said where', async () => {
+it('Q3 I2: a target that is being rebased elsewhere stays as it is; the change lands beside it, and it is said where', async () => {
   const at = project({ a: '' }, 1)
   const other = join(at.root, 'other')
   at.git('branch', 'release')

@@ -9,7 +9,7 @@ import type { Author } from './author.ts'
 import type { Git } from './git.ts'
 import { moveRefs, readRef } from './refs.ts'
 import { findTree } from './worktrees.ts'
-import { commitTree, isAncestor } from './tree.ts'
+import { commitTree, isAncestor, joined } from './tree.ts'
 
 /** What has landed on a branch, whether or not the branch itself could follow: nobody has this checked out, and no loop guards it. */
 export function landedRef(target: string): string {
@@ -24,16 +24,70 @@ export type LandingBase =
 /** Where the next one lands: on all that landed and all that the user has committed on the branch. */
 export async function landingBase(git: Git, target: string): Promise<LandingBase> {
   const [own, landed] = [await readRef(git, `refs/heads/${target}`), await readRef(git, landedRef(target))]
-  if (own === undefined) {
-    throw new RalphError('repository_state', `There is no branch ${target}, or it has no commit yet.`, {
-      hint: 'Nothing was touched. Name the branch that the changes go to: --into <branch>.',
-    })
-  }
+  if (own === undefined) throw noTarget(target)
   if (landed === undefined || (await isAncestor(git, landed, own))) return { commit: own }
   if (await isAncestor(git, own, landed)) return { commit: landed }
   const { tree, conflicts } = await mergeCommits(git, own, landed)
   if (conflicts.length > 0) return { conflicts }
-  return { commit: await commitTree(git, tree, [own, landed], `Merge what landed on ${target}`) }
+  // At the later one's time: the same two are the same merge, whenever it is asked for.
+  const times = (await git.line(['show', '-s', '--format=%ct', own, landed])).split('\n').map(Number)
+  const nowMs = Math.max(...times) * 1000
+  return {
+    commit: await commitTree(git, tree, [own, landed], `Merge what landed on ${target}`, undefined, nowMs),
+  }
+}
+
+/** Whether the branch had this commit at some time, by its reflog. */
+export async function wasIn(git: Git, target: string, commit: string): Promise<boolean> {
+  const ref = `refs/heads/${target}`
+  const past = await git.run(['rev-list', '--walk-reflogs', '--max-count=200', ref], { accept: [128] })
+  const hashes = past.code === 0 ? past.out.split('\n').filter((hash) => hash !== '') : []
+  if (hashes.length === 0) return false
+  const { out } = await git.run(['rev-list', '--max-count=1', '--ignore-missing', '--stdin'], {
+    input: `${[commit, ...hashes.map((hash) => `^${hash}`)].join('\n')}\n`,
+  })
+  return out === ''
+}
+
+/** Of each change that is in what landed on this branch, by what its commit says: the last time. */
+export async function landedByGit(
+  git: Git,
+  target: string,
+): Promise<readonly { readonly change: string; readonly commit: string; readonly tip: string }[]> {
+  const value = (key: string): string => `%(trailers:key=${key},valueonly,separator=%x20)`
+  const { out } = await git.run([
+    'log',
+    '--grep=^Ralph-Tip: ',
+    `--format=%H%x09${value('Ralph-Change')}%x09${value('Ralph-Tip')}`,
+    landedRef(target),
+    `refs/heads/${target}`,
+  ])
+  const found = new Map<string, { readonly change: string; readonly commit: string; readonly tip: string }>()
+  for (const line of out.split('\n')) {
+    const [commit = '', change = '', tip = ''] = line.split('\t')
+    if (change !== '' && /^[0-9a-f]{40,64}$/.test(tip) && !found.has(change))
+      found.set(change, { change, commit, tip })
+  }
+  return [...found.values()].toReversed()
+}
+
+export function noTarget(target: string): RalphError {
+  return new RalphError('repository_state', `There is no branch ${target}, or it has no commit yet.`, {
+    hint: 'Nothing was touched. Name the branch that the changes go to: --into <branch>.',
+  })
+}
+
+/** Whether a commit is in what landed on a branch, or in the branch itself. */
+export async function hasLandedOn(git: Git, target: string, commit: string): Promise<boolean> {
+  return (await isIn(git, commit, landedRef(target))) || (await isIn(git, commit, `refs/heads/${target}`))
+}
+
+/** False where one of them is not there. */
+export async function isIn(git: Git, commit: string, ref: string): Promise<boolean> {
+  const there = await readRef(git, ref)
+  if (there === undefined) return false
+  const { code } = await git.run(['merge-base', '--is-ancestor', commit, there], { accept: [1, 128] })
+  return code === 0
 }
 
 /** Among the objects: no index, no work tree, no half-done merge. */
@@ -55,10 +109,8 @@ export function markedCommit(git: Git, tree: string, tip: string, base: string):
 
 /** A work tree for one landing after the other, beside the checkout: tools leave folders in `.git` alone. */
 export async function openScratchTree(git: Git, commit: string): Promise<Git> {
-  const main = dirname(git.gitCommonDir)
-  // No change is called so: its own work tree has another name.
-  const dir = join(dirname(main), `${basename(main)}-ralph--landing`)
-  await closeScratchTree(git, dir)
+  const dir = scratchDir(git)
+  await closeScratchTree(git)
   if (lstatSync(dir, { throwIfNoEntry: false }) !== undefined) {
     throw new RalphError('repository_state', `${dir} is in the way: ralph tries merges out there.`, {
       hint: 'What has landed stays, and so do the loops. Move that away, then: ralph up',
@@ -67,17 +119,25 @@ export async function openScratchTree(git: Git, commit: string): Promise<Git> {
   // Before it is made: half of it is ralph's own, too.
   await mkdir(dirname(markOf(git)), { recursive: true })
   await writeFile(markOf(git), dir)
-  await git.run([...whole, 'worktree', 'add', '--quiet', '--detach', dir, commit])
+  // Twice by force: git keeps one that was killed while it was made locked.
+  await git.run([...whole, 'worktree', 'add', '--quiet', '--force', '--force', '--detach', dir, commit])
   const tree = await findTree(git, dir)
   if (tree === undefined) throw new Error(`git made no work tree at ${dir}`)
   return git.at(tree)
+}
+
+function scratchDir({ gitCommonDir }: Git): string {
+  const main = dirname(gitCommonDir)
+  // No change is called so: its own work tree has another name.
+  return join(dirname(main), `${basename(main)}-ralph--landing`)
 }
 
 /** A user's sparse checkout would hide from the gates what lands. */
 const whole = ['-c', 'core.sparseCheckout=false']
 
 /** Only one that ralph has made: everything in it is in the object store, or was made by a gate. */
-export async function closeScratchTree(git: Git, dir: string): Promise<void> {
+export async function closeScratchTree(git: Git): Promise<void> {
+  const dir = scratchDir(git)
   const made = existsSync(markOf(git)) ? await readFile(markOf(git), 'utf8') : ''
   if (made === dir) {
     await rm(dir, { recursive: true, force: true, maxRetries: 3 })
@@ -96,8 +156,21 @@ export async function commitScratch(
   parents: readonly string[],
   message: string,
   author: Author | undefined,
+  {
+    folders,
+    isSetUp,
+  }: {
+    /** Of these everything lands, ignored or not. */
+    readonly folders: readonly string[]
+    readonly isSetUp: (path: string) => boolean
+  },
 ): Promise<string> {
-  await scratch.run(['add', '--all', '--', '.'])
+  await scratch.run([...whole, 'add', '--update', '--', '.'])
+  const others = ['ls-files', '-z', '--others', '--', ...folders]
+  const more = folders.length === 0 ? [] : await scratch.list(others)
+  const paths = [...(await newPaths(scratch)).filter((path) => !isSetUp(path)), ...more]
+  if (paths.length > 0)
+    await scratch.run(['update-index', '--add', '-z', '--stdin'], { input: joined(paths) })
   const commit = await commitTree(scratch, await scratch.line(['write-tree']), parents, message, author)
   await scratch.run(['update-ref', '--no-deref', 'HEAD', commit])
   return commit
@@ -147,7 +220,11 @@ export async function takeOnly(
 }
 
 /** What is in the scratch tree besides its commit: files that a gate changed or left; by an index of its own, in which nothing is hidden. */
-export async function strayPaths(scratch: Git, commit: string): Promise<readonly string[]> {
+export async function strayPaths(
+  scratch: Git,
+  commit: string,
+  isSetUp: (path: string) => boolean,
+): Promise<readonly string[]> {
   const index = join(scratch.gitDir, 'stray-index')
   await scratch.run(['read-tree', commit], { index })
   const args = [
@@ -158,10 +235,29 @@ export async function strayPaths(scratch: Git, commit: string): Promise<readonly
     '--porcelain',
     '-z',
     '--no-renames',
-    '--untracked-files=all',
+    '--untracked-files=no',
   ]
   const entries = await scratch.list(args, { index })
-  return entries.map((entry) => entry.slice(3))
+  const others = (await newPaths(scratch, index)).filter((path) => !isSetUp(path))
+  return [...entries.map((entry) => entry.slice(3)), ...others]
+}
+
+/** Which files the set-up has made that only the user's own settings ignore: gates need them, and they never land. */
+export async function setUpPaths(scratch: Git): Promise<(path: string) => boolean> {
+  const made = await scratch.list([
+    'ls-files',
+    '-z',
+    '--others',
+    '--directory',
+    '--exclude-per-directory=.gitignore',
+  ])
+  return (path) => made.some((each) => path === each || (each.endsWith('/') && path.startsWith(each)))
+}
+
+/** What only the user's own settings ignore (`info/exclude`, a file for all repositories) is ignored for nobody else: only .gitignore counts. */
+async function newPaths(scratch: Git, index?: string): Promise<readonly string[]> {
+  const args = ['ls-files', '-z', '--others', '--exclude-per-directory=.gitignore']
+  return await scratch.list(args, index === undefined ? {} : { index })
 }
 
 /** Exactly its commit again, without what git ignores too: a candidate is gated on nothing that another one left. */
@@ -193,10 +289,12 @@ export async function moveLanded(
  * The branch follows what landed, unless somebody has it checked out, rebases it, or has moved it: a local push refuses all of these,
  * where `update-ref` would leave a checkout that shows the landed work as deleted. Why it did not; empty where it did.
  */
-export async function carryHome(git: Git, target: string): Promise<string> {
+export async function carryHome(git: Git, target: string, from?: string): Promise<string> {
   const [ref, landed] = [`refs/heads/${target}`, await readRef(git, landedRef(target))]
   const own = await readRef(git, ref)
-  if (landed === undefined || own === undefined || own === landed) return ''
+  if (landed === undefined || own === landed) return ''
+  if (own === undefined) return `${target} is gone`
+  if (from !== undefined && own !== from) return `somebody has moved ${target}`
   if (!(await isAncestor(git, own, landed)))
     return (await isAncestor(git, landed, own)) ? '' : `${target} has commits of its own`
   const receive = 'git -c receive.denyCurrentBranch=refuse -c core.hooksPath=/dev/null receive-pack'

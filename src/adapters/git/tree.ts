@@ -100,12 +100,18 @@ export async function commitTree(
   parents: readonly (string | undefined)[],
   message: string,
   author?: Author,
+  nowMs = Date.now(),
 ): Promise<string> {
   const others = parents.filter((parent) => parent !== undefined)
-  const written = await writeCommit(git, tree, others, message, { nowMs: Date.now(), author })
+  const written = await writeCommit(git, tree, others, message, { nowMs, author })
   if (written !== undefined) return written
   const options = others.flatMap((parent) => ['-p', parent])
-  const env = author === undefined ? {} : { GIT_AUTHOR_NAME: author.name, GIT_AUTHOR_EMAIL: author.email }
+  const when = `@${Math.floor(nowMs / 1000)} +0000`
+  const env = {
+    ...(author !== undefined && { GIT_AUTHOR_NAME: author.name, GIT_AUTHOR_EMAIL: author.email }),
+    GIT_AUTHOR_DATE: when,
+    GIT_COMMITTER_DATE: when,
+  }
   return await git.line(['commit-tree', tree, ...options], { input: `${message}\n`, env })
 }
 

@@ -73,7 +73,12 @@ function wordsOf(event: QueueEvent): string {
     case 'base.moved':
       return `▸ ${event.change}: somebody moved the target, so it is merged again`
     case 'landing.began':
+    case 'target.followed':
       return ''
+    case 'entry.unlanded':
+      return `! ${event.change}: ${event.why}`
+    case 'queue.rebuilt':
+      return `! the queue's journal was gone: from git, ${event.landed.map((each) => each.change).join(', ')} landed on ${event.target}; what else was in the queue is not known`
     case 'landed':
       return `✓ ${event.change}: landed as ${event.commit.slice(0, 7)}`
   }

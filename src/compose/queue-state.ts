@@ -1,0 +1,43 @@
+// The state of the merge queue as its journal and git's history have it together: what git knows better is asked of git.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { queuePaths, readQueueJournal } from '../adapters/files/queue-files.ts'
+import type { Git } from '../adapters/git/git.ts'
+import { hasLandedOn, isIn, landedByGit, landedRef } from '../adapters/git/landing.ts'
+import { evolveQueue, replayQueue } from '../core/queue.ts'
+import type { QueueBody, QueueState } from '../core/queue.ts'
+import { takenBack } from '../engine/queue.ts'
+
+/** For those who look: nothing is written. */
+export async function queueNow(git: Git): Promise<QueueState> {
+  const state = replayQueue(readQueueJournal(queuePaths(git.gitCommonDir)))
+  const isUsed = state.seq > 0 || existsSync(join(git.gitCommonDir, landedRef('')))
+  return isUsed ? withBodies(state, await gitSays(git, state)) : state
+}
+
+/** What its journal does not say, or not any more: to be told before anything else is. */
+export async function gitSays(git: Git, state: QueueState): Promise<readonly QueueBody[]> {
+  const found = state.seq === 0 ? await rebuilt(git) : []
+  const has = (target: string, commit: string): Promise<boolean> => hasLandedOn(git, target, commit)
+  return [...found, ...(await takenBack(withBodies(state, found), has))]
+}
+
+function withBodies(state: QueueState, bodies: readonly QueueBody[]): QueueState {
+  return bodies.reduce((now, body) => evolveQueue(now, { v: 1, seq: now.seq + 1, time: '', ...body }), state)
+}
+
+/** From the commits themselves; one that the queue has not made is not taken for its own. */
+async function rebuilt(git: Git): Promise<readonly QueueBody[]> {
+  const refs = await git.line(['for-each-ref', '--format=%(objectname) %(refname)', landedRef('')])
+  const bodies: QueueBody[] = []
+  for (const line of refs.split('\n').filter((each) => each !== '')) {
+    const [commit = '', ref = ''] = line.split(' ')
+    const target = ref.slice(landedRef('').length)
+    const landed = await landedByGit(git, target)
+    if (landed.length === 0) continue
+    const isOwn = landed.some((each) => each.commit === commit)
+    const isHome = await isIn(git, commit, `refs/heads/${target}`)
+    if (isOwn || isHome) bodies.push({ type: 'queue.rebuilt', target, commit, landed: [...landed] })
+  }
+  return bodies
+}

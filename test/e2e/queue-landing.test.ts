@@ -1,0 +1,71 @@
+// The landing itself: what a set-up and gates leave behind, gates that outlive their queue, and the user's checkout when it follows.
+import { existsSync, readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { ralph, start } from './harness.ts'
+import { landedTree, project, report } from './queue-kit.ts'
+
+it('I1 I6: a change called landing lands; of the set-up only what is ignored stays, for the gates; a target that is not there is refused before anything is begun, and pull stashes nothing', async () => {
+  const at = project({ landing: 'echo "of the change" > shared.txt' }, 1)
+  at.write('.gitignore', '*.ign\n')
+  at.git('add', '.gitignore')
+  at.git('commit', '-qm', 'ignore')
+  const refused = await ralph(at, ['up', '--into', 'nope', ...at.args])
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('There is no branch nope')])
+  expect(existsSync(`${at.repo}/.git/ralph/queue/journal.ndjson`)).toBe(false)
+  at.write('.git/info/exclude', 'venv/\n')
+  const setup =
+    'mkdir -p venv && echo x > venv/x && echo x > env.ign && [ "$(basename "$PWD")" != repo-ralph--landing ] || { echo edited >> README.md; echo new > made.txt; }'
+  const gate = 'test -f env.ign && test -f venv/x && test ! -f made.txt'
+  const done = await ralph(at, ['up', '--setup', setup, ...at.args, '--verify', gate])
+  expect([done.code, done.stderr]).toEqual([0, ''])
+  expect(landedTree(at)).not.toMatch(/made\.txt|env\.ign|venv/)
+  expect(at.git('show', 'refs/ralph-landed/main:README.md')).toBe('# scratch')
+  expect(existsSync(`${at.repo}-ralph-landing/work/landing.txt`)).toBe(true)
+  expect(existsSync(`${at.repo}-ralph--landing`)).toBe(false)
+
+  at.git('config', 'merge.autoStash', 'true')
+  at.write('shared.txt', 'mine, not committed\n')
+  const pull = await ralph(at, ['queue', 'pull'])
+  expect([pull.code, at.read('shared.txt'), at.git('stash', 'list')]).toEqual([
+    1,
+    'mine, not committed\n',
+    '',
+  ])
+  at.git('restore', 'shared.txt')
+  expect((await ralph(at, ['queue', 'pull'])).code).toBe(0)
+})
+
+it('Q12 Q6: a gate that a killed queue left running is ended by the next; one that fails runs again in a fresh tree, and its output is kept and named', async () => {
+  const at = project({ a: '' }, 1)
+  at.write('.gitignore', '*.ign\n')
+  at.git('add', '.gitignore')
+  at.git('commit', '-qm', 'ignore')
+  expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
+  const gate = at.script(
+    'gate.sh',
+    `#!/bin/sh
+[ -f work/a.txt ] || exit 0
+[ -f "$HOME/go" ] || echo $$ > "$HOME/pid"
+until [ -f "$HOME/go" ]; do [ ! -f "$HOME/pid" ] || touch "$HOME/waits"; sleep 0.05; done
+[ -f left.ign ] && exit 0
+touch left.ign; echo "this is red"; exit 1
+`,
+  )
+  const first = start(at, ['up', '--json', ...at.args, '--verify', gate])
+  await first.seen((out) => out.includes('candidate.gated'))
+  while (!existsSync(`${at.root}/home/waits`)) await new Promise((resolve) => setTimeout(resolve, 20))
+  first.child.kill('SIGKILL')
+  await first.ended
+  const pid = Number(at.read('../home/pid'))
+  process.kill(pid, 0)
+  const next = start(at, ['up', '--json', ...at.args, '--verify', gate])
+  while (Number(at.read('../home/pid')) === pid) await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(() => process.kill(pid, 0)).toThrow()
+  at.write('../home/go', '')
+  expect((await next.ended).code).toBe(3)
+  const [entry] = (await report(at)).entries
+  expect(entry).toMatchObject({ state: 'parked', why: expect.stringContaining('this is red') as string })
+  const [, log = ''] = /Its output: (\S+)\. /.exec(entry?.hint ?? '') ?? []
+  expect(readFileSync(log, 'utf8')).toContain('this is red')
+  expect(at.git('for-each-ref', 'refs/ralph-landed')).toBe('')
+})

@@ -1,0 +1,74 @@
+// Where changes land: a target of their own for each, a target that somebody sets back, and a queue whose journal is gone.
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { ralph } from './harness.ts'
+import { events, landedTree, project, report } from './queue-kit.ts'
+
+const states = async (at: ReturnType<typeof project>): Promise<unknown> =>
+  (await report(at)).entries.map(({ change, target, state }) => [change, target, state])
+
+it('I5: each change lands on the branch that it was added for, whatever the queue is opened for later', async () => {
+  const at = project({ a: '', b: '' }, 1)
+  at.git('branch', 'release')
+  expect((await ralph(at, ['up', 'a', '--no-land', ...at.args])).code).toBe(0)
+  const other = await ralph(at, ['up', 'a', '--into', 'release', ...at.args])
+  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('a is in the queue for main')])
+  expect((await ralph(at, ['up', 'b', '--into', 'release', ...at.args])).code).toBe(0)
+  expect(await states(at)).toEqual([
+    ['a', 'main', 'landed'],
+    ['b', 'release', 'landed'],
+  ])
+  expect(landedTree(at)).not.toContain('work/b.txt')
+  const release = (): string => at.git('ls-tree', '-r', '--name-only', 'release')
+  expect([release().includes('work/a.txt'), release().includes('work/b.txt')]).toEqual([false, true])
+  // Landed on one branch, it can land on another, too.
+  expect((await ralph(at, ['land', 'a', '--into', 'release', '--verify', 'sh gate.sh'])).code).toBe(0)
+  expect(release()).toContain('work/a.txt')
+})
+
+it('I4 Q4: a target that somebody sets back stays so: the queue halts, pull refuses, and what was taken back lands again only by its name', async () => {
+  const at = project({ a: '', b: '' }, 1)
+  const before = at.git('rev-parse', 'main')
+  expect((await ralph(at, ['up', 'a', '--pull', ...at.args])).code).toBe(0)
+  at.git('reset', '-q', '--hard', before)
+  const halted = await ralph(at, ['up', 'b', ...at.args])
+  expect([halted.code, halted.stdout]).toEqual([3, expect.stringContaining('main was set back or rewritten')])
+  const pull = await ralph(at, ['queue', 'pull'])
+  expect([pull.code, pull.stderr]).toEqual([1, expect.stringContaining('was set back or rewritten')])
+  expect(at.git('rev-parse', 'main')).toBe(before)
+
+  at.git('update-ref', 'refs/ralph-landed/main', 'refs/heads/main')
+  expect((await report(at)).entries[0]).toMatchObject({
+    change: 'a',
+    state: 'parked',
+    why: expect.stringContaining('main was set back since') as string,
+  })
+  const onlyB = await ralph(at, ['up', '--json', ...at.args])
+  expect(events(onlyB).flatMap((event) => (event.type === 'landed' ? [event.change] : []))).toEqual(['b'])
+  expect(landedTree(at)).not.toContain('work/a.txt')
+  expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(0)
+  expect(landedTree(at)).toMatch(/work\/a\.txt[^]*work\/b\.txt/)
+})
+
+it('I8: a queue whose journal is gone knows from git what has landed and says so; a damaged one is refused with the way out', async () => {
+  const at = project({ a: '', b: '' }, 1)
+  expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(0)
+  const landed = at.git('rev-parse', 'refs/ralph-landed/main')
+  const journal = join(at.repo, '.git/ralph/queue/journal.ndjson')
+  at.write('.git/ralph/queue/journal.ndjson', `{"v":1}\n${at.read('.git/ralph/queue/journal.ndjson')}`)
+  const damaged = await ralph(at, ['up', 'b', ...at.args])
+  expect([damaged.code, damaged.stderr]).toEqual([1, expect.stringContaining('Line 1 of the queue')])
+  rmSync(journal)
+  expect(await states(at)).toEqual([['a', 'main', 'landed']])
+  expect((await ralph(at, ['status', 'a'])).stdout).toContain(`landed on main as ${landed.slice(0, 7)}`)
+  const done = await ralph(at, ['up', ...at.args])
+  expect([done.code, done.stdout]).toEqual([
+    0,
+    expect.stringMatching(/journal was gone: from git, a landed on main[^]*b: landed as/),
+  ])
+  expect(at.git('log', '--format=%s', 'main..refs/ralph-landed/main').split('\n')).toEqual([
+    'The change b',
+    'The change a',
+  ])
+})
