@@ -55,7 +55,7 @@ export interface LandingOptions {
 export function landingOf(site: Site, options: LandingOptions): Landing {
   const { git } = site
   let scratch: Git | undefined
-  let isSetUp = (_: string): boolean => false
+  let isSetUp: (path: string) => boolean = () => false
   const runIn = async (
     tree: Git,
     command: string,

@@ -15,11 +15,16 @@ export async function queueNow(git: Git): Promise<QueueState> {
   return isUsed ? withBodies(state, await gitSays(git, state)) : state
 }
 
-/** What its journal does not say, or not any more: to be told before anything else is. */
+/** What its journal does not say, or not any more. */
 export async function gitSays(git: Git, state: QueueState): Promise<readonly QueueBody[]> {
   const found = state.seq === 0 ? await rebuilt(git) : []
   const has = (target: string, commit: string): Promise<boolean> => hasLandedOn(git, target, commit)
   return [...found, ...(await takenBack(withBodies(state, found), has))]
+}
+
+/** The rest may be otherwise the next time: somebody brings back what they took away. */
+export function isKept({ type }: QueueBody): boolean {
+  return type === 'queue.rebuilt'
 }
 
 function withBodies(state: QueueState, bodies: readonly QueueBody[]): QueueState {

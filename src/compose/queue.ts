@@ -36,7 +36,7 @@ import type { QueueReport, QueueWish, Said, UpRequest } from '../ui/app.ts'
 import { sayDone } from './control.ts'
 import { landedWork } from './landed.ts'
 import { landingOf } from './landing.ts'
-import { gitSays, queueNow } from './queue-state.ts'
+import { gitSays, isKept, queueNow } from './queue-state.ts'
 import { findRootOf } from './root.ts'
 import { isDead, isRunning, knownRun, knownRuns } from './site.ts'
 import type { Site } from './site.ts'
@@ -176,7 +176,9 @@ async function withQueue<T>(
         replayQueue(readQueueJournal(paths)),
         readers,
       )
-      for (const body of await gitSays(site.git, queue.state)) queue.tell(body)
+      for (const body of await gitSays(site.git, queue.state))
+        if (isKept(body)) queue.tell(body)
+        else queue.note(body)
       return await work(queue, landing)
     } finally {
       journal.close()
@@ -216,7 +218,7 @@ async function tellQueue(site: Site, body: QueueBody): Promise<'by ralph up' | '
   try {
     const state = replayQueue(readQueueJournal(paths))
     const journal = openQueueJournal(paths)
-    const bodies = [...(await gitSays(site.git, state)), body]
+    const bodies = [...(await gitSays(site.git, state)).filter(isKept), body]
     for (const [at, each] of bodies.entries())
       journal.append({ v: 1, seq: state.seq + 1 + at, time: site.clock.stamp(), ...each })
     journal.close()

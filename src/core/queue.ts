@@ -104,7 +104,7 @@ const bodies = () =>
     z.object({ type: z.literal('landed'), change, commit: hash }),
     /** The branch itself has what landed. */
     z.object({ type: z.literal('target.followed'), target: z.string(), commit: hash }),
-    /** It had landed, and somebody has set the target back since. */
+    /** It had landed, and somebody has set the target back since. Never in the journal: git's history is asked each time. */
     z.object({ type: z.literal('entry.unlanded'), change, why: z.string(), hint: z.string() }),
     /** The journal was lost: what has landed was read from git. */
     z.object({

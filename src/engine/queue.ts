@@ -118,7 +118,7 @@ export interface Landing {
   close(): Promise<void>
 }
 
-export interface TargetRefs {
+interface TargetRefs {
   /** Of the branch itself. */
   readonly own: string
   readonly landed: string | undefined
@@ -131,6 +131,8 @@ export type QueueReader = (event: QueueEvent, state: QueueState) => void
 export interface Queue {
   readonly state: QueueState
   tell(body: QueueBody): void
+  /** What git's history says: it is asked again each time, and not written down. */
+  note(body: QueueBody): void
   /** Until nothing is under way and nothing is due, or `stop`: loops go on then. */
   run(stop: AbortSignal): Promise<number>
 }
@@ -140,6 +142,11 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
   const tell = (body: QueueBody): void => {
     const event = { v: 1, seq: state.seq + 1, time: ports.stamp(), ...body } as QueueEvent
     ports.append(event)
+    state = evolveQueue(state, event)
+    for (const read of readers) read(event, state)
+  }
+  const note = (body: QueueBody): void => {
+    const event = { v: 1, seq: state.seq, time: ports.stamp(), ...body } as QueueEvent
     state = evolveQueue(state, event)
     for (const read of readers) read(event, state)
   }
@@ -153,7 +160,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
   const baseNow = async (target: string): Promise<(TargetRefs & { readonly commit: string }) | undefined> => {
     const { landing } = ports
     const refs = await landing.refs(target)
-    const { own, landed, isHome } = refs
+    const { landed, isHome } = refs
     const ref = `refs/ralph-landed/${target}`
     const { last, home } = state.landed[target] ?? {}
     if (landed === undefined && last !== undefined && !(await landing.isHome(target, last)))
@@ -190,7 +197,8 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
 
   /** Those that were taken off their target say so; whether they were, git's history tells. */
   const takeBack = async (): Promise<void> => {
-    for (const body of await takenBack(state, ports.landing.has)) tell(body)
+    for (const body of await takenBack(state, (target, commit) => ports.landing.has(target, commit)))
+      note(body)
   }
 
   const spawn = async (change: string, how: 'loop' | 'resume', slot: number): Promise<void> => {
@@ -415,6 +423,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
       return state
     },
     tell,
+    note,
     async run(stop) {
       let landingNow: Promise<void> | undefined
       let failure: { readonly error: unknown } | undefined
@@ -454,7 +463,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
   }
 }
 
-/** What was told of entries that have landed and are, by git's history, on their target no longer. */
+/** What is to be told of entries that have landed and are, by git's history, on their target no longer. */
 export async function takenBack(
   state: QueueState,
   has: (target: string, commit: string) => Promise<boolean>,
@@ -468,7 +477,7 @@ export async function takenBack(
         gone.push({
           type: 'entry.unlanded',
           change,
-          why: `it had landed on ${target} as ${landed.commit.slice(0, 12)}, and ${target} was set back since`,
+          why: `it had landed as ${landed.commit.slice(0, 12)}, which is neither on ${target} nor on refs/ralph-landed/${target} any more`,
           hint: `To land it again: ralph queue retry ${change}, then ralph up`,
         })
   }

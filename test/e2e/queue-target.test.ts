@@ -42,7 +42,7 @@ it('I4 Q4: a target that somebody sets back stays so: the queue halts, pull refu
   expect((await report(at)).entries[0]).toMatchObject({
     change: 'a',
     state: 'parked',
-    why: expect.stringContaining('main was set back since') as string,
+    why: expect.stringContaining('neither on main nor on refs/ralph-landed/main any more') as string,
   })
   const onlyB = await ralph(at, ['up', '--json', ...at.args])
   expect(events(onlyB).flatMap((event) => (event.type === 'landed' ? [event.change] : []))).toEqual(['b'])

@@ -27,7 +27,7 @@ function started(): { readonly world: World; readonly head: string } {
   return { world, head: world.git('rev-parse', 'HEAD').trim() }
 }
 
-const nothing = (_: string): boolean => false
+const nothing: (path: string) => boolean = () => false
 
 it('I1: whatever hides it from git, an edit of a gate is seen; what .gitignore and the set-up leave is none', async () => {
   const { world, head } = started()
