@@ -176,12 +176,20 @@ const tap: Format = (lines) => {
   const at = lines.findIndex((line) => /^\s*not ok\b(?!.*# (?:todo|skip))/i.test(line))
   if (at < 0) return undefined
   const body = until(lines.slice(at + 1), (line) => /^\s*(?:\.\.\.|(?:not )?ok\b.*)$/.test(line))
-  const key = (name: string): string | undefined => firstMatch(body, new RegExp(`^\\s*${name}: '?(.*?)'?$`))
+  const key = (name: string): string | undefined =>
+    firstMatch(body, new RegExp(`^\\s*${name}: (.*)$`))?.replace(/^(['"])(.*)\1$/, '$2')
   const start = body.findIndex((line) => /^\s*error: [|>]/.test(line))
   const depth = indentOf(body[start] ?? '')
   const block =
     start < 0 ? [] : until(body.slice(start + 1), (line) => line !== '' && indentOf(line) <= depth)
   const [expected, actual] = [key('expected'), key('actual')]
+  // A file that could not be loaded: why stands in the comments above it.
+  if (key('error') === 'test failed') {
+    const comments = lines.slice(0, at).map((line) => line.replace(/^\s*# ?/, ''))
+    const found = error(comments)
+    const where = firstMatch(comments, /^(?:file:\/\/)?(\/\S+:\d+)$/)
+    if (found !== undefined) return { ...found, where: where ?? found.where }
+  }
   return {
     what: (lines[at] ?? '').replace(/^\s*not ok \d*(?: -)? ?/, ''),
     message:

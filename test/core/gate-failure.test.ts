@@ -45,6 +45,14 @@ describe('F25: a failed gate says which test failed, and why', () => {
       '\n/repo/a.js\n  3:1  error  Unexpected var  no-var\n\n✖ 1 problem (1 error, 0 warnings)\n',
       '3:1 error Unexpected var no-var',
     ],
+    [
+      `not ok 1 - greets\n  ---\n  location: '/a/t.js:2:1'\n  error: "'hi' == 'hello'"\n  ...\n`,
+      "greets: 'hi' == 'hello' (/a/t.js:2:1)",
+    ],
+    [
+      "# file:///a/src/greet.js:2\n# x\n# ^\n# ReferenceError: x is not defined\n#     at file:///a/src/greet.js:2:1\n# Subtest: /a/t.js\nnot ok 1 - /a/t.js\n  ---\n  location: '/a/t.js:1:1'\n  error: 'test failed'\n  ...\n",
+      'ReferenceError: x is not defined (/a/src/greet.js:2)',
+    ],
     ['ok 1 - a\nnot ok 2 - later # TODO\nnot ok 3 - login\n', 'login'],
     ['it is all wrong\nnpm error Lifecycle script `test` failed with error:\n', 'it is all wrong'],
     ['Downloading 10%\rDownloading 100%\n', 'Downloading 100%'],

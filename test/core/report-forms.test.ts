@@ -133,6 +133,20 @@ describe('html', () => {
     expect(html).toContain('prefers-color-scheme: dark')
   })
 
+  test('F7: a night between a stop and a resume is cut short, so that the work is seen', () => {
+    const iterations = [0, 1, 602].map((at, index) =>
+      iteration(index + 1, '1', index + 1, 'complete', [at, at + 1], 0, {}),
+    )
+    const timeline = picture(reportHtml(runReport({ ...history, iterations })), 'timeline')
+    expect(timeline).toContain('>‖ 10h</text>')
+    const bars = [...timeline.matchAll(/<g class="bar .*?<rect x="([\d.]+)" .*?width="([\d.]+)"/gs)]
+    expect(bars.map(([, , wide]) => Number(wide) > 150)).toEqual([true, true, true])
+    const [, last] = bars.map(([, x, wide]) => Number(x) + Number(wide)).slice(1)
+    expect(Math.round(last ?? 0)).toBe(887)
+    expect(timeline).not.toContain('>10h')
+    expect(timeline).toContain('>start</text>')
+  })
+
   test('has the timeline with one bar for each iteration, told by sign and words as well as colour', () => {
     const timeline = picture(html, 'timeline')
     expect(timeline).toContain('<title id="timeline-title">Timeline of 8 attempts in 3 stories</title>')

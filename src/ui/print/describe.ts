@@ -65,7 +65,7 @@ function billWord(bill: string | undefined): string {
     .replace(/ login$/, '')})`
 }
 
-function gatelessWords(found: string): string {
+export function gatelessWords(found: string): string {
   const offer = found === '' ? '' : ` (found ${oneLine(found)}: add --verify "${oneLine(found)}")`
   return `no gates: the agent's word counts${offer}`
 }

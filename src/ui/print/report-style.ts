@@ -33,6 +33,7 @@ svg text { font: 13px system-ui, sans-serif; fill: var(--fg) }
 svg .tick { font-size: 12px; fill: var(--dim) }
 svg .end { font-weight: 600 }
 .lane { stroke: var(--line) }
+.pause { fill: var(--line); opacity: .35 }
 .axis { stroke: var(--dim) }
 .bar text { fill: var(--on); font-size: 12px; font-weight: 600; pointer-events: none }
 .bar.kept rect { fill: var(--kept) } .bar.failed rect { fill: var(--failed) } .bar.broken rect { fill: var(--broken) }

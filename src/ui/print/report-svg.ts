@@ -13,6 +13,8 @@ const laneHeight = 34
 const barHeight = 22
 /** A bar that is over in a second must still be seen. */
 const minBarWidth = 5
+/** Of a time in which nothing ran, with room for its words. */
+const breakWidth = 44
 
 export function timelineSvg(report: RunReport): string {
   const lanes = report.stories.filter((story) => story.attempts.length > 0)
@@ -95,17 +97,62 @@ function bar(attempt: AttemptReport, x: (ms: number) => number, y: number): stri
   }</g>`
 }
 
+interface Break {
+  readonly from: number
+  readonly to: number
+}
+
+/** As long as half of all the work: drawn to scale, a night between a stop and a resume would hide the work. */
+function breaksOf(report: RunReport): readonly Break[] {
+  const attempts = inOrder(report).map(([, attempt]) => attempt)
+  const busy = attempts.reduce((sum, { from_ms: from, to_ms: to }) => sum + to - from, 0)
+  const breaks: Break[] = []
+  let end = 0
+  for (const { from_ms: from, to_ms: to } of attempts) {
+    if (from - end > Math.max(minute, busy / 2)) breaks.push({ from: end, to: from })
+    end = Math.max(end, to)
+  }
+  return breaks
+}
+
 function timeScale(report: RunReport): (ms: number) => number {
-  const wall = Math.max(1, report.wall_ms)
-  return (ms) => left + (ms / wall) * plotWidth
+  const breaks = breaksOf(report)
+  const cut = (ms: number): number =>
+    breaks.reduce((sum, { from, to }) => sum + Math.max(0, Math.min(ms, to) - from), 0)
+  const wall = Math.max(1, report.wall_ms - cut(report.wall_ms))
+  const room = plotWidth - breaks.length * breakWidth
+  return (ms) =>
+    left +
+    ((ms - cut(ms)) / wall) * room +
+    breaks.reduce((sum, { from, to }) => sum + breakWidth * share(ms, from, to), 0)
+}
+
+/** How much of it is over, from 0 to 1. */
+function share(ms: number, from: number, to: number): number {
+  return Math.min(1, Math.max(0, (ms - from) / (to - from)))
 }
 
 function timeAxis(report: RunReport, x: (ms: number) => number, y: number): string {
-  const marks = timeTicks(report.wall_ms).map(
-    (ms) => `<line class="axis" x1="${fixed(x(ms))}" y1="${y}" x2="${fixed(x(ms))}" y2="${y + 5}"/>
-<text class="tick" x="${fixed(x(ms))}" y="${y + 20}" text-anchor="middle">${ms === 0 ? 'start' : shortDuration(ms)}</text>`,
-  )
-  return `<g><line class="axis" x1="${left}" y1="${y}" x2="${width - right}" y2="${y}"/>${marks.join('\n')}</g>`
+  const breaks = breaksOf(report)
+  const tick = (at: number, words: string): string =>
+    `<text class="tick" x="${fixed(at)}" y="${y + 20}" text-anchor="middle">${words}</text>`
+  const pauses = breaks.map(({ from, to }) => {
+    const wide = x(to) - x(from)
+    return `<rect class="pause" x="${fixed(x(from))}" y="8" width="${fixed(wide)}" height="${y - 8}"/>${tick(x(from) + wide / 2, `‖ ${shortDuration(to - from)}`)}`
+  })
+  // A tick counts the work alone; where a break has its own words there is none.
+  const worked = report.wall_ms - breaks.reduce((sum, { from, to }) => sum + to - from, 0)
+  const marks = timeTicks(worked).flatMap((ms) => {
+    const real = breaks.reduce((sum, { from, to }) => (sum > from ? sum + to - from : sum), ms)
+    const at = x(real)
+    const isTaken = breaks.some(({ from, to }) => at > x(from) - breakWidth && at < x(to) + breakWidth)
+    return isTaken
+      ? []
+      : [
+          `<line class="axis" x1="${fixed(at)}" y1="${y}" x2="${fixed(at)}" y2="${y + 5}"/>\n${tick(at, ms === 0 ? 'start' : shortDuration(ms))}`,
+        ]
+  })
+  return `<g><line class="axis" x1="${left}" y1="${y}" x2="${width - right}" y2="${y}"/>${[...pauses, ...marks].join('\n')}</g>`
 }
 
 const minute = 60_000

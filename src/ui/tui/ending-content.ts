@@ -1,11 +1,11 @@
 // What the last screens hold, as lines: how it ended and why, what it took, what it changed, and what to type next.
-import { notesOf } from '../print/report-words.ts'
+import { knownTokens, notesOf, stateWord } from '../print/report-words.ts'
 import { countAttempts, keepsWork, tookMs } from '../../core/report.ts'
 import type { StoryReport } from '../../core/report.ts'
 import { storyName } from '../print/describe.ts'
 import type { Sheet } from '../print/layout.ts'
 import { placeLines, resultLines } from '../print/summary.ts'
-import { duration, oneLine, plural, tokenWord, usd } from '../print/text.ts'
+import { duration, oneLine, plural, usd } from '../print/text.ts'
 import { storyMeanings } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
 import type { EndingScreen } from './ending.ts'
@@ -128,15 +128,14 @@ function storyTable(stories: readonly StoryReport[], width: number): readonly Li
       : [
           plural(countAttempts(story.attempts), 'attempt'),
           duration(tookMs(story)),
-          `${tokenWord(story)} tokens`,
+          knownTokens(story).replace('-', ''),
           story.cost_usd === undefined || story.cost_usd === 0 ? '' : usd(story.cost_usd),
         ],
   )
   const widths = [0, 1, 2, 3].map((at) => Math.max(0, ...figures.map((row) => (row[at] ?? '').length)))
   return stories.map((story, row) => {
-    const last = story.attempts.at(-1)
-    const hasFailed = story.status === 'open' && last !== undefined && !keepsWork[last.verdict]
-    const meaning = hasFailed ? 'failed' : story.status === '' ? 'open' : storyMeanings[story.status]
+    const meaning =
+      stateWord(story) === 'failed' ? 'failed' : story.status === '' ? 'open' : storyMeanings[story.status]
     const name = harmless(oneLine(storyName(story.story_id, story.title)))
     const right = widths.flatMap((cells, at) =>
       cells === 0 ? [] : (figures[row]?.[at] ?? '').padStart(cells),

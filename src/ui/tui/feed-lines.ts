@@ -10,6 +10,7 @@ import {
 import { clip, clockTime, duration, oneLine, plural } from '../print/text.ts'
 import type { Attempt, Entry } from './feed.ts'
 import { markdownLines } from './markdown.ts'
+import { agentName } from '../vocabulary.ts'
 import { dim, fromPainted, harmless, line, paint, sides, span } from './spans.ts'
 import type { Line } from './spans.ts'
 import { wrapSpans } from './wrap.ts'
@@ -18,6 +19,8 @@ interface Page {
   readonly width: number
   /** Paths are shown as they are in it. */
   readonly worktree: string
+  /** What the user's own agent is called. */
+  readonly program?: string | undefined
 }
 
 /** Laid out once for each width: most of what is shown was there before. */
@@ -62,9 +65,9 @@ function layOut(entry: Entry, { width, worktree }: Page): readonly Line[] {
 }
 
 /** `#5 ──────── claude ── 14:03:22 ─`. */
-function ruleLine({ n, started }: Attempt, width: number): Line {
+function ruleLine({ n, started }: Attempt, { width, program }: Page): Line {
   const left = `#${String(n)} `
-  const who = started.agent === 'command' ? 'your own agent' : oneLine(started.agent)
+  const who = oneLine(harmless(agentName(started.agent, program)))
   const right = ` ${who}  ${clockTime(started.time)}`
   const rule = '─'.repeat(Math.max(0, width - left.length - right.length))
   return [span(left, { isBold: true }), span(`${rule}${right}`, dim)]
@@ -99,7 +102,7 @@ export function attemptLines(attempt: Attempt, page: Page, how: HowMuch = {}): r
     height += own.length
   }
   const rest = `… ${plural(dropped, 'earlier line', 'earlier lines')} of talk: ralph logs ${String(n)} ${oneLine(attempt.started.change_id)}`
-  const head = [ruleLine(attempt, page.width), ...(dropped > 0 ? [line(clip(rest, page.width), dim)] : [])]
+  const head = [ruleLine(attempt, page), ...(dropped > 0 ? [line(clip(rest, page.width), dim)] : [])]
   const lines = [...(parts.length < entries.length ? [] : head), ...parts.toReversed().flat()]
   if (live === undefined || attempt.record !== undefined) return lines
   const last = entries.at(-1)

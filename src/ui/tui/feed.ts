@@ -160,7 +160,8 @@ function entryOf(event: LoopEvent, turnout: Turnout): Entry | undefined {
       return { kind: 'wait', wait: event }
     case 'warning':
     case 'error':
-      return { kind: 'warning', text: event.message }
+      // The line at the top says it.
+      return event.code === 'retries' ? undefined : { kind: 'warning', text: event.message }
     default:
       return undefined
   }

@@ -48,7 +48,7 @@ function wordsOf(event: LoopEvent): readonly [Meaning, string, string?] | undefi
     case 'iteration.started':
       return [
         'working',
-        `begins: story ${event.story_id}, by ${event.agent === 'command' ? 'your own agent' : event.agent}`,
+        `begins: story ${event.story_id}${event.agent === 'command' ? '' : `, by ${event.agent}`}`,
         '',
       ]
     case 'agent.ended':

@@ -1,6 +1,6 @@
 // What each tab of the loop screen holds, as lines, and how much of that fits.
 import type { TaskState } from '../../core/story.ts'
-import { storyName } from '../print/describe.ts'
+import { gatelessWords, storyName } from '../print/describe.ts'
 import { clip, duration, oneLine, plural } from '../print/text.ts'
 import { storyMeanings } from '../vocabulary.ts'
 import { attemptLines, entryLines } from './feed-lines.ts'
@@ -73,7 +73,7 @@ export function readingOf(screen: LoopScreen, world: World): Reading {
 }
 
 function agentLines(screen: LoopScreen, world: World, width: number, least = Infinity): readonly Line[] {
-  const worktree = screen.board.started?.worktree ?? ''
+  const { worktree = '', agent_program: program } = screen.board.started ?? {}
   const attempts = attemptsOf(screen)
   const loose = screen.feed.loose.flatMap((entry) => entryLines(entry, { width, worktree }))
   if (attempts.length === 0) return [...loose, line(emptyWords(screen), dim)]
@@ -87,7 +87,7 @@ function agentLines(screen: LoopScreen, world: World, width: number, least = Inf
       isWorking && attempt.n === current
         ? { spinner: spinner(world.frame), nowMs: world.nowMs, sinceMs: lastSign(attempt) }
         : undefined
-    const lines = attemptLines(attempt, { width, worktree }, { live, least: left })
+    const lines = attemptLines(attempt, { width, worktree, program }, { live, least: left })
     parts.unshift(at === 0 ? lines : [[], ...lines])
     left -= lines.length + 1
   }
@@ -178,7 +178,7 @@ function gateTab(screen: LoopScreen, world: World, width: number): readonly Line
   const gates = screen.state?.settings?.gates ?? []
   if (last === undefined) {
     if (gates.length === 0)
-      return wrapSpans(line('No gates are set: the agent’s word counts. Set one with --verify.', dim), width)
+      return wrapSpans(line(gatelessWords(screen.board.started?.gate_found ?? ''), dim), width)
     return [
       line('The gates run when the agent says that the story is complete:', dim),
       ...gates.map((gate) => line(`  ${clip(oneLine(harmless(gate)), width - 2)}`)),

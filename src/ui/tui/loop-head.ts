@@ -2,7 +2,7 @@
 import { totalCostUsd, totalTokens } from '../../core/state.ts'
 import { storyName } from '../print/describe.ts'
 import { clip, clockTime, duration, oneLine, plural, tokens, usd, widthOf } from '../print/text.ts'
-import { statusMeaning, statusName, symbolOf, waitWords } from '../vocabulary.ts'
+import { agentName, statusMeaning, statusName, symbolOf, waitWords } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
 import { forecastOf, forecastWords } from './forecast.ts'
 import { bar, fitParts, fitting, sign, styleFor } from './frame.ts'
@@ -121,7 +121,7 @@ export function doingLine(screen: LoopScreen, world: World, forecast: Line): Lin
       spans:
         current === undefined
           ? []
-          : line(current.agent === 'command' ? 'your own agent' : oneLine(current.agent)),
+          : line(oneLine(harmless(agentName(current.agent, screen.board.started?.agent_program)))),
       worth: 2,
     },
     { spans: line(phaseWords(screen)), worth: 5 },

@@ -15,7 +15,7 @@ import { isRunning, lookedAt, loopTabs, sinceMs, storiesOf } from './loop-model.
 import type { LoopScreen } from './loop-model.ts'
 import { searchedFor } from './search.ts'
 import type { Search } from './search.ts'
-import { bold, clipLine, dim, fitLine, harmless, line, sides, span } from './spans.ts'
+import { bold, cellsOf, clipLine, dim, fitLine, harmless, line, sides, span } from './spans.ts'
 import type { Line } from './spans.ts'
 
 export interface Around {
@@ -66,23 +66,21 @@ function meaningOf(story: StorySummary, { state, life }: LoopScreen): Meaning {
   if (story.id === (state?.current?.storyId ?? state?.storyId) && life === 'running')
     return state?.waiting === undefined ? 'working' : 'waiting'
   const last = state?.iterations.findLast(({ story_id: id }) => id === story.id)
-  return last === undefined || keepsWork[last.verdict] ? 'open' : 'failed'
+  return last === undefined || keepsWork[last.verdict] ? 'open' : verdictMeaning(last.verdict)
 }
 
-/** On a narrow screen: every mark, and the name of the one that is looked at. */
+/** On a narrow screen: every mark, and every name, or the name of the one that is looked at. */
 function storyRow(screen: LoopScreen, columns: number): Line {
   const at = lookedAt(screen)
   const stories = storiesOf(screen)
-  const marks = stories.flatMap((story): Line => {
-    const mark = sign(meaningOf(story, screen))
-    if (story.id !== at) return [...mark, span(` ${oneLine(harmless(story.id))} `, dim), span(' ')]
-    return [
-      ...mark,
-      span(` ${clip(oneLine(harmless(storyName(story.id, story.title))), 30)}`, bold),
-      span('  '),
-    ]
-  })
-  return [span(' '), ...clipLine(marks, columns - 2)]
+  const marks = (isNamed: boolean): Line =>
+    stories.flatMap((story): Line => {
+      const name = isNamed || story.id === at ? storyName(story.id, story.title) : story.id
+      const words = ` ${clip(oneLine(harmless(name)), 30)}  `
+      return [...sign(meaningOf(story, screen)), span(words, story.id === at ? bold : dim)]
+    })
+  const named = marks(true)
+  return [span(' '), ...clipLine(cellsOf(named) <= columns - 2 ? named : marks(false), columns - 2)]
 }
 
 function storyList(screen: LoopScreen, world: World, width: number, height: number): readonly Line[] {

@@ -64,7 +64,9 @@ describe('a run half-way', () => {
   })
 
   test('below 100 columns the stories are one line', () => {
-    expect(playing(halfWay, { columns: 99, rows: 30 }).lines()[2]).toContain('✓ 1  ✓ 2  ▸ 3 Languages  ○ 4')
+    const row = (columns: number): string => playing(halfWay, { columns, rows: 30 }).lines()[2] ?? ''
+    expect(row(99)).toContain('✓ 1 Language table  ✓ 2 Greet by name  ▸ 3 Languages  ○ 4 ')
+    expect(row(60)).toContain('✓ 1  ✓ 2  ▸ 3 Languages  ○ 4')
     expect(playing(halfWay, { columns: 100, rows: 30 }).lines()[2]).toContain('Stories')
   })
 })
