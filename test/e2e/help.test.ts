@@ -20,8 +20,22 @@ describe('the pages of help', () => {
     }
   })
 
-  test.each(['loop', 'resume'])('%s lists its options in the order in which one decides', async (name) => {
-    const { stdout } = await ralph(scratch({ commit: false }), [name, '--help'])
+  test.each(['resume', 'up', 'land'])(
+    '%s names the page of the options that it shares with loop',
+    async (name) => {
+      const { stdout } = await ralph(scratch({ commit: false }), [name, '--help'])
+      expect(stdout).toContain('It takes the options of ralph loop, too: ralph loop --help\n')
+      expect(stdout).not.toContain('--verify <CMD>')
+      expect(stdout.split('\n').length).toBeLessThan(40)
+      const offered = await ralph(scratch({ commit: false }), ['complete', '--', name, '--ver'])
+      expect(offered.stdout).toContain('--verify')
+      const typo = await ralph(scratch({ commit: false }), [name, 'x', '--verfy', 'y'])
+      expect([typo.code, typo.stderr]).toEqual([2, expect.stringContaining('did you mean --verify?')])
+    },
+  )
+
+  test('loop lists its options in the order in which one decides', async () => {
+    const { stdout } = await ralph(scratch({ commit: false }), ['loop', '--help'])
     expect(stdout.match(/^[A-Z][A-Za-z ]*(?=:$)/gm)).toEqual([
       'Arguments',
       'What to run',

@@ -5,7 +5,7 @@ import type { Command } from '@commander-js/extra-typings'
 import { optionGroups } from '../../config/option.ts'
 import { RalphError } from '../../core/error.ts'
 import type { LoggedAttempt, Said } from '../app.ts'
-import { acceptConfig, addLoopOptions, aloneFlag, attendedFlag } from './loop-options.ts'
+import { acceptConfig, addLoopOptions, aloneFlag, asLoop, attendedFlag } from './loop-options.ts'
 import { act, report, row } from './row.ts'
 import type { Row } from './row.ts'
 
@@ -23,6 +23,9 @@ const attemptNumber = (command: Command) =>
 const collected = (value: string, earlier: readonly string[] = []): readonly string[] => [...earlier, value]
 
 const firstGroup = `${optionGroups[0]}:`
+
+/** Options of a loop that the merge queue decides itself. */
+const notOfQueue = ['worktree', 'on_complete', 'from', 'fresh', 'dry_run', 'story'] as const
 
 const loopUsage = '[change] [options] [-- <arguments for the agent>]'
 const exitCodes = `Exit codes:
@@ -70,16 +73,16 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       row({
         name: 'resume',
         what: 'continue after a stop, a crash, a stall or a failed story',
-        note: exitCodes,
+        note: `${asLoop}\nWithout one the run keeps the settings of its start.\n\n${exitCodes}`,
         example: 'ralph resume add-login --feedback "the login page is in src/web"',
         takes: (command) => {
           const bare = command
             .argument('[change]', 'default: the only one that can be resumed')
             .usage(loopUsage)
-          const flags = addLoopOptions(bare, ['fresh', 'dry_run'])
+          const flags = addLoopOptions(bare, { except: ['fresh', 'dry_run'], isShort: true })
           const takes = bare
-            .addOption(new Option('--feedback <text>', 'your hint for the next prompt').helpGroup(firstGroup))
-            .addOption(new Option(...acceptConfig).helpGroup(firstGroup))
+            .addOption(new Option('--feedback <text>', 'your hint for the next prompt'))
+            .addOption(new Option(...acceptConfig))
             .addOption(new Option(attendedFlag).hideHelp())
             .addOption(new Option(aloneFlag).hideHelp())
           return Object.assign(takes, { flags })
@@ -199,7 +202,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       row({
         name: 'up',
         what: 'run several changes side by side in worktrees, and land each one that is done',
-        note: exitCodes,
+        note: `${asLoop}\n\n${exitCodes}`,
         example: 'ralph up add-login add-export --jobs 3 --verify "npm test"',
         takes: (command) => {
           const bare = command
@@ -216,7 +219,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             )
             .option('--no-land', 'only run the loops')
             .option('--pull', 'at the end your checkout follows what landed')
-          const flags = addLoopOptions(bare, ['worktree', 'on_complete', 'from', 'fresh', 'dry_run', 'story'])
+          const flags = addLoopOptions(bare, { except: notOfQueue, isShort: true })
           return Object.assign(bare, { flags })
         },
         run: async (context, { args: [changes], options, command }) =>
@@ -231,6 +234,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       row({
         name: 'land',
         what: 'land one change whose loop is done, proven by its gates',
+        note: asLoop,
         example: 'ralph land add-login --into main',
         takes: (command) => {
           const bare = command
@@ -240,7 +244,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
               new Option('--land <how>', 'as one commit, or with its history').choices(['squash', 'merge']),
             )
             .option('--pull', 'at the end your checkout follows what landed')
-          const flags = addLoopOptions(bare, ['worktree', 'on_complete', 'from', 'fresh', 'dry_run', 'story'])
+          const flags = addLoopOptions(bare, { except: notOfQueue, isShort: true })
           return Object.assign(bare, { flags })
         },
         run: async (context, { args: [change], options, command }) =>

@@ -1,6 +1,6 @@
 // Declares the settings of the table as flags, and reads back what was really given.
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
-import { Option } from '@commander-js/extra-typings'
+import { Help, Option } from '@commander-js/extra-typings'
 import { RalphError } from '../../core/error.ts'
 import type { RawFlags } from '../../config/load.ts'
 import { flagOf, optionKeys, specOf } from '../../config/options.ts'
@@ -20,10 +20,16 @@ export const attendedFlag = '--attended'
 /** Hidden: the merge queue starts a loop so. */
 export const aloneFlag = '--alone'
 
+/** For commands that take the same options: their help names its page. */
+export const asLoop = 'It takes the options of ralph loop, too: ralph loop --help'
+
 /** Returns the reader for the command's action. */
 export function addLoopOptions(
   command: CommandUnknownOpts,
-  except: readonly OptionKey[] = [],
+  {
+    except = [],
+    isShort = false,
+  }: { readonly except?: readonly OptionKey[]; readonly isShort?: boolean } = {},
 ): () => RawFlags {
   const declared = new Map<OptionKey, Option>()
   for (const group of optionGroups) {
@@ -35,7 +41,28 @@ export function addLoopOptions(
       command.addOption(option)
     }
   }
+  if (isShort) hideFromHelp(command, new Set<unknown>(declared.values()))
   return () => readFlags(command, declared)
+}
+
+/** From the page alone: Tab and "did you mean" know them. */
+function hideFromHelp(command: CommandUnknownOpts, hidden: ReadonlySet<unknown>): void {
+  const plain = new Help()
+  command.configureHelp({
+    ...command.configureHelp(),
+    longestOptionTermLength: (each, helper) =>
+      Math.max(
+        ...helper
+          .visibleOptions(each)
+          .map((option) => (hidden.has(option) ? 0 : helper.optionTerm(option).length)),
+      ),
+    groupItems: (all, visible, groupOf) =>
+      plain.groupItems(
+        all,
+        visible.filter((item) => !hidden.has(item)),
+        groupOf,
+      ),
+  })
 }
 
 /** The options as they were given, each with its value where it has one. */

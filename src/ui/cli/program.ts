@@ -1,7 +1,10 @@
 // The whole command line, from the table of commands.
-import { Command } from '@commander-js/extra-typings'
+import { Command, Help } from '@commander-js/extra-typings'
 import { groups } from './commands.ts'
 import type { Context } from './context.ts'
+
+/** Of 80 columns. */
+const widestTerm = 28
 
 /** `first`: the first word typed: declaring one command is quicker than declaring all. */
 export function buildProgram(context: Context, version: string, first = ''): Command {
@@ -18,6 +21,14 @@ export function buildProgram(context: Context, version: string, first = ''): Com
     .configureHelp({
       // Commander wraps nothing beside long options on a terminal of 80 columns.
       minWidthToWrap: 16,
+      // A long term stands on a line of its own, so that the words have room.
+      padWidth: (command, helper) =>
+        Math.min(widestTerm, Help.prototype.padWidth.call(helper, command, helper)),
+      formatItem: (term, width, words, helper) => {
+        const item = (text: string): string =>
+          Help.prototype.formatItem.call(helper, text, width, words, helper)
+        return term.length > width ? `  ${term}\n${item('')}` : item(term)
+      },
       subcommandTerm: (command) =>
         [
           [command.name(), ...command.aliases()].join('|'),
