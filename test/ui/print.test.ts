@@ -253,6 +253,11 @@ describe('plain lines', () => {
       'none: the word counts (found npm test: add --verify',
       '"npm test")',
     ])
+    // F5: nor is one to be copied.
+    const gate = { type: 'gate.ended', n: 1, command: 'npm test', outcome: 'failed', duration_ms: 1 } as const
+    const output = { output_tail: 'ok\n'.repeat(30), exit_code: 1 }
+    const narrow = plain([event(started), event({ ...gate, ...output })], {}, 40).out
+    expect(narrow).toContain('      20 more lines:\n      ralph logs add-login --gate 1\n')
     expect(wrapWords('say "one two three four" now', 12)).toEqual(['say "one two', 'three four"', 'now'])
   })
 

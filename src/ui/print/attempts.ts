@@ -8,6 +8,7 @@ import { storyName } from './describe.ts'
 import { whenOf } from './history.ts'
 import type { HistoryPage } from './history.ts'
 import { newReason } from './report-words.ts'
+import { stepLines } from './step-lines.ts'
 import { table } from './table.ts'
 import type { Cell } from './table.ts'
 import { clip, excerpt, oneLine } from './text.ts'
@@ -38,10 +39,14 @@ function ofThisRun(
   const lines = table(['#', 'story', 'try', 'result', 'reason'], rows, paint, columns, true)
   if (last === undefined) return [lines]
   const which = `${String(last.n)} ${oneLine(id)}`
-  const hints = [
-    `  ${paint.bold(`ralph diff ${which}`)}      ${paint.dim('see what it had changed')}`,
-    `  ${paint.bold(`ralph restore ${which}`)}   ${paint.dim('bring that back')}`,
-  ]
+  const hints = stepLines(
+    [
+      ['', `ralph diff ${which}`, 'see what it had changed'],
+      ['', `ralph restore ${which}`, 'bring that back'],
+    ],
+    { indent: 2, column: 2 },
+    { paint, columns },
+  )
   return [[lines, ...hints].join('\n')]
 }
 
@@ -71,8 +76,9 @@ function ofEarlierRuns(
   ])
   const headings = ['earlier run', '#', 'story', 'try', 'result', 'reason']
   const lines = table(headings, rows, paint, columns, true)
-  const hint = `  ${paint.bold(`ralph diff ${String(last.n)} ${oneLine(id)} --run ${String(last.run_number)}`)}   ${paint.dim('see the last of them')}`
-  return [`${lines}\n${hint}`]
+  const diff = `ralph diff ${String(last.n)} ${oneLine(id)} --run ${String(last.run_number)}`
+  const hints = stepLines([['', diff, 'see the last of them']], { indent: 2, column: 2 }, { paint, columns })
+  return [[lines, ...hints].join('\n')]
 }
 
 /** Numbers of another run say nothing here. */

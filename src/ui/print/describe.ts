@@ -6,7 +6,7 @@ import type { IterationRecord, LoopEvent } from '../../core/event.ts'
 import { agentName, inColourOf, mark, verdictMeaning, verdictName, waitWords } from '../vocabulary.ts'
 import type { Board } from './board.ts'
 import { figures } from './board.ts'
-import { entryLines, partsLines, widthFor } from './layout.ts'
+import { entryLines, partsLines, unbroken, widthFor } from './layout.ts'
 import type { Sheet } from './layout.ts'
 import { clean, clip, clockTime, duration, oneLine, plural, shortHash, widthOf } from './text.ts'
 
@@ -144,7 +144,12 @@ function failureLines(event: Of<'gate.ended'>, sheet: Sheet): readonly string[] 
   return [
     ...head,
     ...lines.flatMap((line) => dimmed(line, what === undefined ? 6 : 8)),
-    ...(more > 0 ? dimmed(`${plural(more, 'more line')}: ${all}`, 6) : []),
+    ...(more > 0
+      ? entryLines(
+          { indent: 6, text: `${plural(more, 'more line')}: ${unbroken(all)}`, style: paint.dim },
+          sheet,
+        )
+      : []),
   ]
 }
 

@@ -36,7 +36,8 @@ export function entryLines(
   const dim = (figures: string): string => sheet.paint.dim(figures)
   const margin = ' '.repeat(indent)
   const first = sign === '' ? margin : `${margin}${sign} `
-  if (width === undefined) return [`${first}${style(text)}${right === '' ? '' : `   ${dim(right)}`}`]
+  if (width === undefined)
+    return [`${first}${style(text.replaceAll(joint, ' '))}${right === '' ? '' : `   ${dim(right)}`}`]
   const hang = ' '.repeat(indent + (sign === '' ? 0 : 2))
   const room = Math.max(10, width - hang.length)
   const parts = wrapWords(text, room)
@@ -92,6 +93,11 @@ export function wrapWords(text: string, room: number): readonly string[] {
 
 /** Stands for a blank at which no line breaks. */
 const joint = '\u0000'
+
+/** For `entryLines`: a command that is to be copied stays on one line where it can. */
+export function unbroken(command: string): string {
+  return command.replaceAll(' ', joint)
+}
 
 function brokenWord(word: string, wide: number, room: number): readonly string[] {
   if (wide <= room) return [word]
