@@ -1,4 +1,6 @@
 // Config to ports: the only place that knows every adapter; everything a command can ask for is put together here.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { LoadedConfig } from './config/load.ts'
 import { RalphError } from './core/error.ts'
 import type { Knowing, Site } from './compose/site.ts'
@@ -126,7 +128,11 @@ export function createApp(io: Surroundings): App {
       setup: () => at(init, (part, here) => part.setupOf(here)),
       usage: (request) => at(usage, (part, here) => part.usageOf(here, request)),
       report: (change) => at(usage, (part, here) => part.reportOf(here, change)),
-      queue: () => at(queue, (part, here) => part.queueReport(here)),
+      // Where no queue ever ran nothing is loaded.
+      queue: async () =>
+        existsSync(join((await site()).git.gitCommonDir, 'ralph', 'queue'))
+          ? at(queue, (part, here) => part.queueReport(here))
+          : { target: '', target_commit: '', landed_commit: '', alive: false, entries: [] },
     },
     control: {
       loop: (request) => at(loops, (part, here) => part.runLoop(here, request, 'loop')),

@@ -27,9 +27,10 @@ import { rewrittenRequirements, saidDependencies } from '../adapters/openspec/de
 import { archivedNames } from '../adapters/openspec/guard.ts'
 import { RalphError } from '../core/error.ts'
 import { nearest } from '../core/nearest.ts'
-import { findCycle, inOrder, isOver, isOwnLanding, replayQueue } from '../core/queue.ts'
+import { findCycle, inOrder, isOver, isOwnLanding, replayQueue, seenEntry } from '../core/queue.ts'
 import type { Conflict, Entry, LoopFacts, QueueBody, QueueState } from '../core/queue.ts'
 import { totalCostUsd } from '../core/state.ts'
+import { waitingFields } from '../core/state-snapshot.ts'
 import { createQueue } from '../engine/queue.ts'
 import type { Queue, QueueReader } from '../engine/queue.ts'
 import type { QueueReport, QueueWish, Said, UpRequest } from '../ui/app.ts'
@@ -399,28 +400,35 @@ export async function queueReport(site: Site): Promise<QueueReport> {
     state.target === '' ? undefined : readRef(site.git, `refs/heads/${state.target}`),
     state.target === '' ? undefined : readRef(site.git, landedRef(state.target)),
   ])
-  const entries = await Promise.all(inOrder(state).map((entry) => entryReport(site, entry)))
-  const held = landed === undefined || landed === own ? '' : heldWhere(site.git, state.target)
   const lock = inspectLock(paths.lock, site.identity)
+  const alive = lock.held === 'alive' || lock.held === 'elsewhere'
+  const entries = await Promise.all(inOrder(state).map((entry) => entryReport(site, entry, alive)))
+  const held = landed === undefined || landed === own ? '' : heldWhere(site.git, state.target)
   return {
     target: state.target,
     target_commit: own ?? '',
     landed_commit: landed ?? '',
     ...(held !== '' && { held }),
-    alive: lock.held === 'alive' || lock.held === 'elsewhere',
+    alive,
     ...(state.halted !== undefined && { halted: `${state.halted.why}. ${state.halted.hint}` }),
     ...(state.maxCostUsd !== undefined && { max_cost_usd: state.maxCostUsd }),
     entries,
   }
 }
 
-async function entryReport(site: Site, entry: Entry): Promise<QueueReport['entries'][number]> {
-  const { state } = await knownRun(site, entry.change)
+async function entryReport(
+  site: Site,
+  entry: Entry,
+  isAlive: boolean,
+): Promise<QueueReport['entries'][number]> {
+  const run = await knownRun(site, entry.change)
+  const { state } = run
+  const seen = seenEntry(entry, await loopFacts(site, entry.change), isAlive)
+  const { waiting_for: waits, waiting_until: until } = isRunning(run) ? waitingFields(state) : {}
   return {
     change: entry.change,
-    target: entry.target,
-    state: entry.state,
-    why: entry.why,
+    state: seen.state,
+    why: seen.why,
     after: entry.after,
     stories_done: state.stories.filter(({ status }) => status === 'done').length,
     stories_total: state.stories.length,
@@ -428,9 +436,12 @@ async function entryReport(site: Site, entry: Entry): Promise<QueueReport['entri
     branch: `ralph/${entry.change}`,
     candidate: entry.candidate?.commit ?? '',
     landed: entry.landed?.commit ?? '',
-    attempt: state.phase === 'idle' ? 0 : (state.current?.n ?? state.iterations.length),
+    target: entry.target,
+    attempt: state.phase === 'idle' ? 0 : (state.current?.attempt ?? 0),
     started_at: state.phase === 'idle' ? '' : state.startedAt,
-    ...(entry.hint !== '' && { hint: entry.hint }),
+    ...(waits !== undefined && { waiting_for: waits }),
+    ...(until !== undefined && { waiting_until: until }),
+    ...(seen.hint !== '' && { hint: seen.hint }),
   }
 }
 
@@ -448,7 +459,7 @@ export async function askQueue(site: Site, what: QueueWish, change: string): Pro
       throw new RalphError('usage', `${change} is in the queue: it is ${known.state}.`, {
         hint: 'Nothing was touched. `ralph queue` shows all entries.',
       })
-  } else if (known === undefined) throw notQueued(change, state)
+  } else if (known === undefined) throw notQueued(change, state, await openChanges(site))
   if (what === 'retry' && known?.state !== 'parked')
     throw new RalphError('usage', `${change} is not parked: it is ${known?.state ?? 'not there'}.`, {
       hint: 'Nothing was touched. `ralph queue` shows all entries.',
@@ -458,7 +469,7 @@ export async function askQueue(site: Site, what: QueueWish, change: string): Pro
   const where = await tellQueue(site, body)
   return {
     message: `${saidOf[what]}: ${change}.`,
-    ...(where === 'here' && { next: 'ralph up' }),
+    ...(where === 'here' && what !== 'remove' && { next: 'ralph up' }),
     data: { change, asked: what },
   }
 }
@@ -472,13 +483,18 @@ const saidOf: Readonly<Record<QueueWish, string>> = {
   first: 'Goes first now',
 }
 
-function notQueued(change: string, { entries }: QueueState): RalphError {
+function notQueued(change: string, { entries }: QueueState, open: readonly string[]): RalphError {
   const near = nearest(
     change,
     entries.map((entry) => entry.change),
   )
+  const way = open.includes(change)
+    ? `Add it: ralph queue add ${change}`
+    : near === undefined
+      ? '`ralph queue` shows what is.'
+      : `Did you mean ${near}?`
   return new RalphError('change_not_found', `${change} is not in the queue.`, {
-    hint: `Nothing was touched. ${near === undefined ? `Add it: ralph queue add ${change}` : `Did you mean ${near}?`}`,
+    hint: `Nothing was touched. ${way}`,
   })
 }
 

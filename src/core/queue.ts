@@ -2,6 +2,7 @@
 // Long because events, state and what is due are read together: a rule of the queue is all three.
 import * as z from 'zod'
 import { once } from './once.ts'
+import { signalExits } from './outcome.ts'
 
 /** Why an entry is parked, by what has to happen before it can go on. */
 const parkedFor = ['failed', 'human', 'limit'] as const
@@ -190,6 +191,8 @@ export interface Entry {
   readonly tries: number
   /** Its landing was begun: it may have happened. */
   readonly isLanding: boolean
+  /** Its loop was under way when another queue ended: one that was stopped since goes on. */
+  readonly isLeft?: true
   readonly landed?: Landed
   /** It had landed, and was taken off the target: only somebody's word lands it again. */
   readonly isTakenBack?: true
@@ -247,9 +250,12 @@ export function evolveQueue(state: QueueState, event: QueueEvent): QueueState {
         lands: event.lands,
         maxCostUsd: event.max_cost_usd,
         halted: undefined,
-        entries: state.entries.map((entry) =>
-          entry.target === '' ? { ...entry, target: event.target } : entry,
-        ),
+        entries: state.entries.map((entry) => ({
+          ...entry,
+          target: entry.target === '' ? event.target : entry.target,
+          spawns: 0,
+          ...(isBusy(entry) && { isLeft: true as const }),
+        })),
       }
     case 'queue.halted':
       return { ...next, halted: { why: event.why, hint: event.hint } }
@@ -369,7 +375,7 @@ function blankEntry(name: string, target: string, place: number): Entry {
 }
 
 function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState): Entry {
-  const { candidate, conflict, parkedFor: _, isTakenBack: __, ...plain } = entry
+  const { candidate, conflict, parkedFor: _, isTakenBack: __, isLeft: ___, ...plain } = entry
   const quiet = { ...plain, why: '', hint: '' }
   switch (event.type) {
     case 'entry.removed':
@@ -537,11 +543,25 @@ function loopSteps(entry: Entry, { loops }: QueueFacts): readonly QueueStep[] {
   const facts = loops.get(change)
   if (facts === undefined || facts.loop === 'running') return []
   if (isDone(facts)) return [{ do: 'tell', event: endedWith(change, facts) }]
+  if (goesOn(entry, facts)) return [{ do: 'spawn', change, how: 'resume', slot: entry.slot }]
   const isDead = facts.loop === 'dead' || facts.loop === 'none'
   if (isDead && entry.spawns < mostSpawns)
     return [{ do: 'spawn', change, how: facts.loop === 'dead' ? 'resume' : 'loop', slot: entry.slot }]
-  const why = isDead ? `its loop was killed ${entry.spawns} times` : (facts.reason ?? 'its loop failed')
+  const why = isDead ? `its loop was killed ${entry.spawns} times` : endWords(facts)
   return [{ do: 'tell', event: parked(change, forOf(facts.exitCode), why, wayOut(change, facts.exitCode)) }]
+}
+
+/** Stopped or at a limit while no queue was there: who types `ralph up` wants it to go on. */
+function goesOn({ isLeft }: Entry, { loop, exitCode = 0 }: LoopFacts): boolean {
+  return isLeft === true && loop === 'ended' && (isStop(exitCode) || exitCode === 6)
+}
+
+function isStop(exitCode: number): boolean {
+  return Object.values<number>(signalExits).includes(exitCode)
+}
+
+function endWords({ exitCode = 0, reason = 'its loop failed' }: LoopFacts): string {
+  return isStop(exitCode) ? 'its loop was stopped' : reason
 }
 
 /** Tries of one conflict, then a person looks at it. */
@@ -561,9 +581,14 @@ function resolveSteps(state: QueueState, entry: Entry, { loops }: QueueFacts): r
   if (facts === undefined || facts.loop === 'running') return []
   if (facts.loop === 'ended' && (facts.exitCode === 5 || facts.exitCode === 0))
     return [{ do: 'judge', change }]
-  if (facts.loop === 'dead' && entry.spawns < mostSpawns)
+  if (goesOn(entry, facts) || (facts.loop === 'dead' && entry.spawns < mostSpawns))
     return [{ do: 'spawn', change, how: 'resume', slot: entry.slot }]
-  return [{ do: 'tell', event: conflictParked(change, paths, facts.reason ?? 'its loop was killed') }]
+  return [
+    {
+      do: 'tell',
+      event: conflictParked(change, paths, facts.loop === 'ended' ? endWords(facts) : 'its loop was killed'),
+    },
+  ]
 }
 
 export function conflictParked(change: string, paths: string, why: string): QueueBody {
@@ -588,12 +613,17 @@ function endedWith(change: string, { costUsd, tip }: LoopFacts): QueueBody {
 }
 
 function forOf(exitCode: number | undefined): (typeof parkedFor)[number] {
-  return exitCode === 5 ? 'human' : exitCode === 6 ? 'limit' : 'failed'
+  if (exitCode === 6) return 'limit'
+  return exitCode === 5 || isStop(exitCode ?? 0) ? 'human' : 'failed'
 }
 
-function wayOut(change: string, exitCode: number | undefined): string {
-  const look = exitCode === 5 ? `ralph status ${change}` : `ralph why ${change}`
-  return `${look}; then ralph resume ${change}, and ralph queue retry ${change}`
+function wayOut(change: string, exitCode = 1): string {
+  const again = `ralph queue retry ${change}`
+  if (isStop(exitCode)) return `To go on with it: ${again}`
+  if (exitCode === 6) return `When that is over: ${again}`
+  return exitCode === 5
+    ? `ralph status ${change} shows what only you can do; then: ${again}`
+    : `ralph why ${change} shows what happened; to try it again: ${again}`
 }
 
 export function parked(
@@ -696,6 +726,33 @@ export function queueExit(state: QueueState): number {
   if (state.halted !== undefined || parkedOnes.some((entry) => entry.parkedFor === 'failed')) return 3
   if (parkedOnes.length === 0) return open.some(({ why }) => why.includes('budget')) ? 6 : 3
   return parkedOnes.some((entry) => entry.parkedFor === 'limit') ? 6 : 5
+}
+
+// --- what a look shows ---------------------------------------------------------------------------------------------
+
+/** An entry as it is now: without a queue at work its journal says how things stood when it ended. */
+export function seenEntry(
+  entry: Entry,
+  facts: LoopFacts,
+  isAlive: boolean,
+): Pick<Entry, 'state' | 'why' | 'hint'> {
+  const { state, why, hint } = entry
+  if (isAlive || ['landed', 'parked', 'removed'].includes(state)) return { state, why, hint }
+  if (state === 'running' || (state === 'resolving' && entry.conflict?.isBegun === true)) {
+    if (facts.loop === 'running') return { state, why: 'goes on; ralph up lands it', hint: '' }
+    if (facts.loop === 'dead') return { state: 'waiting', why: 'its loop was killed', hint: '' }
+    const exitCode = facts.exitCode ?? 0
+    if (facts.loop === 'ended' && exitCode !== 0 && state === 'running') {
+      const isForUp = isStop(exitCode) || exitCode === 6
+      return isForUp
+        ? { state: 'waiting', why: endWords(facts), hint: '' }
+        : { state: 'parked', why: endWords(facts), hint: wayOut(entry.change, exitCode) }
+    }
+    if (facts.loop === 'ended' && isStop(exitCode))
+      return { state: 'waiting', why: endWords(facts), hint: '' }
+    if (facts.loop === 'none') return { state: 'waiting', why: 'its loop has not begun', hint: '' }
+  }
+  return { state: state === 'waiting' ? 'waiting' : 'done', why: 'waits for ralph up', hint: '' }
 }
 
 // --- dependencies ------------------------------------------------------------------------------------------------

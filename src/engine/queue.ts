@@ -150,6 +150,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     state = evolveQueue(state, event)
     for (const read of readers) read(event, state)
   }
+  let isStopped = (): boolean => false
   const entry = (change: string): Entry | undefined => state.entries.find((each) => each.change === change)
 
   const halted = (why: string, hint: string): undefined => {
@@ -212,7 +213,8 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     change: string,
     { refused, exitCode }: { readonly refused?: string; readonly exitCode?: number },
   ): void => {
-    if (refused === undefined) return
+    // Who stops the queue ends what is only beginning, too: that is no fault of the change.
+    if (refused === undefined || isStopped()) return
     const kind = exitCode === 5 ? 'human' : exitCode === 6 ? 'limit' : 'failed'
     tell(parked(change, kind, refused, `Fix it, then: ralph queue retry ${change}`))
   }
@@ -425,6 +427,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     tell,
     note,
     async run(stop) {
+      isStopped = () => stop.aborted
       let landingNow: Promise<void> | undefined
       let failure: { readonly error: unknown } | undefined
       while (!stop.aborted && failure === undefined) {

@@ -186,10 +186,14 @@ export interface QueueReport {
     readonly branch: string
     readonly candidate: string
     readonly landed: string
-    /** Of the iteration that is under way, or was last; 0 before the first. */
+    /** At the story that is under way; 0 where none is. */
     readonly attempt: number
     /** Of its loop; empty before the first. */
     readonly started_at: string
+    /** What its loop waits for now. */
+    readonly waiting_for?: StateFile['waiting_for']
+    readonly waiting_until?: string
+    /** What to type. */
     readonly hint?: string
   }[]
 }

@@ -8,6 +8,7 @@ import {
   freeUsd,
   queueExit,
   replayQueue,
+  seenEntry,
 } from '../../src/core/queue.ts'
 import type { LoopFacts, QueueBody, QueueFacts, QueueState } from '../../src/core/queue.ts'
 
@@ -118,6 +119,25 @@ describe('what is due', () => {
     ])
   })
 
+  it('a loop that was stopped while no queue was there goes on with the next one; stopped beside a queue it is parked for who stopped it', () => {
+    const stopped = facts({ a: { loop: 'ended', exitCode: 143, reason: 'stopped by SIGTERM' } })
+    const running = [opened, added('a'), spawned('a')]
+    expect(dueNow(after(...running), stopped)).toMatchObject([
+      {
+        do: 'tell',
+        event: { for: 'human', why: 'its loop was stopped', hint: expect.stringMatching(/retry a$/) },
+      },
+    ])
+    expect(dueNow(after(...running, opened), stopped)).toEqual([
+      { do: 'spawn', change: 'a', how: 'resume', slot: 1 },
+    ])
+    expect(dueNow(after(...running, opened, spawned('a')), stopped)).toMatchObject([{ do: 'tell' }])
+    const limit = facts({ a: { loop: 'ended', exitCode: 6, reason: 'the limit' } })
+    expect(dueNow(after(...running, opened), limit)).toMatchObject([{ do: 'spawn', how: 'resume' }])
+    const failed = facts({ a: { loop: 'ended', exitCode: 3, reason: 'no' } })
+    expect(dueNow(after(...running, opened), failed)).toMatchObject([{ do: 'tell', event: { why: 'no' } }])
+  })
+
   it('one lands at a time, and one that was begun goes on first', () => {
     const both = [opened, added('a'), added('b'), spawned('a'), spawned('b', 2), ended('b'), ended('a')]
     expect(dueNow(after(...both), facts())).toEqual([{ do: 'land', change: 'a' }])
@@ -176,6 +196,33 @@ describe('what is due', () => {
     expect(dueNow(after(opened, added('a'), spawned('a'), ended('a'), ...third), facts())).toMatchObject([
       { do: 'tell', event: { type: 'entry.parked', why: 'conflict in x.txt: 2 tries used' } },
     ])
+  })
+})
+
+describe('what a look shows', () => {
+  const began: QueueBody = { type: 'candidate.began', change: 'a', base: hash('a'), tip: hash('b') }
+  const look = (loop: Partial<LoopFacts>, isAlive: boolean, ...more: readonly QueueBody[]): unknown => {
+    const [entry] = after(opened, added('a'), ...more).entries
+    if (entry === undefined) throw new Error('no entry')
+    const { state, why } = seenEntry(entry, { isApart: true, loop: 'none', costUsd: 0, ...loop }, isAlive)
+    return [state, why]
+  }
+  it.each([
+    ['waiting', {}, [], 'waiting', 'waits for ralph up'],
+    ['running', { loop: 'running' }, [spawned('a')], 'running', 'goes on; ralph up lands it'],
+    ['stopped', { loop: 'ended', exitCode: 143 }, [spawned('a')], 'waiting', 'its loop was stopped'],
+    ['killed', { loop: 'dead' }, [spawned('a')], 'waiting', 'its loop was killed'],
+    ['failed', { loop: 'ended', exitCode: 3, reason: 'no' }, [spawned('a')], 'parked', 'no'],
+    ['at a limit', { loop: 'ended', exitCode: 6, reason: 'limit' }, [spawned('a')], 'waiting', 'limit'],
+    ['done', { loop: 'ended', exitCode: 0 }, [spawned('a')], 'done', 'waits for ralph up'],
+    ['cut off while it landed', {}, [spawned('a'), ended('a'), began], 'done', 'waits for ralph up'],
+    ['landed', {}, [spawned('a'), ended('a'), landed('a')], 'landed', ''],
+  ] as const)('with no queue at work, one that was %s', (_, loop, events, state, why) => {
+    expect(look(loop, false, ...events)).toEqual([state, why])
+  })
+
+  it('what a queue at work says of its entries is how they are', () => {
+    expect(look({ loop: 'ended', exitCode: 143 }, true, spawned('a'))).toEqual(['running', ''])
   })
 })
 

@@ -141,7 +141,12 @@ describe('wrong words', () => {
 
 describe('ralph alone', () => {
   it('on a terminal: the screens, and the terminal is given back as it was', async () => {
-    const answers = { list: () => Promise.resolve(changes), status: () => Promise.resolve([]) }
+    const queue = { target: '', target_commit: '', landed_commit: '', alive: false, entries: [] }
+    const answers = {
+      list: () => Promise.resolve(changes),
+      status: () => Promise.resolve([]),
+      queue: () => Promise.resolve(queue),
+    }
     const ran = await ralph([], { terminal: true, env: { TERM: 'xterm' }, answers, typed: 'q' })
     expect(ran).toMatchObject({ code: 0, err: '' })
     expect(ran.out.indexOf('\u001B[?1049h')).toBeGreaterThan(-1)

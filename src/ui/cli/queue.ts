@@ -4,13 +4,17 @@ import type { RawFlags } from '../../config/load.ts'
 import { RalphError } from '../../core/error.ts'
 import { signalExits } from '../../core/outcome.ts'
 import type { QueueReport, QueueWish, UpRequest } from '../app.ts'
-import { isTerminal } from '../io.ts'
-import { queueBoard, queueLine, queueText, upSummary } from '../print/queue.ts'
-import { paintFor } from '../io.ts'
+import { isTerminal, paintFor } from '../io.ts'
+import type { Io } from '../io.ts'
+import type { Sheet } from '../print/layout.ts'
+import { queueBoard, queueLine, queueNext, queueText, upSummary } from '../print/queue.ts'
 import { legible } from '../vocabulary.ts'
 import { clientOf } from './client.ts'
 import type { Context } from './context.ts'
+import { standGuard } from './guard.ts'
+import type { Guard } from './guard.ts'
 import { respond } from './row.ts'
+import { mayOpenTui, openTui } from './tui.ts'
 
 export interface UpFlags {
   readonly jobs?: string | undefined
@@ -48,8 +52,21 @@ export async function runUp(
   for (const signal of signals) process.on(signal, onSignal)
   const client = clientOf(context, app)
   const paint = paintFor(io.stdout, io.env)
-  const isTable = isTerminal(io.stdout) && io.env['TERM'] !== 'dumb' && !config.json
+  const isScreen = !config.json && !config.no_tui && mayOpenTui(io)
+  const guard = isScreen ? standGuard(io.env) : undefined
+  const isTable = !isScreen && isTerminal(io.stdout) && io.env['TERM'] !== 'dumb' && !config.json
   const board = isTable ? queueBoard(io.stdout, paint, () => app.observe.queue(), Date.now) : undefined
+  const over = new AbortController()
+  let screens: Promise<void> | undefined
+  /** When there is something to see: what is refused before is said on the plain screen. */
+  const openScreens = async (by: Guard): Promise<void> => {
+    const isSilent = config.notify === false
+    const left = await openTui(io, client, { at: 'queue' }, { guard: by, isSilent, over: over.signal })
+    // Left by a key or a signal before it was over.
+    if (left === 0) return
+    code ??= left
+    stop.abort()
+  }
   const request: UpRequest = {
     changes,
     jobs: positive(own.jobs ?? '2'),
@@ -75,7 +92,8 @@ export async function runUp(
       return 'refused' in started ? { refused: reasonIn(started.refused), exitCode: started.exitCode } : {}
     },
     tell: (event) => {
-      if (config.json) io.stdout.write(`${JSON.stringify(event)}\n`)
+      if (guard !== undefined) screens ??= openScreens(guard)
+      else if (config.json) io.stdout.write(`${JSON.stringify(event)}\n`)
       else if (board === undefined) io.stdout.write(legible(queueLine(event), io.env))
     },
     stop: stop.signal,
@@ -83,15 +101,19 @@ export async function runUp(
   try {
     const exit =
       landing === undefined ? await app.control.up(request) : await app.control.land(landing, request)
+    over.abort()
+    await screens
     await board?.close()
     const report = await app.observe.queue()
     if (!config.json)
       io.stdout.write(
-        legible(upSummary(report, paint, { now: Date.now(), isStopped: code !== undefined }), io.env),
+        legible(upSummary(report, sheetOf(io), { now: Date.now(), isStopped: code !== undefined }), io.env),
       )
     if (own.pull === true && exit === 0) io.stdout.write(`${(await app.control.pullLanded()).message}\n`)
     context.exitWith(code ?? exit)
   } finally {
+    over.abort()
+    await screens
     await board?.close()
     for (const signal of signals) process.off(signal, onSignal)
   }
@@ -140,6 +162,10 @@ export async function watchQueue({ io, app, readerGone }: Context): Promise<void
   const onSignal = (): void => stop.abort()
   process.on('SIGINT', onSignal)
   let report = await observe.queue()
+  if (!report.alive) {
+    io.stdout.write(`${legible(queueWords(report, sheetOf(io)), io.env)}\n`)
+    return
+  }
   const look = async (): Promise<QueueReport> => (report = await observe.queue())
   const board = queueBoard(io.stdout, paint, look, Date.now)
   try {
@@ -149,7 +175,15 @@ export async function watchQueue({ io, app, readerGone }: Context): Promise<void
     await board.close()
     process.off('SIGINT', onSignal)
   }
-  io.stdout.write(`${legible(queueText(await observe.queue(), paint, Date.now()), io.env)}\n`)
+  io.stdout.write(`${legible(queueWords(await observe.queue(), sheetOf(io)), io.env)}\n`)
+}
+
+function sheetOf({ stdout, env }: Io): Sheet {
+  return { paint: paintFor(stdout, env), columns: stdout.columns }
+}
+
+function queueWords(report: QueueReport, sheet: Sheet): string {
+  return [queueText(report, sheet, Date.now()), ...queueNext(report)].join('\n')
 }
 
 export async function runQueue(
@@ -165,7 +199,7 @@ export async function runQueue(
       context,
       isJson,
       () => report,
-      ({ paint }) => queueText(report, paint, Date.now()),
+      (sheet) => queueWords(report, sheet),
     )
   }
   const said = what === 'pull' ? await control.pullLanded() : await control.askQueue(what, change)

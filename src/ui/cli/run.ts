@@ -84,21 +84,30 @@ async function home(context: Context, help: string, wantsLines: boolean): Promis
     if (error instanceof RalphError && isElsewhere.has(error.code)) return error
     throw error
   })
+  // What is wrong with the queue, too.
+  const queued =
+    guard &&
+    own.observe.queue().catch((error: unknown) => {
+      if (error instanceof RalphError) return undefined
+      throw error
+    })
   // What is wrong with the settings is for those commands to say that use them.
   const wishes = own.observe.settings({}).then(
     ({ config }) => ({ isPlain: config.no_tui, isSilent: config.notify === false }),
     () => ({ isPlain: false, isSilent: false }),
   )
   // The screens are loaded while git looks for the repository.
-  const [list, { isPlain, isSilent }] = await Promise.all([
+  const [list, { isPlain, isSilent }, queue] = await Promise.all([
     listed,
     wishes,
+    queued,
     // Where the folder is gone they cannot be, and the list says so.
     guard && import('../tui/start.tsx').catch(() => undefined),
   ])
   if (!(list instanceof RalphError) && guard !== undefined && !isPlain) {
     const { clientOf } = await import('./client.ts')
-    exitWith(await openTui(io, clientOf(context, own), { at: 'select', list }, { guard, isSilent }))
+    const entry = { at: 'select', list, ...(queue !== undefined && { queue }) } as const
+    exitWith(await openTui(io, clientOf(context, own), entry, { guard, isSilent }))
   } else if (list instanceof RalphError) {
     const { folded } = await import('../print/layout.ts')
     const why = `${list.message}\n${folded(list.hint, stdout.columns, '  ')}\n`

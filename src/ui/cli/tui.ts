@@ -18,12 +18,19 @@ export function mayOpenTui({ stdin, stdout, env }: Io): boolean {
 /** How long a process may still run that was stopped. */
 const stoppingMs = 50
 
+interface Opening {
+  readonly guard: Guard
+  readonly isSilent?: boolean
+  /** Of `ralph up` in this process: aborts when it has nothing left to do. */
+  readonly over?: AbortSignal
+}
+
 /** Resolves to the exit code once the user has left. */
 export async function openTui(
   io: Io,
   client: Client,
   entry: Entry,
-  { guard, isSilent = false }: { readonly guard: Guard; readonly isSilent?: boolean },
+  { guard, isSilent = false, over }: Opening,
 ): Promise<number> {
   const { startTui } = await import('../tui/start.tsx')
   /** The whole group, as Ctrl-Z would: a wrapper around this process is stopped with it. Where no shell could let it go on, nobody is stopped. */
@@ -36,6 +43,9 @@ export async function openTui(
     }, stoppingMs)
   }
   const tui = await startTui(client, entry, { ...io, stdin: io.stdin, isSilent, suspend, guard: guard.tell })
+  const isOver = (): void => tui.hear({ type: 'queue_over' })
+  if (over?.aborted === true) isOver()
+  else over?.addEventListener('abort', isOver, { once: true })
   const goOn = (): void => {
     // Who was stopped was not told of another size.
     process.kill(process.pid, 'SIGWINCH')

@@ -3,25 +3,110 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { EntryState, QueueEvent } from '../../core/queue.ts'
 import type { QueueReport } from '../app.ts'
 import type { Output, Paint } from '../io.ts'
-import { clean, duration } from './text.ts'
+import { inColourOf, mark } from '../vocabulary.ts'
+import type { Meaning } from '../vocabulary.ts'
+import { folded, wrapWords } from './layout.ts'
+import type { Sheet } from './layout.ts'
+import { clean, clip, clockTime, duration, plural, shortHash, usd, widthOf } from './text.ts'
+import { waits } from './status.ts'
 
-const marks: Readonly<Record<EntryState, string>> = {
-  waiting: '○',
-  running: '▸',
-  done: '✓',
-  merging: '▸',
-  gating: '▸',
-  resolving: '▸',
-  landed: '✓',
-  parked: '!',
-  removed: ' ',
+const meanings: Readonly<Record<EntryState, Meaning>> = {
+  waiting: 'open',
+  running: 'working',
+  done: 'done',
+  merging: 'working',
+  gating: 'working',
+  resolving: 'working',
+  landed: 'done',
+  parked: 'human',
+  removed: 'open',
 }
 
-function painted(state: EntryState, paint: Paint): string {
-  const mark = marks[state]
-  if (state === 'landed' || state === 'done') return paint.green(mark)
-  if (state === 'parked') return paint.magenta(mark)
-  return state === 'waiting' ? paint.dim(mark) : paint.cyan(mark)
+/** One change in words, each for a column of its own; empty where there is nothing to say. */
+export interface QueueRow {
+  readonly change: string
+  readonly state: string
+  readonly meaning: Meaning
+  readonly story: string
+  readonly attempt: string
+  readonly elapsed: string
+  readonly cost: string
+  readonly why: string
+  readonly hint: string
+}
+
+export function queueRows({ target, entries }: QueueReport, nowMs: number): readonly QueueRow[] {
+  return entries.map((entry) => {
+    const { state, landed, stories_done: done, stories_total: total, waiting_for: waiting } = entry
+    const isBusy = state === 'running' || state === 'resolving'
+    const until = entry.waiting_until === undefined ? '' : `, until ${clockTime(entry.waiting_until)}`
+    return {
+      change: clean(entry.change),
+      state: state === 'landed' && landed !== '' ? `landed ${shortHash(landed)}` : state,
+      meaning: isBusy && waiting !== undefined ? 'waiting' : meanings[state],
+      story: total === 0 ? '' : `${String(Math.min(total, isBusy ? done + 1 : done))}/${String(total)}`,
+      attempt: isBusy && entry.attempt > 0 ? String(entry.attempt) : '',
+      elapsed: isBusy && entry.started_at !== '' ? seconds(nowMs - Date.parse(entry.started_at)) : '',
+      cost: entry.cost_usd === 0 ? '' : usd(entry.cost_usd),
+      why: clean(
+        [
+          // The heading names the one that all others go to.
+          ...(['', target].includes(entry.target) ? [] : [`→ ${entry.target}`]),
+          isBusy && waiting !== undefined ? `waits for ${waits[waiting]}${until}` : entry.why,
+        ].join('  '),
+      ),
+      hint: clean(entry.hint ?? ''),
+    }
+  })
+}
+
+/** A clock that ticks in whole seconds is easier to read. */
+function seconds(ms: number): string {
+  const whole = Math.max(0, Math.floor(ms / 1000))
+  return whole < 60 ? `${String(whole)} s` : duration(whole * 1000)
+}
+
+export const queueColumns = ['change', 'state', 'story', 'attempt', 'elapsed', 'cost'] as const
+export type QueueWidths = Readonly<Record<(typeof queueColumns)[number], number>>
+
+/** Wide enough for all rows and their heading; 0 for a column in which nothing stands. */
+export function queueWidths(rows: readonly QueueRow[]): QueueWidths {
+  const widthIn = (column: (typeof queueColumns)[number]): number => {
+    const most = Math.max(0, ...rows.map((row) => widthOf(row[column])))
+    return most === 0 ? 0 : Math.max(most, column.length)
+  }
+  return {
+    change: Math.min(30, widthIn('change')),
+    state: widthIn('state'),
+    story: widthIn('story'),
+    attempt: widthIn('attempt'),
+    elapsed: widthIn('elapsed'),
+    cost: widthIn('cost'),
+  }
+}
+
+/** "3 of 6 landed, 2 running, 1 parked". */
+export function queueCounts({ entries }: QueueReport): string {
+  const count = (...states: EntryState[]): number =>
+    entries.filter(({ state }) => states.includes(state)).length
+  const parts = (
+    [
+      ['running', count('running')],
+      ['landing', count('merging', 'gating')],
+      ['resolving', count('resolving')],
+      ['done', count('done')],
+      ['waiting', count('waiting')],
+      ['parked', count('parked')],
+    ] as const
+  ).flatMap(([word, n]) => (n === 0 ? [] : [`${String(n)} ${word}`]))
+  return [`${String(count('landed'))} of ${String(entries.length)} landed`, ...parts].join(', ')
+}
+
+/** What it has cost, of what it may; empty where nothing is known. */
+export function queueCost({ entries, max_cost_usd: most }: QueueReport): string {
+  const cost = entries.reduce((sum, entry) => sum + entry.cost_usd, 0)
+  if (cost === 0 && most === undefined) return ''
+  return `${usd(cost)}${most === undefined ? '' : ` of ${usd(most)}`}`
 }
 
 /** Empty where there is nothing to say. */
@@ -43,7 +128,7 @@ function wordsOf(event: QueueEvent): string {
     case 'entry.first':
       return `  ${event.change}: goes first`
     case 'entry.retried':
-      return `○ ${event.change}: tried again`
+      return `○ ${event.change}: is tried again`
     case 'entry.waiting':
       return `○ ${event.change}: ${event.why}`
     case 'entry.parked':
@@ -68,8 +153,8 @@ function wordsOf(event: QueueEvent): string {
       return ''
     case 'candidate.gated':
       return event.outcome === 'passed'
-        ? `✓ ${event.change}: ${event.gate}${event.flaky ? ' (failed once, passed when it ran again)' : ''}`
-        : `✕ ${event.change}: ${event.gate} ${event.outcome === 'failed' ? 'failed' : 'could not run'}`
+        ? `✓ ${event.change}: gate passed: ${event.gate}${event.flaky ? ' (it failed once, and passed when it ran again)' : ''}`
+        : `✕ ${event.change}: gate ${event.outcome === 'failed' ? 'failed' : 'could not run'}: ${event.gate}`
     case 'base.moved':
       return `▸ ${event.change}: somebody moved the target, so it is merged again`
     case 'landing.began':
@@ -124,80 +209,128 @@ export function queueBoard(
   }
 }
 
+function cellsOf(row: QueueRow, widths: QueueWidths): string {
+  return queueColumns
+    .filter((column) => widths[column] > 0)
+    .map((column) => {
+      const text = clip(row[column], widths[column])
+      return `${text}${' '.repeat(widths[column] - widthOf(text))}`
+    })
+    .join('  ')
+}
+
+const heading: QueueRow = {
+  change: 'change',
+  state: 'state',
+  story: 'story',
+  attempt: 'attempt',
+  elapsed: 'elapsed',
+  cost: 'cost',
+  why: 'why',
+  hint: '',
+  meaning: 'open',
+}
+
+function headLine(report: QueueReport): string {
+  return [`Queue for ${report.target}`, queueCounts(report), queueCost(report)]
+    .filter((part) => part !== '')
+    .join('   ')
+}
+
+/** For the live table: a line for each change, whatever there is to say. */
 function boardRows(report: QueueReport, paint: Paint, columns: number, now: number): readonly string[] {
-  const { entries } = report
-  const count = (state: EntryState): number => entries.filter((entry) => entry.state === state).length
-  const cost = entries.reduce((sum, entry) => sum + entry.cost_usd, 0)
-  const budget = report.max_cost_usd === undefined ? '' : ` of $${report.max_cost_usd}`
-  const head = [
-    `ralph up → ${report.target}`,
-    `${count('landed')} of ${entries.length} landed`,
-    `${count('running')} running`,
-    ...(cost > 0 || budget !== '' ? [`$${cost.toFixed(2)}${budget}`] : []),
-  ].join('   ')
-  const width = Math.max(0, ...entries.map(({ change }) => change.length))
-  const cut = (text: string): string =>
-    text.length < columns ? text : `${text.slice(0, Math.max(0, columns - 2))}…`
-  const halted = report.halted === undefined ? [] : [cut(`! halted: ${clean(report.halted)}`)]
+  const rows = queueRows(report, now)
+  const widths = queueWidths(rows)
+  const room = columns - 1
+  const halted = report.halted === undefined ? [] : [clip(`! halted: ${clean(report.halted)}`, room)]
   return [
-    paint.bold(cut(head)),
+    paint.bold(clip(headLine(report), room)),
     ...halted,
-    ...entries.map((entry) => {
-      const rest = [`${entry.change.padEnd(width)}  ${stateWords(entry).padEnd(14)}`, ...details(entry, now)]
-      return `${painted(entry.state, paint)} ${cut(rest.join('  ').trimEnd()).slice(0, Number.isFinite(columns) ? columns - 3 : undefined)}`
+    paint.dim(clip(`  ${cellsOf(heading, widths)}  why`, room)),
+    ...rows.map((row) => {
+      const text = `${cellsOf(row, widths)}  ${row.why}`.trimEnd()
+      return `${mark(row.meaning, paint)} ${clip(text, room - 2)}`
     }),
   ]
 }
 
-type Row = QueueReport['entries'][number]
+/** Narrower than this a reason is read more easily on lines of its own. */
+const leastRoom = 30
 
-function stateWords({ state, landed }: Row): string {
-  return landed === '' ? state : `landed ${landed.slice(0, 7)}`
-}
-
-function details(entry: Row, now: number): readonly string[] {
-  const isBusy = entry.state === 'running' || entry.state === 'resolving'
-  const stories = entry.stories_total === 0 ? [] : [`${entry.stories_done}/${entry.stories_total} stories`]
-  const attempt = isBusy && entry.attempt > 0 ? [`#${entry.attempt}`] : []
-  const elapsed = isBusy && entry.started_at !== '' ? [duration(now - Date.parse(entry.started_at))] : []
-  const cost = entry.cost_usd === 0 ? [] : [`$${entry.cost_usd.toFixed(2)}`]
-  return [...stories, ...attempt, ...elapsed, ...cost, ...(entry.why === '' ? [] : [clean(entry.why)])]
-}
-
-export function queueText(report: QueueReport, paint: Paint, now: number): string {
+/** Where everything stands: each reason whole, and what to type. */
+export function queueText(report: QueueReport, sheet: Sheet, now: number): string {
+  const { paint } = sheet
   if (report.entries.length === 0) return 'The queue is empty. Fill it: ralph up, or ralph queue add <change>'
-  const width = Math.max(...report.entries.map(({ change }) => change.length))
-  const rows = report.entries.flatMap((entry) => [
-    `${painted(entry.state, paint)} ${[`${entry.change.padEnd(width)}  ${stateWords(entry).padEnd(14)}`, ...details(entry, now)].join('  ').trimEnd()}`,
-    ...(entry.hint === undefined ? [] : [`    ${clean(entry.hint)}`]),
-  ])
-  const halted = report.halted === undefined ? [] : [`${paint.magenta('!')} halted: ${clean(report.halted)}`]
-  return [`${report.alive ? 'running' : 'not running'}   → ${report.target}`, ...halted, ...rows].join('\n')
+  const rows = queueRows(report, now)
+  const widths = queueWidths(rows)
+  const width = sheet.columns === undefined ? Infinity : sheet.columns - 1
+  const left = 4 + widthOf(cellsOf(heading, widths))
+  const isBeside = width - left >= leastRoom
+  const indented = (text: string, style = (each: string) => each): readonly string[] =>
+    text === '' ? [] : wrapWords(text, width - 4).map((line) => `    ${style(line)}`)
+  const lines = rows.flatMap((row) => {
+    const [first = '', ...more] = isBeside ? wrapWords(row.why, width - left) : []
+    const cells = `${mark(row.meaning, paint)} ${cellsOf(row, widths)}  ${first}`.trimEnd()
+    return [
+      cells,
+      ...more.map((line) => `${' '.repeat(left)}${line}`),
+      ...(isBeside ? [] : indented(row.why)),
+      ...indented(row.hint, paint.dim),
+    ]
+  })
+  const halted =
+    report.halted === undefined
+      ? []
+      : folded(`halted: ${clean(report.halted)}`, sheet.columns, '  ')
+          .split('\n')
+          .map((line, at) => (at === 0 ? `${inColourOf('human', '!', paint)} ${line.slice(2)}` : line))
+  return [
+    folded(headLine(report), sheet.columns),
+    ...halted,
+    paint.dim(`  ${cellsOf(heading, widths)}${isBeside ? '  why' : ''}`.trimEnd()),
+    ...lines,
+  ].join('\n')
+}
+
+/** Who works on it, and what to type next. */
+export function queueNext(report: QueueReport): readonly string[] {
+  if (report.entries.length === 0) return []
+  if (report.alive) return ['ralph up is at work; ralph queue --watch follows it']
+  const isOpen = report.entries.some(({ state }) => !['landed', 'parked', 'removed'].includes(state))
+  const isBehind = report.landed_commit !== '' && report.landed_commit !== report.target_commit
+  return [
+    ...(isOpen && report.halted === undefined ? ['next: ralph up   (nobody works on it now)'] : []),
+    ...(isBehind ? [`next: ralph queue pull   (${report.target} follows what has landed)`] : []),
+  ]
 }
 
 export function upSummary(
   report: QueueReport,
-  paint: Paint,
+  sheet: Sheet,
   { now, isStopped }: { readonly now: number; readonly isStopped: boolean },
 ): string {
-  const landed = report.entries.filter(({ state }) => state === 'landed').length
-  const open = report.entries.length - landed
   const isBehind = report.landed_commit !== '' && report.landed_commit !== report.target_commit
-  const lines = [
-    '',
-    queueText(report, paint, now),
-    '',
-    `${landed} of ${report.entries.length} landed${open === 0 ? '' : `, ${open} not`}.`,
+  const running = report.entries.filter(({ state }) => state === 'running' || state === 'resolving')
+  const names = running.map(({ change }) => clean(change)).join(', ')
+  const where = report.held === undefined ? '' : ` (it is ${clean(report.held)})`
+  const sentences = [
     ...(isBehind
       ? [
-          `They are on refs/ralph-landed/${report.target}; your ${report.target} is not changed${report.held === undefined ? '' : ` (it is ${clean(report.held)})`}. Take them: ralph queue pull`,
+          `What landed is on refs/ralph-landed/${report.target}; your ${report.target} is not changed${where}. Take it: ralph queue pull`,
         ]
       : []),
-    ...(isStopped
+    ...(isStopped && running.length === 0 ? ['Stopped. Nothing runs any more; go on with: ralph up'] : []),
+    ...(isStopped && running.length > 0
       ? [
-          'Stopped. Loops that were running go on; `ralph up` takes them up again, `ralph stop --all` ends them.',
+          `Stopped. ${plural(running.length, 'loop goes', 'loops go')} on: ${names}. To go on: ralph up; to stop ${running.length === 1 ? 'it' : 'them'}, too: ralph stop --all`,
         ]
       : []),
   ]
-  return `${lines.join('\n')}\n`
+  return [
+    '',
+    queueText(report, sheet, now),
+    ...(sentences.length === 0 ? [] : ['']),
+    ...sentences.map((text) => folded(text, sheet.columns)),
+    '',
+  ].join('\n')
 }

@@ -1,7 +1,7 @@
 // Does what the screens ask for, by way of the client, and brings back what came of it.
 import { RalphError } from '../../core/error.ts'
 import type { Told } from '../../ports.ts'
-import type { Said } from '../app.ts'
+import type { QueueReport, Said } from '../app.ts'
 import { withHint } from '../print/text.ts'
 import type { Client } from './client.ts'
 import type { Act, Input, Load, Loaded } from './inputs.ts'
@@ -144,9 +144,15 @@ async function follow(
 async function load({ observe }: Client, what: Load): Promise<Loaded> {
   switch (what.what) {
     case 'changes': {
-      const [list, reports] = await Promise.all([observe.list(), observe.status(undefined)])
-      return { what: 'changes', list, reports }
+      const [list, reports, queue] = await Promise.all([
+        observe.list(),
+        observe.status(undefined),
+        queueOf(observe),
+      ])
+      return { what: 'changes', list, reports, ...(queue !== undefined && { queue }) }
     }
+    case 'queue':
+      return { what: 'queue', report: await observe.queue() }
     case 'detail':
       return { what: 'detail', change: what.change, detail: await observe.show(what.change) }
     case 'plan':
@@ -164,6 +170,17 @@ async function load({ observe }: Client, what: Load): Promise<Loaded> {
     }
     case 'report':
       return { what: 'report', change: what.change, report: await observe.report(what.change) }
+  }
+}
+
+/** One that cannot be read is for its own commands to complain about. */
+async function queueOf(observe: Client['observe']): Promise<QueueReport | undefined> {
+  try {
+    const report = await observe.queue()
+    return report.entries.length === 0 ? undefined : report
+  } catch (error) {
+    if (error instanceof RalphError) return undefined
+    throw error
   }
 }
 

@@ -17,8 +17,15 @@ const helpKeys = {
     ['enter', 'open it; join it where it runs'],
     ['r', 'run it, or resume it where it stopped'],
     ['l', 'look at its last run'],
+    ['u', 'the merge queue, where there is one'],
     ['/', 'show only names with these letters'],
     ['q', 'quit; loops that run go on'],
+  ],
+  queue: [
+    ['↑ ↓', 'choose a change'],
+    ['enter', 'join its loop; look at its last run where none runs'],
+    ['esc', 'back to all changes'],
+    ['q', 'quit; in ralph up: stop it, and its loops go on'],
   ],
   preview: [
     ['r', 'run it, or resume it where it stopped'],
@@ -40,7 +47,7 @@ const helpKeys = {
     ['tab, 1-5', 'agent, tasks, diff, gates, log'],
     ...reading,
     ['/', 'search in what is shown'],
-    ['esc', 'back to all changes; the loop goes on'],
+    ['esc', 'back to all changes, or to the queue; the loop goes on'],
   ],
   ended: [
     ['enter', 'how it ended, and what next'],

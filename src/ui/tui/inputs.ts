@@ -3,13 +3,14 @@ import type { LoadedConfig, RawFlags } from '../../config/load.ts'
 import type { ChangeDetail } from '../../core/change.ts'
 import type { RunReport } from '../../core/report.ts'
 import type { FinishChoice, Told } from '../../ports.ts'
-import type { AttemptNow, ChangeList, DryRun, GateOutput, StatusReport } from '../app.ts'
+import type { AttemptNow, ChangeList, DryRun, GateOutput, QueueReport, StatusReport } from '../app.ts'
 import type { StartRequest } from './client.ts'
 import type { Size } from './frame.ts'
 import type { Key } from './keys.ts'
 
 export type Load =
   | { readonly what: 'changes' }
+  | { readonly what: 'queue' }
   | { readonly what: 'detail'; readonly change: string }
   | {
       readonly what: 'plan'
@@ -25,7 +26,14 @@ export type Load =
   | { readonly what: 'report'; readonly change: string }
 
 export type Loaded =
-  | { readonly what: 'changes'; readonly list: ChangeList; readonly reports: readonly StatusReport[] }
+  | {
+      readonly what: 'changes'
+      readonly list: ChangeList
+      readonly reports: readonly StatusReport[]
+      /** Where there is one with something in it. */
+      readonly queue?: QueueReport
+    }
+  | { readonly what: 'queue'; readonly report: QueueReport }
   | { readonly what: 'detail'; readonly change: string; readonly detail: ChangeDetail }
   | {
       readonly what: 'plan'
@@ -69,6 +77,8 @@ export type Input =
   | { readonly type: 'told'; readonly change: string; readonly records: readonly Told[] }
   | { readonly type: 'loaded'; readonly loaded: Loaded }
   | { readonly type: 'started'; readonly change: string }
+  /** `ralph up` of this process has nothing left to do. */
+  | { readonly type: 'queue_over' }
   | {
       readonly type: 'said'
       readonly act: Act['do']

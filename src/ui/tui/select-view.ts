@@ -154,5 +154,6 @@ function footLine(screen: SelectScreen, columns: number, says: string): Line {
             ...(row.hasRun ? ([['l', 'last run']] as const) : []),
           ]
   const all: readonly KeyHint[] = typedText(screen.filter) === '' ? [] : [['esc', 'show all']]
-  return keyLine([...own, ['/', 'filter'], ...all, ['q', 'quit'], ['?', 'keys']], columns)
+  const queue: readonly KeyHint[] = screen.hasQueue ? [['u', 'queue']] : []
+  return keyLine([...own, ...queue, ['/', 'filter'], ...all, ['q', 'quit'], ['?', 'keys']], columns)
 }

@@ -32,6 +32,8 @@ export interface SelectScreen {
   readonly at: string | undefined
   /** Of this checkout; empty where it has none, or was not looked at yet. */
   readonly branch: string
+  /** A merge queue with something in it. */
+  readonly hasQueue: boolean
   readonly filter: Editor
   readonly isFiltering: boolean
   readonly askedMs: number
@@ -43,6 +45,7 @@ export const emptySelect: SelectScreen = {
   rows: undefined,
   at: undefined,
   branch: '',
+  hasQueue: false,
   filter: editorOf(),
   isFiltering: false,
   askedMs: 0,
@@ -80,7 +83,8 @@ export function loadedSelect(screen: SelectScreen, loaded: Loaded): SelectScreen
     .filter((report) => report.alive && !known.has(report.change_id))
     .map(rowAway)
   const rows = [...own, ...elsewhere].sort((a, b) => rankOf(a) - rankOf(b))
-  return { ...screen, rows, branch: loaded.list.checked_out ?? '', isPending: false, problem: '' }
+  const branch = loaded.list.checked_out ?? ''
+  return { ...screen, rows, branch, hasQueue: loaded.queue !== undefined, isPending: false, problem: '' }
 }
 
 export function failedSelect(screen: SelectScreen, problem: string): SelectScreen {
@@ -148,6 +152,7 @@ export function chosen(screen: SelectScreen): SelectRow | undefined {
 export type Onward =
   | { readonly to: 'preview' | 'loop' | 'run'; readonly row: SelectRow }
   | { readonly to: 'quit' }
+  | { readonly to: 'queue' }
 
 export function typedSelect(
   screen: SelectScreen,
@@ -194,6 +199,7 @@ function letter(
 ): { readonly screen: SelectScreen; readonly onward?: Onward } | undefined {
   if (text === '/') return { screen: { ...screen, isFiltering: true } }
   if (text === 'q') return { screen, onward: { to: 'quit' } }
+  if (text === 'u' && screen.hasQueue) return { screen, onward: { to: 'queue' } }
   if (row === undefined) return undefined
   if (text === 'r' && !row.isRunning) return { screen, onward: { to: 'run', row } }
   if ((text === 'a' || text === 'l') && row.hasRun) return { screen, onward: { to: 'loop', row } }

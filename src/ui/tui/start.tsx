@@ -35,6 +35,8 @@ export interface Tui {
   /** Gives the terminal back and stops, until the shell lets it go on. */
   readonly suspend: () => void
   readonly resumed: () => void
+  /** Something has happened in this process. */
+  readonly hear: (input: Input) => void
 }
 
 interface Left {
@@ -208,6 +210,7 @@ export async function startTui(client: Client, entry: Entry, terminal: Terminal)
         resolve({ exitCode, words: [] })
       }),
     suspend: () => guarded(suspend),
+    hear,
     resumed: () =>
       guarded(() => {
         enter()

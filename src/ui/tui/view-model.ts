@@ -1,6 +1,7 @@
 // The terminal UI as one pure function: what comes in changes the model and asks for acts; a view is made of it for a size.
 // Long because all screens pass here: which one an input is for, and what it means there, is decided in one place.
-import type { ChangeList } from '../app.ts'
+import { signalExits } from '../../core/outcome.ts'
+import type { ChangeList, QueueReport } from '../app.ts'
 import type { Sheet } from '../print/layout.ts'
 import { oneLine, withHint } from '../print/text.ts'
 import {
@@ -34,6 +35,9 @@ import {
 } from './preview.ts'
 import type { PreviewScreen } from './preview.ts'
 import { previewView } from './preview-view.ts'
+import { askingQueue, failedQueue, loadedQueue, queueScreen, typedQueue } from './queue.ts'
+import type { QueueScreen } from './queue.ts'
+import { queueView } from './queue-view.ts'
 import { askingSelect, emptySelect, failedSelect, loadedSelect, selectScreen, typedSelect } from './select.ts'
 import type { Onward, SelectScreen } from './select.ts'
 import { selectView } from './select-view.ts'
@@ -46,13 +50,19 @@ export type Entry =
       readonly at: 'select'
       /** Read already: the first picture has it. */
       readonly list?: ChangeList
+      /** One that is at work is what they want to see first. */
+      readonly queue?: QueueReport
     }
+  /** `ralph up` of this process. */
+  | { readonly at: 'queue' }
   | { readonly at: 'loop'; readonly change: string; readonly isOwn: boolean }
 
 export interface Model extends World {
-  readonly at: 'select' | 'preview' | 'loop' | 'ending'
+  readonly at: 'select' | 'queue' | 'preview' | 'loop' | 'ending'
   /** Undefined where it was opened for one loop. */
   readonly select: SelectScreen | undefined
+  /** Undefined where nobody has opened it: from a loop one comes back here. */
+  readonly queue: QueueScreen | undefined
   readonly preview: PreviewScreen | undefined
   readonly loop: LoopScreen | undefined
   readonly ending: EndingScreen | undefined
@@ -71,10 +81,12 @@ const sayMs = 6_000
 const silent = { text: '', untilMs: 0 }
 
 export function opened(entry: Entry, world: Omit<World, 'frame'>, sheet: Sheet): Updated {
+  const isQueue = entry.at === 'queue' || (entry.at === 'select' && entry.queue?.alive === true)
   const model: Model = {
     ...world,
     frame: 0,
-    at: entry.at,
+    at: isQueue ? 'queue' : entry.at,
+    queue: isQueue ? queueScreen(entry.at === 'queue') : undefined,
     select: entry.at === 'select' ? selectScreen(entry.list) : undefined,
     preview: undefined,
     loop: entry.at === 'loop' ? loopScreen(entry.change, entry.isOwn) : undefined,
@@ -107,6 +119,8 @@ export function update(model: Model, input: Input): Updated {
       return { model: loaded(model, input.loaded), acts: [] }
     case 'started':
       return joined(model, input.change, true)
+    case 'queue_over':
+      return queueOver(model)
     case 'said':
       return { model: said(model, input), acts: [] }
     case 'failed': {
@@ -122,6 +136,10 @@ function asked({ model, acts }: Updated): Updated {
   if (model.at === 'loop' && model.loop !== undefined) {
     const step = asking(model.loop, model)
     return { model: { ...model, loop: step.screen }, acts: [...acts, ...step.acts] }
+  }
+  if (model.at === 'queue' && model.queue !== undefined) {
+    const step = askingQueue(model.queue, model)
+    return { model: { ...model, queue: step.screen }, acts: [...acts, ...step.acts] }
   }
   if (model.at === 'select' && model.select !== undefined) {
     const step = askingSelect(model.select, model)
@@ -162,6 +180,7 @@ function loaded(model: Model, what: Extract<Input, { type: 'loaded' }>['loaded']
   return {
     ...model,
     ...(model.select !== undefined && { select: loadedSelect(model.select, what) }),
+    ...(model.queue !== undefined && { queue: loadedQueue(model.queue, what) }),
     ...(model.preview !== undefined && { preview: loadedPreview(model.preview, what) }),
     ...(model.loop !== undefined && { loop: loadedLoop(model.loop, what) }),
     ...(model.ending !== undefined && { ending: loadedEnding(model.ending, what) }),
@@ -185,6 +204,8 @@ function failed(model: Model, { act, message, hint }: Extract<Input, { type: 'fa
   if (act.do !== 'load') return saying(model, words)
   if (act.load.what === 'changes' && model.select !== undefined)
     return { ...model, select: failedSelect(model.select, words) }
+  if (act.load.what === 'queue' && model.queue !== undefined)
+    return { ...model, queue: failedQueue(model.queue, words) }
   if (model.at === 'preview' && model.preview !== undefined)
     return { ...model, preview: failedPreview(model.preview, words) }
   // The next look is soon.
@@ -204,6 +225,8 @@ function typed(model: Model, key: Key): Updated {
   switch (model.at) {
     case 'select':
       return typedInSelect(heard, key)
+    case 'queue':
+      return typedInQueue(heard, key)
     case 'preview':
       return typedInPreview(heard, key)
     case 'loop':
@@ -230,12 +253,33 @@ function typedInSelect(model: Model, key: Key): Updated {
 
 function onward(model: Model, to: Onward): Updated {
   if (to.to === 'quit') return { model, acts: [{ do: 'quit', exitCode: 0, words: [] }] }
+  if (to.to === 'queue') return { model: { ...model, at: 'queue', queue: queueScreen(false) }, acts: [] }
   const { row } = to
   if (to.to === 'loop') return joined(model, row.name, false)
   const preview = previewScreen(row.name, row.isHalted)
   if (to.to === 'preview') return { model: { ...model, at: 'preview', preview }, acts: loadPreview(preview) }
   const run = starting(preview)
   return { model: { ...model, at: 'preview', preview: run.screen }, acts: run.acts }
+}
+
+function typedInQueue(model: Model, key: Key): Updated {
+  if (model.queue === undefined) return { model, acts: [] }
+  const step = typedQueue(model.queue, key)
+  if (step !== undefined) {
+    const next = { ...model, queue: step.screen }
+    return step.joins === undefined ? { model: next, acts: [] } : joined(next, step.joins, false)
+  }
+  if (key.name === 'escape' && model.select !== undefined)
+    return { model: { ...model, at: 'select', queue: undefined }, acts: [] }
+  if (!isQuit(key)) return { model, acts: [] }
+  return quit(model, model.queue.isOwn ? signalExits.SIGINT : 0)
+}
+
+/** Whoever looks at one of its loops is not sent away. */
+function queueOver(model: Model): Updated {
+  if (model.at === 'queue' || model.queue === undefined) return quit(model, 0)
+  const next = { ...model, queue: { ...model.queue, isOver: true } }
+  return { model: saying(next, 'ralph up has nothing left to do; Esc shows how it ended'), acts: [] }
 }
 
 function joined(model: Model, change: string, isOwn: boolean): Updated {
@@ -259,12 +303,22 @@ function isQuit(key: Key): boolean {
 }
 
 function toList(model: Model): Updated {
+  if (model.queue !== undefined) return toQueue(model, model.queue)
   if (model.select === undefined) return { model, acts: [] }
   const next = { ...model, at: 'select' as const, preview: undefined, loop: undefined, ending: undefined }
   return { model: next, acts: [{ do: 'unfollow' }] }
 }
 
+function toQueue(model: Model, queue: QueueScreen): Updated {
+  if (queue.isOver) return quit(model, 0)
+  const next = { ...model, at: 'queue' as const, loop: undefined, ending: undefined }
+  return { model: next, acts: [{ do: 'unfollow' }] }
+}
+
 function quit(model: Model, exitCode: number, words: readonly string[] = []): Updated {
+  // To leave a loop of this process's own queue is no word about the queue.
+  if (model.queue?.isOwn === true && model.at !== 'queue' && !model.queue.isOver)
+    return toQueue(model, model.queue)
   return { model, acts: [{ do: 'quit', exitCode, words }] }
 }
 
@@ -290,7 +344,7 @@ function typedInLoop(model: Model, key: Key): Updated {
 
 function detached(model: Model, { change }: LoopScreen): Updated {
   const words = [`The loop of ${change} goes on.`, `Join it again with: ralph attach ${change}`]
-  return { model, acts: [{ do: 'quit', exitCode: 0, words }] }
+  return quit(model, 0, words)
 }
 
 function exitCodeOf({ loop }: Model): number {
@@ -302,7 +356,7 @@ function typedInEnding(model: Model, key: Key): Updated {
   const step = typedEnding(model.ending, key, model)
   if (step !== undefined) return { model: { ...model, ending: step.screen }, acts: step.acts }
   if (key.name === 'escape')
-    return model.select === undefined ? { model: { ...model, at: 'loop' }, acts: [] } : toList(model)
+    return hasList(model) ? toList(model) : { model: { ...model, at: 'loop' }, acts: [] }
   if (!isQuit(key)) return { model, acts: [] }
   return quit(model, exitCodeOf(model), lastWords(model.ending, model.sheet))
 }
@@ -314,23 +368,37 @@ export function view(model: Model): View {
   if (size.columns < smallest.columns || size.rows < smallest.rows) return tooSmall(size)
   if (model.isHelp) return keysOf(model)
   const says = model.says.text
-  const hasList = model.select !== undefined
   switch (model.at) {
     case 'select':
       return selectView(model.select ?? emptySelect, model, says)
+    case 'queue':
+      return model.queue === undefined
+        ? viewOf([], size)
+        : queueView(model.queue, model, says, model.select !== undefined)
     case 'preview':
       return model.preview === undefined ? viewOf([], size) : previewView(model.preview, model, says)
     case 'loop':
-      return model.loop === undefined ? viewOf([], size) : loopView(model.loop, model, { says, hasList })
+      return model.loop === undefined
+        ? viewOf([], size)
+        : loopView(model.loop, model, { says, hasList: hasList(model) })
     case 'ending':
-      return model.ending === undefined ? viewOf([], size) : endingView(model.ending, model, says, hasList)
+      return model.ending === undefined
+        ? viewOf([], size)
+        : endingView(model.ending, model, says, hasList(model))
   }
 }
 
-function keysOf({ at, size, select, loop, ending }: Model): View {
+/** There is something to come back to. */
+function hasList({ select, queue }: Model): boolean {
+  return select !== undefined || queue !== undefined
+}
+
+function keysOf(model: Model): View {
+  const { at, size, loop, ending } = model
   if (at === 'ending') return helpView(ending?.stage ?? 'result', size)
+  if (at === 'queue') return helpView(at, size, new Set(model.select === undefined ? ['esc'] : []))
   if (at !== 'loop' || loop === undefined) return helpView(at, size)
-  const list = select === undefined ? ['esc'] : []
+  const list = hasList(model) ? [] : ['esc']
   if (isRunning(loop)) return helpView('loop', size, new Set(list))
   return helpView('ended', size, new Set(loop.complete === undefined ? [...list, 'enter'] : list))
 }

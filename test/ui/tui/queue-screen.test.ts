@@ -1,0 +1,134 @@
+// The merge queue's screen as data: its table at two sizes, the way to a loop and back, and how it ends.
+import { describe, expect, test } from 'vitest'
+import type { QueueReport } from '../../../src/ui/app.ts'
+import { Player } from './played.ts'
+
+type Row = QueueReport['entries'][number]
+
+const row = (change: string, more: Partial<Row>): Row => ({
+  change,
+  state: 'waiting',
+  why: '',
+  after: [],
+  stories_done: 0,
+  stories_total: 0,
+  cost_usd: 0,
+  branch: `ralph/${change}`,
+  target: 'main',
+  candidate: '',
+  landed: '',
+  attempt: 0,
+  started_at: '',
+  ...more,
+})
+
+const hash = '1a2b3c4d5e6f7a8b9c0d1a2b3c4d5e6f7a8b9c0d'
+const ran = { stories_total: 3, started_at: '2026-02-09T13:55:16+01:00' }
+const report: QueueReport = {
+  target: 'main',
+  target_commit: hash,
+  landed_commit: `2${hash.slice(1)}`,
+  alive: true,
+  max_cost_usd: 40,
+  entries: [
+    row('add-login', { ...ran, state: 'landed', stories_done: 3, cost_usd: 1.2, landed: hash }),
+    row('add-export', { ...ran, state: 'running', stories_done: 1, attempt: 2, cost_usd: 0.85 }),
+    row('add-greeting', {
+      ...ran,
+      state: 'running',
+      attempt: 1,
+      waiting_for: 'limit',
+      waiting_until: '2026-02-09T15:30:00+01:00',
+    }),
+    row('fix-dates', {
+      ...ran,
+      state: 'parked',
+      stories_done: 2,
+      why: '`npm test` fails after the merge: expected 3 to be 4 in test/dates.test.ts, line 12',
+      hint: 'Its output: .git/ralph/queue/logs/fix-dates.log. Fix it on ralph/fix-dates, then: ralph queue retry fix-dates',
+    }),
+    row('polish-cli', { why: 'waits for fix-dates, which is parked', after: ['fix-dates'] }),
+  ],
+}
+
+function own(size = { columns: 80, rows: 24 }): Player {
+  const player = new Player({ at: 'queue' }, size)
+  return player.hear({ type: 'loaded', loaded: { what: 'queue', report } })
+}
+
+describe('the queue on its screen', () => {
+  test.each([
+    [60, 20],
+    [80, 24],
+    [140, 45],
+  ] as const)(
+    'at %i x %i: each change with its state, what it took, and why it waits',
+    async (columns, rows) => {
+      const file = `./golden/queue-${String(columns)}x${String(rows)}.txt`
+      await expect(own({ columns, rows }).type('\u001B[B\u001B[B\u001B[B').text()).toMatchFileSnapshot(file)
+    },
+  )
+
+  test('it looks again by itself, every second', () => {
+    const player = own()
+    player.asked()
+    expect(player.later(2).asked()).toEqual([{ do: 'load', load: { what: 'queue' } }])
+    expect(player.later(2).asked()).toEqual([])
+  })
+
+  test('Enter joins the loop of a change, Esc, q and d lead back; one that never ran is not joined', () => {
+    const player = own().type('\u001B[B')
+    player.asked()
+    expect(player.type('\r').asked()).toEqual([{ do: 'follow', change: 'add-export' }])
+    expect(player.model.at).toBe('loop')
+    expect(player.type('\u001B').asked()).toContainEqual({ do: 'unfollow' })
+    expect([player.model.at, player.text().includes('› ▸ add-export')]).toEqual(['queue', true])
+    player.type('\u001B[F')
+    player.asked()
+    expect([player.type('\r').asked(), player.model.at]).toEqual([[], 'queue'])
+    expect(player.text()).not.toContain('enter')
+  })
+
+  test('q stops the ralph up of this process as Ctrl-C would; one that is only looked at goes on', () => {
+    const player = own()
+    player.asked()
+    expect(player.type('q').asked()).toEqual([{ do: 'quit', exitCode: 130, words: [] }])
+    const looked = new Player({ at: 'select', queue: report }, { columns: 80, rows: 24 })
+    expect(looked.model.at).toBe('queue')
+    looked.asked()
+    expect(looked.type('q').asked()).toEqual([{ do: 'quit', exitCode: 0, words: [] }])
+  })
+
+  test('when nothing is left to do it closes; whoever looks at a loop is told, and leaves with Esc', () => {
+    const player = own()
+    player.asked()
+    expect(player.hear({ type: 'queue_over' }).asked()).toEqual([{ do: 'quit', exitCode: 0, words: [] }])
+    const inLoop = own().type('\r')
+    inLoop.asked()
+    expect(inLoop.hear({ type: 'queue_over' }).asked()).toEqual([])
+    expect(inLoop.text()).toContain('nothing left to do')
+    expect(inLoop.type('\u001B').asked()).toEqual([{ do: 'quit', exitCode: 0, words: [] }])
+  })
+
+  test('from the list: u opens it where there is one, Esc goes back; one that is at work is there at once', () => {
+    const player = new Player({ at: 'select' }, { columns: 80, rows: 24 })
+    const list = { changes: [] }
+    player.hear({ type: 'loaded', loaded: { what: 'changes', list, reports: [] } })
+    expect([player.text().includes('u queue'), player.type('u').model.at]).toEqual([false, 'select'])
+    player.hear({ type: 'loaded', loaded: { what: 'changes', list, reports: [], queue: report } })
+    expect([player.text().includes('u queue'), player.type('u').model.at]).toEqual([true, 'queue'])
+    expect(player.type('\u001B').model.at).toBe('select')
+  })
+
+  test('a queue that cannot be read says so, and what to do', () => {
+    const act = { do: 'load', load: { what: 'queue' } } as const
+    const player = own().hear({
+      type: 'failed',
+      act,
+      message: 'Line 3 cannot be read.',
+      hint: 'mv it',
+      exitCode: 1,
+    })
+    expect(player.text()).toMatch(/! Line 3 cannot be read\..*mv it/)
+  })
+})
