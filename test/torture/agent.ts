@@ -119,6 +119,11 @@ const deeds: Readonly<Record<AgentDeed, (world: World, spawn: Spawn) => string>>
     const token = append(world, spawn, `nested-${spawn.index}/file.txt`)
     return `git init -q nested-${spawn.index}; ${token}`
   },
+  // By rules of its own: its gates run once more without that.
+  hide: (world, { index }) => {
+    world.ledger.agentPaths.add('.gitignore')
+    return `echo hidden-${index}/ >> .gitignore; mkdir hidden-${index}; echo x > hidden-${index}/file.txt`
+  },
   submodule: (world, spawn) =>
     spawn.index % 2 === 0
       ? append(world, spawn, 'sub/lib.txt')

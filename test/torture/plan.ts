@@ -64,6 +64,7 @@ export type AgentDeed =
   | 'tick-foreign'
   | 'stale-lock'
   | 'nested'
+  | 'hide'
   | 'half-merge'
   | 'submodule'
 
@@ -244,6 +245,7 @@ function deedsOf(dice: Dice, mode: Mode, when: 'before' | 'after'): AgentDeed[] 
       'tick-foreign': 1,
       'stale-lock': 1,
       nested: 1,
+      hide: 2,
       'half-merge': when === 'after' ? 1 : 0,
       submodule: mode === 'submodules' ? 8 : 0,
     } satisfies Record<AgentDeed, number>),

@@ -223,9 +223,11 @@ export async function allTreeChanges(
   const fields = await git.list(args, { input: Buffer.from(asked.map((line) => `${line}\n`).join('')) })
   const found: TreeChange[][] = []
   for (let at = 0; at < fields.length; at += 1) {
-    const field = fields[at] ?? ''
-    if (!field.startsWith(':')) found.push([])
-    else found.at(-1)?.push(treeChange(field, fields[(at += 1)] ?? ''))
+    // A line for each pair, whatever ends the entries.
+    const lines = (fields[at] ?? '').split('\n')
+    for (const line of lines) if (/^[0-9a-f]+ [0-9a-f]+$/.test(line)) found.push([])
+    const entry = lines.at(-1) ?? ''
+    if (entry.startsWith(':')) found.at(-1)?.push(treeChange(entry, fields[(at += 1)] ?? ''))
   }
   return known.map((changes) => changes ?? found.shift() ?? [])
 }

@@ -8,7 +8,14 @@ import { readRef, readRefs, refsUnder } from '../../../src/adapters/git/refs.ts'
 import { findRepository } from '../../../src/adapters/git/repository.ts'
 import { allSettings } from '../../../src/adapters/git/settings.ts'
 import { treeFolders } from '../../../src/adapters/git/snapshot.ts'
-import { changedPaths, commitTree, treeChanges, treeOf, treeOfIndex } from '../../../src/adapters/git/tree.ts'
+import {
+  allTreeChanges,
+  changedPaths,
+  commitTree,
+  treeChanges,
+  treeOf,
+  treeOfIndex,
+} from '../../../src/adapters/git/tree.ts'
 import { makeWorld, type World } from './world.ts'
 
 const worlds: World[] = []
@@ -73,6 +80,9 @@ async function expectSameTrees(w: World, all: readonly string[]): Promise<void> 
       expect(changes.map((each) => `${each.from ?? '000000'} ${each.to ?? '000000'}`)).toEqual(modes)
     }
   }
+  const pairs = all.flatMap((from) => all.map((to) => ({ from, to })))
+  const alone = await Promise.all(pairs.map(({ from, to }) => treeChanges(w.gitPort, from, to)))
+  expect(await allTreeChanges(w.gitPort, pairs)).toEqual(alone)
 }
 
 describe('trees', () => {
