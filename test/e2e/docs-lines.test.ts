@@ -26,7 +26,7 @@ const submodule =
 
 /** By page and line: why it is not run here. */
 const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'README.md': { 'npm install --global ralphtool': network },
+  'README.md': { 'npm install --global ralphtool': network, 'npx ralphtool demo': network },
   'docs/how-to/your-agent.md': {
     'npm install --global @anthropic-ai/claude-code': network,
     claude: login,
