@@ -15,6 +15,8 @@ export interface Extra {
   /** Talks to it by ACP, started so. */
   readonly acpCommand?: string
   readonly model?: string
+  /** Where the program is, if not where it was installed. */
+  readonly bin?: string
 }
 
 export async function runReal(
@@ -38,7 +40,7 @@ export async function runReal(
     options: {
       passThrough: extra.passThrough ?? pointed.passThrough,
       graceMs: 3000,
-      env: { ...env, PATH: `${realAgent(name).bin}:${process.env['PATH'] ?? ''}` },
+      env: { ...env, PATH: `${extra.bin ?? realAgent(name).bin}:${process.env['PATH'] ?? ''}` },
       ...(extra.acpCommand !== undefined && { command: extra.acpCommand }),
     },
     task,

@@ -1,5 +1,5 @@
 // The real CLIs against the scripted model server: tool calls that edit files, every failure, and the end of what they started.
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { bench, type Bench, type Worked } from '../../agents/kit.ts'
@@ -81,6 +81,7 @@ for (const name of ['claude', 'codex', 'opencode', 'gemini'] as const) {
       const worked = await run(name, () => ({ do: 'hang' }), {
         idleTimeoutMs: 3000,
         timeoutMs: 110_000,
+        ...(name === 'codex' && { bin: undisturbed(name) }),
       })
       expect(worked.ended).toMatchObject({ ending: 'idle', promise: { kind: 'none' } })
       expectNothingLeft(worked)
@@ -211,6 +212,23 @@ describe.skipIf(noOpencode !== '')(
     })
   },
 )
+
+/**
+ * Codex watches /etc/codex, or /etc where there is none: whatever any other program opens there wakes it, and beside many it works too much to
+ * be idle. So it gets an empty one, where that is allowed.
+ */
+function undisturbed(name: RealAgent): string {
+  const bin = join(kit.cwd, '..', 'bin')
+  const real = join(realAgent(name).bin, name)
+  const apart = (then: string): string => `unshare --mount sh -c 'mount -t tmpfs none /etc && ${then}'`
+  mkdirSync(bin, { recursive: true })
+  writeFileSync(
+    join(bin, name),
+    `#!/bin/sh\n${apart('true')} 2> /dev/null && exec ${apart('exec "$0" "$@"')} '${real}' "$@"\nexec '${real}' "$@"\n`,
+    { mode: 0o755 },
+  )
+  return bin
+}
 
 async function run(name: RealAgent, script: Script, extra: Extra = {}): Promise<Worked> {
   server = await modelServer(script)
