@@ -47,6 +47,9 @@ interface ScreenOptions {
 
 const patienceMs = 60_000
 
+/** It begins with the rows of the last one being erased, from below. */
+const beforePicture = /(?<!\u001B\[1A)(?=\u001B\[2K)/
+
 /** As a user has it: in a shell, which says what the program left behind. */
 export function onScreen(at: Scratch, args: readonly string[], options: ScreenOptions = {}): Screen {
   const { columns = 100, rows = 30, env: more, hasJobs } = options
@@ -93,7 +96,8 @@ echo "ended with $code"`
   }
   pty.onData((data) => {
     raw += data
-    terminal.write(data, looked)
+    // A slow reader gets several pictures at once: each is looked at, also one that did not stay.
+    for (const picture of data.split(beforePicture)) terminal.write(picture, looked)
   })
   const exited = new Promise<void>((done) => {
     // What was written last is on the screen by then.
