@@ -49,7 +49,8 @@ export function tasksOf(n: number): string {
 
 export function scratch(options: { tasks?: string; commit?: boolean } = {}): Scratch {
   const root = mkdtempSync(join(tmpdir(), 'ralph-e2e-'))
-  onTestFinished(() => leave(root))
+  const before = processes()
+  onTestFinished(() => leave(root, before))
   const repo = join(root, 'repo')
   const home = join(root, 'home')
   mkdirSync(home)
@@ -103,8 +104,8 @@ export function scratch(options: { tasks?: string; commit?: boolean } = {}): Scr
   return at
 }
 
-function leave(root: string): void {
-  endAll(`HOME=${join(root, 'home')}`)
+function leave(root: string, before: readonly string[]): void {
+  endAll(`HOME=${join(root, 'home')}`, before)
   rmSync(root, { recursive: true, force: true })
 }
 
@@ -115,7 +116,8 @@ export function keep(at: Scratch): () => Scratch {
   const copy = (from: string, to: string): void => void execFileSync('cp', ['-a', `${from}/.`, to])
   copy(at.root, kept)
   return () => {
-    onTestFinished(() => leave(at.root))
+    const before = processes()
+    onTestFinished(() => leave(at.root, before))
     mkdirSync(at.root)
     copy(kept, at.root)
     return at
@@ -229,9 +231,14 @@ function withoutOwnBin(path: string): string {
     .join(delimiter)
 }
 
-/** Whatever a test that failed half-way left running in its own home. */
-function endAll(mark: string): void {
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+function processes(): string[] {
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+}
+
+/** Whatever a test that failed half-way left running in its own home: not those that were there before it. */
+function endAll(mark: string, before: readonly string[]): void {
+  const others = new Set(before)
+  for (const pid of processes().filter((each) => !others.has(each))) {
     try {
       if (readFileSync(`/proc/${pid}/environ`, 'utf8').includes(mark)) process.kill(Number(pid), 'SIGKILL')
     } catch {
