@@ -204,7 +204,7 @@ function planWords({ plan, problem }: PreviewScreen): string {
       : plan.agents.map((agent) => agentName(agent, plan.agent_program)).join(', then ')
   const gates =
     plan.gates.length === 0
-      ? 'no gates'
+      ? `no gates${plan.gate_offered === '' ? '' : ` (found ${oneLine(plan.gate_offered)})`}`
       : `${plan.gates.length === 1 ? 'gate' : 'gates'} ${plan.gates.map(oneLine).join(', ')}`
   const where =
     plan.branch === plan.original_branch

@@ -314,6 +314,17 @@ describe('before a run', () => {
     expect(player.text()).toContain('! No agent is installed. Install one.')
   })
 
+  test('gates that are there and not used are offered', async () => {
+    const player = await previewing()
+    const settings = await loadConfig({ flags: {}, env: { XDG_CONFIG_HOME: '/nonexistent' } })
+    const gateless = { ...plan, gates: [], gate_offered: 'npm test' }
+    player.hear({
+      type: 'loaded',
+      loaded: { what: 'plan', change: 'add-login', settings, plan: gateless },
+    })
+    expect(player.lines()[1]).toContain('claude · no gates (found npm test)')
+  })
+
   test('Esc goes back to all changes', async () => {
     expect((await previewing()).type('\u001B').model.at).toBe('select')
   })
