@@ -27,7 +27,7 @@ import {
 } from '../adapters/git/landing.ts'
 import { readRef } from '../adapters/git/refs.ts'
 import { judgeResolution } from '../adapters/git/resolution.ts'
-import { isAncestor } from '../adapters/git/tree.ts'
+import { isAncestor, treeOf } from '../adapters/git/tree.ts'
 import { loopTree } from '../adapters/git/worktrees.ts'
 import { changeDirOf } from '../adapters/openspec/changes.ts'
 import { findFiles, pathMatcher } from '../adapters/openspec/glob.ts'
@@ -142,8 +142,10 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     wasHome: (target, commit) => wasIn(git, target, commit),
     logOf,
     tip: (change) => readRef(git, `refs/heads/ralph/${change}`),
+    isThere: async (commit) => (await git.run(['cat-file', '-e', commit], { accept: [1, 128] })).code === 0,
+    unfit: async (change) => await whyUnfit(site, await knownRun(site, change)),
     has: (target, commit) => hasLandedOn(git, target, commit),
-    async build(change, { base, tip, generated }, stop) {
+    async build(change, { base, tip, generated, isAtRef }, stop) {
       const merged = await mergeCommits(git, base, tip).catch((error: unknown) => {
         if (error instanceof RalphError) return { refused: `git cannot merge it: ${error.message}` }
         throw error
@@ -195,7 +197,13 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
         folders: moved,
         isSetUp,
       })
-      return { commit, gates: await gatesOf(change), notes: archived.notes, regenerated: toMake }
+      const isNothing = (await treeOf(git, commit)) === (await treeOf(git, base))
+      return {
+        commit: isNothing && isAtRef ? base : commit,
+        gates: await gatesOf(change),
+        notes: archived.notes,
+        regenerated: toMake,
+      }
     },
     async judge(change, conflict) {
       const tip = await readRef(git, `refs/heads/ralph/${change}`)
@@ -210,6 +218,11 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       if ('refused' in there)
         return { outcome: 'could_not_run', outputTail: there.refused, durationMs: 0, changed: [] }
       const result = await runIn(there, command, change, stop, logOf(change))
+      if (!existsSync(join(there.worktree, '.git'))) {
+        scratch = undefined
+        const outputTail = `somebody removed ${there.worktree} while it ran`
+        return { outcome: 'could_not_run', outputTail, durationMs: 0, changed: [] }
+      }
       return { ...result, changed: await strayPaths(there, commit, isSetUp) }
     },
     land: (target, commit, onto) => moveLanded(git, target, commit, onto),

@@ -45,7 +45,7 @@ import { stopLoop } from './stop.ts'
 
 /** Runs the queue until nothing is left to do, or `stop`: its loops go on then. */
 export async function up(site: Site, request: UpRequest): Promise<number> {
-  const target = request.into ?? (await currentBranch(site))
+  const target = await targetFor(site, request.into)
   const open = await openChanges(site)
   const before = await queueNow(site.git)
   const of = (name: string): Entry | undefined => before.entries.find(({ change }) => change === name)
@@ -106,7 +106,7 @@ export async function landNow(site: Site, change: string, request: UpRequest): P
     throw new RalphError('nothing_to_resume', `${change} is not done, so there is nothing to land.`, {
       hint: `Nothing was touched. \`ralph status ${change}\` shows where it stands.`,
     })
-  const target = request.into ?? (await currentBranch(site))
+  const target = await targetFor(site, request.into)
   if (await hasLanded(site, change, target)) return 0
   return await withQueue(site, request, async (queue, landing) => {
     queue.tell({ type: 'queue.opened', target, jobs: 1, land: request.land, lands: true })
@@ -321,6 +321,13 @@ function lowDisk({ git }: Site): string {
   if (free >= leastFreeBytes) return ''
   const mb = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MB`
   return `waits for room on the disk: ${mb(leastFreeBytes)} needed, ${mb(free)} free`
+}
+
+async function targetFor(site: Site, into: string | undefined): Promise<string> {
+  if (into?.startsWith('ralph/') !== true) return into ?? (await currentBranch(site))
+  throw new RalphError('usage', `${into} is a branch that a loop works on: nothing lands there.`, {
+    hint: 'Nothing was touched. Name another one: --into main',
+  })
 }
 
 async function currentBranch(site: Site): Promise<string> {

@@ -250,10 +250,12 @@ export function evolveQueue(state: QueueState, event: QueueEvent): QueueState {
         lands: event.lands,
         maxCostUsd: event.max_cost_usd,
         halted: undefined,
+        // Whoever opens it anew wants those that waited for a target to stand still to be tried again.
         entries: state.entries.map((entry) => ({
           ...entry,
-          target: entry.target === '' ? event.target : entry.target,
+          target: entry.target || event.target,
           spawns: 0,
+          moves: 0,
           ...(isBusy(entry) && { isLeft: true as const }),
         })),
       }
@@ -375,6 +377,8 @@ function blankEntry(name: string, target: string, place: number): Entry {
 }
 
 function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState): Entry {
+  // What was under way when it was taken out brings it back only by having landed.
+  if (entry.state === 'removed' && event.type !== 'landed') return entry
   const { candidate, conflict, parkedFor: _, isTakenBack: __, isLeft: ___, ...plain } = entry
   const quiet = { ...plain, why: '', hint: '' }
   switch (event.type) {
@@ -455,7 +459,16 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
         ? entry
         : { ...entry, candidate: { ...candidate, passed: [...candidate.passed, event.gate] } }
     case 'base.moved':
-      return { ...quiet, state: 'done', moves: entry.moves + 1, isLanding: false }
+      return {
+        ...quiet,
+        state: 'done',
+        moves: entry.moves + 1,
+        isLanding: false,
+        ...(entry.moves + 1 >= mostMoves && {
+          why: `waits: its target or its branch was moved ${mostMoves} times while it was gated`,
+          hint: 'When nobody works there: ralph up',
+        }),
+      }
     case 'landing.began':
       return { ...entry, isLanding: true }
     case 'landed':

@@ -11,6 +11,7 @@ import {
   targetOf,
 } from '../core/queue.ts'
 import type { Conflict, Entry, LoopFacts, QueueBody, QueueEvent, QueueState } from '../core/queue.ts'
+import { RalphError } from '../core/error.ts'
 import type { GateResult } from '../ports.ts'
 
 /** What the queue asks of the world. */
@@ -60,6 +61,10 @@ export interface Landing {
   /** Whether the branch had this commit at some time, as far as git remembers. */
   wasHome(target: string, commit: string): Promise<boolean>
   tip(change: string): Promise<string | undefined>
+  /** Whether git still has it. */
+  isThere(commit: string): Promise<boolean>
+  /** Work of somebody's that would not land with it, or a plan that is another one by now; empty where all is well. */
+  unfit(change: string): Promise<string>
   /** Whether this commit is in what landed, or in the branch. */
   has(target: string, commit: string): Promise<boolean>
   /** The work merged, set up and archived, as one commit that is nowhere yet. */
@@ -70,6 +75,8 @@ export interface Landing {
       readonly tip: string
       /** To be made anew, besides those that conflict now. */
       readonly generated: readonly string[]
+      /** The base is on a ref: where nothing would be added to it, it is itself the commit. */
+      readonly isAtRef: boolean
     },
     stop: AbortSignal,
   ): Promise<
@@ -280,12 +287,14 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
       )
     let { candidate } = entry(change) ?? {}
     let gates: readonly string[]
-    if (candidate !== undefined && candidate.base === base.commit && candidate.tip === tip)
+    const isSame = candidate?.base === base.commit && candidate.tip === tip
+    if (candidate !== undefined && isSame && (await landing.isThere(candidate.commit)))
       gates = await landing.gates(change)
     else {
       tell({ type: 'candidate.began', change, base: base.commit, tip })
       const generated = entry(change)?.generated ?? []
-      const built = await landing.build(change, { base: base.commit, tip, generated }, stop)
+      const isAtRef = base.commit === base.own || base.commit === base.landed
+      const built = await landing.build(change, { base: base.commit, tip, generated, isAtRef }, stop)
       if (built === 'stopped') return
       if ('conflicts' in built) {
         const { conflicts, marked, said, generated: toMake } = built
@@ -302,22 +311,17 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
         })
       }
       if ('refused' in built)
-        return tell(
-          parked(
-            change,
-            'failed',
-            built.refused,
-            built.hint ?? `Fix it on ralph/${change}, then: ralph queue retry ${change}`,
-          ),
-        )
+        return tell(parked(change, 'failed', built.refused, built.hint ?? fixIt(change)))
       if (built.regenerated.length > 0)
         tell({ type: 'candidate.regenerated', change, paths: [...built.regenerated] })
       tell({ type: 'candidate.built', change, base: base.commit, tip, commit: built.commit })
       gates = built.gates
       candidate = entry(change)?.candidate
     }
-    if (candidate === undefined) throw new Error(`${change} has no candidate`)
+    if (candidate === undefined) return
     const { commit } = candidate
+    // All of it is there already: somebody has merged it.
+    if (commit === base.commit) return await landed(change, commit)
     const all = new Set([...(before?.gates ?? []), ...gates])
     for (const gate of [...all].filter((each) => !candidate.passed.includes(each))) {
       const verdict = await passes(change, gate, { commit, base: base.commit }, stop)
@@ -330,6 +334,8 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     if (entry(change)?.candidate?.commit !== commit) return
     if (isMoved || newTip !== tip)
       return tell({ type: 'base.moved', change, to: 'conflicts' in now ? base.commit : now.commit })
+    const unfit = await landing.unfit(change)
+    if (unfit !== '') return tell(parked(change, 'failed', unfit, fixIt(change)))
     tell({
       type: 'landing.began',
       change,
@@ -350,6 +356,20 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
       tell({ type: 'target.followed', target, commit })
   }
 
+  /** Killed before the branch could follow: it does now, where it stands as it stood. */
+  const carryAll = async (): Promise<void> => {
+    for (const [target, { last, home }] of Object.entries(state.landed)) {
+      if (last === undefined || home === undefined || home === last) continue
+      // A target that is gone is told by who needs it.
+      const { own, landed: now } = await ports.landing.refs(target).catch((error: unknown) => {
+        if (error instanceof RalphError) return { own: '', landed: '' }
+        throw error
+      })
+      if (own === home && now === last && (await ports.landing.carryHome(target, home)) === '')
+        tell({ type: 'target.followed', target, commit: last })
+    }
+  }
+
   /** Red twice, and green on the base: the change's fault. Whatever else it is, is told as that. */
   const passes = async (
     change: string,
@@ -363,8 +383,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
       ports.landing.gate(change, gate, on, stop, isFresh)
     const first = await check(commit, false)
     if (first.outcome === 'stopped') return 'not'
-    const isChanged = first.changed.length > 0
-    if (first.outcome === 'passed' && !isChanged) {
+    if (first.outcome === 'passed' && first.changed.length === 0) {
       told('passed')
       return 'passed'
     }
@@ -380,7 +399,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
       )
       return 'not'
     }
-    if (isChanged) {
+    if (first.outcome === 'passed') {
       told('failed')
       tell(
         parked(
@@ -428,6 +447,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     note,
     async run(stop) {
       isStopped = () => stop.aborted
+      await carryAll()
       let landingNow: Promise<void> | undefined
       let failure: { readonly error: unknown } | undefined
       while (!stop.aborted && failure === undefined) {
@@ -481,7 +501,7 @@ export async function takenBack(
           type: 'entry.unlanded',
           change,
           why: `it had landed as ${landed.commit.slice(0, 12)}, which is neither on ${target} nor on refs/ralph-landed/${target} any more`,
-          hint: `To land it again: ralph queue retry ${change}, then ralph up`,
+          hint: `To land it again: ralph queue retry ${change}, then ralph up. To forget it: ralph queue remove ${change}`,
         })
   }
   return gone
@@ -494,6 +514,10 @@ function likelyUsd({ entries }: QueueState): number {
     .filter((cost) => cost > 0)
     .toSorted((a, b) => a - b)
   return costs[Math.max(0, Math.ceil(costs.length * 0.9) - 1)] ?? 0
+}
+
+function fixIt(change: string): string {
+  return `Fix it on ralph/${change}, then: ralph queue retry ${change}`
 }
 
 function lineOf({ failure, outputTail }: GateResult): string {

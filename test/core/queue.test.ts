@@ -147,8 +147,13 @@ describe('what is due', () => {
 
   it('Q4: a target that moves under three candidates in a row is somebody at work: the entry waits', () => {
     const moved: QueueBody = { type: 'base.moved', change: 'a', to: hash('d') }
-    const state = after(opened, added('a'), spawned('a'), ended('a'), moved, moved, moved)
+    const story = [opened, added('a'), spawned('a'), ended('a'), moved, moved, moved]
+    const state = after(...story)
     expect(dueNow(state, facts())).toEqual([])
+    expect(state.entries).toMatchObject([
+      { state: 'done', why: expect.stringContaining('3 times') as string },
+    ])
+    expect(dueNow(after(...story, opened), facts())).toEqual([{ do: 'land', change: 'a' }])
   })
 
   it('Q18: while the disk is low no loop begins, and what waits says how much is needed and free', () => {
@@ -172,6 +177,14 @@ describe('what is due', () => {
       how: 'loop',
       slot: 1,
     })
+  })
+
+  it('I3: one that was taken out stays out, whatever its gates say then; one that is under way is not begun anew by being added', () => {
+    const removed: QueueBody = { type: 'entry.removed', change: 'a' }
+    const red: QueueBody = { type: 'entry.parked', change: 'a', for: 'failed', why: 'red', hint: '' }
+    const begun = [opened, added('a'), spawned('a'), ended('a')]
+    expect(after(...begun, removed, red, spawned('a')).entries).toMatchObject([{ state: 'removed' }])
+    expect(after(...begun, added('a')).entries).toMatchObject([{ state: 'done' }])
   })
 
   it('a conflict is given to an agent twice, then it is parked', () => {

@@ -85,6 +85,15 @@ export function wish({ wishes }: QueuePaths, body: QueueBody): void {
   )
 }
 
+/** What others may ask for; what has happened only the queue itself says. */
+const wished: ReadonlySet<QueueBody['type']> = new Set([
+  'entry.added',
+  'entry.removed',
+  'entry.first',
+  'entry.retried',
+  'target.followed',
+])
+
 /** In the order in which they were made; each is removed once `take` has written it down. */
 export function takeWishes({ wishes }: QueuePaths, take: (body: QueueBody) => void): void {
   const names = ifThereNow(() => readdirSync(wishes)) ?? []
@@ -92,7 +101,7 @@ export function takeWishes({ wishes }: QueuePaths, take: (body: QueueBody) => vo
     const file = join(wishes, name)
     const body = readJson(readFileSync(file, 'utf8'))
     const probe = queueEventSchema().safeParse({ ...(body as object), v: 1, seq: 1, time: '' })
-    if (probe.success) take(body as QueueBody)
+    if (probe.success && wished.has(probe.data.type)) take(body as QueueBody)
     rmSync(file, { force: true })
   }
 }

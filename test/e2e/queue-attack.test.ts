@@ -1,0 +1,103 @@
+// Somebody who wants the target broken: gates and agents that move refs, trees and objects that go away, work that changes while it is gated.
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { ralph, start } from './harness.ts'
+import { events, landedTree, project, report } from './queue-kit.ts'
+
+const until = (condition: string): string => `until ${condition}; do sleep 0.05; done\n`
+const landedOf = (done: Parameters<typeof events>[0]): readonly string[] =>
+  events(done).flatMap((event) => (event.type === 'landed' ? [event.change] : []))
+
+it('I1: a gate that lands its own commit and then fails, an agent that moves what landed, and a wish that says something has landed: nothing of it counts', async () => {
+  const evil = 'git update-ref refs/ralph-landed/main "$(git commit-tree -p HEAD -m evil HEAD^{tree})"\n'
+  const at = project({ a: '', b: evil }, 1)
+  const own = at.script('own.sh', '#!/bin/sh\ngit update-ref refs/ralph-landed/main HEAD\n')
+  const red = at.script('red.sh', '#!/bin/sh\n[ ! -f work/a.txt ]\n')
+  const before = at.git('rev-parse', 'main')
+  const done = await ralph(at, ['up', 'a', '--json', ...at.args, '--verify', own, '--verify', red])
+  expect([done.code, landedOf(done)]).toEqual([3, []])
+  const forged = { type: 'landed', change: 'a', commit: before }
+  mkdirSync(join(at.repo, '.git/ralph/queue/wishes'), { recursive: true })
+  writeFileSync(join(at.repo, '.git/ralph/queue/wishes/1.json'), JSON.stringify(forged))
+  const halted = await ralph(at, ['up', 'a', '--json', ...at.args])
+  expect([halted.code, landedOf(halted)]).toEqual([3, []])
+  expect(halted.stdout).toContain('the queue has not landed that')
+  at.git('update-ref', '-d', 'refs/ralph-landed/main')
+  const good = await ralph(at, ['up', 'a', '--json', ...at.args, '--verify', 'true'])
+  expect([good.code, landedOf(good)]).toEqual([0, ['a']])
+  // Its loop puts back what its agent moved.
+  const agent = await ralph(at, ['up', 'b', '--json', ...at.args])
+  expect([agent.code, landedOf(agent)]).toEqual([0, ['b']])
+  expect(at.git('log', '--format=%s', `${before}..refs/ralph-landed/main`)).toBe('The change b\nThe change a')
+  expect(at.git('rev-parse', 'main')).toBe(before)
+})
+
+it('Q24 Q25 I3: while its gates run a plan is edited, a change is taken out, its landing tree is removed: none of them lands, and what is mended does', async () => {
+  const at = project({ a: '', b: '', c: '' }, 1)
+  expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
+  const gate = at.script(
+    'slow.sh',
+    `#!/bin/sh\ntouch "$HOME/at-$RALPH_CHANGE"\n${until('[ -f "$HOME/go-$RALPH_CHANGE" ]')}`,
+  )
+  const running = start(at, ['up', '--json', ...at.args, '--verify', gate])
+  const reached = async (change: string): Promise<void> => {
+    while (!existsSync(join(at.root, 'home', `at-${change}`)))
+      await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  await reached('a')
+  at.write('openspec/changes/a/tasks.md', `${at.read('openspec/changes/a/tasks.md')}- [ ] 1.9 One more\n`)
+  at.write('../home/go-a', '')
+  await reached('b')
+  expect((await ralph(at, ['queue', 'remove', 'b'])).code).toBe(0)
+  await running.seen((out) => out.includes('entry.removed'))
+  at.write('../home/go-b', '')
+  await reached('c')
+  rmSync(`${at.repo}-ralph--landing`, { recursive: true })
+  at.write('../home/go-c', '')
+  const done = await running.ended
+  expect([done.code, done.stderr, landedOf(done)]).toEqual([3, '', []])
+  expect(at.git('for-each-ref', 'refs/ralph-landed')).toBe('')
+  const { entries } = await report(at)
+  expect(entries.map(({ change, why }) => [change, why])).toEqual([
+    ['a', expect.stringContaining('you have changed its plan')],
+    ['c', expect.stringMatching(/could not run: somebody removed \S+-ralph--landing/)],
+  ])
+  at.git('restore', 'openspec')
+  const last = await ralph(at, ['up', 'a', 'b', 'c', '--json', ...at.args])
+  expect([last.code, landedOf(last).toSorted()]).toEqual([0, ['a', 'b', 'c']])
+})
+
+it('Q6 I6: killed in a gate, then everything that no ref holds is thrown away: it is built anew; what somebody merged by hand lands nothing more', async () => {
+  const at = project({ a: '', b: '' }, 1)
+  at.git('branch', 'release')
+  const gate = at.script(
+    'slow.sh',
+    `#!/bin/sh\ntouch "$HOME/at-$RALPH_CHANGE"\n${until('[ -f "$HOME/go" ]')}`,
+  )
+  const args = ['up', 'a', '--into', 'release', '--json', ...at.args, '--verify', gate]
+  expect((await ralph(at, ['up', 'a', '--into', 'release', '--no-land', ...at.args])).code).toBe(0)
+  const first = start(at, args)
+  await first.seen((out) => out.includes('candidate.gated'))
+  first.child.kill('SIGKILL')
+  await first.ended
+  rmSync(`${at.repo}-ralph--landing`, { recursive: true })
+  at.git('worktree', 'prune')
+  at.git('reflog', 'expire', '--expire=all', '--all')
+  at.git('gc', '-q', '--prune=all')
+  at.write('../home/go', '')
+  const done = await ralph(at, args)
+  expect([done.code, done.stderr, landedOf(done)]).toEqual([0, '', ['a']])
+  expect(at.git('rev-parse', 'release')).toBe(at.git('rev-parse', 'refs/ralph-landed/release'))
+
+  expect((await ralph(at, ['up', 'b', '--into', 'release', '--no-land', ...at.args])).code).toBe(0)
+  const other = join(at.root, 'other')
+  at.git('worktree', 'add', '-q', other, 'release')
+  at.git('-C', other, 'merge', '-q', 'ralph/b')
+  at.git('worktree', 'remove', other)
+  const merged = at.git('rev-parse', 'release')
+  const nothing = await ralph(at, ['up', 'b', '--json', ...at.args])
+  expect([nothing.code, landedOf(nothing), at.git('rev-parse', 'release')]).toEqual([0, ['b'], merged])
+  expect((await ralph(at, ['status', 'b'])).stdout).toContain(`landed on release as ${merged.slice(0, 7)}`)
+  expect(() => landedTree(at)).toThrow()
+})
