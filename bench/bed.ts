@@ -27,6 +27,8 @@ export interface Size {
   readonly refs: number
   readonly files: number
   readonly looks: number
+  /** How long an agent sleeps. */
+  readonly napSeconds: number
 }
 
 /** One turn of an agent, by its own clock. */
@@ -200,6 +202,7 @@ cat > /dev/null
 promise='${text('Done.\n<promise>COMPLETE</promise>')}'
 case "$STAND_IN" in
   works) echo x >> work.txt ;;
+  sleeps) sleep "$NAP"; echo x > "$RALPH_CHANGE.txt" ;;
   floods) echo x >> work.txt; cat '${join(root, 'flood.ndjson')}' ;;
   large)
     for n in 0 1 2 3 4 5 6 7 8 9; do echo "$began $n" > d$n/f$n.txt; done

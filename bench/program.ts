@@ -26,6 +26,7 @@ const whole: Size = {
   refs: 20_000,
   files: 100_000,
   looks: 11,
+  napSeconds: 20,
 }
 const quick: Size = {
   rounds: 2,
@@ -36,6 +37,7 @@ const quick: Size = {
   refs: 500,
   files: 2000,
   looks: 2,
+  napSeconds: 5,
 }
 
 const root = resolve(import.meta.dirname, '..')

@@ -1,5 +1,6 @@
 // Every row of the table and its goal, and whether what was measured meets it.
 import type { Bed, Samples } from './bed.ts'
+import { jobs } from './jobs.ts'
 import { large } from './large.ts'
 import { looked, looks } from './looks.ts'
 import { flood, long, longest, stories } from './loops.ts'
@@ -266,6 +267,15 @@ export const rows: readonly Row[] = [
     by: large,
     missing:
       'measured by processor time: the tree is looked at three times (what is to be kept, whether all is back, and before the next agent), which is as much as git needs for all of it, an index of 8 MB is written three times, and the program itself takes some 0.35 s. One look would have to serve two of these, and then an edit of yours in between would be taken for the agent’s.',
+  },
+  {
+    name: 'jobs',
+    title: 'six changes by `ralph up --jobs 3`, each with an agent that sleeps for 20 s',
+    unit: 'ms',
+    floor: 'the same with `--jobs 1`',
+    goal: { ratio: 0.45 },
+    by: jobs,
+    missing: '',
   },
   look('status', 2, looking),
   look('list', 2, looking),

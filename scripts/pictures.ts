@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 
 import { drawer, svgOf } from './picture-png.ts'
+import { makeQueue } from './picture-queue.ts'
 import { makeScene, program } from './picture-scene.ts'
 import { shown } from './picture-terminal.ts'
 
@@ -23,12 +24,8 @@ const draw = drawer()
 const scene = await makeScene(2_820)
 if (positionals.length === 0 && values.to === undefined) rmSync(folder, { recursive: true, force: true })
 mkdirSync(folder, { recursive: true })
-const screen = shown([process.execPath, program], {
-  cwd: scene.repo,
-  env: scene.env,
-  columns: 140,
-  rows: 45,
-})
+const size = { columns: 140, rows: 45 }
+let screen = shown([process.execPath, program], { cwd: scene.repo, env: scene.env, ...size })
 
 /** In every size, once the screen says so in that one. */
 async function picture(name: string, wanted: string | RegExp): Promise<void> {
@@ -101,6 +98,17 @@ try {
   await screen.until('What each story took')
   screen.type('q')
   await screen.exited
+  const queue = makeQueue(scene)
+  screen = shown([process.execPath, program, ...queue.words], { cwd: queue.repo, env: scene.env, ...size })
+  await screen.until(/fix-dates +parked[^]*polish-cli +waiting/)
+  screen.type(`${keys.down}${keys.down}`)
+  await picture(
+    'queue',
+    /add-greeting +landed[^]*add-login +running +2\/3[^]*› ! fix-dates[^]*new-names +running +1\/3/,
+  )
+  screen.type('q')
+  await screen.exited
+  queue.stop()
 } finally {
   screen.kill()
   await scene.remove()

@@ -765,7 +765,13 @@ export function seenEntry(
       return { state: 'waiting', why: endWords(facts), hint: '' }
     if (facts.loop === 'none') return { state: 'waiting', why: 'its loop has not begun', hint: '' }
   }
-  return { state: state === 'waiting' ? 'waiting' : 'done', why: 'waits for ralph up', hint: '' }
+  // What it is to come after has not landed: that has not changed since.
+  const isAfter = state === 'waiting' && entry.after.length > 0 && why !== ''
+  return {
+    state: state === 'waiting' ? 'waiting' : 'done',
+    why: isAfter ? why : 'waits for ralph up',
+    hint: '',
+  }
 }
 
 // --- dependencies ------------------------------------------------------------------------------------------------

@@ -86,6 +86,7 @@ export async function showDemo(context: Context, { agent, parallel, remove }: De
       [`${ralph} doctor`, 'what is there, what is missing'],
       [`${ralph} loop <name> --dry-run`, 'what a start would do'],
       [`${ralph} loop <name> --verify "npm test"`, 'go'],
+      ...(parallel ? [[`${ralph} up --verify "npm test"`, 'all open changes, two at a time'] as const] : []),
     ),
   )
   if (remove) {

@@ -105,11 +105,13 @@ export async function runUp(
     await screens
     await board?.close()
     const report = await app.observe.queue()
-    if (!config.json)
-      io.stdout.write(
-        legible(upSummary(report, sheetOf(io), { now: Date.now(), isStopped: code !== undefined }), io.env),
-      )
-    if (own.pull === true && exit === 0) io.stdout.write(`${(await app.control.pullLanded()).message}\n`)
+    const isPulled = own.pull === true && exit === 0
+    const end = { now: Date.now(), isStopped: code !== undefined, isPulled }
+    if (!config.json) io.stdout.write(legible(upSummary(report, sheetOf(io), end), io.env))
+    if (isPulled) {
+      const { message } = await app.control.pullLanded()
+      if (!config.json) io.stdout.write(`${message}\n`)
+    }
     context.exitWith(code ?? exit)
   } finally {
     over.abort()
@@ -142,6 +144,7 @@ function reasonIn(said: string): string {
       .split('\n')
       .filter((line) => !line.startsWith('warning:'))
       .join(' ')
+      .replaceAll(/\s+/g, ' ')
       .replace(/^error: /, '')
       .trim() || 'its loop did not begin'
   )

@@ -287,7 +287,9 @@ export function queueText(report: QueueReport, sheet: Sheet, now: number): strin
   return [
     folded(headLine(report), sheet.columns),
     ...halted,
-    paint.dim(`  ${cellsOf(heading, widths)}${isBeside ? '  why' : ''}`.trimEnd()),
+    paint.dim(
+      `  ${cellsOf(heading, widths)}${isBeside && rows.some(({ why }) => why !== '') ? '  why' : ''}`.trimEnd(),
+    ),
     ...lines,
   ].join('\n')
 }
@@ -307,9 +309,18 @@ export function queueNext(report: QueueReport): readonly string[] {
 export function upSummary(
   report: QueueReport,
   sheet: Sheet,
-  { now, isStopped }: { readonly now: number; readonly isStopped: boolean },
+  {
+    now,
+    isStopped,
+    isPulled,
+  }: {
+    readonly now: number
+    readonly isStopped: boolean
+    /** The checkout follows at once. */
+    readonly isPulled: boolean
+  },
 ): string {
-  const isBehind = report.landed_commit !== '' && report.landed_commit !== report.target_commit
+  const isBehind = !isPulled && report.landed_commit !== '' && report.landed_commit !== report.target_commit
   const running = report.entries.filter(({ state }) => state === 'running' || state === 'resolving')
   const names = running.map(({ change }) => clean(change)).join(', ')
   const where = report.held === undefined ? '' : ` (it is ${clean(report.held)})`
