@@ -30,7 +30,9 @@ export async function noProgram(
 function programsOn(env: NodeJS.ProcessEnv): readonly string[] {
   const names = (env['PATH'] ?? '').split(delimiter).flatMap((folder) => {
     try {
-      return folder === '' ? [] : readdirSync(folder)
+      if (folder === '') return []
+      const entries = readdirSync(folder, { withFileTypes: true })
+      return entries.flatMap((entry) => (entry.isDirectory() ? [] : [entry.name]))
     } catch {
       // Many a PATH names folders that are not there.
       return []

@@ -250,8 +250,10 @@ describe('a gate whose program is not there', () => {
     expect((await ralph(at, ['why', 'demo'])).stdout).toContain('Could not read package.json')
   })
 
-  test('F10: no program is named for a gate that is more than a slip away, and none of those that are everywhere', async () => {
+  test('F10: no program is named for a gate that is more than a slip away, and none of those that are everywhere, and no folder', async () => {
     const at = scratch({ tasks: tasksOf(1) })
+    mkdirSync(join(at.root, 'bin/tessts'), { recursive: true })
+    at.env['PATH'] = `${join(at.root, 'bin')}:${at.env['PATH']}`
     for (const gate of ['tesst', 'tru3', 'pyt3st-all', 'catt'])
       expect(
         (await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--verify', gate])).stderr,
