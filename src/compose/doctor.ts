@@ -241,7 +241,7 @@ function settingsCheck(configured: LoadedConfig | RalphError): Check[] {
 }
 
 function settingsFix(detail: string): string {
-  const changed = /^(\S+) was \w+ while iteration \d+ of (\S+) ran/.exec(detail)
+  const changed = /^(\S+) was \w+ while #\d+ of (\S+) ran/.exec(detail)
   if (changed !== null) {
     const [, file = '', change = ''] = changed
     return `Look at it: git log -p -1 -- ${file}, or git diff -- ${file}. Agree: ralph finish ${change} --accept-config. Or write your own version: that needs no flag.`

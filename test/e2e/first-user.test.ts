@@ -246,7 +246,7 @@ describe('what status and the others say', () => {
     expect(stdout).toMatch(
       /^ {2}put aside +ralph diff 1 demo {3,}what #1 had done\n {14}ralph restore 1 demo {3,}bring it back$/m,
     )
-    expect(stdout).toMatch(/^ {2}tokens +not known$/m)
+    expect(stdout).toMatch(/^ {2}tokens +unknown$/m)
     expect(stdout).toContain('stopped by  ralph stop, or by SIGTERM')
     expect(stdout).not.toContain('last reason')
     expect((await ralph(at, ['restore', '1'])).code).toBe(0)
