@@ -179,6 +179,16 @@ describe('finish', () => {
     expect(stdout).toContain(`Among them, made by hand: ${hash} a commit of mine`)
   })
 
+  test('F52: one that takes the place of a checkpoint is named with what it replaced', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    await loop(at, half)
+    const saved = at.git('log', '-1', '--format=%h %s')
+    at.git('commit', '-q', '--amend', '-m', 'mine')
+    const { stderr } = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect(stderr).toMatch(/commits were made \(\w+ mine\) and commits were taken off the branch/)
+    expect(stderr).toContain(`taken off the branch (${saved})`)
+  })
+
   test('F16: stash mode, stuck: nothing is called finished, the stash entry is named with the command that drops it', async () => {
     const at = scratch({ tasks: tasksOf(2) })
     const stuck = await loop(at, half, '--checkpoint', 'stash')

@@ -10,12 +10,15 @@ export async function adoptedWords(
   heads: { readonly from: string | undefined; readonly to: string | undefined },
   storyId: string,
 ): Promise<string> {
-  const [paths, commits] = await Promise.all([
+  const [paths, commits, replaced] = await Promise.all([
     changedPaths(git, checkpoints.from, checkpoints.to),
     commitsBetween(git, heads),
+    commitsBetween(git, { from: heads.to, to: heads.from }),
   ])
   const what = [
     ...(commits.length === 0 ? [] : [`commits were made (${commits.join(', ')})`]),
+    // An amend, a rebase or a reset.
+    ...(replaced.length === 0 ? [] : [`commits were taken off the branch (${replaced.join(', ')})`]),
     ...(paths.length === 0 ? [] : [`files were changed (${shortList(paths.map(named))})`]),
   ]
   return `since the last checkpoint ${what.join(' and ') || 'the work tree was changed'}; that is part of it now (before story ${storyId})`

@@ -79,7 +79,7 @@ async function setAside(
 export async function keepApart(store: Store, from: Buffer, path: string): Promise<void> {
   const to = placeFor(store, path)
   await mkdir(parentPlace(to), { recursive: true })
-  const message = `${named(path)} was made again while the gates ran without it: as it was before it is kept in ralph's folder. To have it again: ${wayBack(store, to, path)}`
+  const message = `${named(path)} was made again while the gates ran without it: as it was before it is kept in ralph's folder. To have both: ${wayBack(store, to, `${path}.before`)}`
   await outermost(store).note({ type: 'warning', code: 'set_aside', message })
   await rename(from, to)
 }

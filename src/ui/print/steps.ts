@@ -28,7 +28,7 @@ function stepsOf(ending: Ending): readonly Step[] {
   if (complete.reason.startsWith(recordGone)) return []
   if (complete.status !== 'done') {
     const on = [goOn(complete, change, board), ...takeSteps(ending)]
-    const look = lookSteps(board, change)
+    const look = [...lookSteps(board, change), ...undoneSteps(complete, 1)]
     return complete.stop_reason === 'signal' ? [...on, ...look] : [...look, ...on]
   }
   const openspec = started?.openspec ?? 'openspec'
@@ -39,11 +39,13 @@ function stepsOf(ending: Ending): readonly Step[] {
       ? [archive]
       : []
   const look = finished?.commit === undefined ? 'git status' : `git show ${shortHash(finished.commit)}`
-  if (isHere) return [['look', look, 'what was done'], ...archives]
+  const undone = undoneSteps(complete)
+  if (isHere) return [['look', look, 'what was done'], ...undone, ...archives]
   const original = branchName(started.original_branch)
   const branch = oneLine(started.branch)
   return [
     ['look', `ralph diff --all ${change}`, 'all that was done'],
+    ...undone,
     ['take it', `ralph finish ${change} --cleanup`, `uncommitted on ${original}`],
     ['or', `ralph finish ${change} --squash`, `one commit on ${original}`],
     ...(finished?.remote === undefined
@@ -51,6 +53,12 @@ function stepsOf(ending: Ending): readonly Step[] {
       : ([['share', `git push -u ${oneLine(finished.remote)} ${branch}`, 'then a pull request']] as const)),
     ...archives,
   ]
+}
+
+/** Whatever was said of them on the way, and to whom: a loop may have been killed before it could. `named`: so many are already. */
+function undoneSteps({ change_id: change, totals }: Complete, named = 0): readonly Step[] {
+  const undone = totals.not_kept?.iterations ?? 0
+  return undone > named ? [['undone', `ralph attempts ${oneLine(change)}`, 'to see or bring back']] : []
 }
 
 /** How to see what the last attempt did, where it was not kept. */
