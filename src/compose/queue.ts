@@ -102,6 +102,7 @@ export async function up(site: Site, request: UpRequest): Promise<number> {
 /** One change whose loop is done, without the others. */
 export async function landNow(site: Site, change: string, request: UpRequest): Promise<number> {
   const run = await knownRun(site, change)
+  if (run.state.phase === 'idle') throw await notRun(site, change)
   if (run.state.status !== 'done' || isRunning(run) || run.damage !== undefined)
     throw new RalphError('nothing_to_resume', `${change} is not done, so there is nothing to land.`, {
       hint: `Nothing was touched. \`ralph status ${change}\` shows where it stands.`,
@@ -110,21 +111,24 @@ export async function landNow(site: Site, change: string, request: UpRequest): P
   if (await hasLanded(site, change, target)) return 0
   return await withQueue(site, request, async (queue, landing) => {
     queue.tell({ type: 'queue.opened', target, jobs: 1, land: request.land, lands: true })
-    for (const { change: other, state } of queue.state.entries)
-      if (other !== change && state !== 'landed' && state !== 'parked' && state !== 'removed')
-        throw new RalphError('locked', `The queue has work of its own: ${other}.`, {
-          hint: `Nothing was touched. Go on with it: ralph up; or take that out: ralph queue remove ${other}.`,
-        })
     queue.tell({ type: 'entry.added', change, after: [], target })
     const { state: now } = queue.state.entries.find((entry) => entry.change === change) ?? {}
     // One that is being resolved is judged first.
     if (now === 'waiting' || now === 'running')
       queue.tell({ type: 'loop.ended', change, cost_usd: totalCostUsd(run.state) ?? 0 })
     try {
-      return await queue.run(request.stop)
+      return await queue.run(request.stop, change)
     } finally {
       await landing.close()
     }
+  })
+}
+
+async function notRun(site: Site, change: string): Promise<RalphError> {
+  const open = await openChanges(site)
+  if (!open.includes(change)) return unknownChange(change, open)
+  return new RalphError('nothing_to_resume', `${change} has not run yet, so there is nothing to land.`, {
+    hint: `Nothing was touched. Run it and land it: ralph up ${change}`,
   })
 }
 

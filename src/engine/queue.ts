@@ -140,8 +140,8 @@ export interface Queue {
   tell(body: QueueBody): void
   /** What git's history says: it is asked again each time, and not written down. */
   note(body: QueueBody): void
-  /** Until nothing is under way and nothing is due, or `stop`: loops go on then. */
-  run(stop: AbortSignal): Promise<number>
+  /** Until nothing is under way and nothing is due, or `stop`: loops go on then. `only` this change: the others stay as they are. */
+  run(stop: AbortSignal, only?: string): Promise<number>
 }
 
 export function createQueue(ports: QueuePorts, initial: QueueState, readers: readonly QueueReader[]): Queue {
@@ -445,18 +445,22 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     },
     tell,
     note,
-    async run(stop) {
+    async run(stop, only) {
       isStopped = () => stop.aborted
+      const mine = (): QueueState =>
+        only === undefined
+          ? state
+          : { ...state, entries: state.entries.filter(({ change }) => change === only) }
       await carryAll()
       let landingNow: Promise<void> | undefined
       let failure: { readonly error: unknown } | undefined
       while (!stop.aborted && failure === undefined) {
         ports.wishes(tell)
         const loops = new Map<string, LoopFacts>()
-        for (const { change, state: now } of inOrder(state))
+        for (const { change, state: now } of inOrder(mine()))
           if (now === 'running' || now === 'waiting' || now === 'resolving')
             loops.set(change, await ports.loops.facts(change))
-        const due = dueNow(state, { loops, likelyUsd: likelyUsd(state), hold: await ports.loops.hold() })
+        const due = dueNow(mine(), { loops, likelyUsd: likelyUsd(state), hold: await ports.loops.hold() })
         for (const step of due) {
           if (step.do === 'tell') tell(step.event)
           // Decided and begun in one go: what lands meanwhile is no longer due.
@@ -475,13 +479,13 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
         }
         const isIdle =
           landingNow === undefined &&
-          !inOrder(state).some((each) => each.state === 'running' || each.state === 'resolving')
+          !inOrder(mine()).some((each) => each.state === 'running' || each.state === 'resolving')
         if (isIdle && due.every((step) => step.do === 'tell' && step.event.type === 'entry.waiting')) break
         await ports.pulse(stop)
       }
       await landingNow
       if (failure !== undefined) throw failure.error
-      return queueExit(state)
+      return queueExit(mine())
     },
   }
 }

@@ -57,3 +57,21 @@ it('stop: one loop beside the queue is parked for who stopped it; stop --all end
     'landed',
   ])
 })
+
+it('land: one change that is done lands, and the others of the queue stay as they are; one that never ran, or is not there, is refused', async () => {
+  const at = project({ a: '', b: '', c: '' }, 1)
+  expect((await ralph(at, ['up', 'a', 'b', '--no-land', ...at.args])).code).toBe(0)
+  expect((await ralph(at, ['queue', 'add', 'c'])).code).toBe(0)
+  const landed = await ralph(at, ['land', 'b', ...at.args])
+  expect([landed.code, landed.stderr]).toEqual([0, ''])
+  expect((await report(at)).entries.map(({ change, state }) => [change, state])).toEqual([
+    ['a', 'done'],
+    ['b', 'landed'],
+    ['c', 'waiting'],
+  ])
+  expect(at.git('log', '--format=%s', 'main..refs/ralph-landed/main')).toBe('The change b')
+  const never = await ralph(at, ['land', 'c'])
+  expect([never.code, never.stderr]).toEqual([2, expect.stringContaining('ralph up c')])
+  const unknown = await ralph(at, ['land', 'nope'])
+  expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('There is no open change nope')])
+})
