@@ -7,6 +7,8 @@ import type { Reserve } from '../adapters/files/reserve.ts'
 import { openStateFile } from '../adapters/files/state-file.ts'
 import { talkLog } from '../adapters/files/talk.ts'
 import { excludeFromGit } from '../adapters/git/repository.ts'
+import { checkpointFolder } from '../adapters/git/store.ts'
+import { dropSpare } from '../adapters/git/watch.ts'
 import { killNow } from '../adapters/process/reap.ts'
 import { again, RalphError } from '../core/error.ts'
 import type { EventBody, LoopEvent } from '../core/event.ts'
@@ -121,6 +123,7 @@ export async function runSession(session: Session): Promise<number> {
     release()
     talk.close()
     keeper.stop()
+    dropSpare(checkpointFolder(site.git.gitCommonDir, change))
   }
 }
 

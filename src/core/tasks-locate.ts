@@ -22,7 +22,16 @@ export interface BoxIndex {
   readonly turn: ReadonlyMap<PlanBox, number>
 }
 
+/** A plan that is parsed once is indexed once. */
 export function indexBoxes(boxes: readonly PlanBox[]): BoxIndex {
+  const known = indexes.get(boxes) ?? indexOf(boxes)
+  indexes.set(boxes, known)
+  return known
+}
+
+const indexes = new WeakMap<readonly PlanBox[], BoxIndex>()
+
+function indexOf(boxes: readonly PlanBox[]): BoxIndex {
   const byStory = groupedBy(boxes, storyKey)
   const turn = new Map(
     [...byStory.values()].flatMap((twins) => twins.map((box, index) => [box, index] as const)),
@@ -60,8 +69,9 @@ export function locate(wanted: PlanBox, from: BoxIndex, into: BoxIndex): Located
 function groupedBy(boxes: readonly PlanBox[], key: (box: PlanBox) => string): Map<string, PlanBox[]> {
   const groups = new Map<string, PlanBox[]>()
   for (const box of boxes) {
-    const group = groups.get(key(box))
-    if (group === undefined) groups.set(key(box), [box])
+    const name = key(box)
+    const group = groups.get(name)
+    if (group === undefined) groups.set(name, [box])
     else group.push(box)
   }
   return groups

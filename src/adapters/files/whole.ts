@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import type { BigIntStats, Stats } from 'node:fs'
-import { lstat, mkdir, readFile, rename, rm, stat, sync, whole } from './now.ts'
+import { inFolder, lstat, readFile, rename, rm, stat, sync, whole } from './now.ts'
 
 /** Who may do what with a file, and whose it is. */
 interface FileRights {
@@ -45,7 +45,6 @@ export async function writeDurably(
 ): Promise<void> {
   const place = Buffer.from(file)
   const folder = place.subarray(0, Math.max(1, place.lastIndexOf('/')))
-  if (asked.makesNoFolder !== true) await mkdir(folder, { recursive: true })
   const before = rightsOf(place)
   const rights = asked.rights === undefined ? before : { ...before, ...asked.rights }
   drafts += 1
@@ -53,7 +52,8 @@ export async function writeDurably(
     asked.by ?? Buffer.concat([place, Buffer.from(`.${process.pid}.${drafts}.tmp`)]),
   )
   try {
-    const handle = openSync(temporary, 'w', rights === undefined ? 0o666 : rights.mode & 0o700)
+    const open = (): number => openSync(temporary, 'w', rights === undefined ? 0o666 : rights.mode & 0o700)
+    const handle = asked.makesNoFolder === true ? open() : inFolder(folder, open)
     try {
       writeFileSync(handle, content)
       if (rights !== undefined) giveRights(handle, rights)

@@ -1,6 +1,6 @@
 // The files of the git directory that git obeys, found, read and written by their bytes: settings, hooks, info/; those of submodules too.
 import { createHash } from 'node:crypto'
-import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { basename, join, relative, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import * as z from 'zod'
@@ -9,7 +9,7 @@ import { restingMark, writeDurably } from '../files/whole.ts'
 import { isTaken } from '../process/pid.ts'
 import { onDisk } from './files.ts'
 import type { Git } from './git.ts'
-import { namesOfFolders, openToRead, statsOf } from './open.ts'
+import { exactStatsOf, namesOfFolders, openToRead, statsOf } from './open.ts'
 import type { Store } from './store.ts'
 
 export const guardedFileSchema = z.object({
@@ -38,10 +38,10 @@ export function findGuarded(git: Git, hooksPath: string | undefined): Guarded {
   ]
   const walk = (name: string): void => {
     const place = onDisk(common, name)
-    const stats = statsOf(place)
+    const stats = exactStatsOf(place)
     // `git gc` writes info/refs for dumb servers.
     if (stats === undefined || /(^|\/)info\/refs$|(^|\/)config(\.worktree)?\.lock$/.test(name)) return
-    if (!stats.isDirectory()) found[name] = guardedAt(place, name)
+    if (!stats.isDirectory()) found[name] = guardedAt(place, name, stats)
     else for (const child of readdirSync(place, { encoding: 'latin1' })) walk(`${name}/${child}`)
   }
   for (const root of new Set(roots)) walk(root)
@@ -102,8 +102,7 @@ export function isSettingsFile(name: string): boolean {
   return /(^|\/)config(\.worktree)?$/.test(name) && !/(^|\/)(hooks|info)\//.test(name)
 }
 
-export function guardedAt(place: Buffer, name: string): GuardedFile {
-  const stats = lstatSync(place, { bigint: true, throwIfNoEntry: false })
+export function guardedAt(place: Buffer, name: string, stats = exactStatsOf(place)): GuardedFile {
   const mark = stats?.isFile() === true ? restingMark(stats) : ''
   const key = place.toString('latin1')
   const known = seen.get(key)

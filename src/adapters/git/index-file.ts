@@ -3,7 +3,7 @@ import { closeSync, constants as fsConstants, openSync, readFileSync, statSync }
 import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { RalphError } from '../../core/error.ts'
-import { copyFile, rename, rm, stat, utimes } from '../files/now.ts'
+import { copyFile, drop, link, rename, rm, stat, utimes } from '../files/now.ts'
 import { syncFiles } from '../files/whole.ts'
 import type { Git } from './git.ts'
 import { isSplit, makeWhole } from './split-index.ts'
@@ -11,14 +11,20 @@ import { lockedFile } from './stale-locks.ts'
 import { joined } from './tree.ts'
 
 /** False when there is no index yet (a repository without a commit). */
-export async function copyIndex(git: Git, from: string, to: string): Promise<boolean> {
+export async function copyIndex(git: Git, from: string, to: string, isDurable = false): Promise<boolean> {
   try {
-    const temporary = `${to}.tmp`
-    // Shares the blocks where the file system can.
-    await copyFile(from, temporary, fsConstants.COPYFILE_FICLONE)
-    if (isSplit(temporary, dirname(from))) await makeWhole(git, temporary)
-    await keepTime(from, temporary)
+    const isOne = dirname(from) === dirname(to) && (await isLinked(from, `${to}.link`))
+    const temporary = isOne ? `${to}.link` : `${to}.tmp`
+    if (!isOne) {
+      // Shares the blocks where the file system can.
+      await copyFile(from, temporary, fsConstants.COPYFILE_FICLONE)
+      if (isSplit(temporary, dirname(from))) await makeWhole(git, temporary)
+      await keepTime(from, temporary)
+    }
+    if (isDurable) await syncFiles([temporary])
     await rename(temporary, to)
+    // A rename does nothing where both are names of one file already.
+    if (isOne) await drop(temporary)
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
@@ -29,15 +35,30 @@ export async function copyIndex(git: Git, from: string, to: string): Promise<boo
 
 /** A copy that a record will name: git does not sync what it writes there. */
 export async function copyDurably(git: Git, from: string, to: string): Promise<boolean> {
-  const isThere = await copyIndex(git, from, to)
-  if (isThere) await syncFiles([to])
-  return isThere
+  return await copyIndex(git, from, to, true)
+}
+
+/**
+ * Among ralph's own two names of one file will do: it replaces an index, as git does, and never writes into one; nobody writes to a name
+ * that ends in `.link`. Who writes into the repository's own nobody knows. False where the disk has no such thing.
+ */
+async function isLinked(from: string, to: string): Promise<boolean> {
+  // Of a kill in this moment.
+  await drop(to)
+  try {
+    await link(from, to)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw error
+    return false
+  }
 }
 
 /** Byte by byte, and of one time: then it is on the disk, too, for a copy is synced before it counts. */
 export function isSameIndex(one: string, other: string): boolean {
   const [a, b] = [one, other].map((file) => statSync(file, { throwIfNoEntry: false }))
   if (a === undefined || b === undefined || a.size !== b.size) return false
+  if (a.ino === b.ino && a.dev === b.dev) return true
   return Math.floor(a.mtimeMs) === Math.floor(b.mtimeMs) && readFileSync(one).equals(readFileSync(other))
 }
 
@@ -61,7 +82,7 @@ export async function installIndex(
       await rename(lock, index)
     }
   } finally {
-    await rm(lock, { force: true })
+    await drop(lock)
   }
 }
 

@@ -26,6 +26,7 @@ import { openFiles, scanOpened } from './locked.ts'
 import { putBackOpened, type Opened } from './open.ts'
 import { readLedger } from './ledger.ts'
 import { missingObjects } from './pins.ts'
+import type { Others } from './plain-tree.ts'
 import { findMoved } from './moved-files.ts'
 import { whyUnfit } from './required.ts'
 import { moveRefs, readRef, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
@@ -111,6 +112,13 @@ async function keepWhole(
     deleted: all.deleted.filter(({ from }) => !gone.has(from)),
   }
   const halfDone = operationsInProgress(git.gitDir)
+  // Nothing but files: no object can count that the tree does not name.
+  const isStill =
+    now.head.commit === snapshot.head.commit &&
+    [all, others].every(({ moved, created, deleted }) => [moved, created, deleted].every(isEmpty)) &&
+    [beside, strays, stashed].every(isEmpty) &&
+    [stashes.made, stashes.dropped, stashes.gone].every(isEmpty) &&
+    [ledger.writes, ledger.switches, ledger.trees].every(isEmpty)
   const {
     tree: seen,
     nested,
@@ -120,7 +128,7 @@ async function keepWhole(
     paths,
     deleted,
     unfit,
-  } = await attemptTree(store, snapshot, true)
+  } = await attemptTree(store, snapshot, true, isStill ? 'named' : 'any')
   const stripped = unfit === '' ? await keepBytes(store, snapshot, seen, paths) : []
   const elsewhere = findMoved(store, snapshot, [...paths, ...ignored])
   const { tree, left } = await withHidden(store, snapshot, seen, ignored, elsewhere)
@@ -304,16 +312,21 @@ async function keepWhole(
   }
 }
 
+function isEmpty({ length }: { readonly length: number }): boolean {
+  return length === 0
+}
+
 /** The index of the attempt stays: a checkpoint of the same tree starts from it. */
 export async function attemptTree(
   store: Store,
   snapshot: Snapshot,
   /** What git cannot convert is taken as it is on disk: for what is kept, not for a checkpoint. */
   mayBeRaw = false,
+  others: Others = 'any',
 ): Promise<AttemptTree> {
-  if (!mayBeRaw) return await treeNow(store, snapshot, false)
+  if (!mayBeRaw) return await treeNow(store, snapshot, false, others)
   return await store.git.forgiving(async (failed) => {
-    const { unfit, ...found } = await treeNow(store, snapshot, true)
+    const { unfit, ...found } = await treeNow(store, snapshot, true, others)
     return { ...found, unfit: unfit || failed() }
   })
 }
@@ -331,7 +344,12 @@ interface AttemptTree {
   readonly unfit: string
 }
 
-async function treeNow(store: Store, snapshot: Snapshot, mayBeRaw: boolean): Promise<AttemptTree> {
+async function treeNow(
+  store: Store,
+  snapshot: Snapshot,
+  mayBeRaw: boolean,
+  others: Others,
+): Promise<AttemptTree> {
   const index = attemptIndex(store)
   const { openAttempt = 0 } = store.memory()
   const mark = (): string => `${snapshot.commit} ${openAttempt} ${indexMark(index)}`
@@ -345,7 +363,7 @@ async function treeNow(store: Store, snapshot: Snapshot, mayBeRaw: boolean): Pro
   const opened = openFiles(store.git, scan, isExempt)
   const changed = [...scan.changed, ...scan.untracked]
   let unfit = ''
-  const written = await writeTree(store.git, index, scan, isExempt).catch(async (error: unknown) => {
+  const written = await writeTree(store.git, index, scan, isExempt, others).catch(async (error: unknown) => {
     unfit = mayBeRaw ? cannotConvert(error) : ''
     if (unfit === '') throw error
     const raw = await addRaw(

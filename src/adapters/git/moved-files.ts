@@ -1,9 +1,9 @@
 // Ignored files and repositories inside the work tree that somebody moved while an attempt ran: known again by their inodes, and put back.
-import { lstatSync, readdirSync, type BigIntStats } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { mkdir, rename } from 'node:fs/promises'
 import { above, beyondFolders, lstatNow, onDisk, parentOf } from './files.ts'
 import { named, type Git } from './git.ts'
-import { isOpen, openAbove, openFolder, placeOf, putBackOpened, statsOf } from './open.ts'
+import { exactStatsOf, isOpen, openAbove, openFolder, placeOf, putBackOpened, statsOf } from './open.ts'
 import { pruneAbove } from './remove.ts'
 import { exempt } from './scan.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -117,20 +117,10 @@ export async function renamed({ git }: Store, path: string, to: Buffer): Promise
 
 /** Empty where there is nothing, or no time of birth: a number alone may be another's by now. */
 function markAt({ worktree }: Pick<Git, 'worktree'>, path: string): string {
-  const stats = bigStats(onDisk(worktree, path))
+  const stats = exactStatsOf(onDisk(worktree, path))
   if (stats === undefined || stats.birthtimeNs === 0n) return ''
   if (!stats.isDirectory() && !stats.isFile()) return ''
   return `${stats.isDirectory() ? 'folder' : 'file'} ${stats.dev} ${stats.ino} ${stats.birthtimeNs}`
-}
-
-function bigStats(place: Buffer): BigIntStats | undefined {
-  try {
-    return lstatSync(place, { bigint: true, throwIfNoEntry: false })
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? ''
-    if (['ENOTDIR', 'EACCES', 'ENAMETOOLONG'].includes(code)) return undefined
-    throw error
-  }
 }
 
 const mostLines = 10

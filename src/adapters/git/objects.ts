@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, existsSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deflateSync, inflateSync } from 'node:zlib'
-import { mkdir, rename, rm, sync, whole } from '../files/now.ts'
+import { inFolder, rename, rm, sync, whole } from '../files/now.ts'
 import { syncFiles } from '../files/whole.ts'
 import type { Author } from './author.ts'
 import { ownEmail, type Git } from './git.ts'
@@ -143,9 +143,8 @@ export async function writeObjects(
   try {
     for (const { kind, hash, body } of wanted) {
       const place = folderOf(git, hash)
-      await mkdir(place, { recursive: true })
-      const temporary = join(place, `tmp_obj_${randomBytes(6).toString('hex')}`)
-      const handle = openSync(temporary, 'wx', 0o444)
+      const temporary = `${place}/tmp_obj_${randomBytes(6).toString('hex')}`
+      const handle = inFolder(place, () => openSync(temporary, 'wx', 0o444))
       written.push({ temporary, hash, handle })
       writeFileSync(handle, deflateSync(Buffer.concat([Buffer.from(`${kind} ${body.length}\0`), body])))
     }
@@ -185,12 +184,12 @@ export function isLoose(git: Git, hash: string): boolean {
   return existsSync(looseFile(git, hash))
 }
 
-function looseFile(git: Git, hash: string): string {
-  return join(folderOf(git, hash), hash.slice(2))
+export function looseFile(git: Git, hash: string): string {
+  return `${folderOf(git, hash)}/${hash.slice(2)}`
 }
 
 function folderOf(git: Git, hash: string): string {
-  return join(git.gitCommonDir, 'objects', hash.slice(0, 2))
+  return `${git.gitCommonDir}/objects/${hash.slice(0, 2)}`
 }
 
 export function readLoose(git: Git, hash: string): { kind: string; body: Buffer } | undefined {

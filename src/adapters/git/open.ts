@@ -1,5 +1,13 @@
 // Folders and files without the permissions that their own owner needs: opened for ralph's own work, never wider than for the owner.
-import { accessSync, chmodSync, constants, lstatSync, readdirSync, type Stats } from 'node:fs'
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  lstatSync,
+  readdirSync,
+  type BigIntStats,
+  type Stats,
+} from 'node:fs'
 import { join } from 'node:path'
 import { within } from '../files/copy.ts'
 import { onDisk, parentOf } from './files.ts'
@@ -134,8 +142,17 @@ export function placeOf(worktree: string, folder: string): Buffer {
 
 /** Of the thing itself, not of what a link points to; undefined where there is nothing to be seen. */
 export function statsOf(place: Buffer): Stats | undefined {
+  return ifReachable(() => lstatSync(place, { throwIfNoEntry: false }))
+}
+
+/** With all digits of its times. */
+export function exactStatsOf(place: Buffer): BigIntStats | undefined {
+  return ifReachable(() => lstatSync(place, { bigint: true, throwIfNoEntry: false }))
+}
+
+function ifReachable<T>(look: () => T): T | undefined {
   try {
-    return lstatSync(place, { throwIfNoEntry: false })
+    return look()
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
     if (code === 'ENOTDIR' || code === 'EACCES' || code === 'ENAMETOOLONG') return undefined

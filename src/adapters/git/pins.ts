@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Git } from './git.ts'
 import { mayDiffer, type RefMap } from './ref-picture.ts'
-import { refsUnder } from './refs.ts'
+import { moveRefs, refsUnder } from './refs.ts'
 import { syncAll } from './sync.ts'
 import type { Store } from './store.ts'
 import { stashEntries } from './stash-list.ts'
@@ -30,7 +30,11 @@ export async function pinTips(
   const fresh = wanted.filter((hash) => !isThere.has(hash))
   const rest = there.filter((hash) => !isWanted.has(hash)).map((hash) => `delete ${store.refs}/pins/${hash}`)
   const write = (hashes: readonly string[]): Promise<void> =>
-    writePins(store, [...hashes.map((hash) => `create ${store.refs}/pins/${hash} ${hash}`), ...rest])
+    writePins(store, [
+      // Zeros: it must be new.
+      ...hashes.map((hash) => `update ${store.refs}/pins/${hash} ${hash} ${'0'.repeat(hash.length)}`),
+      ...rest,
+    ])
   // All or nothing: only where git refuses is there one to look for whose object is gone.
   await write(fresh).catch(async (error: unknown) => {
     const missing = await missingObjects(store.git, fresh)
@@ -73,13 +77,11 @@ async function readPins(store: Store): Promise<string[]> {
 
 /** There may be thousands of tags: those are not synced one by one. */
 async function writePins(store: Store, commands: readonly string[]): Promise<void> {
-  if (commands.length === 0) return
-  const isMany = commands.length > 64
-  const how = isMany ? ['-c', 'core.fsync=none'] : []
-  await store.git.run([...how, 'update-ref', '--stdin'], { input: `${commands.join('\n')}\n` })
-  if (isMany)
-    await syncAll(
-      store.git,
-      commands.map((command) => join(store.git.gitCommonDir, command.split(' ')[1] ?? '')),
-    )
+  if (commands.length <= 64) return await moveRefs(store.git, 'pin', commands)
+  const how = ['-c', 'core.fsync=none', 'update-ref', '--stdin']
+  await store.git.run(how, { input: `${commands.join('\n')}\n` })
+  await syncAll(
+    store.git,
+    commands.map((command) => join(store.git.gitCommonDir, command.split(' ')[1] ?? '')),
+  )
 }

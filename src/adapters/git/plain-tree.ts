@@ -29,10 +29,14 @@ import {
   type IndexBytes,
   type NewObject,
 } from './index-bytes.ts'
-import { isLoose, isShared, writeObjects } from './objects.ts'
+import { isLoose, isShared, looseFile, writeObjects } from './objects.ts'
 import { allSettings, readSettings } from './settings.ts'
+import { syncNamed } from './sync.ts'
 
 type Entry = IndexBytes['entries'][number]
+
+/** Whose the objects may be that are there already; see `writeTree`. */
+export type Others = 'any' | 'named' | 'none'
 
 /** Beyond these git is faster, or as fast. */
 const most = { paths: 64, bytes: 1024 * 1024, index: 512 * 1024, trees: 64, doubtful: 16 }
@@ -45,6 +49,7 @@ export async function writePlainTree(
   git: Git,
   index: string,
   { present, deleted }: { readonly present: readonly string[]; readonly deleted: readonly string[] },
+  others: Others = 'any',
 ): Promise<string | undefined> {
   const paths = [...present, ...deleted]
   if (paths.length > most.paths || !paths.every(isPlainName) || isShared(git)) return undefined
@@ -63,13 +68,19 @@ export async function writePlainTree(
   const after = checked && changeIndex({ ...before, entries: checked }, changes)
   if (after === undefined || after.trees.length > most.trees) return undefined
   // Git refuses to name what is not there.
-  if (hasLost(git, after.kept)) return undefined
+  if (others !== 'none' && hasLost(git, after.kept)) return undefined
 
   const objects = [...read.map(({ blob }) => blob), ...after.trees]
+  const there = new Set(objects.filter(({ hash }) => isLoose(git, hash)))
+  if (others === 'named')
+    await syncNamed(
+      git,
+      [...there].map(({ hash }) => looseFile(git, hash)),
+    )
   if (
     !(await writeObjects(
       git,
-      objects.filter(({ hash }) => !isLoose(git, hash)),
+      objects.filter((object) => !there.has(object)),
     ))
   )
     return undefined

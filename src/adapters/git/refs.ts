@@ -3,7 +3,7 @@ import { appendFileSync, closeSync, existsSync, lstatSync, openSync, writeFileSy
 import { dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { Head } from '../../core/git-facts.ts'
-import { mkdir, rename, rm, sync } from '../files/now.ts'
+import { inFolder, rename, rm, sync } from '../files/now.ts'
 import { ifThereNow, syncFiles } from '../files/whole.ts'
 import { bytesOf, isPlainText, textOf } from './bytes.ts'
 import {
@@ -103,7 +103,7 @@ export async function moveRefs(git: Git, reason: string, commands: readonly stri
   if (commands.length === 0) return
   const input = `start\n${commands.join('\n')}\nprepare\ncommit\n`
   // One that is written once, under a name of its own, has no use for a log.
-  const isLogged = !commands.every((command) => / refs\/ralph\/.+\/(attempts|moved)\//.test(command))
+  const isLogged = !commands.every((command) => / refs\/ralph\/.+\/(attempts|moved|pins)\//.test(command))
   if (await writeNow(git, isLogged ? reason : '', commands)) return
   const options = ['-m', `ralph: ${reason}`, ...(isLogged ? ['--create-reflog'] : []), '--stdin']
   await git.run(['update-ref', ...options], { input: bytesOf(input) })
@@ -152,8 +152,7 @@ async function writeNow(git: Git, reason: string, commands: readonly string[]): 
   const held: string[] = []
   try {
     for (const { file, hash } of updates) {
-      await mkdir(dirname(file), { recursive: true })
-      writeFileSync(`${file}.lock`, `${hash}\n`, { flag: 'wx' })
+      inFolder(dirname(file), () => writeFileSync(`${file}.lock`, `${hash}\n`, { flag: 'wx' }))
       held.push(`${file}.lock`)
     }
     // Nobody else can move it now.
@@ -165,8 +164,7 @@ async function writeNow(git: Git, reason: string, commands: readonly string[]): 
     for (const update of reason === '' ? [] : updates) {
       const line = logLine(update, reason)
       const log = join(git.gitCommonDir, 'logs', update.name)
-      await mkdir(dirname(log), { recursive: true })
-      appendFileSync(log, line)
+      inFolder(dirname(log), () => appendFileSync(log, line))
       if (update.name === headRef(git)) appendFileSync(headLog, line)
     }
   } catch {
@@ -187,10 +185,10 @@ interface OwnUpdate {
   readonly file: string
 }
 
-/** To a commit that ralph has just made; undefined for others: git makes sure that they are there. */
+/** To an object that is a file of its own, such as a commit that ralph has just made; undefined for others: git makes sure that they are there. */
 function ownUpdate(git: Git, command: string): OwnUpdate | undefined {
   const [, name = '', hash = '', asked] =
-    /^update (refs\/(?:heads\/ralph\/[\w./-]+|ralph\/[\w./-]+\/(?:checkpoint|attempts\/\d+))) ([0-9a-f]+)(?: ([0-9a-f]+))?$/.exec(
+    /^update (refs\/(?:heads\/ralph\/[\w./-]+|ralph\/[\w./-]+\/(?:checkpoint|attempts\/\d+|pins\/[0-9a-f]+))) ([0-9a-f]+)(?: ([0-9a-f]+))?$/.exec(
       command,
     ) ?? []
   const old = isRefName(name) ? findRef(git, name) : undefined

@@ -94,7 +94,7 @@ async function treeAsKept(
   const isExempt = exempt(store.protectedPaths, snapshot.ignored)
   if (isExempt(ticked) || !holdsFile(git, tree, ticked)) return undefined
   const scan = { ...nothing, changed: [ticked] }
-  return { tree: (await writeTree(git, index, scan, isExempt, false)).tree, refs }
+  return { tree: (await writeTree(git, index, scan, isExempt, 'none')).tree, refs }
 }
 
 const nothing: Scan = {

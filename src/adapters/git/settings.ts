@@ -1,6 +1,7 @@
 // The few settings of the repository that decide what git sees of the work tree.
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { restingMark } from '../files/whole.ts'
 import { conversionKeys, globalFiles, type Conversions } from './conversions.ts'
 import type { Git } from './git.ts'
 
@@ -88,12 +89,22 @@ function usualFiles(git: Git, env: NodeJS.ProcessEnv): string[] {
 
 function bytesIn(file: string): string {
   try {
-    return statSync(file).isFile() ? readFileSync(file, 'latin1') : ''
+    const stats = statSync(file, { bigint: true, throwIfNoEntry: false })
+    if (stats?.isFile() !== true) return ''
+    const mark = restingMark(stats)
+    const known = resting.get(file)
+    if (mark !== '' && known?.mark === mark) return known.bytes
+    const bytes = readFileSync(file, 'latin1')
+    if (mark !== '') resting.set(file, { mark, bytes })
+    return bytes
   } catch {
     // Not there, or not ralph's to read: git says what it needs of it.
     return ''
   }
 }
+
+/** What was read of files that rest: they are asked for seven times in each story. */
+const resting = new Map<string, { readonly mark: string; readonly bytes: string }>()
 
 function textIn(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8')

@@ -3,7 +3,7 @@
 import { statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import * as z from 'zod'
-import { readdir, rm } from '../files/now.ts'
+import { drop, readdir } from '../files/now.ts'
 import { fileMark, readRecord, writeDurably } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import { headOf, type Head, type RefName } from '../../core/git-facts.ts'
@@ -170,6 +170,7 @@ export async function composeSnapshot(
     earlier,
   )
   const unseen = findUnseen(store.git, exempt(store.protectedPaths, ignored))
+  const isRalphs = exempt(store.protectedPaths, [])
   const own = ownFiles(store, earlier?.own ?? [], [
     ...observed.scan.changed,
     ...observed.scan.untracked,
@@ -193,9 +194,10 @@ export async function composeSnapshot(
     obeyed: findObeyed(store.git, observed.settings.hooksPath, observed.settings.included),
     excludes_file: observed.settings.excludesFile,
     ignored,
+    // ralph's own state file is another one every time.
     places: rememberPlaces(
       store.git,
-      ignored,
+      ignored.filter((path) => !isRalphs(path)),
       folders.map(({ path }) => path),
     ),
     empty: [...observed.empty],
@@ -249,7 +251,7 @@ function touch(file: string): void {
 async function sweep(store: Store, snapshot: Snapshot): Promise<void> {
   const used = new Set([snapshot.index, snapshot.own_index, baseFile(snapshot.refs)])
   for (const file of await readdir(store.folder)) {
-    if (/^(index|refs)-/.test(file) && !used.has(file)) await rm(join(store.folder, file), { force: true })
+    if (/^(index|refs)-/.test(file) && !used.has(file)) await drop(join(store.folder, file))
   }
   if (snapshot.guarded !== undefined) await forgetOthers(store, snapshot.guarded)
   for (const submodule of snapshot.submodules ?? [])

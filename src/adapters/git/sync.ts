@@ -39,19 +39,30 @@ export async function syncAll(git: Git, files: readonly (string | Buffer)[]): Pr
 export async function syncLoose(git: Git): Promise<void> {
   const objects = join(git.gitCommonDir, 'objects')
   const nowMs = Date.now()
-  const { untilMs, files } = synced.get(objects) ?? { untilMs: nowMs - 600_000, files: new Set<string>() }
+  const { untilMs, files } = synced.get(objects) ?? { untilMs: nowMs - oldMs, files: new Set<string>() }
   const found = looseSince(git, untilMs - tickMs, Number.POSITIVE_INFINITY, files).map(({ file }) => file)
   await syncAll(
     git,
     found.filter((file) => !files.has(file)),
   )
-  synced.set(objects, { untilMs: nowMs, files: new Set(found) })
+  synced.set(objects, { untilMs: nowMs, files: new Set(found), isDue: false })
+}
+
+/** Of these objects those that others may have written. The rest waits for the next look, which goes back to the one before this. */
+export async function syncNamed(git: Git, files: readonly string[]): Promise<void> {
+  const known = synced.get(join(git.gitCommonDir, 'objects'))
+  if (known === undefined || known.files.size > mostKnown) return await syncLoose(git)
+  await syncFiles(files.filter((file) => !known.files.has(file)))
+  for (const file of files) known.files.add(file)
+  known.isDue = true
 }
 
 /** Right before an agent is started: what was written before now is ralph's, or the user's, or made sure of. */
 export function passLoose(git: Git): void {
   const objects = join(git.gitCommonDir, 'objects')
-  synced.set(objects, { untilMs: Date.now(), files: synced.get(objects)?.files ?? new Set() })
+  const known = synced.get(objects)
+  if (known?.isDue !== true)
+    synced.set(objects, { untilMs: Date.now(), files: known?.files ?? new Set(), isDue: false })
 }
 
 /** Objects that ralph itself has just written and synced. */
@@ -60,8 +71,14 @@ export function knowSynced(git: Git, files: readonly string[]): void {
   for (const file of files) known?.files.add(file)
 }
 
-/** Until when, and the last of them. What was there ten minutes before the first look is on the disk by then. */
-const synced = new Map<string, { readonly untilMs: number; readonly files: Set<string> }>()
+/** Until when, and the last of them; and whether a look was put off since then. */
+const synced = new Map<string, { readonly untilMs: number; readonly files: Set<string>; isDue: boolean }>()
+
+/** What was there so long before the first look is on the disk by then. */
+const oldMs = 600_000
+
+/** Beyond this a look is cheaper than the memory. */
+const mostKnown = 2_000
 
 /** Some file systems keep whole seconds. */
 const tickMs = 2000

@@ -6,7 +6,7 @@ import { beyondFolders, lstatNow, onDisk } from './files.ts'
 import type { Git } from './git.ts'
 import type { Author } from './author.ts'
 import { treeChangesNow, treeOfNow, writeCommit, type TreeChange } from './objects.ts'
-import { knownTree, plainEntries, writePlainTree } from './plain-tree.ts'
+import { knownTree, plainEntries, writePlainTree, type Others } from './plain-tree.ts'
 import type { Scan } from './scan.ts'
 import { syncLoose } from './sync.ts'
 import { distrustIn } from './young.ts'
@@ -20,28 +20,29 @@ export interface WrittenTree {
 }
 
 /**
- * Brings `index` (a private one) up to the work tree, as `add -A` would, by the one scan that is there already. `mayBeOthers`: objects that
- * are there already may have been written by others, who sync nothing.
+ * Brings `index` (a private one) up to the work tree, as `add -A` would, by the one scan that is there already. Objects that are there
+ * already may have been written by others, who sync nothing: `any` of them since the last look, or `none`; `named`: only those of this
+ * tree count, for nobody made a commit or a ref meanwhile.
  */
 export async function writeTree(
   git: Git,
   index: string,
   scan: Scan,
   isExempt: (path: string) => boolean,
-  mayBeOthers = true,
+  others: Others = 'any',
 ): Promise<WrittenTree> {
   const isOurs = (path: string): boolean => !isExempt(path)
   // A pipe or a device in the place of a file: git can only hold that the file is gone.
   const special = scan.changed.filter((path) => isOurs(path) && isSpecial(git, path))
   const deleted = [...scan.deleted, ...special].filter(isOurs)
-  const others = scan.untracked.filter(isOurs)
-  const repositories = others.filter((path) => path.endsWith('/'))
+  const untracked = scan.untracked.filter(isOurs)
+  const repositories = untracked.filter((path) => path.endsWith('/'))
   const added = await addedSubmodules(git, repositories)
   const nested = repositories.filter((path) => !added.includes(path.slice(0, -1)))
   const inside = await Promise.all(nested.map((folder) => filesOf(git, folder)))
   const present = [
     ...scan.changed.filter((path) => isOurs(path) && !special.includes(path)),
-    ...others.filter((path) => !path.endsWith('/')),
+    ...untracked.filter((path) => !path.endsWith('/')),
     ...added,
     ...inside.flat(),
   ]
@@ -50,13 +51,14 @@ export async function writeTree(
   const isForced = (path: string): boolean => isBeyond(path) || lstatNow(git.worktree, path) !== undefined
   const forced = present.length > 0 ? deleted.filter(isForced) : deleted
   const gone = present.length > 0 ? deleted.filter((path) => !isForced(path)) : []
-  if (mayBeOthers) await syncLoose(git)
+  if (others === 'any') await syncLoose(git)
   const isPlain = added.length + nested.length === 0 && present.length + deleted.length > 0
-  const plain = isPlain ? await writePlainTree(git, index, { present, deleted }) : undefined
+  const plain = isPlain ? await writePlainTree(git, index, { present, deleted }, others) : undefined
   if (plain !== undefined) {
     rememberTree(index, plain)
     return { tree: plain, nested, special: special.filter(isOurs) }
   }
+  if (others === 'named') await syncLoose(git)
   try {
     if (forced.length > 0) await updateIndex(git, index, ['--force-remove'], forced)
     distrustIn(index, present)

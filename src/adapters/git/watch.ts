@@ -1,6 +1,6 @@
 // Lets the git of an agent or a gate tell what it does, and nobody else's: hooks and a trace that only its environment names.
-import { existsSync, lstatSync, readdirSync, realpathSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { existsSync, lstatSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
 import { mkdir, readdir, rename, rm, writeFile } from '../files/now.ts'
 import { markOf } from '../files/whole.ts'
 import { quoted } from '../process/shell-word.ts'
@@ -40,15 +40,17 @@ export async function watch(store: Store, by: Watched, n: number): Promise<Recor
   if (by === 'agent') await forgetWatches(store)
   const folder = watchFolder(store, by, n)
   const hooks = join(folder, 'hooks')
-  await mkdir(folder, { recursive: true, mode: 0o700 })
   const user = await userSettings(store)
-  const shim = join(folder, 'shim.sh')
-  for (const name of ['ledger', 'trace']) await writeFile(join(folder, name), '', { flag: 'a', mode: 0o600 })
-  await writeFile(shim, shimScript({ ...user, folder, gitDir: git.gitDir, common: git.gitCommonDir }))
   const names = new Set([...hookNames, ...hooksIn(resolve(git.worktree, user.hooks))])
-  const spare = spareOf(store)
-  if (!existsSync(hooks) && isAsMade(spare, names)) await moveHooks(spare, hooks)
-  else await makeHooks(hooks, names)
+  const spare = spareOf(store.folder)
+  const isSpare = !existsSync(folder) && isAsMade(spare, names)
+  await mkdir(isSpare ? watchesOf(store) : folder, { recursive: true, mode: 0o700 })
+  if (isSpare) await moveWatch(spare, folder)
+  for (const name of ['ledger', 'trace']) await writeFile(join(folder, name), '', { flag: 'a', mode: 0o600 })
+  const shim = join(folder, 'shim.sh')
+  await writeFile(shim, shimScript({ ...user, folder, gitDir: git.gitDir, common: git.gitCommonDir }))
+  const marks = isSpare ? (made.get(folder)?.hooks ?? '') : await makeHooks(hooks, names)
+  made.set(folder, { hooks: marks, shim: markAt(shim) })
   const parameters = [user.parameters, `'core.hooksPath'=${quoted(hooks)}`]
   return {
     // Not GIT_CONFIG_COUNT: Codex drops GIT_CONFIG_KEY_0 for its name, and git fails without it. This one wins over it, too.
@@ -62,41 +64,65 @@ export async function watch(store: Store, by: Watched, n: number): Promise<Recor
 }
 
 /** Small files, not links: an installer of hooks that writes to one of these spoils no other. */
-async function makeHooks(hooks: string, names: ReadonlySet<string>): Promise<void> {
+async function makeHooks(hooks: string, names: ReadonlySet<string>): Promise<string> {
   await mkdir(hooks, { recursive: true, mode: 0o700 })
   const stub = `#!/bin/sh\n[ -r "\${0%/*}/../shim.sh" ] && . "\${0%/*}/../shim.sh"\nexit 0\n`
   for (const name of names) await writeFile(join(hooks, name), stub, { mode: 0o700 })
   for (const known of made.keys()) if (!existsSync(known)) made.delete(known)
-  made.set(hooks, marksIn(hooks))
+  return marksIn(hooks)
 }
 
 /** The attempt is settled: the trace may hold what an agent typed, secrets too. Its hooks say nothing, and serve the next one. */
 export async function forgetWatches(store: Store): Promise<void> {
   const watches = watchesOf(store)
   const names = existsSync(watches) ? await readdir(watches) : []
-  const last = names.filter((name) => name.startsWith('agent-')).map((name) => join(watches, name, 'hooks'))
-  const known = last.find((hooks) => made.has(hooks))
-  if (known !== undefined) await moveHooks(known, spareOf(store))
-  await rm(watches, { recursive: true, force: true })
+  for (const folder of names.map((name) => join(watches, name))) {
+    if (made.has(folder) && isOfAgent(folder)) await moveWatch(folder, spareOf(store.folder))
+    else await rm(folder, { recursive: true, force: true })
+  }
 }
 
-/** Hooks that this process has made, by their folder, and how each stood then: an agent may have written to them. */
-const made = new Map<string, string>()
+/** At the end of a loop: there is no next one. */
+export function dropSpare(checkpoints: string): void {
+  const spare = spareOf(checkpoints)
+  made.delete(spare)
+  rmSync(spare, { recursive: true, force: true })
+}
 
-async function moveHooks(from: string, to: string): Promise<void> {
-  const marks = made.get(from) ?? ''
+/** Folders of watches that this process has made, and how hooks and shim stood then: an agent may have written to them. */
+const made = new Map<string, { readonly hooks: string; readonly shim: string }>()
+
+function isOfAgent(folder: string): boolean {
+  return basename(folder).startsWith('agent-')
+}
+
+/** With nothing in it but what tells nothing. */
+async function moveWatch(from: string, to: string): Promise<void> {
+  const marks = made.get(from) ?? { hooks: '', shim: '' }
   made.delete(from)
-  await rm(to, { recursive: true, force: true })
+  if (existsSync(to)) await rm(to, { recursive: true, force: true })
   // Gone, then: they are made again.
-  if (existsSync(from)) await rename(from, to)
+  if (!existsSync(from)) return
+  for (const name of await readdir(from))
+    if (name !== 'hooks' && name !== 'shim.sh') await rm(join(from, name), { recursive: true, force: true })
+  await rename(from, to)
   made.set(to, marks)
 }
 
-function isAsMade(hooks: string, names: ReadonlySet<string>): boolean {
-  const marks = made.get(hooks) ?? ''
-  if (marks === '' || marks !== marksIn(hooks)) return false
+/** A shim that somebody has replaced may lead elsewhere: it is written again for each attempt. */
+function isAsMade(folder: string, names: ReadonlySet<string>): boolean {
+  const { hooks: marks, shim } = made.get(folder) ?? { hooks: '', shim: '' }
+  const hooks = join(folder, 'hooks')
+  if (marks === '' || marks !== marksIn(hooks) || shim === '') return false
+  if (shim !== markAt(join(folder, 'shim.sh'))) return false
   const there = readdirSync(hooks)
   return there.length === names.size && there.every((name) => names.has(name))
+}
+
+/** Empty where there is no plain file with one name. */
+function markAt(file: string): string {
+  const stats = lstatSync(file, { bigint: true, throwIfNoEntry: false })
+  return stats?.isFile() === true && stats.nlink === 1n ? markOf(stats) : ''
 }
 
 /** Empty where they cannot be looked at. */
@@ -112,8 +138,8 @@ function marksIn(hooks: string): string {
   }
 }
 
-function spareOf(store: Store): string {
-  return join(store.folder, 'spare-hooks')
+function spareOf(checkpoints: string): string {
+  return join(checkpoints, 'spare-watch')
 }
 
 /** The iteration whose gates were watched, if any were. */

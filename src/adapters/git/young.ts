@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { copyFileSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { inScratch } from '../process/temp.ts'
+import { inScratchFile } from '../process/temp.ts'
 import type { Git } from './git.ts'
 import { isSplit, makeWhole } from './split-index.ts'
 
@@ -17,8 +17,7 @@ export async function lookThrough<T>(
   const isTwo = index === undefined && isSplit(file, git.gitDir)
   const doubted = isTwo ? undefined : withoutYoung(file)
   if (doubted === undefined && !isTwo) return await look(index)
-  return await inScratch(async (folder) => {
-    const copy = join(folder, 'index')
+  return await inScratchFile(async (copy) => {
     if (doubted === undefined) return await lookThrough(git, await wholeCopy(git, file, copy), look)
     write(copy, doubted)
     return await look(copy)

@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { once } from '../../core/once.ts'
 import { RalphError } from '../../core/error.ts'
 import { mkdir, readdir, readFile, readlink, realpath, rm, stat, sync } from '../files/now.ts'
-import { isMissing, lstatIfThere, readIfThere, readRecord, syncFolder } from '../files/whole.ts'
+import { fileMark, isMissing, lstatIfThere, readIfThere, readRecord, syncFolder } from '../files/whole.ts'
 import { writeWhole } from './files.ts'
 import { schemaFiles, taskPattern } from './project.ts'
 import type { TrackedFile } from './tracked.ts'
@@ -131,9 +131,17 @@ async function linksTo(steps: readonly string[]): Promise<Guarded['links']> {
 
 /** Undefined before the first guard of this change in this place. */
 export async function readGuard({ guardDir, changeDir }: GuardPlaces): Promise<Guarded | undefined> {
-  const guarded = await readRecord(manifestOf(guardDir), guardedSchema())
-  return guarded?.changeDir === changeDir ? guarded : undefined
+  const file = manifestOf(guardDir)
+  const mark = fileMark(file)
+  if (mark === '' || read?.mark !== mark) {
+    const guarded = await readRecord(file, guardedSchema())
+    read = guarded && { mark, guarded }
+  }
+  return read?.guarded.changeDir === changeDir ? read.guarded : undefined
 }
+
+/** The last one: it is asked for several times in each story. */
+let read: { readonly mark: string; readonly guarded: Guarded } | undefined
 
 export async function readBlob(guardDir: string, hash: string): Promise<Buffer> {
   return readFile(join(blobsOf(guardDir), hash))

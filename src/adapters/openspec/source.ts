@@ -118,7 +118,7 @@ async function tickStory(
     const path = files.find((each) => each.file === file)?.path
     if (lines.size === 0 || path === undefined) continue
     const ticked = Buffer.from(setBoxes(bytes, lines, true))
-    assertOnlyTicked(bytes, ticked, lines)
+    assertOnlyTicked(file, bytes, ticked, lines)
     const real = await realpath(path)
     await writeWhole(real, ticked, ((await lstatIfThere(real))?.mode ?? 0o644) & 0o7777)
   }
@@ -171,11 +171,9 @@ async function askedPlan(places: GuardPlaces, now: ReadPlan): Promise<ReadPlan> 
 function withoutUnfinishedParents(plan: ReadPlan, found: ReadonlySet<PlanBox>): readonly PlanBox[] {
   const tasks = plan.boxes.map((box) => box.task)
   return plan.boxes.filter((box, index) => {
+    if (!found.has(box)) return false
     const below = descendants(tasks, index).flatMap((child) => plan.boxes[child] ?? [])
-    return (
-      found.has(box) &&
-      below.every((child) => found.has(child) || !['open', 'human'].includes(child.task.state))
-    )
+    return below.every((child) => found.has(child) || !['open', 'human'].includes(child.task.state))
   })
 }
 
@@ -188,9 +186,9 @@ function ambiguous({ task, description }: PlanBox, lines: readonly number[]): Ra
 }
 
 /** The last line of defence: a plan in which anything else has changed is not written. */
-function assertOnlyTicked(before: Buffer, after: Buffer, lines: ReadonlySet<number>): void {
+function assertOnlyTicked(file: string, before: Buffer, after: Buffer, lines: ReadonlySet<number>): void {
   const [old, now] = [before, after].map(
-    (bytes) => parseTasks([{ file: '', text: bytes.toString('utf8') }]).boxes,
+    (bytes) => parseTasks([{ file, text: bytes.toString('utf8') }]).boxes,
   )
   const isRight = (box: PlanBox, index: number): boolean => {
     const other = now?.[index]

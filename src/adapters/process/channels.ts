@@ -6,7 +6,7 @@ import { connect, createServer, Socket, type ConnectOpts, type SocketConstructor
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { launch } from './launcher.ts'
-import { makeTemp } from './temp.ts'
+import { makeTemp, removedNow } from './temp.ts'
 
 export interface ChannelsOptions {
   /** Names the folder that is there while the channels are made. */
@@ -89,7 +89,7 @@ async function ownChannels({ runId, input, stdout }: ChannelsOptions): Promise<C
     discard()
     return undefined
   } finally {
-    if (dir !== undefined) rmSync(dir, { recursive: true, force: true })
+    if (dir !== undefined && !removedNow(dir)) rmSync(dir, { recursive: true, force: true })
   }
 }
 

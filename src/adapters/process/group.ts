@@ -5,7 +5,7 @@ import { openChannels, type ChannelsOptions, type Output } from './channels.ts'
 import { watchIdle } from './idle.ts'
 import { findAlive, reap, stopLadder, sweepLadder, type Quarry } from './reap.ts'
 import { holdersOf } from './strays.ts'
-import { birthOf, type Birth, type Marker } from './table.ts'
+import { birthOf, processTable, type Marker, type ProcessEntry } from './table.ts'
 
 export interface GroupOptions {
   readonly file: string
@@ -47,11 +47,12 @@ export interface GroupEnd {
   readonly survivors: number[]
   /** Somebody who cannot be found has its output open still. */
   readonly isHeld?: true
+  /** Who is alive now, where nobody had to be ended; those that are older than the leader may be left out. */
+  readonly table?: readonly ProcessEntry[]
 }
 
 export interface Group {
   readonly pid: number
-  readonly birth: Birth
   readonly cause: EndCause | undefined
   write(text: string): void
   /** None of its time passes until this resolves. */
@@ -170,7 +171,8 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     if (climbing === undefined)
       await drained({ output, lastOutput: () => lastOutput, quietMs: 250, longestMs: 1000 })
     const isSwept = climbing === undefined && options.mayLeave !== true
-    let leftBehind = isSwept ? findAlive(quarry).length : 0
+    const table = isSwept ? processTable(birth) : undefined
+    let leftBehind = isSwept ? findAlive(quarry, table).length : 0
     let survivors = await (climbing ?? (leftBehind === 0 ? [] : reap(quarry, sweepLadder)))
     if (!output.isOver && survivors.length === 0 && options.mayLeave !== true) {
       // Only what the program started can have its streams, whatever became of its environment.
@@ -193,12 +195,12 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
       leftBehind,
       survivors,
       ...(isHeld && { isHeld }),
+      ...(table !== undefined && leftBehind === 0 && climbing === undefined && { table }),
     }
   }
 
   return {
     pid,
-    birth,
     get cause() {
       return cause
     },

@@ -15,7 +15,7 @@ import { constants as system } from 'node:os'
 import { exec, type ExecOptions, type ExecResult } from './exec.ts'
 import { faultCode } from './fault.ts'
 import { quoted } from './shell-word.ts'
-import { tempBase } from './temp.ts'
+import { keepScratch, tempBase } from './temp.ts'
 
 /** As `exec`; without an environment, with any. */
 export async function launch(
@@ -33,11 +33,15 @@ type LaunchOptions = Omit<ExecOptions, 'env'> & Partial<Pick<ExecOptions, 'env'>
 /** While `work` goes on; afterwards nothing of it is left. */
 export async function withShell<T>(work: () => Promise<T>): Promise<T> {
   users += 1
+  await keepScratch(true)
   try {
     return await work()
   } finally {
     users -= 1
-    if (users === 0) await shell?.close()
+    if (users === 0) {
+      await shell?.close()
+      await keepScratch(false)
+    }
   }
 }
 

@@ -24,8 +24,11 @@ export interface Rung {
 }
 
 /** What is alive of the run now: group, marker, what was known before, and the children of those, whose environment may have been cleared. */
-export function findAlive({ marker, group, known, since }: Quarry): ProcessEntry[] {
-  const table = processTable(since).filter((entry) => entry.pid !== process.pid)
+export function findAlive(
+  { marker, group, known, since }: Quarry,
+  all = processTable(since),
+): ProcessEntry[] {
+  const table = all.filter((entry) => entry.pid !== process.pid)
   const found = new Set(withMarker(table, marker))
   for (const entry of table)
     if (entry.group === group || known?.get(entry.pid) === entry.started) found.add(entry)

@@ -1,6 +1,6 @@
 // Finds what of a run neither marker nor parent tells any more: by the stream that it holds, by the folder that it stands in. Linux only.
 import { readdirSync, readlinkSync } from 'node:fs'
-import { processTable, readProc, type Birth, type ProcessEntry } from './table.ts'
+import { processTable, readProc, type ProcessEntry } from './table.ts'
 
 /** Those that have one of these open, each named as /proc names it. */
 export function holdersOf(streams: readonly string[]): ProcessEntry[] {
@@ -9,9 +9,13 @@ export function holdersOf(streams: readonly string[]): ProcessEntry[] {
 }
 
 /** Orphans in the folder that are younger than that start and whose environment was cleared. They need not be the run's: only to be told. */
-export function strangersIn(folder: string, started: string, since: Birth): ProcessEntry[] {
+export function strangersIn(
+  folder: string,
+  started: string,
+  table?: readonly ProcessEntry[],
+): ProcessEntry[] {
   if (process.platform !== 'linux' || started === '') return []
-  return others(since).filter((entry) => {
+  return others(table).filter((entry) => {
     if (Number(entry.started) < Number(started) || !isReaper(entry.parent)) return false
     const cwd = linkOf(`/proc/${entry.pid}/cwd`)
     return (cwd === folder || cwd.startsWith(`${folder}/`)) && hasClearedEnvironment(entry.pid)
@@ -31,8 +35,8 @@ export function hiddenSince(started: string): ProcessEntry[] {
 }
 
 /** Without the kernel's own threads. */
-function others(since?: Birth): ProcessEntry[] {
-  return processTable(since).filter(({ pid, parent }) => pid !== process.pid && parent !== 2)
+function others(table: readonly ProcessEntry[] = processTable()): ProcessEntry[] {
+  return table.filter(({ pid, parent }) => pid !== process.pid && parent !== 2)
 }
 
 function isReaper(pid: number): boolean {

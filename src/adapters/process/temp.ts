@@ -1,9 +1,18 @@
 // Temp folders that can be found after a crash: a run's own, where agents leave megabytes, and those of one deed of a process.
 import { createHash } from 'node:crypto'
-import { accessSync, constants, mkdtempSync, readlinkSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  rmdirSync,
+  unlinkSync,
+} from 'node:fs'
 import { chmod, lstat, readdir, rm } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
-import { isAbsolute, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import { once } from '../../core/once.ts'
 import { processIdentity } from './table.ts'
 
@@ -40,6 +49,30 @@ export async function inScratch<T>(work: (folder: string) => Promise<T>): Promis
   }
 }
 
+/** For a file that each deed writes anew; while scratch is kept it is the same one again, and none has to be made and removed. */
+export async function inScratchFile<T>(work: (file: string) => Promise<T>): Promise<T> {
+  if (!isKept) return await inScratch((folder) => work(join(folder, 'file')))
+  const spare = spares.pop()
+  const file =
+    spare !== undefined && existsSync(dirname(spare))
+      ? spare
+      : join(mkdtempSync(join(tempBase(process.env), scratch().own)), 'file')
+  try {
+    return await work(file)
+  } finally {
+    spares.push(file)
+  }
+}
+
+/** For as long as a loop goes on; afterwards nothing of it is left. */
+export async function keepScratch(isWanted: boolean): Promise<void> {
+  isKept = isWanted
+  if (!isWanted) for (const file of spares.splice(0)) await removeTemp(dirname(file))
+}
+
+let isKept = false
+const spares: string[] = []
+
 /** What processes that were killed have left. */
 export async function removeScratch(): Promise<void> {
   const base = tempBase(process.env)
@@ -65,7 +98,24 @@ function short(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 8)
 }
 
-function removed(folder: string): Promise<boolean> {
+async function removed(folder: string): Promise<boolean> {
+  return removedNow(folder) || removedInTime(folder)
+}
+
+/** A few files at once: through Node's threads, step by step, that takes ten times as long. */
+export function removedNow(folder: string): boolean {
+  try {
+    const entries = readdirSync(folder, { withFileTypes: true })
+    if (entries.length > 8 || entries.some((entry) => entry.isDirectory())) return false
+    for (const { name } of entries) unlinkSync(join(folder, name))
+    rmdirSync(folder)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function removedInTime(folder: string): Promise<boolean> {
   return rm(folder, { recursive: true, force: true, maxRetries: 3 }).then(
     () => true,
     () => false,
