@@ -19,14 +19,15 @@ const user = {
 const good = `
 echo "work of $RALPH_STORY" > "story-$RALPH_STORY.txt"
 echo "<promise>COMPLETE</promise>"`
-/** Fails first, with the user's files spoiled, and commits by itself, as many do: without a sync. */
+/** Fails first, with the user's files spoiled, and stages and commits by itself, as many do: without a sync. */
 const agent = `
 if [ "$RALPH_ITERATION" = 1 ]; then
   echo spoiled > README.md; echo spoiled > mine.txt; rm notes/staged.txt; echo junk > junk.txt
   echo "<promise>FAILED: I broke it</promise>"; exit
 fi
 echo "work of $RALPH_STORY" > "story-$RALPH_STORY.txt"
-if [ "$RALPH_STORY" = 1 ]; then git add -A; git commit -qm "the agent's own"; fi
+git add -A
+if [ "$RALPH_STORY" = 1 ]; then git commit -qm "the agent's own"; fi
 echo "<promise>COMPLETE</promise>"`
 
 const canTrace = spawnSync('strace', ['-f', '--seccomp-bpf', '-o', '/dev/null', 'true']).status === 0

@@ -1,4 +1,4 @@
-// What a successful story costs in processes: each takes milliseconds, and they creep back one by one.
+// What a successful story costs in processes, files and syncs: each takes its time, and they creep back one by one.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { ralph, scratch, tasksOf } from './harness.ts'
 
 /** Fewer is welcome: then the new number goes here. `forks`: of ralph itself, which is large. */
-const most = { git: 2, others: 0, forks: 1 }
+const most = { git: 2, others: 0, forks: 1, made: 27, syncs: 37 }
 
 /** What was started, by lines, in a loop over three stories: an agent tells of itself. */
 async function recorded(script: string): Promise<readonly string[]> {
@@ -35,7 +35,7 @@ async function recorded(script: string): Promise<readonly string[]> {
 
 const complete = `sed -i "s/\\[ \\] $RALPH_STORY/[x] $RALPH_STORY/" openspec/changes/demo/tasks.md; echo '<promise>COMPLETE</promise>'`
 
-test('a successful story starts no more processes than it did', async () => {
+test('a successful story starts no more processes than it did, and makes and syncs no more files', async () => {
   const started = await recorded(complete)
   const agents = started.flatMap((line, index) => (line === 'agent' ? [index] : []))
   expect(agents).toHaveLength(3)
@@ -43,9 +43,14 @@ test('a successful story starts no more processes than it did', async () => {
   const between = started.slice((agents[1] ?? 0) + 1, agents[2])
   const git = between.filter((command) => command.startsWith('git '))
   const forks = between.filter((command) => command === 'fork')
-  const others = between.filter((command) => command !== 'fork' && !git.includes(command))
+  const syncs = between.filter((line) => line === 'sync')
+  // Which folders of objects are there already is a matter of chance.
+  const made = between.filter((line) => line.startsWith('made ') && !/objects\/[0-9a-f]{2}$/.test(line))
+  const others = between.filter((line) => !/^(?:git |made |fork$|sync$)/.test(line))
   // Nothing seen would mean nothing proved.
-  expect([git.length > 0, forks.length > 0]).toEqual([true, true])
+  expect([git, forks, made, syncs].map(({ length }) => length > 0)).toEqual([true, true, true, true])
+  expect(made.length, made.join('\n')).toBeLessThanOrEqual(most.made)
+  expect(syncs.length).toBeLessThanOrEqual(most.syncs)
   expect(git.length, `of git:\n${git.join('\n')}\n`).toBeLessThanOrEqual(most.git)
   expect(others.length, `others:\n${others.join('\n')}\n`).toBeLessThanOrEqual(most.others)
   expect(forks.length, between.join('\n')).toBeLessThanOrEqual(most.forks)
@@ -68,12 +73,38 @@ test('a failed attempt has the whole tree looked at three times: what it left, w
   expect(writing.length, writing.join()).toBeLessThanOrEqual(3)
 })
 
-/** Writes down every process that the program itself starts, whichever way. */
+/** Writes down every process that the program itself starts, whichever way, every file and folder that it makes, and every sync. */
 function recorder(record: string): string {
   return `
-const { appendFileSync } = require('node:fs')
+const fs = require('node:fs')
+const { appendFileSync, existsSync } = fs
 const child = require('node:child_process')
-const forked = () => appendFileSync(${JSON.stringify(record)}, 'fork\\n')
+const write = (line) => appendFileSync(${JSON.stringify(record)}, line + '\\n')
+const forked = () => write('fork')
+// One of them may call another.
+let isInside = false
+for (const name of ['openSync', 'writeFileSync', 'copyFileSync', 'mkdirSync', 'mkdtempSync']) {
+  const real = fs[name]
+  fs[name] = (...words) => {
+    const path = name === 'copyFileSync' ? words[1] : words[0]
+    const isNew = !isInside && typeof path !== 'number' && !existsSync(path)
+    isInside = true
+    try {
+      const made = real(...words)
+      if (name === 'mkdtempSync' || (isNew && existsSync(path))) write('made ' + (name === 'mkdtempSync' ? made : path))
+      return made
+    } finally {
+      isInside = false
+    }
+  }
+}
+for (const name of ['fsync', 'fdatasync', 'fsyncSync', 'fdatasyncSync']) {
+  const real = fs[name]
+  fs[name] = (...words) => {
+    write('sync')
+    return real(...words)
+  }
+}
 const { spawn } = child.ChildProcess.prototype
 child.ChildProcess.prototype.spawn = function (options) {
   forked()

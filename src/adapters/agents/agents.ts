@@ -213,14 +213,15 @@ async function converse(
       message: `The agent left ${end.leftBehind} of its processes running; ralph ended them.`,
     })
   }
-  for (const message of strayWarnings(end, task.cwd, pidStarted)) tell({ type: 'warning', message })
+  for (const message of strayWarnings(end, task.cwd, pidStarted, group.table))
+    tell({ type: 'warning', message })
   return turn.end(end, stderr.text())
 }
 
 /** What ralph must not or cannot end may go on editing: the user has to know. */
-function strayWarnings(end: GroupEnd, cwd: string, since: string): string[] {
+function strayWarnings(end: GroupEnd, cwd: string, since: string, table: Group['table']): string[] {
   const hidden = end.isHeld === true ? hiddenSince(since).map(({ pid }) => pid) : []
-  const strangers = strangersIn(cwd, since, end.table)
+  const strangers = strangersIn(cwd, since, table)
     .map(({ pid }) => pid)
     .filter((pid) => !end.survivors.includes(pid))
   const held =

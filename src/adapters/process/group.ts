@@ -47,13 +47,13 @@ export interface GroupEnd {
   readonly survivors: number[]
   /** Somebody who cannot be found has its output open still. */
   readonly isHeld?: true
-  /** Who is alive now, where nobody had to be ended; those that are older than the leader may be left out. */
-  readonly table?: readonly ProcessEntry[]
 }
 
 export interface Group {
   readonly pid: number
   readonly cause: EndCause | undefined
+  /** Who was alive at its end, where nobody had to be ended; those that are older than the leader may be left out. */
+  readonly table: readonly ProcessEntry[] | undefined
   write(text: string): void
   /** None of its time passes until this resolves. */
   wait(until: Promise<unknown>): void
@@ -91,6 +91,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
   const birth = birthOf(pid)
   const quarry: Quarry = { marker: options.marker, group: pid, known, since: birth }
   let cause: EndCause | undefined
+  let table: readonly ProcessEntry[] | undefined
   let climbing: Promise<number[]> | undefined
   let climbed = (): void => undefined
   const ladderClimbed = new Promise<void>((resolve) => {
@@ -171,8 +172,9 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     if (climbing === undefined)
       await drained({ output, lastOutput: () => lastOutput, quietMs: 250, longestMs: 1000 })
     const isSwept = climbing === undefined && options.mayLeave !== true
-    const table = isSwept ? processTable(birth) : undefined
-    let leftBehind = isSwept ? findAlive(quarry, table).length : 0
+    const around = isSwept ? processTable(birth) : []
+    let leftBehind = isSwept ? findAlive(quarry, around).length : 0
+    if (isSwept && leftBehind === 0) table = around
     let survivors = await (climbing ?? (leftBehind === 0 ? [] : reap(quarry, sweepLadder)))
     if (!output.isOver && survivors.length === 0 && options.mayLeave !== true) {
       // Only what the program started can have its streams, whatever became of its environment.
@@ -195,7 +197,6 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
       leftBehind,
       survivors,
       ...(isHeld && { isHeld }),
-      ...(table !== undefined && leftBehind === 0 && climbing === undefined && { table }),
     }
   }
 
@@ -203,6 +204,9 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     pid,
     get cause() {
       return cause
+    },
+    get table() {
+      return table
     },
     write: (text) => void child.stdin?.write(text),
     wait: (until) => void wait(until),

@@ -3,11 +3,13 @@ import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
+  linkSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
+  readdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -153,6 +155,25 @@ describe('the hooks that tell it', () => {
       expect(seen(at(which + 3), 'text')).toBe(script)
     }
   })
+
+  it.each([
+    ['a link', symlinkSync],
+    ['a second name', linkSync],
+  ])(
+    'are made anew where %s to a file of the user stands in the place of what they call',
+    async (_, made) => {
+      const { w, store } = await watched()
+      const shim = (n: number): string =>
+        join(w.dir, '.git/ralph/checkpoints/demo/watch', `agent-${n}`, 'shim.sh')
+      w.write('mine.txt', 'mine\n')
+      rmSync(shim(1))
+      made(join(w.dir, 'mine.txt'), shim(1))
+      await forgetWatches(store)
+      await watch(store, 'agent', 2)
+      expect(readFileSync(join(w.dir, 'mine.txt'), 'utf8')).toBe('mine\n')
+      expect(readFileSync(shim(2), 'utf8')).toContain('Made by ralph')
+    },
+  )
 
   function seen(hooks: string, what: string): string {
     const files = readdirSync(hooks).map((name) => join(hooks, name))

@@ -2,6 +2,8 @@ import * as fc from 'fast-check'
 import {
   chmodSync,
   copyFileSync,
+  existsSync,
+  linkSync,
   mkdirSync,
   readFileSync,
   rmSync,
@@ -53,6 +55,29 @@ const steps = fc.array(
   }),
   { minLength: 1, maxLength: 8 },
 )
+
+test('a private index that is a second name of another one is never written into, nor is what a kill left of that', async () => {
+  const w = worldOfTest()
+  await begin(w)
+  const [checkpoint, attempt] = [privateIndex(w), join(w.root, 'attempt-index')]
+  const before = readFileSync(checkpoint)
+  const differing = { present: ['a.txt'], deleted: [] }
+  for (const left of ['', `${attempt}.link`]) {
+    if (left !== '') linkSync(checkpoint, left)
+    expect(await copyIndex(w.gitPort, checkpoint, attempt)).toBe(true)
+    expect(statSync(attempt).ino).toBe(statSync(checkpoint).ino)
+    // Where they are one already.
+    expect(await copyIndex(w.gitPort, checkpoint, attempt)).toBe(true)
+    expect(existsSync(`${attempt}.link`)).toBe(false)
+    w.write('a.txt', `changed ${left}\n`)
+    expect(await writePlainTree(w.gitPort, attempt, differing)).toMatch(/^[0-9a-f]{40}$/)
+    await w.gitPort.run(['update-index', '--force-remove', 'a.txt'], { index: attempt })
+    expect(readFileSync(checkpoint).equals(before)).toBe(true)
+  }
+  // The repository's own is another's to write into.
+  await copyIndex(w.gitPort, join(w.dir, '.git', 'index'), attempt)
+  expect(statSync(attempt).nlink).toBe(1)
+})
 
 describe('a tree that is written without git', () => {
   test('is the tree that git writes, and its index is one that git takes for its own, again and again', async () => {
