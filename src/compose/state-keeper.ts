@@ -10,12 +10,14 @@ const heartbeatMs = 30_000
 /** What is no news need not cost a write of its own. */
 const patienceMs = 2_000
 
-/** What others wait for. Of a story that is three: it begins, its agent runs, and it is over. */
+/** Of what is mostly followed by news: a story is over, and the next one begins. */
+const soonMs = 150
+
+/** What others wait for. Of a story that is two: it begins, and its agent runs; that it is over comes with the next one, or soon. */
 const news: ReadonlySet<string> = new Set([
   'loop.started',
   'iteration.started',
   'agent.started',
-  'iteration.ended',
   'waiting',
   'wait.ended',
   'note.added',
@@ -87,8 +89,10 @@ export function keepStateFile(
   return {
     read(event, state) {
       latest = state
-      if (news.has(event.type)) write()
-      else patience ??= setTimeout(write, patienceMs)
+      if (news.has(event.type)) return write()
+      const isSoon = event.type === 'iteration.ended'
+      if (isSoon) clearTimeout(patience)
+      if (isSoon || patience === undefined) patience = setTimeout(write, isSoon ? soonMs : patienceMs)
     },
     async settle() {
       if (patience !== undefined) write()

@@ -50,6 +50,28 @@ describe('state keeper', () => {
     keeper.stop()
   })
 
+  test('the end of a story is written with the beginning of the next, or soon where there is none', async () => {
+    const written: StateFile[] = []
+    const keeper = keepStateFile(
+      { write: (state) => Promise.resolve(void written.push(state)), writeNow: () => undefined },
+      clock,
+      () => undefined,
+    )
+    const tell = (type: string): void =>
+      keeper.read({ ...event('warning'), type } as LoopEvent, initialState(type))
+    tell('warning')
+    tell('iteration.ended')
+    await vi.advanceTimersByTimeAsync(50)
+    tell('iteration.started')
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(written.map(({ change_id }) => change_id)).toEqual(['iteration.started'])
+    tell('warning')
+    tell('iteration.ended')
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(written.map(({ change_id }) => change_id)).toEqual(['iteration.started', 'iteration.ended'])
+    keeper.stop()
+  })
+
   test('a long run is not written whole at each event: what is written in a second does not grow with it', async () => {
     const iteration = { n: 1, started: '', ended: '', done_check: false, commits: [], tokens_used: 0 }
     const bytesIn = async (length: number): Promise<number> => {
