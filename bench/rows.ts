@@ -52,7 +52,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 1.5, belowPeer: true },
     by: stories,
     missing:
-      'profiled: two git processes are left, one look at the tree when the attempt is kept and one before the next agent: which files are ignored only git knows. Some thirty-five syncs, some of them side by side, make a checkpoint outlive a power cut (the floor does none). The program itself takes 50 to 60 ms of processor for a story: two thirds of it is code that runs once for each story and is interpreted (compiled it took as long, and 5 MB more), a quarter is the kernel at some 2,000 small file calls that ask whose every change is, and at forty files that are made and twenty-five that are removed. With the repository in memory, on a machine that was busy, the shortest gap was 50 ms. It would take fewer of those questions: what keep has read would have to serve ensure as well, and then an edit of yours in between would be taken for the agent’s.',
+      'profiled: two git processes are left, one look at the tree when the attempt is kept and one before the next agent: which files are ignored only git knows. Some forty syncs, most of them side by side, make a checkpoint outlive a power cut (the floor does none). The program itself takes most of the time: two thirds of its processor time is code that runs once for each story and is interpreted, without a hot spot: the largest function has a fortieth of it (compiled by V8’s Sparkplug it takes as long, and 3 MB more; with four times the young space, too); a quarter is the kernel at some 2,050 small file calls that ask whose every change is, and at 36 files that are made and 13 that are removed (2,520, 45 and 12 before; ext4 without a journal passes over what was removed in the last minutes for each new file). A tenth is the fork of ralph itself for the agent. It would take fewer of those questions: what keep has read would have to serve ensure as well, and then an edit of yours in between would be taken for the agent’s; and an agent that a small process starts.',
   },
   {
     name: 'story',
@@ -71,7 +71,7 @@ export const rows: readonly Row[] = [
     goal: { max: 250 },
     by: stories,
     missing:
-      'nobody waits for `openspec` any more; left are the start of Node and of the program, six git processes one after the other (four looks at the tree, the settings, the refs that pin what others point to), and some fifty syncs, more where the repository itself was written in the last ten minutes. The looks before the first checkpoint could be two.',
+      'nobody waits for `openspec` any more; left are the start of Node and of the program, five git processes one after the other (four looks at the tree, the settings; a sixth pins what others point to, where that is packed), `mkfifo`, and some fifty syncs, more where the repository itself was written in the last ten minutes. The looks before the first checkpoint could be two.',
   },
   {
     name: 'last',
@@ -91,7 +91,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 2 },
     by: flood,
     missing:
-      'profiled: 1.7 s of processor, of which 0.4 s are the start, git and the end as in any loop of one story. Of the rest a third is the telling of 12,000 messages and tool calls one by one (each is reduced, described for the screen and written beside the journal), a quarter the collection of garbage in a young space that is kept at 1 MB for the sake of memory, a sixth the reading of the lines that matter, a tenth the transcript. It would take talk that is reduced and written once for each chunk.',
+      'the goal is twice what `cat` takes, and a loop over one silent story takes as long by itself (the first agent and the end, above). Profiled: 1.0 to 1.3 s of processor on a busy machine, of which 0.4 s are that start and end. Of the rest a third is the telling of 12,000 messages and tool calls one by one (each is reduced, described for the screen and written beside the journal), a quarter the collection of garbage (with a young space of 4 to 16 MB instead of 1 it took as long, and 21 MB more), a sixth the reading of the lines that matter, a tenth the transcript. It would take talk that is reduced and written once for each chunk, and still not reach it.',
   },
   {
     name: 'flood-memory',
@@ -164,7 +164,7 @@ export const rows: readonly Row[] = [
     goal: { max: 900 },
     by: stories,
     missing:
-      'not profiled: it was 828 KB before the journal told of claims, logins and what gates write. `du` counts whole blocks of 4 KB, so that a file more for each story makes 80 KB.',
+      '`du` counts whole blocks of 4 KB: of each story there are nine objects, a ref, what the agent said and its transcript. Hooks of the watch that were left for a next story (68 KB) and a second copy of the index had made it 908.',
   },
   {
     name: 'long',
@@ -174,7 +174,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 1.1 },
     by: long,
     missing:
-      'with every story some twenty-five files are removed and forty made, and ext4 does not give away again for a minute what was removed: the longer a run, the more of it is passed over for each new file (`recently_deleted` and what it calls: a tenth of the processor time of a loop, measured while other programs removed files, too). The objects of git are in up to 256 folders, which are looked at for each checkpoint. It would take fewer files that live for one story only.',
+      'with every story some 36 files are made and 13 removed, and ext4 without a journal does not give away again for some minutes what was removed: the longer a run, the more of it is passed over for each new file (`recently_deleted` and what it calls: a tenth of the processor time of a loop, measured while other programs removed files, too). It would take fewer files that live for one story only.',
   },
   {
     name: 'long-memory',
@@ -256,7 +256,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 0.7 },
     by: large,
     missing:
-      'measured by processor time: the program itself takes some 0.4 s of it for an attempt (a fifth of that a walk over all folders for what git does not see, a fifth the collection of garbage), the rest is git: three looks of `git status` (one at what is to be saved, two for a revert: what is to be kept, and whether all is back), and an index of 8 MB that is written four times for a checkpoint with ticked boxes and three times for a revert. A look at entries that git would trust too early costs 2 ms, and 20 where there are some: then git gets a copy of the index. It would take one update of the index for both the attempt and the boxes, and for 0.7x a revert that does not look whether all is back.',
+      'measured by processor time: the program itself takes some 0.4 s of it for an attempt (a fifth of that a walk over all folders for what git does not see, a fifth the collection of garbage), the rest is git: three looks of `git status` (one at what is to be saved, two for a revert: what is to be kept, and whether all is back), and an index of 8 MB that is written for the attempt, for the boxes and for the repository (ralph’s own copies are second names of it now: not measured again since). A look at entries that git would trust too early costs 2 ms, and 20 where there are some: then git gets a copy of the index. It would take one update of the index for both the attempt and the boxes, and for 0.7x a revert that does not look whether all is back.',
   },
   {
     name: 'large-failed',

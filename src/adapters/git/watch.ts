@@ -86,7 +86,11 @@ export async function forgetWatches(store: Store): Promise<void> {
 export function dropSpare(checkpoints: string): void {
   const spare = spareOf(checkpoints)
   made.delete(spare)
-  rmSync(spare, { recursive: true, force: true })
+  try {
+    rmSync(spare, { recursive: true, force: true })
+  } catch {
+    // Closed to ralph by now: it tells nothing, and the next loop takes it away.
+  }
 }
 
 /** Folders of watches that this process has made, and how hooks and shim stood then: an agent may have written to them. */
