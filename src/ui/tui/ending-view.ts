@@ -24,7 +24,7 @@ import { bold, clipLine, dim, harmless, line, span } from './spans.ts'
 import type { Line } from './spans.ts'
 import { wrapSpans } from './wrap.ts'
 
-export function endingView(screen: EndingScreen, world: World, says: string, hasList: boolean): View {
+export function endingView(screen: EndingScreen, world: World, says: string, back: string): View {
   const { columns, rows } = world.size
   const isChoice = screen.stage !== 'result'
   if (isChoice && screen.tab === 'Summary') return choiceView(screen, world)
@@ -42,7 +42,7 @@ export function endingView(screen: EndingScreen, world: World, says: string, has
       ['tab', screen.tab === 'Summary' ? 'changed files' : isChoice ? 'the choice' : 'summary'],
       ['↑↓', 'scroll'],
       ...(canGoOn(screen) ? ([['a', 'again']] as const) : []),
-      ...(isChoice ? [] : ([['esc', hasList ? 'all changes' : 'the run']] as const)),
+      ...(isChoice ? [] : ([['esc', back]] as const)),
       ['q', 'quit'],
       ['?', 'keys'],
     ],

@@ -384,8 +384,13 @@ export function view(model: Model): View {
     case 'ending':
       return model.ending === undefined
         ? viewOf([], size)
-        : endingView(model.ending, model, says, hasList(model))
+        : endingView(model.ending, model, says, backTo(model))
   }
+}
+
+function backTo({ select, queue }: Model): string {
+  if (queue !== undefined) return 'the queue'
+  return select === undefined ? 'the run' : 'all changes'
 }
 
 /** There is something to come back to. */
