@@ -49,13 +49,7 @@ export async function up(site: Site, request: UpRequest): Promise<number> {
   const open = await openChanges(site)
   const before = await queueNow(site.git)
   const of = (name: string): Entry | undefined => before.entries.find(({ change }) => change === name)
-  for (const name of request.into === undefined ? [] : request.changes) {
-    const known = of(name)
-    if (known !== undefined && !isOver(known) && known.target !== '' && known.target !== target)
-      throw new RalphError('usage', `${name} is in the queue for ${known.target}, not for ${target}.`, {
-        hint: `Nothing was touched. Take it out first: ralph queue remove ${name}`,
-      })
-  }
+  if (request.into !== undefined) refuseElsewhere(before, request.changes, target)
   // In a checkout that has not followed yet they look as if they were open.
   const landed = new Set(before.entries.flatMap(({ change, state }) => (state === 'landed' ? [change] : [])))
   const named: string[] = []
@@ -109,6 +103,7 @@ export async function landNow(site: Site, change: string, request: UpRequest): P
     })
   const target = await targetFor(site, request.into)
   if (await hasLanded(site, change, target)) return 0
+  if (request.into !== undefined) refuseElsewhere(await queueNow(site.git), [change], target)
   return await withQueue(site, request, async (queue, landing) => {
     queue.tell({ type: 'queue.opened', target, jobs: 1, land: request.land, lands: true })
     queue.tell({ type: 'entry.added', change, after: [], target })
@@ -122,6 +117,19 @@ export async function landNow(site: Site, change: string, request: UpRequest): P
       await landing.close()
     }
   })
+}
+
+/** What is under way for one branch does not turn to another. */
+function refuseElsewhere({ entries }: QueueState, names: readonly string[], target: string): void {
+  for (const entry of entries)
+    if (names.includes(entry.change) && !isOver(entry) && entry.target !== '' && entry.target !== target)
+      throw new RalphError(
+        'usage',
+        `${entry.change} is in the queue for ${entry.target}, not for ${target}.`,
+        {
+          hint: `Nothing was touched. Take it out first: ralph queue remove ${entry.change}`,
+        },
+      )
 }
 
 async function notRun(site: Site, change: string): Promise<RalphError> {

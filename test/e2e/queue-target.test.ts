@@ -12,8 +12,10 @@ it('I5: each change lands on the branch that it was added for, whatever the queu
   const at = project({ a: '', b: '' }, 1)
   at.git('branch', 'release')
   expect((await ralph(at, ['up', 'a', '--no-land', ...at.args])).code).toBe(0)
-  const other = await ralph(at, ['up', 'a', '--into', 'release', ...at.args])
-  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('a is in the queue for main')])
+  for (const command of ['up', 'land']) {
+    const other = await ralph(at, [command, 'a', '--into', 'release', ...at.args])
+    expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('a is in the queue for main')])
+  }
   expect((await ralph(at, ['up', 'b', '--into', 'release', ...at.args])).code).toBe(0)
   expect(await states(at)).toEqual([
     ['a', 'main', 'landed'],
