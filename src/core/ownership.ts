@@ -75,16 +75,23 @@ export function ownerOfRef(
 ): Claim & { readonly found: string | undefined } {
   const writes = ledger.writes.filter(({ ref: name }) => name === ref.name)
   const last = writes.at(-1)
+  const renamed = ledger.commands.find(({ argv }) => newName(argv) === ref.name)
+  // The old name went with what the new one has.
+  const isRenamed = (hash: string): boolean =>
+    renamed !== undefined &&
+    ledger.writes.some((write) => write.ref !== ref.name && write.from === hash && write.to === undefined)
   if (last !== undefined && last.to === ref.now)
     return {
       owner: last.by,
       evidence: `the ${last.by}'s own git wrote it`,
-      found: foundBy(writes) ?? ref.before,
+      found: foundBy(writes, isRenamed) ?? ref.before,
     }
-  const renamed =
-    ref.before === undefined ? ledger.commands.find(({ argv }) => newName(argv) === ref.name) : undefined
-  if (renamed !== undefined)
-    return { owner: renamed.by, evidence: `the ${renamed.by} renamed a branch to it`, found: undefined }
+  if (renamed !== undefined && (ref.before === undefined || isRenamed(ref.now ?? '')))
+    return {
+      owner: renamed.by,
+      evidence: `the ${renamed.by} renamed a branch to it`,
+      found: ref.before === undefined ? undefined : (foundBy(writes) ?? ref.before),
+    }
   const claim = (owner: Owner, evidence: string): Claim & { readonly found: string | undefined } => ({
     owner,
     evidence,
@@ -147,11 +154,16 @@ function drops({ argv: [verb, what = '', ...rest] }: GitCommand): boolean {
 }
 
 /** Back along the agent's own writes to what was there before the first of them. */
-function foundBy(writes: readonly RefWrite[]): string | undefined {
-  return writes.reduceRight<string | undefined>(
-    (found, { from, to }, at) => (at === writes.length - 1 || to === found ? from : found),
-    undefined,
-  )
+function foundBy(
+  writes: readonly RefWrite[],
+  isRenamed: (hash: string) => boolean = () => false,
+): string | undefined {
+  const came = (found: string | undefined): boolean => found !== undefined && isRenamed(found)
+  const first = writes.reduceRight<string | undefined>((found, { from, to }, at) => {
+    const isNext = to === found || (to === undefined && came(found))
+    return at === writes.length - 1 || isNext ? from : found
+  }, undefined)
+  return came(first) ? undefined : first
 }
 
 /** `branch -m [old] new` and `-c`: git reports no ref for the new name. */

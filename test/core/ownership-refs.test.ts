@@ -53,6 +53,19 @@ describe('ownerOfRef', () => {
     expect(claim.evidence).not.toBe('')
   })
 
+  it.each([
+    ['moved after it', undefined, 'Y', ['X>Y'], 'branch -m x', undefined],
+    ['over one of the user’s', 'B', 'X', ['B>'], 'branch -M x', 'B'],
+    ['over one of the user’s, and moved after it', 'B', 'Y', ['B>', 'X>Y'], 'branch -M x', 'B'],
+    ['over one that the user had moved', 'B', 'Y', ['C>', 'X>Y'], 'branch -M x', 'C'],
+    ['made again by the user meanwhile', undefined, 'Z', ['X>', 'U>Z'], 'branch -m x', 'U'],
+  ])('O13: a branch renamed to it, %s', (_, before, now, writes, command, found) => {
+    const own = ledger(writes, [command])
+    const old = { by: 'agent' as const, ref: 'refs/heads/main', from: 'X', to: undefined }
+    const claim = ownerOfRef('demo', { name, before, now }, { ...own, writes: [old, ...own.writes] })
+    expect({ owner: claim.owner, found: claim.found }).toEqual({ owner: 'agent', found })
+  })
+
   it('section 6.4: a branch of another loop is its own, unless the agent wrote it; that of this loop is not', () => {
     const ref = (branch: string): { name: string; before: string; now: string } => ({
       name: `refs/heads/ralph/${branch}`,
