@@ -90,13 +90,14 @@ function leftLines({ loop }: EndingScreen, width: number): readonly Line[] {
   ]
 }
 
-function placeOf({ loop, made, done }: EndingScreen, sheet: Sheet): readonly string[] {
+function placeOf({ loop, made, done, problem }: EndingScreen, sheet: Sheet): readonly string[] {
   const { complete, board, ending } = loop
   if (complete === undefined) return []
   const choice =
     made === 'cleanup' || made === 'squash' ? 'cleanup' : made === undefined ? complete.choice : made
   const finished = done === undefined ? {} : { finished: { ok: true, ...done } }
-  return placeLines({ ...ending, ...finished, complete: { ...complete, choice }, board }, sheet)
+  const lasting = problem === '' ? ending.lasting : [...ending.lasting, problem]
+  return placeLines({ ...ending, ...finished, lasting, complete: { ...complete, choice }, board }, sheet)
 }
 
 /** The list is long enough where more of it is elsewhere. */

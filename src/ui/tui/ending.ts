@@ -166,7 +166,7 @@ export function loadedEnding(screen: EndingScreen, loaded: Loaded): EndingScreen
 
 export function failedEnding(screen: EndingScreen, act: Act, message: string): EndingScreen {
   if (act.do === 'finish' || act.do === 'start' || act.do === 'done')
-    return { ...screen, isBusy: false, problem: message }
+    return { ...screen, isBusy: false, problem: message, made: undefined }
   // A run that saved nothing has nothing to show.
   if (act.do === 'load' && act.load.what === 'patch') return { ...screen, patch: '' }
   return screen

@@ -530,6 +530,26 @@ describe('the end', () => {
     expect(player.type('k\r').asked()).toEqual([{ do: 'finish', change, choice: 'keep' }])
   })
 
+  test.each(['cleanup', 'squash'] as const)(
+    'a %s that was refused has moved nothing: the last words say where the work is, and why it is there',
+    (choice) => {
+      const player = playing(whole)
+        .hear(loaded)
+        .read()
+        .type(`${choice.slice(0, 1)}\r`)
+      const act = { do: 'finish', change, choice } as const
+      expect(player.asked().at(-1)).toEqual(act)
+      player.hear({ type: 'failed', act, message: 'own.txt is in the way.', hint: 'Move it.', exitCode: 1 })
+      const [quit] = player.type('q').asked()
+      const words = quit?.do === 'quit' ? quit.words.join('\n') : ''
+      expect(words).toContain('The work is on ralph/add-greeting.')
+      expect(words).toContain('note: own.txt is in the way. Move it.')
+      expect(words).toContain('ralph finish add-greeting --cleanup')
+      expect(words).not.toContain('uncommitted.')
+      expect(words).not.toContain('git status')
+    },
+  )
+
   test('q on the run that was looked at again says what came of it, too', () => {
     const player = playing(whole).hear(loaded).read().type('\u001B').type('\u001B')
     expect(player.model.at).toBe('loop')
