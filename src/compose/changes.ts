@@ -109,11 +109,13 @@ export async function promptFor(
   { change, storyId }: Parameters<Observe['prompt']>[0],
   config: Config,
 ): Promise<{ change_id: string; prompt: string }> {
-  const { openChange } = await import('./plan.ts')
+  const { openChange, refuseUnknownName } = await import('./plan.ts')
   const { firstAgent, offersClaims } = await import('./claims.ts')
   const { readKept, settingsFile } = await import('./run-settings.ts')
   const found = await openChange(site, change, config)
   const run = await knownRun(site, found.name)
+  if (found.doneCriteria === 'manual' && run.state.phase === 'idle')
+    refuseUnknownName(found.name, changeDirOf(found.root, found.name))
   // A run that can go on does so with the words of its start.
   const isOpen = run.state.phase !== 'idle' && run.state.status !== 'done'
   const kept = isOpen ? await readKept(settingsFile(run)) : undefined

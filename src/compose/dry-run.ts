@@ -16,7 +16,7 @@ import { damagedRun } from './damage.ts'
 import { openTargets, refuseMissingGates } from './gate-programs.ts'
 import { modeOf, refuseLeftover } from './mode.ts'
 import { refuseRunning } from './open-run.ts'
-import { checked, openChange, refuseInvalid, refuseUnknownStories } from './plan.ts'
+import { checked, openChange, refuseInvalid, refuseUnknownName, refuseUnknownStories } from './plan.ts'
 import { loopSettings, strangeStories } from './settings.ts'
 import { refuseUncommitted } from './uncommitted.ts'
 import { knownRun } from './site.ts'
@@ -29,6 +29,8 @@ export async function dryRun(
   const { config, files } = loaded
   if (!acceptsConfig) await refuseUnagreed(site.git.gitCommonDir, files)
   const change = await openChange(site, name, config)
+  if (change.doneCriteria === 'manual' && config.done === undefined && config.task === undefined)
+    refuseUnknownName(change.name, changeDirOf(change.root, change.name))
   if (config.require_valid) await refuseInvalid(change)
   const run = await knownRun(site, change.name)
   if (run.damage !== undefined && !config.fresh) throw await damagedRun(site, run)

@@ -137,7 +137,16 @@ export async function isUnplanned(
   const { root } = await changeFolder(site, name)
   const found = await doneCriteria(folder, await taskPattern(root, folder, site.env), site.git.worktree)
   if (found.criteria === 'tasks') return undefined
+  refuseUnknownName(name, folder)
   return { title: await readTitle(root, name), tasksFile: shownPath(site, join(folder, 'tasks.md')) }
+}
+
+/** Where there is no openspec/ any name is one of the user's own: a misspelt one too, and its agent would be paid for. */
+export function refuseUnknownName(name: string, folder: string): void {
+  if (existsSync(folder)) return
+  throw new RalphError('change_not_found', `There is no change "${name}": no ${folder}, and no tasks.md.`, {
+    hint: `Nothing was touched. Write its plan, openspec/changes/${name}/tasks.md: a line \`## 1. A story\`, below it \`- [ ] 1.1 A task\`. Or say what to do in words: ralph loop ${name} --task "…"`,
+  })
 }
 
 /** What the openspec program has to say: for the user to know, not for the loop to wait for. */

@@ -421,6 +421,32 @@ describe('a start', () => {
     if (code === 2) expect(at.git('for-each-ref', '--format=%(refname)')).toBe('refs/heads/main')
   })
 
+  test('B2: where there is no openspec folder, a name alone starts no agent: its way out is said, and words or a plan are enough', async () => {
+    const at = scratch()
+    at.git('rm', '-rqf', 'openspec')
+    at.git('commit', '-qm', 'no openspec')
+    const agent = ['--agent-command', goodAgent]
+    for (const command of [
+      ['loop', 'add-logn', ...agent],
+      ['loop', 'add-logn', '--dry-run', ...agent],
+      ['prompt', 'add-logn'],
+    ]) {
+      const refused = await ralph(at, command)
+      expect(refused.code).toBe(2)
+      expect(refused.stderr).toMatch(/There is no change "add-logn"[^]*Nothing was touched[^]*--task "…"/)
+    }
+    expect(at.git('for-each-ref', '--format=%(refname)')).toBe('refs/heads/main')
+    expect([existsSync(join(at.repo, '.git', 'ralph')), existsSync(join(at.repo, '.claude'))]).toEqual([
+      false,
+      false,
+    ])
+    expect((await ralph(at, ['loop', 'add-login', '--task', 'a login', ...agent])).code).toBe(5)
+    expect((await ralph(at, ['resume', 'add-login', '--feedback', 'more'])).code).toBe(5)
+    at.git('checkout', '-q', 'main')
+    at.write('tasks.md', tasksOf(1))
+    expect((await ralph(at, ['loop', 'other', ...agent])).code).toBe(0)
+  })
+
   test('F4: gates that are there and not used are offered', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     at.write('package.json', '{"scripts":{"test":"true"}}')
