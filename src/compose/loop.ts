@@ -32,6 +32,7 @@ import {
   programName,
 } from './beforehand.ts'
 import { watchBudget } from './budget-watch.ts'
+import { cagingOf, firstUncaged, refuseImpossible } from './cage.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { agree, refuseUnagreed } from './config-trust.ts'
 import { openRun, refuseRunning } from './open-run.ts'
@@ -112,6 +113,7 @@ async function runHeld(
   }
   // Before anything is put in order: a loop that is refused has touched nothing.
   await refuse(request.settings)
+  await refuseImpossible(wish === 'resume' ? await keptWish(held.run, request, common) : asked, here)
   if (asked.worktree === undefined) await refuseLeftover(here, name)
   if (wish === 'loop') {
     await modeOf(held.run, wish, asked, here, feedback)
@@ -136,8 +138,10 @@ async function runHeld(
       ? await resumedSettings(run, loaded, common, request.acceptsConfig)
       : startedSettings(loaded)
   if (mode === 'done already') return alreadyDone(here, held, config, recovered)
-  const entered = await enterWorktree(here, run, config, folder, mode)
+  const caging = await cagingOf(config, here.env, here.git.worktree)
+  const entered = await enterWorktree(here, run, config, folder, mode, caging)
   const { site, home, brought } = entered
+  const cages = caging(site.git, name)
   const isAttended = home.isTerminal || request.isAttended === true
   const reserve = diskReserve(reserveFile(site.git.gitDir))
   const stream = streamOf(here, held, { isNew: mode !== 'resume', spend: reserve.spend })
@@ -231,6 +235,7 @@ async function runHeld(
       noApiKey: config.no_api_key,
       env: site.env,
       graceMs: 3_000,
+      ...(cages.agent !== undefined && { cage: cages.agent }),
     })
     const desktop = desktopFor({ ...site, isTerminal: isAttended }, name, config)
     const exitCode = await runSession({
@@ -247,6 +252,7 @@ async function runHeld(
           env: site.env,
           timeoutMs: settings.iteration_timeout_min * 60_000,
           absent: absentTargets(allGates(settings), site.git.worktree),
+          ...(cages.gates !== undefined && { cage: cages.gates }),
         }),
         usage,
         logins: loginLedger({
@@ -278,6 +284,7 @@ async function runHeld(
         openspec: openspecWords(site.env),
         billing: billingOf(settings.agents, site.env, config),
         ...programName(config),
+        ...firstUncaged(common, settings),
         ...(mode !== 'resume' && (await gateFound(site, settings))),
         ...(mode === 'resume' && { spent: spentBy(stream.state, run.recall('gate.ended')) }),
         ...(undone.length > 0 && { undone }),
@@ -314,6 +321,18 @@ async function runHeld(
     await reserve.close()
     await stream.close()
   }
+}
+
+/** As its start was, unless the flags of now name another. Undefined where that is not known: it is refused later, with its reason. */
+async function keptWish(
+  run: OpenRun['run'],
+  request: LoopRequest,
+  common: string,
+): Promise<Config | undefined> {
+  return await resumedSettings(run, request.settings, common, request.acceptsConfig).then(
+    ({ config }) => config,
+    () => undefined,
+  )
 }
 
 /** "Already done: exit 0, `--on-complete` applies." */

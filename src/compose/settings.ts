@@ -47,6 +47,7 @@ export async function loopSettings(
     ...(config.max_tokens !== undefined && { max_tokens: config.max_tokens }),
     ...(config.max_cost !== undefined && { max_cost_usd: config.max_cost }),
     claims: config.claims,
+    ...(config.sandbox !== 'off' && { sandbox: config.sandbox }),
   }
 }
 

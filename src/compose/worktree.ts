@@ -7,9 +7,11 @@ import { checkOut } from '../adapters/git/check-out.ts'
 import type { Repository } from '../adapters/git/git.ts'
 import { clearStart, forgetStart } from '../adapters/git/started-tree.ts'
 import { addWorktree } from '../adapters/git/worktrees.ts'
+import type { Cage } from '../adapters/process/cage.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import { openSite } from './site.ts'
+import type { Caging } from './cage.ts'
 import type { KnownRun, Site } from './site.ts'
 import { homeOf, siteOf } from './open-run.ts'
 
@@ -33,6 +35,7 @@ export async function enterWorktree(
   config: Config,
   changeFolder: string,
   mode: 'start' | 'fresh' | 'resume',
+  caging: Caging,
 ): Promise<Entered> {
   const options = {
     timeoutMs: config.command_timeout * 1000,
@@ -80,7 +83,7 @@ export async function enterWorktree(
   }
   const place = existsSync(cwd) ? cwd : repository.worktree
   try {
-    if (isNew) await setUp(home, repository, config)
+    if (isNew) await setUp(home, repository, config, caging(repository, run.change).gates)
     const site = await openSite(place, home.env, options)
     return { site, home, brought, notes: [left, note], settled, leave }
   } catch (error) {
@@ -90,7 +93,12 @@ export async function enterWorktree(
 }
 
 /** What the work needs and git does not hold: copies of the user's own files, and what a command makes. */
-async function setUp(home: Site, { worktree }: Repository, config: Config): Promise<void> {
+async function setUp(
+  home: Site,
+  { worktree }: Repository,
+  config: Config,
+  cage: Cage | undefined,
+): Promise<void> {
   for (const path of config.worktree_copy) {
     const from = resolve(home.git.worktree, path)
     const inside = relative(home.git.worktree, from)
@@ -103,7 +111,12 @@ async function setUp(home: Site, { worktree }: Repository, config: Config): Prom
   }
   if (config.setup === undefined) return
   const { shellGates } = await import('../adapters/process/gates.ts')
-  const gates = shellGates({ cwd: worktree, env: home.env, timeoutMs: config.iteration_timeout * 60_000 })
+  const gates = shellGates({
+    cwd: worktree,
+    env: home.env,
+    timeoutMs: config.iteration_timeout * 60_000,
+    ...(cage !== undefined && { cage }),
+  })
   const result = await gates.check(config.setup, {}, new AbortController().signal)
   if (result.outcome === 'passed') return
   throw new RalphError(

@@ -17,6 +17,8 @@ export interface KindValues {
   minutes_or_off: number
   seconds: number
   usd: number
+  /** As written: `4G`. */
+  size: string
   text: string
   url: string
   choice: string
@@ -33,7 +35,15 @@ export interface KindValues {
 export type OptionKind = keyof KindValues
 
 /** Headings of the help text, in the order in which a reader decides. */
-export const optionGroups = ['What to run', 'Agent', 'Gates', 'Limits', 'Work and end', 'Output'] as const
+export const optionGroups = [
+  'What to run',
+  'Agent',
+  'Gates',
+  'Limits',
+  'Sandbox',
+  'Work and end',
+  'Output',
+] as const
 
 export interface OptionSpec {
   readonly group: (typeof optionGroups)[number]

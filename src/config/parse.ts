@@ -57,6 +57,7 @@ function normalize(kind: OptionKind, raw: unknown): unknown {
     const word = typeof raw === 'string' ? switchWords.get(raw.trim().toLowerCase()) : undefined
     return kind === 'switch' || word === true ? (word ?? raw) : raw
   }
+  if (kind === 'size' && typeof raw === 'string') return raw.trim().toUpperCase().replace(/I?B$/, '')
   if (kind === 'agents' && typeof raw === 'string') return raw.split(',').map((name) => name.trim())
   if (kind === 'texts') return texts(raw)
   if (kind === 'pairs') return pairs(raw)

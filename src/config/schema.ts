@@ -28,6 +28,10 @@ const kinds: Record<OptionKind, { readonly schema: () => z.ZodType; readonly wan
     wants: `seconds as a number above 0 and at most ${String(mostSeconds)}, such as 60`,
   },
   usd: { schema: () => z.number().positive(), wants: 'dollars as a number above 0, such as 5 or 2.50' },
+  size: {
+    schema: () => z.string().regex(/^\d+(?:\.\d+)?[KMGT]$/),
+    wants: 'a size with its unit, such as 500M or 4G',
+  },
   text: { schema: () => line(), wants: 'a text that is not empty' },
   url: {
     schema: () => z.url({ protocol: /^https?$/ }),

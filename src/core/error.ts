@@ -25,6 +25,7 @@ const exitCodes = {
   git_failed: 1,
   locked: 7,
   agent_missing: 6,
+  sandbox: 1,
   budget: 2,
   human_needed: 5,
   journal_unreadable: 1,

@@ -112,6 +112,8 @@ const settingsSchema = z.object({
   max_cost_usd: z.number().positive().optional(),
   /** How often an agent may claim in one attempt that its story is complete; absent, or 0: it cannot. */
   claims: z.number().int().nonnegative().optional(),
+  /** What agent and gates are kept in; absent: nothing. */
+  sandbox: z.enum(['workspace', 'strict']).optional(),
 })
 export type Settings = z.infer<typeof settingsSchema>
 
@@ -221,6 +223,8 @@ const publicBodies = [
     billing: z.record(z.string(), z.string()).optional(),
     /** Without gates: a command of the project's own that could be one; empty where none was found. */
     gate_found: z.string().optional(),
+    /** The first loop of this repository that runs without a sandbox: said once. */
+    uncaged: z.literal(true).optional(),
     /** With the agent `command`: the name of the user's own program. */
     agent_program: z.string().optional(),
     /** How OpenSpec's program is called from here: by its name, or by npx where it is not on PATH. */

@@ -26,6 +26,7 @@ export type LoopEvent = {
     readonly max_tokens?: number | undefined
     readonly max_cost_usd?: number | undefined
     readonly claims?: number | undefined
+    readonly sandbox?: 'workspace' | 'strict' | undefined
   }
   readonly pid: number
   readonly worktree: string
@@ -40,6 +41,7 @@ export type LoopEvent = {
   readonly nothing_to_do?: true | undefined
   readonly billing?: Readonly<Record<string, string>> | undefined
   readonly gate_found?: string | undefined
+  readonly uncaged?: true | undefined
   readonly agent_program?: string | undefined
   readonly openspec?: string | undefined
   readonly spent?: {
@@ -487,6 +489,20 @@ export type LoopSettings = {
   readonly max_cost?: number | undefined
   /** where token counts come from */
   readonly usage?: 'auto' | 'wt-usage' | 'agent' | 'sessions' | undefined
+  /** memory that the agent, or a gate, may use, such as 4G */
+  readonly max_memory?: string | undefined
+  /** processes and threads that the agent, or a gate, may have at once */
+  readonly max_processes?: number | undefined
+  /** size of a file that the agent, or a gate, may write, such as 2G */
+  readonly max_file_size?: string | undefined
+  /** keep agent, gates and set-up in: workspace = they write only the work tree and their caches, and see no keys; strict = no network besides, apart from --sandbox-hosts */
+  readonly sandbox?: 'off' | 'workspace' | 'strict' | undefined
+  /** a file or folder outside the work tree that the sandbox may write, too (repeatable) */
+  readonly sandbox_allow?: string | readonly string[] | undefined
+  /** a host that a strict sandbox may reach: example.org, *.example.org, localhost:8080 (repeatable) */
+  readonly sandbox_hosts?: string | readonly string[] | undefined
+  /** whether gates and --setup run in the sandbox, too */
+  readonly sandbox_gates?: boolean | undefined
   /** how long to wait for a provider's limit to reset */
   readonly limit_wait?: number | undefined
   /** only this story (repeatable) */
@@ -505,4 +521,4 @@ export type LoopSettings = {
   readonly fresh?: boolean | undefined
 }
 
-export type ErrorCode = 'usage' | 'config' | 'change_not_found' | 'change_ambiguous' | 'openspec_missing' | 'spec_unreadable' | 'no_tasks' | 'box_ambiguous' | 'not_a_repository' | 'repository_state' | 'bad_name' | 'branch_exists' | 'nothing_to_resume' | 'unfinished_run' | 'checkpoint_failed' | 'finish_conflict' | 'attempt_not_found' | 'git_failed' | 'locked' | 'agent_missing' | 'budget' | 'human_needed' | 'journal_unreadable' | 'disk' | 'internal'
+export type ErrorCode = 'usage' | 'config' | 'change_not_found' | 'change_ambiguous' | 'openspec_missing' | 'spec_unreadable' | 'no_tasks' | 'box_ambiguous' | 'not_a_repository' | 'repository_state' | 'bad_name' | 'branch_exists' | 'nothing_to_resume' | 'unfinished_run' | 'checkpoint_failed' | 'finish_conflict' | 'attempt_not_found' | 'git_failed' | 'locked' | 'agent_missing' | 'sandbox' | 'budget' | 'human_needed' | 'journal_unreadable' | 'disk' | 'internal'

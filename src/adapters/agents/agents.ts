@@ -1,9 +1,12 @@
 // The Agent port: starts the program, listens to it, and resolves when nothing of it is alive.
 import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { RalphError } from '../../core/error.ts'
 import type { AgentEnded, AgentEnding } from '../../core/event.ts'
 import type { Agent, AgentSignal, AgentTask, ClaimDesk } from '../../ports.ts'
+import { cageFault, type Cage } from '../process/cage.ts'
 import { faultCode, faultMessage } from '../process/fault.ts'
-import { startGroup, type Group, type GroupEnd } from '../process/group.ts'
+import { startGroup, type Group, type GroupEnd, type GroupOptions } from '../process/group.ts'
 import { hiddenSince, strangersIn } from '../process/strays.ts'
 import { processIdentity } from '../process/table.ts'
 import { boundedTail } from '../process/tail.ts'
@@ -40,6 +43,7 @@ export interface AgentsOptions {
   readonly transcriptMaxBytes?: number
   /** Of whoever reads along: no agent starts, and none is heard, before this resolves. Undefined: go on. */
   readonly room?: () => Promise<void> | undefined
+  readonly cage?: Cage
 }
 
 export function createAgents(options: AgentsOptions): Agent {
@@ -170,6 +174,7 @@ async function converse(
       ...(kind.keepsInput === true && { keepsInput: true }),
       stdout: 'socket',
       marker: markerOf(task),
+      ...caged(options, run, task.agent, tempDir),
       timeoutMs: task.timeoutMs,
       idleTimeoutMs: task.idleTimeoutMs,
       graceMs: options.graceMs ?? stopGraceMs,
@@ -192,6 +197,7 @@ async function converse(
     })
   } catch (error) {
     transcript.close()
+    if (error instanceof RalphError) throw error
     return cannotStart(error, launch.file, task.cwd)
   }
   talk.group = group
@@ -201,12 +207,13 @@ async function converse(
   stop.addEventListener('abort', onStop, { once: true })
   if (stop.aborted) onStop()
   const ended = await group.ended
-  const end = launch.file === 'sh' ? throughShell(ended) : ended
+  const end = launch.file === 'sh' || options.cage !== undefined ? throughShell(ended) : ended
   stop.removeEventListener('abort', onStop)
   clearTimeout(leaving)
   await endClaims()
   ear.end()
   transcript.close()
+  if (end.hasNoCage === true) return neverRan(launch.file, stderr.text())
   if (end.leftBehind > 0) {
     tell({
       type: 'warning',
@@ -216,6 +223,29 @@ async function converse(
   for (const message of strayWarnings(end, task.cwd, pidStarted, group.table))
     tell({ type: 'warning', message })
   return turn.end(end, stderr.text())
+}
+
+function caged(
+  { cage, command, agentEnv }: AgentsOptions,
+  { claims }: AgentRun,
+  agent: string,
+  tempDir: string,
+): Pick<GroupOptions, 'cage'> {
+  if (cage === undefined) return {}
+  const inmate = {
+    agent,
+    ...(command !== undefined && { command }),
+    keeps: Object.keys(agentEnv),
+    tempDir,
+    ...(claims !== undefined && { shown: [dirname(claims.configFile)] }),
+  }
+  return { cage: (start) => cage.enter(start, inmate) }
+}
+
+/** A program that cannot be seen in there is missing; all else is the cage's own fault. */
+function neverRan(file: string, stderr: string): AgentEnded {
+  if (!/^bwrap: execvp /m.test(stderr)) throw cageFault(stderr)
+  return notStarted('missing', `${file} could not be started in the sandbox: ${stderr.trim()}`)
 }
 
 /** What ralph must not or cannot end may go on editing: the user has to know. */

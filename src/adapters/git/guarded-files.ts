@@ -75,7 +75,7 @@ export function findObeyed(
 }
 
 /** And of each submodule's repository below `modules/`. */
-function ofRepository(common: string, folder: string): string[] {
+export function ofRepository(common: string, folder: string): string[] {
   const own = ['config', 'config.worktree', 'hooks', 'info'].map((name) => `${folder}${name}`)
   const modules = (below: string): string[] =>
     foldersIn(common, below).flatMap((name) =>

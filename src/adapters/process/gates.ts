@@ -1,6 +1,8 @@
 // Runs the user's gates: each by `sh -c` in the work tree, and nothing of it alive afterwards.
+import { RalphError } from '../../core/error.ts'
 import { findFailure, missesTarget } from '../../core/gate-failure.ts'
 import type { GateResult, Gates } from '../../ports.ts'
+import { cageFault, type Cage } from './cage.ts'
 import { faultMessage } from './fault.ts'
 import { startGroup } from './group.ts'
 import { boundedTail } from './tail.ts'
@@ -15,9 +17,11 @@ export interface ShellGatesOptions {
   readonly graceMs?: number
   /** By command, the script or target that was not there when the loop began. */
   readonly absent?: ReadonlyMap<string, string>
+  readonly cage?: Cage
 }
 
 export function shellGates(options: ShellGatesOptions): Gates {
+  const { cage } = options
   return {
     async check(command, env, stop, path) {
       const began = performance.now()
@@ -68,6 +72,7 @@ export function shellGates(options: ShellGatesOptions): Gates {
           input: '',
           stdout: 'pipe',
           marker,
+          ...(cage !== undefined && { cage: (start) => cage.enter(start, {}) }),
           timeoutMs: options.timeoutMs ?? Number.POSITIVE_INFINITY,
           idleTimeoutMs: 0,
           graceMs: options.graceMs ?? 2000,
@@ -75,6 +80,7 @@ export function shellGates(options: ShellGatesOptions): Gates {
           onErrorOutput: hear,
         })
       } catch (error) {
+        if (error instanceof RalphError) throw error
         return result({ outcome: 'could_not_run' }, faultMessage(error))
       }
       const running = group
@@ -83,6 +89,7 @@ export function shellGates(options: ShellGatesOptions): Gates {
       if (stop.aborted) onStop()
       const ended = await running.ended
       stop.removeEventListener('abort', onStop)
+      if (ended.hasNoCage === true) throw cageFault(tail.text())
       if (ended.cause === 'stopped') return result({ outcome: 'stopped' })
       if (ended.cause === 'timeout') {
         const minutes = Number(((options.timeoutMs ?? 0) / 60_000).toFixed(2))

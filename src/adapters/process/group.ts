@@ -1,6 +1,8 @@
 // Runs one program in a process group of its own, without a terminal, so that nothing of it is alive when its end is told.
 import { spawn, type ChildProcess } from 'node:child_process'
+import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import { statusFd, type Cell } from './cage.ts'
 import { openChannels, type ChannelsOptions, type Output } from './channels.ts'
 import { watchIdle } from './idle.ts'
 import { findAlive, reap, stopLadder, sweepLadder, type Quarry } from './reap.ts'
@@ -19,6 +21,8 @@ export interface GroupOptions {
   /** A socket where much may be printed; a pipe for the user's own shell lines, which may open it by name. */
   readonly stdout: ChannelsOptions['stdout']
   readonly marker: Marker
+  /** Puts it into its cage. */
+  readonly cage?: (start: Pick<GroupOptions, 'file' | 'args' | 'cwd' | 'env'>) => Cell
   /** What it put into the background lives on when it has ended by itself: a sound, a message on the screen. */
   readonly mayLeave?: boolean
   readonly timeoutMs: number
@@ -47,6 +51,8 @@ export interface GroupEnd {
   readonly survivors: number[]
   /** Somebody who cannot be found has its output open still. */
   readonly isHeld?: true
+  /** Its cage could not be made: it has not run, and stderr says why. */
+  readonly hasNoCage?: true
 }
 
 export interface Group {
@@ -72,24 +78,35 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     stdout: options.stdout,
   })
   let child: ChildProcess
+  let cell: Cell | undefined
   try {
-    child = spawn(options.file, options.args, {
+    cell = options.cage?.(options)
+    const { file, args, env } = cell ?? options
+    child = spawn(file, args, {
       cwd: options.cwd,
-      env: options.env,
+      env,
       // A session of its own: no terminal to read keys from, and Ctrl-C reaches ralph alone.
       detached: true,
-      stdio: channels.stdio,
+      stdio: cell === undefined ? channels.stdio : [...channels.stdio, 'pipe'],
     })
     await spawned(child)
   } catch (error) {
     channels.discard()
+    await cell?.leave()
     throw error
   }
   channels.handOver()
+  const told = toldBy(child, cell)
   const pid = child.pid ?? 0
   const known = new Map<number, string>()
   const birth = birthOf(pid)
-  const quarry: Quarry = { marker: options.marker, group: pid, known, since: birth }
+  const quarry: Quarry = {
+    marker: options.marker,
+    group: pid,
+    known,
+    since: birth,
+    ...(cell !== undefined && { isCaged: true as const }),
+  }
   let cause: EndCause | undefined
   let table: readonly ProcessEntry[] | undefined
   let climbing: Promise<number[]> | undefined
@@ -171,6 +188,9 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     stopIdle()
     if (climbing === undefined)
       await drained({ output, lastOutput: () => lastOutput, quietMs: 250, longestMs: 1000 })
+    // What is left in a cage ends with it, a moment later.
+    if (climbing === undefined && cell?.tells === true)
+      climbing = reap(quarry, [{ waitMs: 1000 }, ...sweepLadder])
     const isSwept = climbing === undefined && options.mayLeave !== true
     const around = isSwept ? processTable(birth) : []
     let leftBehind = isSwept ? findAlive(quarry, around).length : 0
@@ -190,6 +210,8 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     child.stdin?.destroy()
     output.close()
     const { exitCode, signalCode } = child
+    const hasNoCage = exitCode !== null && cause === undefined && !(await told)
+    await cell?.leave()
     return {
       ...(exitCode !== null && { exitCode }),
       ...(signalCode !== null && { signal: signalCode }),
@@ -197,6 +219,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
       leftBehind,
       survivors,
       ...(isHeld && { isHeld }),
+      ...(hasNoCage && { hasNoCage }),
     }
   }
 
@@ -255,6 +278,19 @@ function exitOf(child: ChildProcess): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null) resolve()
     else child.once('exit', () => resolve())
   })
+}
+
+/** Whether the command has run: bubblewrap says how it ended, and nothing where it never began. */
+async function toldBy(child: ChildProcess, cell: Cell | undefined): Promise<boolean> {
+  const status = child.stdio[statusFd]
+  if (cell === undefined || !cell.tells || !(status instanceof Readable)) return true
+  let text = ''
+  status.on('data', (chunk: Buffer) => {
+    text += chunk.toString('latin1')
+  })
+  status.on('error', () => undefined)
+  await new Promise((resolve) => status.once('close', resolve))
+  return text.includes('"exit-code"')
 }
 
 interface Draining {

@@ -13,6 +13,8 @@ export interface Quarry {
   readonly known?: Map<number, string>
   /** Of the leader: nobody who is older is of the run. */
   readonly since?: Birth
+  /** The leader and its child only hold the cage: an end of theirs is a KILL for all in it. */
+  readonly isCaged?: true
 }
 
 /** A signal for all that is left, and how long to wait for its effect. Without one: only waits. */
@@ -49,8 +51,7 @@ export async function reap(quarry: Quarry, ladder: readonly Rung[]): Promise<num
       if (alive.length === 0) return []
       // KILL is sent again: a process may have forked between the look and the blow.
       if (signal !== undefined && (isFirst || signal === 'SIGKILL')) {
-        for (const entry of alive)
-          if (onlyGroup !== true || entry.group === quarry.group) send(entry.pid, signal)
+        for (const entry of alive) if (isMeant(entry, quarry, { signal, onlyGroup })) send(entry.pid, signal)
       }
       isFirst = false
       if (performance.now() >= deadline) break
@@ -59,6 +60,15 @@ export async function reap(quarry: Quarry, ladder: readonly Rung[]): Promise<num
     }
   }
   return findAlive(quarry).map(({ pid }) => pid)
+}
+
+function isMeant(
+  { pid, parent, group: own }: ProcessEntry,
+  { group, isCaged }: Quarry,
+  { signal, onlyGroup }: { readonly signal: NodeJS.Signals; readonly onlyGroup: boolean | undefined },
+): boolean {
+  if (isCaged === true && signal !== 'SIGKILL' && (pid === group || parent === group)) return false
+  return onlyGroup !== true || own === group
 }
 
 /** After a crash of ralph: ends whatever still runs of that run, and clears its temp folders. Resolves with what was ended and what could not be. */

@@ -31,6 +31,7 @@ export function headerLines(event: Of<'loop.started'>, sheet: Sheet): readonly s
     ...(gates.length === 0
       ? []
       : [`${gates.length === 1 ? 'gate' : 'gates'}: ${gates.map(oneLine).join(', ')}`]),
+    ...(event.settings.sandbox === undefined ? [] : [`sandbox: ${event.settings.sandbox}`]),
   ]
   const width = widthFor(sheet)
   const isShort = width === undefined || parts.every((part) => widthOf(part) < width - 2)
@@ -41,6 +42,7 @@ export function headerLines(event: Of<'loop.started'>, sheet: Sheet): readonly s
   return [
     first.replace(name, paint.bold(name)),
     ...rest,
+    ...(event.uncaged === undefined ? [] : note(uncagedWords)),
     ...(event.gate_found === undefined ? [] : note(gatelessWords(event.gate_found))),
     ...(event.home === undefined
       ? note('Leave this folder alone: a failed attempt undoes edits (--worktree avoids it).')
@@ -50,6 +52,9 @@ export function headerLines(event: Of<'loop.started'>, sheet: Sheet): readonly s
       : note(`The next prompt has your words: ${oneLine(event.feedback)}`)),
   ]
 }
+
+const uncagedWords =
+  'no sandbox: the agent can read and write what you can; --sandbox workspace keeps it in (said once)'
 
 function placeOf(event: Of<'loop.started'>): string {
   return event.branch === event.original_branch

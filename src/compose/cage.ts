@@ -1,0 +1,78 @@
+// From the settings of a run to its cage: asked for and impossible is refused before anything is touched.
+import { existsSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { borrowedFrom, cagedGit, reportsOf } from '../adapters/git/caged.ts'
+import type { Repository } from '../adapters/git/git.ts'
+import { openCage, type Cage } from '../adapters/process/cage.ts'
+import { probeCage } from '../adapters/process/cage-probe.ts'
+import { runPaths } from '../adapters/files/paths.ts'
+import type { Config } from '../config/options.ts'
+import { RalphError } from '../core/error.ts'
+import type { Settings } from '../core/event.ts'
+import type { Site } from './site.ts'
+
+export type CageWish = Pick<Config, 'sandbox' | 'sandbox_allow' | 'sandbox_hosts' | 'sandbox_gates'>
+
+/** The cages of one loop; both undefined where none was asked for. */
+export interface Cages {
+  readonly agent: Cage | undefined
+  readonly gates: Cage | undefined
+}
+
+/** For any work tree of the repository. */
+export type Caging = (repository: Repository, change: string) => Cages
+
+/** Said once in a repository: who has read it knows. The demo's agent is ralph's own. */
+export function firstUncaged(
+  gitCommonDir: string,
+  { sandbox, agents }: Pick<Settings, 'sandbox' | 'agents'>,
+): { uncaged?: true } {
+  const told = join(gitCommonDir, 'ralph', 'told-no-sandbox')
+  if (sandbox !== undefined || agents.every((agent) => agent === 'demo') || existsSync(told)) return {}
+  writeFileSync(told, '')
+  return { uncaged: true }
+}
+
+/** Before anything is touched. */
+export async function refuseImpossible(wish: CageWish | undefined, { env, git }: Site): Promise<void> {
+  if (wish !== undefined) await cagingOf(wish, env, git.worktree)
+}
+
+export async function cagingOf(wish: CageWish, env: NodeJS.ProcessEnv, from: string): Promise<Caging> {
+  const mode = wish.sandbox
+  if (mode === 'off') return () => ({ agent: undefined, gates: undefined })
+  const probe = await probeCage(env, { isStrict: mode === 'strict' })
+  if (!('program' in probe))
+    throw new RalphError('config', `--sandbox ${mode} is not possible here: ${probe.why}.`, {
+      hint: `Nothing was touched. ${probe.fix}`,
+    })
+  const allowed = wish.sandbox_allow.map((path) => atHome(path, env, from))
+  const missing = allowed.find((path) => !existsSync(path))
+  if (missing !== undefined)
+    throw new RalphError('config', `sandbox_allow names ${missing}, and there is no such file or folder.`, {
+      hint: 'Nothing was touched. Make it first, or take it out.',
+    })
+  return (repository, change) => {
+    const { learnings } = runPaths(repository.gitCommonDir, change)
+    const cage = openCage({
+      mode,
+      program: probe.program,
+      env,
+      writable: [...cagedGit(repository).writable, ...allowed],
+      readOnly: () => cagedGit(repository).readOnly,
+      shown: () => borrowedFrom(repository),
+      reports() {
+        // The prompt names it, and the agent cannot make it.
+        writeFileSync(learnings, '', { flag: 'a', mode: 0o600 })
+        return [learnings, ...reportsOf(repository.gitCommonDir, change)]
+      },
+    })
+    return { agent: cage, gates: wish.sandbox_gates ? cage : undefined }
+  }
+}
+
+function atHome(path: string, env: NodeJS.ProcessEnv, from: string): string {
+  const home = env['HOME'] || homedir()
+  return path === '~' || path.startsWith('~/') ? join(home, path.slice(1)) : resolve(from, path)
+}

@@ -1,0 +1,196 @@
+// What of a home the cage knows by name: logins and keys that nobody needs there, the folders of each agent, caches of package managers.
+
+/** Relative to the home, unless the variable says that it is elsewhere. */
+export interface HomePlace {
+  readonly path: string
+  readonly variable?: string
+  /** Below the folder that the variable names. */
+  readonly below?: string
+}
+
+export interface AgentHome {
+  /** Written while it works: sessions, logs, a login that is renewed. */
+  readonly state: readonly HomePlace[]
+  /** In there, but obeyed by later runs outside of the cage: read only. */
+  readonly settings: readonly HomePlace[]
+  /** Both: it gets a copy, which is thrown away. */
+  readonly copied: readonly HomePlace[]
+  /** Not to be seen by anybody else. */
+  readonly logins: readonly HomePlace[]
+  /** Reached in a strict cage without being listed. */
+  readonly hosts: readonly string[]
+}
+
+const at = (path: string, variable?: string, below = ''): HomePlace =>
+  variable === undefined ? { path } : { path, variable, below }
+const below = (folder: string, variable: string, names: readonly string[]): HomePlace[] =>
+  names.map((name) => at(`${folder}/${name}`, variable, name))
+
+const claude = (...names: string[]): HomePlace[] => below('.claude', 'CLAUDE_CONFIG_DIR', names)
+const codex = (...names: string[]): HomePlace[] => below('.codex', 'CODEX_HOME', names)
+const gemini = (...names: string[]): HomePlace[] => names.map((name) => at(`.gemini/${name}`))
+const opencode = (...names: string[]): HomePlace[] =>
+  names.map((name) => at(`.local/share/opencode/${name}`, 'XDG_DATA_HOME', `opencode/${name}`))
+
+export const agentHomes: Readonly<Record<string, AgentHome>> = {
+  claude: {
+    state: [at('.claude', 'CLAUDE_CONFIG_DIR')],
+    settings: claude(
+      ...['settings.json', 'settings.local.json', 'CLAUDE.md', 'rules', 'commands', 'agents', 'skills'],
+      ...['hooks', 'plugins', 'output-styles', 'workflows'],
+    ),
+    copied: [at('.claude.json', 'CLAUDE_CONFIG_DIR', '.claude.json')],
+    logins: [...claude('.credentials.json'), at('.claude.json', 'CLAUDE_CONFIG_DIR', '.claude.json')],
+    hosts: ['api.anthropic.com', 'console.anthropic.com', 'platform.claude.com', 'claude.ai'],
+  },
+  codex: {
+    state: [at('.codex', 'CODEX_HOME')],
+    settings: codex('config.toml', 'AGENTS.md', 'hooks.json', 'hooks', 'prompts', 'rules', 'skills'),
+    copied: [],
+    logins: codex('auth.json'),
+    hosts: ['api.openai.com', 'auth.openai.com', 'chatgpt.com'],
+  },
+  gemini: {
+    state: [at('.gemini')],
+    settings: gemini(
+      ...['settings.json', 'GEMINI.md', '.env', 'commands', 'extensions', 'policies', 'skills', 'hooks'],
+      'trustedFolders.json',
+    ),
+    copied: [],
+    logins: gemini('oauth_creds.json', 'google_accounts.json', 'mcp-oauth-tokens.json', '.env'),
+    hosts: [
+      'generativelanguage.googleapis.com',
+      'cloudcode-pa.googleapis.com',
+      'oauth2.googleapis.com',
+      'accounts.google.com',
+    ],
+  },
+  opencode: {
+    state: [
+      at('.local/share/opencode', 'XDG_DATA_HOME', 'opencode'),
+      at('.local/state/opencode', 'XDG_STATE_HOME', 'opencode'),
+    ],
+    settings: [],
+    copied: [],
+    logins: opencode('auth.json', 'mcp-auth.json', 'account.json'),
+    hosts: ['opencode.ai', 'models.dev', 'api.anthropic.com', 'api.openai.com'],
+  },
+}
+
+/** Of package managers and compilers: what is written there is seen by later builds outside of the cage. */
+export const caches: readonly HomePlace[] = [
+  at('.cache', 'XDG_CACHE_HOME'),
+  at('.npm', 'npm_config_cache'),
+  at('.yarn/berry'),
+  at('.pnpm-store'),
+  at('.local/share/pnpm/store'),
+  at('.bun/install/cache', 'BUN_INSTALL_CACHE_DIR'),
+  at('.cargo/registry', 'CARGO_HOME', 'registry'),
+  at('.cargo/git', 'CARGO_HOME', 'git'),
+  at('go/pkg', 'GOPATH', 'pkg'),
+  at('.gradle/caches', 'GRADLE_USER_HOME', 'caches'),
+  at('.m2/repository'),
+  at('.nuget/packages', 'NUGET_PACKAGES'),
+  at('.composer/cache'),
+  at('Library/Caches'),
+]
+
+/** Keys, logins, sessions and histories of other programs. */
+export const secrets: readonly HomePlace[] = [
+  ...['.ssh', '.putty', '.gnupg', '.password-store', '.age', '.config/age', '.config/sops'],
+  ...['.local/share/keyrings', '.local/share/kwalletd', '.kde/share/apps/kwallet', '.config/kwalletrc'],
+  ...['.1password', '.config/1Password', '.config/op', '.config/Bitwarden', '.config/Bitwarden CLI'],
+  ...['.config/keepassxc', '.cache/keepassxc', '.lastpass', '.config/KeePass'],
+  ...['.netrc', '_netrc', '.git-credentials', '.config/git/credentials', '.config/gh', '.config/hub'],
+  ...['.config/glab-cli', '.config/tea', '.config/github-copilot', '.config/jj/credentials'],
+  ...['.azure', '.config/gcloud', '.boto', '.oci', '.config/doctl', '.config/hcloud', '.linode-cli'],
+  ...['.aliyun', '.ibmcloud', '.bluemix', '.config/linode-cli', '.config/scw', '.config/exoscale'],
+  ...['.kube', '.docker', '.config/containers/auth.json', '.config/helm', '.minikube', '.terraform.d'],
+  ...['.terraformrc', '.pulumi', '.vault-token', '.config/heroku', '.fly', '.config/netlify', '.netlify'],
+  ...['.config/vercel', '.local/share/com.vercel.cli', '.config/.wrangler', '.wrangler', '.config/stripe'],
+  ...['.config/firebase', '.config/configstore', '.railway', '.supabase', '.config/rclone', '.s3cfg'],
+  ...['.pypirc', '.gem/credentials', '.m2/settings.xml', '.m2/settings-security.xml', '.jfrog'],
+  ...['.gradle/gradle.properties', '.nuget/NuGet/NuGet.Config', '.composer/auth.json', '.bundle/config'],
+  ...['.pgpass', '.my.cnf', '.mylogin.cnf', '.snowsql', '.databrickscfg', '.databricks', '.dbt'],
+  ...['.config/sourcegraph', '.config/linear', '.slack', '.config/Slack', '.config/discord'],
+  ...['.config/Signal', '.config/Element', '.thunderbird', '.config/evolution', '.local/share/evolution'],
+  ...['.mozilla', '.config/google-chrome', '.config/google-chrome-beta', '.config/chromium'],
+  ...['.config/BraveSoftware', '.config/microsoft-edge', '.config/vivaldi', '.config/opera', '.librewolf'],
+  ...['snap/firefox', 'snap/chromium', '.var/app', '.config/Code/User/globalStorage', '.config/Cursor'],
+  ...['.bitcoin', '.ethereum', '.electrum', '.config/solana', '.local/share/TelegramDesktop'],
+  ...['.Xauthority', '.ICEauthority', '.rhosts', '.esmtprc', '.msmtprc', '.config/msmtp', '.mutt'],
+  ...['.bash_history', '.zsh_history', '.histfile', '.local/share/fish/fish_history', '.psql_history'],
+  ...['.mysql_history', '.python_history', '.node_repl_history', '.rediscli_history', '.lesshst'],
+  ...['Library/Keychains', 'Library/Cookies', 'Library/Safari', 'Library/Messages', 'Library/Mail'],
+  ...['Library/Application Support/Google/Chrome', 'Library/Application Support/Firefox'],
+  ...['Library/Application Support/BraveSoftware', 'Library/Application Support/Microsoft Edge'],
+  ...['Library/Application Support/com.apple.TCC', 'Library/Group Containers', 'Library/Containers'],
+].map((path) => at(path))
+
+/** Those whose place a variable can change. */
+export const movedSecrets: readonly HomePlace[] = [
+  at('.aws', 'AWS_CONFIG_DIR'),
+  at('.aws/credentials', 'AWS_SHARED_CREDENTIALS_FILE'),
+  at('.aws/config', 'AWS_CONFIG_FILE'),
+  at('.gnupg', 'GNUPGHOME'),
+  at('.kube/config', 'KUBECONFIG'),
+  at('.docker', 'DOCKER_CONFIG'),
+  at('.config/gcloud', 'CLOUDSDK_CONFIG'),
+  at('.config/gh', 'GH_CONFIG_DIR'),
+  at('.cargo/credentials', 'CARGO_HOME', 'credentials'),
+  at('.cargo/credentials.toml', 'CARGO_HOME', 'credentials.toml'),
+  at('.config/gcloud/application_default_credentials.json', 'GOOGLE_APPLICATION_CREDENTIALS'),
+  at('.Xauthority', 'XAUTHORITY'),
+  at('.netrc', 'NETRC'),
+  at('.pgpass', 'PGPASSFILE'),
+]
+
+/** Seen without the lines that hold a login. */
+export const registrySettings: readonly HomePlace[] = [
+  at('.npmrc', 'NPM_CONFIG_USERCONFIG'),
+  at('.yarnrc.yml'),
+]
+
+export function withoutLogins(text: string): string {
+  const isLogin = /_auth|_password|authtoken|authident|username|email|certfile|keyfile|^\s*(?:key|cert)\s*=/i
+  return text
+    .split('\n')
+    .filter((line) => !isLogin.test(line))
+    .join('\n')
+}
+
+/** Only root can read them. */
+export const systemSecrets: readonly string[] = [
+  ...['/etc/shadow', '/etc/shadow-', '/etc/gshadow', '/etc/gshadow-', '/etc/sudoers', '/etc/sudoers.d'],
+  ...['/etc/ssl/private', '/etc/krb5.keytab', '/etc/NetworkManager/system-connections', '/etc/wireguard'],
+  ...['/etc/kubernetes', '/etc/rancher', '/var/lib/docker', '/var/lib/containerd', '/var/lib/kubelet'],
+  ...['/etc/ssh/ssh_host_rsa_key', '/etc/ssh/ssh_host_ecdsa_key', '/etc/ssh/ssh_host_ed25519_key'],
+]
+
+/** Sockets and logins of other programs, by name; what `--agent-env` names stays. */
+export function isOthersVariable(
+  name: string,
+  agent: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): boolean {
+  if (cloud.test(name)) {
+    const isPaid = agent === 'claude' && (env['CLAUDE_CODE_USE_BEDROCK'] || env['CLAUDE_CODE_USE_VERTEX'])
+    return !isPaid
+  }
+  return others.test(name)
+}
+
+const cloud =
+  /^(?:AWS_(?:ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN|SECURITY_TOKEN|BEARER_TOKEN_\w+)|GOOGLE_APPLICATION_CREDENTIALS|AWS_CONTAINER_\w+)$/
+
+const others = new RegExp(
+  `^(?:${[
+    'SSH_AUTH_SOCK|SSH_AGENT_PID|SSH_ASKPASS|SUDO_ASKPASS|GIT_ASKPASS|GPG_AGENT_INFO|GNOME_KEYRING_CONTROL',
+    'DBUS_\\w+|XDG_RUNTIME_DIR|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|SESSION_MANAGER|TMUX|STY|VSCODE_\\w+',
+    'GH_TOKEN|GITHUB_TOKEN|GH_ENTERPRISE_TOKEN|GITLAB_TOKEN|CI_JOB_TOKEN|BITBUCKET_TOKEN|HUB_TOKEN|ACTIONS_\\w*TOKEN',
+    'NPM_TOKEN|NODE_AUTH_TOKEN|YARN_NPM_AUTH_TOKEN|TWINE_PASSWORD|PYPI_TOKEN|CARGO_REGISTRY_TOKEN|GEM_HOST_API_KEY',
+    'AZURE_CLIENT_SECRET|ARM_CLIENT_SECRET|DIGITALOCEAN_\\w*TOKEN|HCLOUD_TOKEN|CLOUDFLARE_API_\\w+|FLY_API_TOKEN',
+    'HEROKU_API_KEY|VERCEL_TOKEN|NETLIFY_AUTH_TOKEN|VAULT_TOKEN|OP_SERVICE_ACCOUNT_TOKEN|OP_SESSION_\\w+|BW_SESSION',
+    'DOCKER_HOST|DOCKER_AUTH_CONFIG|KUBECONFIG|PGPASSWORD|MYSQL_PWD|SLACK_\\w*TOKEN|STRIPE_\\w*KEY|SENTRY_AUTH_TOKEN',
+  ].join('|')})$`,
+)

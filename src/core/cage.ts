@@ -1,0 +1,126 @@
+// The cage around an agent or a gate, as a pure function: which places there are, what becomes of each, and the words that bubblewrap or macOS want for it.
+
+export type CageMode = 'workspace' | 'strict'
+
+/** Absolute paths, links resolved, all of them there; a deeper one wins over what it lies in. */
+export interface CagePlaces {
+  /** Cannot be seen. */
+  readonly hiddenFolders: readonly string[]
+  readonly hiddenFiles: readonly string[]
+  /** To be seen, though they lie in something that is hidden. */
+  readonly shown: readonly string[]
+  readonly writable: readonly string[]
+  /** Though they lie in something that can be written. */
+  readonly readOnly: readonly string[]
+  /** A file that is seen in place of another; what is written to it is thrown away with the cage's own folder. */
+  readonly instead: readonly { readonly at: string; readonly from: string; readonly isWritable: boolean }[]
+  /** The cage's own folder: its TMPDIR, and what it sees as /tmp. */
+  readonly temp: string
+  /** An empty file, which is seen in place of those that are hidden. */
+  readonly nothing: string
+  /** Of those that every program may write to: seen as the cage's own folder, where they are there. */
+  readonly commonTemps: readonly string[]
+}
+
+/** Where sockets and files of other programs are: seen empty, apart from what is shown. */
+export const emptied = ['/run', '/dev/shm']
+
+interface Mount {
+  readonly at: string
+  readonly words: readonly string[]
+  readonly isSealed?: true
+}
+
+/** What stands before the command. */
+export function bwrapWords(mode: CageMode, places: CagePlaces, cwd: string): readonly string[] {
+  const mounts = mountsOf(places)
+  return [
+    // Outside no process of it is left when its first one ends, and it knows of none.
+    ...['--unshare-pid', '--unshare-ipc', '--die-with-parent'],
+    // Root keeps its rights in bubblewrap unless they are named; others have none.
+    ...['--cap-drop', 'ALL'],
+    ...(mode === 'strict' ? ['--unshare-net'] : []),
+    ...['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'],
+    ...mounts.flatMap(({ words }) => words),
+    // Last: what is shown in them needs a place to stand in first.
+    ...mounts.filter(({ isSealed }) => isSealed).flatMap(({ at }) => ['--remount-ro', at]),
+    ...['--chdir', cwd, '--'],
+  ]
+}
+
+/** Parents before what they hold; of two for one place the later kind wins. */
+function mountsOf(places: CagePlaces): readonly Mount[] {
+  const bind = (how: string, from: string, at: string): Mount => ({ at, words: [how, from, at] })
+  const empty = (at: string): Mount => ({ at, words: ['--tmpfs', at], isSealed: true })
+  const all: readonly Mount[] = [
+    ...places.commonTemps.map((at) => bind('--bind', places.temp, at)),
+    ...places.hiddenFolders.map(empty),
+    ...places.hiddenFiles.map((at) => bind('--ro-bind', places.nothing, at)),
+    ...places.shown.map((at) => bind('--ro-bind', at, at)),
+    ...[places.temp, ...places.writable].map((at) => bind('--bind', at, at)),
+    ...places.instead.map(({ at, from, isWritable }) => bind(isWritable ? '--bind' : '--ro-bind', from, at)),
+    ...places.readOnly.map((at) => bind('--ro-bind', at, at)),
+  ]
+  const byPlace = new Map(all.map((mount) => [mount.at, mount]))
+  return [...byPlace.values()].sort((one, other) => (one.at < other.at ? -1 : 1))
+}
+
+/** The same as a profile of `sandbox-exec`: of two rules that meet, the later counts. */
+export function seatbeltProfile(mode: CageMode, places: CagePlaces, proxyPort?: number): string {
+  const rules = (verb: 'allow' | 'deny', what: string, paths: readonly string[]): string[] =>
+    paths.map((path) => `(${verb} ${what} (subpath ${quoted(path)}))`)
+  /** In order of depth: a deeper place wins. */
+  const ranked: readonly { readonly at: string; readonly lines: readonly string[] }[] = [
+    ...[...places.hiddenFolders, ...places.hiddenFiles].map((at) => ({
+      at,
+      lines: rules('deny', 'file-read* file-write*', [at]),
+    })),
+    ...places.shown.map((at) => ({
+      at,
+      lines: [...rules('allow', 'file-read*', [at]), ...rules('deny', 'file-write*', [at])],
+    })),
+    ...[places.temp, ...places.writable].map((at) => ({
+      at,
+      lines: rules('allow', 'file-read* file-write*', [at]),
+    })),
+    ...[...places.readOnly, ...places.instead.map(({ at }) => at)].map((at) => ({
+      at,
+      lines: rules('deny', 'file-write*', [at]),
+    })),
+  ]
+  const byPlace = new Map(ranked.map((rule) => [rule.at, rule]))
+  return [
+    '(version 1)',
+    '(allow default)',
+    '(deny file-write*)',
+    ...['/dev/null', '/dev/zero', '/dev/tty', '/dev/ptmx', '/dev/dtracehelper'].map(
+      (device) => `(allow file-write* (literal ${quoted(device)}))`,
+    ),
+    '(allow file-write* (regex #"^/dev/tty[a-z0-9]+$"))',
+    ...rules('deny', 'file-read*', places.commonTemps),
+    ...[...byPlace.values()].sort((one, other) => (one.at < other.at ? -1 : 1)).flatMap(({ lines }) => lines),
+    // There are no process namespaces: it can at least signal and trace none but its own.
+    '(deny signal)',
+    '(allow signal (target same-sandbox))',
+    '(deny process-info* (target others))',
+    '(allow process-info* (target same-sandbox))',
+    ...(mode === 'strict'
+      ? [
+          '(deny network*)',
+          '(allow network* (local unix-socket))',
+          ...(proxyPort === undefined
+            ? []
+            : [`(allow network-outbound (remote ip ${quoted(`localhost:${proxyPort}`)}))`]),
+        ]
+      : []),
+    '',
+  ].join('\n')
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`
+}
+
+export function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder === '/' ? '/' : `${folder}/`)
+}
