@@ -8,6 +8,7 @@ import { openCage, type Cage } from '../adapters/process/cage.ts'
 import { probeCage } from '../adapters/process/cage-probe.ts'
 import { runPaths } from '../adapters/files/paths.ts'
 import type { Config } from '../config/options.ts'
+import { hostOf, isLoopbackName } from '../core/cage-hosts.ts'
 import { RalphError } from '../core/error.ts'
 import type { Settings } from '../core/event.ts'
 import type { Site } from './site.ts'
@@ -53,12 +54,20 @@ export async function cagingOf(wish: CageWish, env: NodeJS.ProcessEnv, from: str
     throw new RalphError('config', `sandbox_allow names ${missing}, and there is no such file or folder.`, {
       hint: 'Nothing was touched. Make it first, or take it out.',
     })
+  const hosts = wish.sandbox_hosts.map((text) => {
+    const host = hostOf(text)
+    if (host !== undefined && !(isLoopbackName(host.name) && host.port === undefined)) return host
+    throw new RalphError('config', `sandbox_hosts names ${text}, which is no host that can be allowed.`, {
+      hint: 'Nothing was touched. Write example.org, *.example.org, example.org:8443 or localhost:8080.',
+    })
+  })
   return (repository, change) => {
     const { learnings } = runPaths(repository.gitCommonDir, change)
     const cage = openCage({
       mode,
       program: probe.program,
       env,
+      hosts,
       writable: [...cagedGit(repository).writable, ...allowed],
       readOnly: () => cagedGit(repository).readOnly,
       shown: () => borrowedFrom(repository),

@@ -1,6 +1,16 @@
 // The threat table of docs/security.md, row by row: an agent that tries all of it, in every mode, judged by what is there afterwards.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -90,8 +100,7 @@ async function attempt(mode: Mode): Promise<Facts> {
     { env: { SSH_AUTH_SOCK: join(sockets, 'agent'), GITHUB_TOKEN: 'secret token' } },
   )
   const loot = at.read('loot.txt')
-  const holds = (path: string): boolean =>
-    existsSync(path) && readFileSync(path, 'utf8').includes('planted')
+  const holds = (path: string): boolean => existsSync(path) && readFileSync(path, 'utf8').includes('planted')
   const done = (isDone: boolean): string => (isDone ? 'done' : 'refused')
   /** In the cage it never came to be; without, ralph puts it back. */
   const undone = (isThere: boolean): string => (isThere ? 'done' : mode === 'off' ? 'undone' : 'refused')

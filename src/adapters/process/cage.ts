@@ -31,7 +31,9 @@ import {
   type CageMode,
   type CagePlaces,
 } from '../../core/cage.ts'
+import { hostOf, type Host } from '../../core/cage-hosts.ts'
 import { RalphError } from '../../core/error.ts'
+import { openOutlet } from './cage-net.ts'
 import { faultCode } from './fault.ts'
 import { onPath } from './on-path.ts'
 import { makeTemp, removeTemp, tempBase } from './temp.ts'
@@ -48,6 +50,8 @@ export interface CageOptions {
   readonly readOnly: () => readonly string[]
   /** In those again. */
   readonly reports: () => readonly string[]
+  /** What a strict one may reach besides what its agent needs. */
+  readonly hosts: readonly Host[]
   /** What is needed to read from elsewhere. */
   readonly shown: () => readonly string[]
 }
@@ -104,11 +108,18 @@ function entered(options: CageOptions, start: Start, inmate: Inmate): Cell {
   const own = realpathSync(makeTemp(start.env['RALPH_RUN_ID'] ?? '', options.env))
   const temp = inmate.tempDir === undefined ? join(own, 'tmp') : realpathSync(inmate.tempDir)
   if (inmate.tempDir === undefined) mkdirSync(temp, { mode: 0o700 })
-  const places = placesOf(options, start, inmate, { own, temp })
+  const outlet =
+    options.mode === 'strict' ? openOutlet(join(own, 'out'), hostsOf(options, inmate)) : undefined
+  const seen =
+    outlet === undefined ? inmate : { ...inmate, shown: [...(inmate.shown ?? []), join(own, 'out')] }
+  const places = placesOf(options, start, seen, { own, temp })
   return {
-    ...inWords(options, places, start),
-    env: { ...freedOf(start.env, inmate), TMPDIR: temp },
-    leave: async () => void (await removeTemp(own)),
+    ...inWords(options, places, start, outlet?.words ?? []),
+    env: { ...freedOf(start.env, inmate), ...outlet?.env, TMPDIR: temp },
+    async leave() {
+      outlet?.close()
+      await removeTemp(own)
+    },
   }
 }
 
@@ -128,12 +139,20 @@ function inWords(
   { mode, program }: CageOptions,
   places: CagePlaces,
   { file, args, cwd }: Start,
+  before: readonly string[],
 ): Omit<Cell, 'env' | 'leave'> {
   return basename(program) === 'sandbox-exec'
-    ? { file: program, args: ['-p', seatbeltProfile(mode, places), file, ...args], tells: false }
+    ? { file: program, args: ['-p', seatbeltProfile(mode, places), ...before, file, ...args], tells: false }
     : {
         file: program,
-        args: ['--json-status-fd', String(statusFd), ...bwrapWords(mode, places, cwd), file, ...args],
+        args: [
+          '--json-status-fd',
+          String(statusFd),
+          ...bwrapWords(mode, places, cwd),
+          ...before,
+          file,
+          ...args,
+        ],
         tells: true,
       }
 }
@@ -213,6 +232,11 @@ function copied(at: string, from: string): CagePlaces['instead'][number] {
 function stripped(at: string, from: string): CagePlaces['instead'][number] {
   writeFileSync(from, withoutLogins(readFileSync(at, 'utf8')), { mode: 0o600 })
   return { at, from, isWritable: false }
+}
+
+function hostsOf({ hosts }: CageOptions, inmate: Inmate): readonly Host[] {
+  const own = ownHomes(inmate).flatMap((home) => home.hosts)
+  return [...hosts, ...own.flatMap((name) => hostOf(name) ?? [])]
 }
 
 /** Of the agent; of a command of the user's, of those that it names. */
