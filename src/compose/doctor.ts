@@ -9,6 +9,7 @@ import { systemClock } from '../adapters/clock.ts'
 import { listChanges } from '../adapters/openspec/changes.ts'
 import { findCli } from '../adapters/openspec/cli.ts'
 import { lstatIfThere } from '../adapters/files/whole.ts'
+import { probeCage } from '../adapters/process/cage-probe.ts'
 import { exec } from '../adapters/process/exec.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
@@ -62,6 +63,7 @@ export async function diagnose(around: Surroundings): Promise<Diagnosis> {
       openspecCheck,
       ...settingsCheck(configured),
       ...(await agents(around, config)),
+      await sandbox(env, config),
       terminal(env, isTerminal),
     ],
   }
@@ -292,6 +294,21 @@ function agentCheck(name: string, env: NodeJS.ProcessEnv, isFirst: boolean): Che
   if (is === 'none')
     return { name: check, verdict, detail: `${place}no login found`, fix: loginFixes[name] ?? '' }
   return ok(check, `${place}login not known (ralph cannot see it from here)`)
+}
+
+/** Not asked for: recommended, and told what it needs. */
+async function sandbox(env: NodeJS.ProcessEnv, config: Config | undefined): Promise<Check> {
+  const asked = config?.sandbox ?? 'off'
+  const probe = await probeCage(env, { isStrict: asked === 'strict' })
+  if (!('program' in probe))
+    return asked === 'off'
+      ? warning('sandbox', `off, and not possible: ${probe.why}`, probe.fix)
+      : problem('sandbox', `${asked} is not possible: ${probe.why}`, probe.fix)
+  if (asked !== 'off') return ok('sandbox', `${asked}, by ${probe.program} (${probe.version})`)
+  return ok(
+    'sandbox',
+    `off: the agent can read and write what you can; possible by ${probe.version}: --sandbox workspace, or in ralph.yaml: sandbox: workspace`,
+  )
 }
 
 function terminal(env: NodeJS.ProcessEnv, isTerminal: boolean): Check {

@@ -15,6 +15,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../core/event.ts'
 import { allGates } from '../core/limits.ts'
+import { limitsOf } from '../core/resource-limits.ts'
 import { lastingWarnings } from '../core/outcome.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
@@ -142,6 +143,7 @@ async function runHeld(
   const entered = await enterWorktree(here, run, config, folder, mode, caging)
   const { site, home, brought } = entered
   const cages = caging(site.git, name)
+  const limits = limitsOf(config)
   const isAttended = home.isTerminal || request.isAttended === true
   const reserve = diskReserve(reserveFile(site.git.gitDir))
   const stream = streamOf(here, held, { isNew: mode !== 'resume', spend: reserve.spend })
@@ -236,6 +238,7 @@ async function runHeld(
       env: site.env,
       graceMs: 3_000,
       ...(cages.agent !== undefined && { cage: cages.agent }),
+      ...(limits !== undefined && { limits }),
     })
     const desktop = desktopFor({ ...site, isTerminal: isAttended }, name, config)
     const exitCode = await runSession({
@@ -253,6 +256,7 @@ async function runHeld(
           timeoutMs: settings.iteration_timeout_min * 60_000,
           absent: absentTargets(allGates(settings), site.git.worktree),
           ...(cages.gates !== undefined && { cage: cages.gates }),
+          ...(limits !== undefined && { limits }),
         }),
         usage,
         logins: loginLedger({

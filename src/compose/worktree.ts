@@ -10,6 +10,7 @@ import { addWorktree } from '../adapters/git/worktrees.ts'
 import type { Cage } from '../adapters/process/cage.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
+import { limitsOf } from '../core/resource-limits.ts'
 import { openSite } from './site.ts'
 import type { Caging } from './cage.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -110,12 +111,14 @@ async function setUp(
     await copyAll(from, join(worktree, inside))
   }
   if (config.setup === undefined) return
+  const limits = limitsOf(config)
   const { shellGates } = await import('../adapters/process/gates.ts')
   const gates = shellGates({
     cwd: worktree,
     env: home.env,
     timeoutMs: config.iteration_timeout * 60_000,
     ...(cage !== undefined && { cage }),
+    ...(limits !== undefined && { limits }),
   })
   const result = await gates.check(config.setup, {}, new AbortController().signal)
   if (result.outcome === 'passed') return

@@ -149,6 +149,8 @@ const agentEndedSchema = z.object({
   model: z.string().optional(),
   /** Processes that outlived even the reaper, for the report. */
   survivors: z.array(z.number().int()),
+  /** Limits that it has reached, as the user wrote them. */
+  reached: z.array(z.string()).optional(),
 })
 export type AgentEnded = z.infer<typeof agentEndedSchema>
 

@@ -13,6 +13,12 @@ export interface Judgement {
  * A `complete` from here still has to pass the gates.
  */
 export function judge(ended: AgentEnded, specLost: string): Judgement {
+  const judged = judgedBy(ended, specLost)
+  if (ended.reached === undefined || judged.reason === '') return judged
+  return { ...judged, reason: `${judged.reason}; it reached ${ended.reached.join(' and ')}` }
+}
+
+function judgedBy(ended: AgentEnded, specLost: string): Judgement {
   const byEnding = unconditional[ended.ending]
   if (byEnding !== undefined) return { verdict: byEnding, reason: describe(ended), tellsNext: false }
   if (ended.promise.kind === 'failed')

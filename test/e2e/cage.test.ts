@@ -1,5 +1,6 @@
 // The threat table of docs/security.md, row by row: an agent that tries all of it, in every mode, judged by what is there afterwards.
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   cpSync,
   existsSync,
@@ -9,13 +10,15 @@ import {
   readdirSync,
   rmSync,
   symlinkSync,
+  watch,
   writeFileSync,
 } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { findAlive } from '../../src/adapters/process/reap.ts'
 import { agentPath } from '../agents/kit.ts'
-import { program, ralph, scratch, tasksOf, type Finished, type Scratch } from './harness.ts'
+import { goodAgent, program, ralph, scratch, start, tasksOf, type Finished, type Scratch } from './harness.ts'
 
 const isRoot = process.getuid?.() === 0
 const hasBwrap = spawnSync('bwrap', ['--ro-bind', '/', '/', '--unshare-pid', 'true']).status === 0
@@ -46,7 +49,154 @@ describe.skipIf(!hasBwrap)(`the threat table${skipped}`, () => {
     })
 })
 
-async function attempt(mode: Mode): Promise<Facts> {
+describe.skipIf(!hasBwrap)(`a caged loop${skipped}`, () => {
+  test('without the rights of root, too', async () => {
+    const { end, rows } = await attempt('workspace', true)
+    expect([end.code, end.stderr]).toEqual([0, expect.not.stringContaining('sandbox could not')])
+    const done = Object.entries(rows).filter(([, what]) => what === 'done')
+    expect(done.map(([row]) => row)).toEqual([
+      'reach a loopback port that is not listed',
+      'reach a loopback port that is listed',
+    ])
+  })
+
+  test('stops at TERM with time for a clean end, and a resume has the cage of the start', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const patient = `trap 'echo ended cleanly; exit 0' INT TERM; echo x > started.txt; setsid sleep 600 & while :; do sleep 0.05; done`
+    const running = start(at, [
+      'loop',
+      'demo',
+      '--json',
+      '--sandbox',
+      'workspace',
+      '--agent-command',
+      patient,
+    ])
+    await appears(join(at.repo, 'started.txt'))
+    running.child.kill('SIGTERM')
+    const stopped = await running.ended
+    expect(stopped.code).toBe(143)
+    expect(at.read('.git/ralph/changes/demo/transcripts/1.log')).toBe('ended cleanly\n')
+    expect(findAlive({ marker: { HOME: join(at.root, 'home') } })).toEqual([])
+    expect(at.state().iterations).toMatchObject([{ verdict: 'interrupted' }])
+    const nosy = `cat ~/secret/../.ssh/id >> story-1.txt; echo x >> story-1.txt; echo '<promise>COMPLETE</promise>'`
+    mkdirSync(join(at.root, 'home/.ssh'))
+    writeFileSync(join(at.root, 'home/.ssh/id'), 'secret')
+    const resumed = await ralph(at, ['resume', '--agent-command', nosy])
+    expect([resumed.code, resumed.stdout]).toEqual([0, expect.stringContaining('sandbox: workspace')])
+    expect(at.read('story-1.txt')).toBe('x\n')
+  })
+
+  test('asked for and not possible: exit 2, and nothing is touched; doctor says what is missing', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const bin = fakeBwrap(at, `echo "bwrap: No permissions to create new namespace" >&2; exit 1`)
+    const env = { PATH: `${bin}:${at.env['PATH'] ?? ''}` }
+    const before = at.git('status', '--porcelain', '--branch')
+    const end = await ralph(at, ['loop', 'demo', '--sandbox', 'workspace', '--agent-command', goodAgent], {
+      env,
+    })
+    expect([end.code, end.stderr]).toEqual([
+      2,
+      expect.stringContaining('No permissions to create new namespace'),
+    ])
+    expect(end.stderr).toContain('Nothing was touched')
+    expect(at.git('status', '--porcelain', '--branch')).toBe(before)
+    expect(at.git('for-each-ref', 'refs/ralph', 'refs/heads/ralph')).toBe('')
+    const doctor = await ralph(at, ['doctor', '--json'], { env })
+    expect(doctor.stdout).toContain('No permissions to create new namespace')
+  })
+
+  test('fails in the middle of a run: the loop stops, and nothing runs without it', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const real = execFileSync('sh', ['-c', 'command -v bwrap'], { encoding: 'utf8' }).trim()
+    const bin = fakeBwrap(
+      at,
+      `if [ -e '${at.repo}/story-1.txt' ]; then echo "bwrap: out of mounts" >&2; exit 1; fi; exec ${real} "$@"`,
+    )
+    const env = { PATH: `${bin}:${at.env['PATH'] ?? ''}` }
+    const end = await ralph(at, ['loop', 'demo', '--sandbox', 'workspace', '--agent-command', goodAgent], {
+      env,
+    })
+    expect([end.code, end.stderr]).toEqual([1, expect.stringContaining('bwrap: out of mounts')])
+    expect(existsSync(join(at.repo, 'story-2.txt'))).toBe(false)
+    expect(at.state()).toMatchObject({ status: 'stopped' })
+    const resumed = await ralph(at, ['resume', '--agent-command', goodAgent])
+    expect(resumed.code).toBe(0)
+  })
+
+  test('with --worktree: its set-up and its gates are in it, its git folder is elsewhere, and it can commit', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const planted = join(at.root, 'home/planted')
+    const plant = (name: string): string =>
+      `echo x > '${planted}-${name}'; echo x > '${at.repo}/planted-${name}'`
+    const agent = `${plant('agent')}; echo x > story-1.txt; git add -A; git commit -qm own && git log -1 --format=%s > said.txt; git -C '${at.repo}' commit -q --allow-empty -m theirs; echo '<promise>COMPLETE</promise>'`
+    const end = await ralph(at, [
+      ...[
+        'loop',
+        'demo',
+        '--sandbox',
+        'workspace',
+        '--worktree',
+        join(at.root, 'tree'),
+        '--agent-command',
+        agent,
+      ],
+      ...[
+        '--setup',
+        `${plant('setup')}; echo x > node_modules`,
+        '--verify',
+        `${plant('gate')}; test -s said.txt`,
+      ],
+    ])
+    expect([end.code, end.stderr]).toEqual([0, expect.not.stringContaining('could not')])
+    expect(readFileSync(join(at.root, 'tree/said.txt'), 'utf8')).toBe('own\n')
+    expect(existsSync(join(at.root, 'tree/node_modules'))).toBe(true)
+    expect(readdirSync(join(at.root, 'home')).filter((name) => name.startsWith('planted'))).toEqual([])
+    expect(readdirSync(at.repo).filter((name) => name.startsWith('planted'))).toEqual([])
+    expect(at.git('log', '-1', '--format=%s', 'main')).toBe('start')
+  })
+
+  test('sandbox_gates: false and sandbox_allow are the exceptions that the user makes', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const home = join(at.root, 'home')
+    mkdirSync(join(home, 'shared/.ssh'), { recursive: true })
+    at.write('ralph.yaml', 'sandbox: workspace\nsandbox_gates: false\nsandbox_allow: ["~/shared"]\n')
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'settings')
+    const agent = `echo x > ~/by-agent; echo x > ~/shared/by-agent; ${goodAgent}`
+    const end = await ralph(at, ['loop', 'demo', '--verify', 'echo x > ~/by-gate', '--agent-command', agent])
+    expect(end.code).toBe(0)
+    expect(['by-agent', 'shared/by-agent', 'by-gate'].map((name) => existsSync(join(home, name)))).toEqual([
+      false,
+      true,
+      true,
+    ])
+    const missing = await ralph(at, ['loop', 'demo', '--fresh', '--sandbox-allow', '/not/there'])
+    expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('/not/there')])
+  })
+})
+
+test('a loop without a sandbox says so once in a repository', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const first = await ralph(at, ['loop', 'demo', '--agent-command', 'true', '--max-retries', '0'])
+  expect(first.stdout).toContain('no sandbox: the agent can read and write what you can')
+  const again = await ralph(at, ['resume', '--agent-command', goodAgent])
+  expect([again.code, again.stdout]).toEqual([0, expect.not.stringContaining('no sandbox')])
+})
+
+function fakeBwrap(at: Scratch, body: string): string {
+  mkdirSync(join(at.root, 'fake'))
+  at.script('fake/bwrap', `#!/bin/sh\n${body}\n`)
+  return join(at.root, 'fake')
+}
+
+async function appears(path: string): Promise<void> {
+  const watcher = watch(dirname(path))
+  onTestFinished(() => watcher.close())
+  while (!existsSync(path)) await once(watcher, 'change')
+}
+
+async function attempt(mode: Mode, asPlainUser = false): Promise<Facts> {
   const at = scratch({ tasks: tasksOf(1) })
   const home = join(at.root, 'home')
   const victims = join(home, 'projects')
@@ -91,7 +241,8 @@ async function attempt(mode: Mode): Promise<Facts> {
     LISTED: String(listed.port),
     MARK: mark,
   }).flatMap(([name, value]) => ['--agent-env', `${name}=${value}`])
-  const end = await ralph(
+  const run = asPlainUser && isRoot ? plainly : ralph
+  const end = await run(
     at,
     [
       ...['loop', 'demo', '--sandbox', mode, '--sandbox-hosts', `127.0.0.1:${listed.port}`],
@@ -132,6 +283,37 @@ async function attempt(mode: Mode): Promise<Facts> {
   }
 }
 
+/** As root the test goes on as nobody, who may not look where the program lies: it takes a copy along. */
+async function plainly(
+  at: Scratch,
+  args: readonly string[],
+  { env }: { env: NodeJS.ProcessEnv },
+): Promise<Finished> {
+  const copy = join(at.root, 'ralph', 'dist')
+  cpSync(dirname(program), copy, { recursive: true })
+  writeFileSync(join(at.root, 'ralph', 'package.json'), '{"type":"module"}')
+  cpSync(agentPath('breaks-out.sh'), join(at.root, 'breaks-out.sh'))
+  execFileSync('chown', ['-R', `${nobody}:${nobody}`, at.root, dirname(env['SSH_AUTH_SOCK'] ?? '')])
+  const words = args.map((arg) => (arg === agentPath('breaks-out.sh') ? join(at.root, 'breaks-out.sh') : arg))
+  const child = spawn(process.execPath, [join(copy, 'main.js'), ...words], {
+    ...{
+      cwd: at.repo,
+      env: { ...at.env, ...env },
+      uid: nobody,
+      gid: nobody,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  })
+  let [stdout, stderr] = ['', '']
+  child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+  child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  const [code] = (await once(child, 'close')) as [number]
+  execFileSync('chown', ['-R', '0:0', at.root])
+  return { code, signal: null, stdout, stderr }
+}
+
+const nobody = 65_534
+
 function configOf(at: Scratch): string {
   return readFileSync(join(at.repo, '.git/config'), 'utf8')
 }
@@ -169,3 +351,30 @@ function commandOf(pid: number): string {
 function endDaemons(mark: string): void {
   for (const pid of daemons(mark)) process.kill(pid, 'SIGKILL')
 }
+
+describe('limits', () => {
+  const looping = ':(){ :|: & }; :'
+  /** Without one it would take the machine: so never without. */
+  const cases = [
+    { name: 'a fork bomb', flags: ['--max-processes', '200'], deed: `bash -c '${looping}; wait'; sleep 1` },
+    {
+      name: 'a program that takes all memory',
+      flags: ['--max-memory', '300M'],
+      deed: `node -e "const held = []; for (;;) held.push(Buffer.alloc(2e7, 1))"`,
+    },
+    { name: 'a file that fills the disk', flags: ['--max-file-size', '5M'], deed: 'cat /dev/zero > full' },
+  ]
+  for (const sandbox of hasBwrap ? ['off', 'workspace'] : ['off'])
+    for (const { name, flags, deed } of cases)
+      test(`${name} is held, and the reason says by what: sandbox ${sandbox}`, async () => {
+        const at = scratch({ tasks: tasksOf(1) })
+        const agent = `${deed}; exit 1`
+        const end = await ralph(at, [
+          ...['loop', 'demo', '--sandbox', sandbox, '--max-retries', '0', ...flags, '--agent-command', agent],
+        ])
+        expect(end.code).toBe(3)
+        expect(at.state().iterations[0]?.reason).toContain(`it reached ${flags.join(' ')}`)
+        expect(existsSync(join(at.repo, 'full'))).toBe(false)
+        expect(findAlive({ marker: { HOME: join(at.root, 'home') } })).toEqual([])
+      })
+})

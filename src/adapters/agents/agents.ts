@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { AgentEnded, AgentEnding } from '../../core/event.ts'
+import type { Limits } from '../../core/resource-limits.ts'
 import type { Agent, AgentSignal, AgentTask, ClaimDesk } from '../../ports.ts'
 import { cageFault, type Cage } from '../process/cage.ts'
 import { faultCode, faultMessage } from '../process/fault.ts'
@@ -44,6 +45,7 @@ export interface AgentsOptions {
   /** Of whoever reads along: no agent starts, and none is heard, before this resolves. Undefined: go on. */
   readonly room?: () => Promise<void> | undefined
   readonly cage?: Cage
+  readonly limits?: Limits
 }
 
 export function createAgents(options: AgentsOptions): Agent {
@@ -175,6 +177,7 @@ async function converse(
       stdout: 'socket',
       marker: markerOf(task),
       ...caged(options, run, task.agent, tempDir),
+      ...(options.limits !== undefined && { limits: options.limits }),
       timeoutMs: task.timeoutMs,
       idleTimeoutMs: task.idleTimeoutMs,
       graceMs: options.graceMs ?? stopGraceMs,

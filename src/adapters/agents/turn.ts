@@ -140,6 +140,7 @@ export function startTurn(
         ...(model !== undefined && { model }),
         ...(unpaid && { unpaid: true as const }),
         survivors: end.survivors,
+        ...(end.reached !== undefined && { reached: [...end.reached] }),
       }
     },
   }

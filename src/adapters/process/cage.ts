@@ -85,7 +85,7 @@ export interface Cell extends Pick<Start, 'file' | 'args' | 'env'> {
 
 export interface Cage {
   readonly mode: CageMode
-  /** Throws ENOENT as `spawn` would; else what it throws is the cage's own fault. */
+  /** What it throws is the cage's own fault. */
   enter(start: Start, inmate: Inmate): Cell
 }
 
@@ -93,8 +93,6 @@ export function openCage(options: CageOptions): Cage {
   return {
     mode: options.mode,
     enter(start, inmate) {
-      if (!start.file.includes('/') && onPath(start.file, start.env) === undefined)
-        throw Object.assign(new Error(`spawn ${start.file} ENOENT`), { code: 'ENOENT' })
       try {
         return entered(options, start, inmate)
       } catch (error) {
@@ -102,6 +100,12 @@ export function openCage(options: CageOptions): Cage {
       }
     },
   }
+}
+
+/** As `spawn` would: what stands before the command is always there. */
+export function refuseMissing(file: string, env: NodeJS.ProcessEnv): void {
+  if (!file.includes('/') && onPath(file, env) === undefined)
+    throw Object.assign(new Error(`spawn ${file} ENOENT`), { code: 'ENOENT' })
 }
 
 function entered(options: CageOptions, start: Start, inmate: Inmate): Cell {

@@ -1,5 +1,6 @@
 // Runs the user's gates: each by `sh -c` in the work tree, and nothing of it alive afterwards.
 import { RalphError } from '../../core/error.ts'
+import type { Limits } from '../../core/resource-limits.ts'
 import { findFailure, missesTarget } from '../../core/gate-failure.ts'
 import type { GateResult, Gates } from '../../ports.ts'
 import { cageFault, type Cage } from './cage.ts'
@@ -18,6 +19,7 @@ export interface ShellGatesOptions {
   /** By command, the script or target that was not there when the loop began. */
   readonly absent?: ReadonlyMap<string, string>
   readonly cage?: Cage
+  readonly limits?: Limits
 }
 
 export function shellGates(options: ShellGatesOptions): Gates {
@@ -72,6 +74,7 @@ export function shellGates(options: ShellGatesOptions): Gates {
           input: '',
           stdout: 'pipe',
           marker,
+          ...(options.limits !== undefined && { limits: options.limits }),
           ...(cage !== undefined && { cage: (start) => cage.enter(start, {}) }),
           timeoutMs: options.timeoutMs ?? Number.POSITIVE_INFINITY,
           idleTimeoutMs: 0,
@@ -98,17 +101,16 @@ export function shellGates(options: ShellGatesOptions): Gates {
           `\nended by ralph after ${minutes} ${minutes === 1 ? 'minute' : 'minutes'} (--iteration-timeout)`,
         )
       }
-      if (ended.exitCode === undefined)
-        return result({ outcome: 'failed' }, `\nended by ${ended.signal ?? 'a signal'}`)
+      const reached = ended.reached === undefined ? '' : `\nit reached ${ended.reached.join(' and ')}`
+      if (ended.exitCode === undefined || ended.cause === 'limits')
+        return result({ outcome: 'failed' }, `\nended by ${ended.signal ?? 'a signal'}${reached}`)
       // What a shell answers when there is no such program, or none that may be run: the gate has judged nothing.
       const couldNotRun =
         ended.exitCode === 126 ||
         ended.exitCode === 127 ||
         (ended.exitCode !== 0 && missesTarget(tail.text(), options.absent?.get(command)))
-      return result({
-        outcome: couldNotRun ? 'could_not_run' : ended.exitCode === 0 ? 'passed' : 'failed',
-        exitCode: ended.exitCode,
-      })
+      const outcome = couldNotRun ? 'could_not_run' : ended.exitCode === 0 ? 'passed' : 'failed'
+      return result({ outcome, exitCode: ended.exitCode }, outcome === 'passed' ? '' : reached)
     },
   }
 }

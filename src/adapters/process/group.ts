@@ -2,10 +2,12 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { statusFd, type Cell } from './cage.ts'
+import { refuseMissing, statusFd, type Cell } from './cage.ts'
 import { openChannels, type ChannelsOptions, type Output } from './channels.ts'
 import { watchIdle } from './idle.ts'
-import { findAlive, reap, stopLadder, sweepLadder, type Quarry } from './reap.ts'
+import type { Limits } from '../../core/resource-limits.ts'
+import { holdTo } from './limits.ts'
+import { findAlive, killLadder, reap, stopLadder, sweepLadder, type Quarry } from './reap.ts'
 import { holdersOf } from './strays.ts'
 import { birthOf, processTable, type Marker, type ProcessEntry } from './table.ts'
 
@@ -25,6 +27,8 @@ export interface GroupOptions {
   readonly cage?: (start: Pick<GroupOptions, 'file' | 'args' | 'cwd' | 'env'>) => Cell
   /** What it put into the background lives on when it has ended by itself: a sound, a message on the screen. */
   readonly mayLeave?: boolean
+  /** How much of the machine it may take. */
+  readonly limits?: Limits
   readonly timeoutMs: number
   /** 0 = off. */
   readonly idleTimeoutMs: number
@@ -40,7 +44,7 @@ export interface GroupOptions {
 }
 
 /** Why ralph ended it; recorded before the first signal goes out, because some agents answer a signal with success. */
-type EndCause = 'timeout' | 'idle' | 'stopped' | 'budget' | 'turn_over' | 'hopeless'
+type EndCause = 'timeout' | 'idle' | 'stopped' | 'budget' | 'turn_over' | 'hopeless' | 'limits'
 
 export interface GroupEnd {
   readonly exitCode?: number
@@ -53,6 +57,8 @@ export interface GroupEnd {
   readonly isHeld?: true
   /** Its cage could not be made: it has not run, and stderr says why. */
   readonly hasNoCage?: true
+  /** Limits that it has reached, as the user wrote them. */
+  readonly reached?: readonly string[]
 }
 
 export interface Group {
@@ -79,10 +85,21 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
   })
   let child: ChildProcess
   let cell: Cell | undefined
+  const held =
+    options.limits === undefined
+      ? undefined
+      : holdTo(options.limits, {
+          isCaged: options.cage !== undefined,
+          name: `ralph-${process.pid}-${(holds += 1)}`,
+        })
   try {
-    cell = options.cage?.(options)
-    const { file, args, env } = cell ?? options
-    child = spawn(file, args, {
+    const isWrapped = options.cage !== undefined || options.limits !== undefined
+    if (isWrapped) refuseMissing(options.file, options.env)
+    const [first = '', ...rest] = [...(held?.inner ?? []), options.file, ...options.args]
+    cell = options.cage?.({ ...options, file: first, args: rest })
+    const { file: then, args, env } = cell ?? { ...options, file: first, args: rest }
+    const [file = '', ...words] = [...(held?.outer ?? []), then, ...args]
+    child = spawn(file, words, {
       cwd: options.cwd,
       env,
       // A session of its own: no terminal to read keys from, and Ctrl-C reaches ralph alone.
@@ -93,6 +110,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
   } catch (error) {
     channels.discard()
     await cell?.leave()
+    held?.release()
     throw error
   }
   channels.handOver()
@@ -157,6 +175,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     },
     (chunk) => {
       lastOutput = performance.now()
+      held?.hear(chunk)
       options.onErrorOutput(chunk)
     },
   )
@@ -168,7 +187,8 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     leave()
     const farewell = options.farewell?.() ?? ''
     if (farewell !== '') child.stdin?.write(farewell)
-    const ladder = stopLadder(options.graceMs)
+    // What takes the machine has no time to be kind.
+    const ladder = why === 'limits' ? killLadder : stopLadder(options.graceMs)
     climbing = reap(quarry, farewell === '' ? ladder : [{ waitMs: farewellMs }, ...ladder]).finally(climbed)
   }
   const patience = stopwatch(options.timeoutMs, () => end('timeout'))
@@ -181,11 +201,14 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     () => end('idle'),
   )
 
+  const stopLooking = held?.watch(quarry, () => end('limits'))
+
   const settle = async (): Promise<GroupEnd> => {
     // A process that not even KILL ends never exits: the ladder's end counts then.
     await Promise.race([exit, ladderClimbed.then(() => delay(unkillableMs))])
     patience.stop()
     stopIdle()
+    stopLooking?.()
     if (climbing === undefined)
       await drained({ output, lastOutput: () => lastOutput, quietMs: 250, longestMs: 1000 })
     // What is left in a cage ends with it, a moment later.
@@ -212,6 +235,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     const { exitCode, signalCode } = child
     const hasNoCage = exitCode !== null && cause === undefined && !(await told)
     await cell?.leave()
+    const reached = held?.release({ exitCode, signal: signalCode }) ?? []
     return {
       ...(exitCode !== null && { exitCode }),
       ...(signalCode !== null && { signal: signalCode }),
@@ -220,6 +244,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
       survivors,
       ...(isHeld && { isHeld }),
       ...(hasNoCage && { hasNoCage }),
+      ...(reached.length > 0 && { reached }),
     }
   }
 
@@ -242,6 +267,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
 /** `setTimeout` fires at once for longer ones. */
 const longestTimerMs = 2 ** 31 - 1
 const unkillableMs = 500
+let holds = 0
 const farewellMs = 500
 
 /** Runs from the start; what passes while it is stopped does not count. */

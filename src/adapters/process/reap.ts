@@ -91,6 +91,9 @@ export const sweepLadder: readonly Rung[] = [
   { signal: 'SIGKILL', waitMs: 1000 },
 ]
 
+/** For one that takes the machine. */
+export const killLadder: readonly Rung[] = [{ signal: 'SIGKILL', waitMs: 5000 }]
+
 /** For a leader that still works; the whole takes `graceMs`, KILL at its end. */
 export function stopLadder(graceMs: number): readonly Rung[] {
   return [
