@@ -32,6 +32,11 @@ const gemini = (...names: string[]): HomePlace[] => names.map((name) => at(`.gem
 const opencode = (...names: string[]): HomePlace[] =>
   names.map((name) => at(`.local/share/opencode/${name}`, 'XDG_DATA_HOME', `opencode/${name}`))
 
+const opencodeSettings = [
+  ...['opencode.json', 'opencode.jsonc', 'config.json', 'AGENTS.md', 'plugin', 'plugins', 'tool', 'tools'],
+  ...['command', 'commands', 'agent', 'agents', 'mode', 'modes', 'skill', 'skills'],
+].map((name) => at(`.config/opencode/${name}`, 'XDG_CONFIG_HOME', `opencode/${name}`))
+
 export const agentHomes: Readonly<Record<string, AgentHome>> = {
   claude: {
     state: [at('.claude', 'CLAUDE_CONFIG_DIR')],
@@ -69,8 +74,10 @@ export const agentHomes: Readonly<Record<string, AgentHome>> = {
     state: [
       at('.local/share/opencode', 'XDG_DATA_HOME', 'opencode'),
       at('.local/state/opencode', 'XDG_STATE_HOME', 'opencode'),
+      // It does not start where it cannot write a .gitignore here.
+      at('.config/opencode', 'XDG_CONFIG_HOME', 'opencode'),
     ],
-    settings: [],
+    settings: opencodeSettings,
     copied: [],
     logins: opencode('auth.json', 'mcp-auth.json', 'account.json'),
     hosts: ['opencode.ai', 'models.dev', 'api.anthropic.com', 'api.openai.com'],

@@ -1,4 +1,5 @@
 // The real CLIs through the whole built program, against the scripted model server.
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, watch } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -11,6 +12,9 @@ import type { StateFile } from '../../src/core/state-file.ts'
 import { eventsOf, ralph, scratch, start, tasksOf } from './harness.ts'
 import type { Finished, Scratch } from './harness.ts'
 import { expectTruth } from './truth.ts'
+
+/** Those that are run by their own protocol are so in the sandbox, where it can be made: the others are run without. */
+const hasBwrap = spawnSync('bwrap', ['--ro-bind', '/', '/', '--unshare-pid', 'true']).status === 0
 
 const oneStory = { tasks: tasksOf(1) }
 
@@ -25,9 +29,9 @@ interface Row {
 }
 
 const own = (name: RealAgent, stories: 1 | 2, tokens: number): Row => ({
-  title: name,
+  title: hasBwrap ? `${name}, in the sandbox` : name,
   name,
-  agent: ['--agent', name],
+  agent: ['--agent', name, ...(hasBwrap ? ['--sandbox', 'workspace'] : [])],
   stories,
   tokens,
 })
@@ -120,7 +124,7 @@ for (const row of rows) {
 }
 
 /** The others repeat their call for minutes before they tell. */
-for (const row of rows.filter(({ title }) => title === 'claude' || title === 'codex')) {
+for (const row of rows.filter(({ name }) => name === 'claude' || name === 'codex')) {
   describe(`real ${row.title}, its provider`, () => {
     test('R8: a 429 with a reset: waits, says until when, and a stop ends the wait', async () => {
       const at = scratch(oneStory)

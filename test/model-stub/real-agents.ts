@@ -32,7 +32,8 @@ export function realAgent(name: RealAgent): { readonly bin: string; readonly mis
 
 /** It would compile a parser of shell lines for a long life: 1.2 of the 2.7 seconds that a start takes. */
 function quickGemini(bin: string): string {
-  const folder = join(bin, '..', '..', 'quick')
+  // So called, a sandbox shows what lies beside it, wherever the clone is.
+  const folder = join(bin, '..', '..', 'bin')
   const file = join(folder, 'gemini')
   if (existsSync(file)) return folder
   mkdirSync(folder, { recursive: true })

@@ -223,6 +223,11 @@ async function converse(
       message: `The agent left ${end.leftBehind} of its processes running; ralph ended them.`,
     })
   }
+  for (const path of end.came ?? [])
+    tell({
+      type: 'warning',
+      message: `${path} came while the agent ran, and later runs of it obey that file, outside of the sandbox, too: look at it, or remove it.`,
+    })
   for (const message of strayWarnings(end, task.cwd, pidStarted, group.table))
     tell({ type: 'warning', message })
   return turn.end(end, stderr.text())

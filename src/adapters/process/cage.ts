@@ -79,8 +79,8 @@ interface Start {
 export interface Cell extends Pick<Start, 'file' | 'args' | 'env'> {
   /** Whether it says on `statusFd` how the command ended. */
   readonly tells: boolean
-  /** Once nothing of it is alive. */
-  leave(): Promise<void>
+  /** Once nothing of it is alive: files that came meanwhile, and are obeyed by later runs outside. */
+  leave(): Promise<readonly string[]>
 }
 
 export interface Cage {
@@ -117,12 +117,18 @@ function entered(options: CageOptions, start: Start, inmate: Inmate): Cell {
   const seen =
     outlet === undefined ? inmate : { ...inmate, shown: [...(inmate.shown ?? []), join(own, 'out')] }
   const places = placesOf(options, start, seen, { own, temp })
+  const [home = '/'] = homesOf(options.env)
+  const missing = ownHomes(inmate)
+    .flatMap(({ settings }) => settings)
+    .map((place) => placeIn(home, place, options.env))
+    .filter((path) => !existsSync(path))
   return {
     ...inWords(options, places, start, outlet?.words ?? []),
     env: { ...freedOf(start.env, inmate), ...outlet?.env, TMPDIR: temp },
     async leave() {
       outlet?.close()
       await removeTemp(own)
+      return missing.filter((path) => existsSync(path))
     },
   }
 }

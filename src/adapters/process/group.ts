@@ -57,6 +57,8 @@ export interface GroupEnd {
   readonly isHeld?: true
   /** Its cage could not be made: it has not run, and stderr says why. */
   readonly hasNoCage?: true
+  /** Files outside of its cage's work that came while it ran, and that later runs obey. */
+  readonly came?: readonly string[]
   /** Limits that it has reached, as the user wrote them. */
   readonly reached?: readonly string[]
 }
@@ -234,7 +236,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     output.close()
     const { exitCode, signalCode } = child
     const hasNoCage = exitCode !== null && cause === undefined && !(await told)
-    await cell?.leave()
+    const came = (await cell?.leave()) ?? []
     const reached = held?.release({ exitCode, signal: signalCode }) ?? []
     return {
       ...(exitCode !== null && { exitCode }),
@@ -245,6 +247,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
       ...(isHeld && { isHeld }),
       ...(hasNoCage && { hasNoCage }),
       ...(reached.length > 0 && { reached }),
+      ...(came.length > 0 && { came }),
     }
   }
 
