@@ -13,10 +13,10 @@ import { RalphError } from '../core/error.ts'
 import type { Settings } from '../core/event.ts'
 import type { Site } from './site.ts'
 
-export type CageWish = Pick<Config, 'sandbox' | 'sandbox_allow' | 'sandbox_hosts' | 'sandbox_gates'>
+type CageWish = Pick<Config, 'sandbox' | 'sandbox_allow' | 'sandbox_hosts' | 'sandbox_gates'>
 
 /** The cages of one loop; both undefined where none was asked for. */
-export interface Cages {
+interface Cages {
   readonly agent: Cage | undefined
   readonly gates: Cage | undefined
 }

@@ -37,6 +37,8 @@ import { reapByMarker } from '../adapters/process/reap.ts'
 import type { Landing } from '../engine/queue.ts'
 import { readBox } from '../core/box.ts'
 import { RalphError } from '../core/error.ts'
+import type { Limits } from '../core/resource-limits.ts'
+import type { Caging } from './cage.ts'
 import { squashText } from './finish.ts'
 import { knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -50,6 +52,8 @@ export interface LandingOptions {
   readonly gates: readonly string[]
   /** For one gate, and for the set-up. */
   readonly timeoutMs: number
+  readonly caging: Caging
+  readonly limits: Limits | undefined
 }
 
 export function landingOf(site: Site, options: LandingOptions): Landing {
@@ -65,7 +69,10 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
   ): ReturnType<ReturnType<typeof shellGates>['check']> => {
     mkdirSync(queuePaths(git.gitCommonDir).logs, { recursive: true, mode: 0o700 })
     const env = { RALPH_CHANGE: change, RALPH_RUN_ID: landingMark(git.gitCommonDir) }
-    return await shellGates({ cwd: tree.worktree, env: site.env, timeoutMs: options.timeoutMs }).check(
+    const { gates: cage } = options.caging(tree, change)
+    const { timeoutMs, limits } = options
+    const kept = { ...(cage !== undefined && { cage }), ...(limits !== undefined && { limits }) }
+    return await shellGates({ cwd: tree.worktree, env: site.env, timeoutMs, ...kept }).check(
       command,
       env,
       stop,

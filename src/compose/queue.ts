@@ -26,6 +26,7 @@ import { changeDirOf, listChanges } from '../adapters/openspec/changes.ts'
 import { rewrittenRequirements, saidDependencies } from '../adapters/openspec/dependencies.ts'
 import { archivedNames } from '../adapters/openspec/guard.ts'
 import { RalphError } from '../core/error.ts'
+import { limitsOf } from '../core/resource-limits.ts'
 import { nearest } from '../core/nearest.ts'
 import { findCycle, inOrder, isOver, isOwnLanding, replayQueue, seenEntry } from '../core/queue.ts'
 import type { Conflict, Entry, LoopFacts, QueueBody, QueueState } from '../core/queue.ts'
@@ -36,6 +37,7 @@ import type { Queue, QueueReader } from '../engine/queue.ts'
 import type { QueueReport, QueueWish, Said, UpRequest } from '../ui/app.ts'
 import { sayDone } from './control.ts'
 import { landedWork } from './landed.ts'
+import { cagingOf } from './cage.ts'
 import { landingOf } from './landing.ts'
 import { gitSays, isKept, queueNow } from './queue-state.ts'
 import { findRootOf } from './root.ts'
@@ -150,6 +152,7 @@ async function withQueue<T>(
   request: UpRequest,
   work: (queue: Queue, landing: ReturnType<typeof landingOf>) => Promise<T>,
 ): Promise<T> {
+  const caging = await cagingOf(request.kept, site.env, site.git.worktree)
   const paths = queuePaths(site.git.gitCommonDir)
   const lock = await lockOf(site, paths)
   if (lock === undefined) throw alreadyRunning(site, paths)
@@ -161,6 +164,8 @@ async function withQueue<T>(
       regenerate: request.regenerate,
       gates: request.gates,
       timeoutMs: request.gateTimeoutMs,
+      caging,
+      limits: limitsOf(request.kept),
     })
     try {
       const readers: readonly QueueReader[] = [request.tell]

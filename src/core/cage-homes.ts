@@ -26,27 +26,32 @@ const at = (path: string, variable?: string, below = ''): HomePlace =>
 const below = (folder: string, variable: string, names: readonly string[]): HomePlace[] =>
   names.map((name) => at(`${folder}/${name}`, variable, name))
 
+/** Lists of names that hold blanks, but no commas. */
+const list = (...lines: readonly string[]): readonly string[] => lines.flatMap((line) => line.split(', '))
+
 const claude = (...names: string[]): HomePlace[] => below('.claude', 'CLAUDE_CONFIG_DIR', names)
 const codex = (...names: string[]): HomePlace[] => below('.codex', 'CODEX_HOME', names)
 const gemini = (...names: string[]): HomePlace[] => names.map((name) => at(`.gemini/${name}`))
 const opencode = (...names: string[]): HomePlace[] =>
   names.map((name) => at(`.local/share/opencode/${name}`, 'XDG_DATA_HOME', `opencode/${name}`))
 
-const opencodeSettings = [
-  ...['opencode.json', 'opencode.jsonc', 'config.json', 'AGENTS.md', 'plugin', 'plugins', 'tool', 'tools'],
-  ...['command', 'commands', 'agent', 'agents', 'mode', 'modes', 'skill', 'skills'],
-].map((name) => at(`.config/opencode/${name}`, 'XDG_CONFIG_HOME', `opencode/${name}`))
+const opencodeSettings = list(
+  'opencode.json, opencode.jsonc, config.json, AGENTS.md, plugin, plugins, tool, tools',
+  'command, commands, agent, agents, mode, modes, skill, skills',
+).map((name) => at(`.config/opencode/${name}`, 'XDG_CONFIG_HOME', `opencode/${name}`))
 
 export const agentHomes: Readonly<Record<string, AgentHome>> = {
   claude: {
     state: [at('.claude', 'CLAUDE_CONFIG_DIR')],
     settings: claude(
-      ...['settings.json', 'settings.local.json', 'CLAUDE.md', 'rules', 'commands', 'agents', 'skills'],
-      ...['hooks', 'plugins', 'output-styles', 'workflows'],
+      ...list(
+        'settings.json, settings.local.json, CLAUDE.md, rules, commands, agents, skills',
+        'hooks, plugins, output-styles, workflows',
+      ),
     ),
     copied: [at('.claude.json', 'CLAUDE_CONFIG_DIR', '.claude.json')],
     logins: [...claude('.credentials.json'), at('.claude.json', 'CLAUDE_CONFIG_DIR', '.claude.json')],
-    hosts: ['api.anthropic.com', 'console.anthropic.com', 'platform.claude.com', 'claude.ai'],
+    hosts: ['api.anthropic.com', '*.anthropic.com', 'platform.claude.com', 'claude.ai'],
   },
   codex: {
     state: [at('.codex', 'CODEX_HOME')],
@@ -58,8 +63,9 @@ export const agentHomes: Readonly<Record<string, AgentHome>> = {
   gemini: {
     state: [at('.gemini')],
     settings: gemini(
-      ...['settings.json', 'GEMINI.md', '.env', 'commands', 'extensions', 'policies', 'skills', 'hooks'],
-      'trustedFolders.json',
+      ...list(
+        'settings.json, GEMINI.md, .env, commands, extensions, policies, skills, hooks, trustedFolders.json',
+      ),
     ),
     copied: [],
     logins: gemini('oauth_creds.json', 'google_accounts.json', 'mcp-oauth-tokens.json', '.env'),
@@ -103,36 +109,36 @@ export const caches: readonly HomePlace[] = [
 ]
 
 /** Keys, logins, sessions and histories of other programs. */
-export const secrets: readonly HomePlace[] = [
-  ...['.ssh', '.putty', '.gnupg', '.password-store', '.age', '.config/age', '.config/sops'],
-  ...['.local/share/keyrings', '.local/share/kwalletd', '.kde/share/apps/kwallet', '.config/kwalletrc'],
-  ...['.1password', '.config/1Password', '.config/op', '.config/Bitwarden', '.config/Bitwarden CLI'],
-  ...['.config/keepassxc', '.cache/keepassxc', '.lastpass', '.config/KeePass'],
-  ...['.netrc', '_netrc', '.git-credentials', '.config/git/credentials', '.config/gh', '.config/hub'],
-  ...['.config/glab-cli', '.config/tea', '.config/github-copilot', '.config/jj/credentials'],
-  ...['.azure', '.config/gcloud', '.boto', '.oci', '.config/doctl', '.config/hcloud', '.linode-cli'],
-  ...['.aliyun', '.ibmcloud', '.bluemix', '.config/linode-cli', '.config/scw', '.config/exoscale'],
-  ...['.kube', '.docker', '.config/containers/auth.json', '.config/helm', '.minikube', '.terraform.d'],
-  ...['.terraformrc', '.pulumi', '.vault-token', '.config/heroku', '.fly', '.config/netlify', '.netlify'],
-  ...['.config/vercel', '.local/share/com.vercel.cli', '.config/.wrangler', '.wrangler', '.config/stripe'],
-  ...['.config/firebase', '.config/configstore', '.railway', '.supabase', '.config/rclone', '.s3cfg'],
-  ...['.pypirc', '.gem/credentials', '.m2/settings.xml', '.m2/settings-security.xml', '.jfrog'],
-  ...['.gradle/gradle.properties', '.nuget/NuGet/NuGet.Config', '.composer/auth.json', '.bundle/config'],
-  ...['.pgpass', '.my.cnf', '.mylogin.cnf', '.snowsql', '.databrickscfg', '.databricks', '.dbt'],
-  ...['.config/sourcegraph', '.config/linear', '.slack', '.config/Slack', '.config/discord'],
-  ...['.config/Signal', '.config/Element', '.thunderbird', '.config/evolution', '.local/share/evolution'],
-  ...['.mozilla', '.config/google-chrome', '.config/google-chrome-beta', '.config/chromium'],
-  ...['.config/BraveSoftware', '.config/microsoft-edge', '.config/vivaldi', '.config/opera', '.librewolf'],
-  ...['snap/firefox', 'snap/chromium', '.var/app', '.config/Code/User/globalStorage', '.config/Cursor'],
-  ...['.bitcoin', '.ethereum', '.electrum', '.config/solana', '.local/share/TelegramDesktop'],
-  ...['.Xauthority', '.ICEauthority', '.rhosts', '.esmtprc', '.msmtprc', '.config/msmtp', '.mutt'],
-  ...['.bash_history', '.zsh_history', '.histfile', '.local/share/fish/fish_history', '.psql_history'],
-  ...['.mysql_history', '.python_history', '.node_repl_history', '.rediscli_history', '.lesshst'],
-  ...['Library/Keychains', 'Library/Cookies', 'Library/Safari', 'Library/Messages', 'Library/Mail'],
-  ...['Library/Application Support/Google/Chrome', 'Library/Application Support/Firefox'],
-  ...['Library/Application Support/BraveSoftware', 'Library/Application Support/Microsoft Edge'],
-  ...['Library/Application Support/com.apple.TCC', 'Library/Group Containers', 'Library/Containers'],
-].map((path) => at(path))
+export const secrets: readonly HomePlace[] = list(
+  '.ssh, .putty, .gnupg, .password-store, .age, .config/age, .config/sops',
+  '.local/share/keyrings, .local/share/kwalletd, .kde/share/apps/kwallet, .config/kwalletrc',
+  '.1password, .config/1Password, .config/op, .config/Bitwarden, .config/Bitwarden CLI',
+  '.config/keepassxc, .cache/keepassxc, .lastpass, .config/KeePass',
+  '.netrc, _netrc, .git-credentials, .config/git/credentials, .config/gh, .config/hub',
+  '.config/glab-cli, .config/tea, .config/github-copilot, .config/jj/credentials',
+  '.azure, .config/gcloud, .boto, .oci, .config/doctl, .config/hcloud, .linode-cli',
+  '.aliyun, .ibmcloud, .bluemix, .config/linode-cli, .config/scw, .config/exoscale',
+  '.kube, .docker, .config/containers/auth.json, .config/helm, .minikube, .terraform.d/credentials.tfrc.json',
+  '.terraformrc, .pulumi, .vault-token, .config/heroku, .fly, .config/netlify, .netlify',
+  '.config/vercel, .local/share/com.vercel.cli, .config/.wrangler, .wrangler, .config/stripe',
+  '.config/firebase, .config/configstore, .railway, .supabase, .config/rclone, .s3cfg',
+  '.pypirc, .gem/credentials, .m2/settings.xml, .m2/settings-security.xml, .jfrog',
+  '.gradle/gradle.properties, .nuget/NuGet/NuGet.Config, .composer/auth.json, .bundle/config',
+  '.pgpass, .my.cnf, .mylogin.cnf, .snowsql, .databrickscfg, .databricks, .dbt',
+  '.config/sourcegraph, .config/linear, .slack, .config/Slack, .config/discord',
+  '.config/Signal, .config/Element, .thunderbird, .config/evolution, .local/share/evolution',
+  '.mozilla, .config/google-chrome, .config/google-chrome-beta, .config/chromium',
+  '.config/BraveSoftware, .config/microsoft-edge, .config/vivaldi, .config/opera, .librewolf',
+  'snap/firefox, snap/chromium, .var/app, .config/Code/User/globalStorage, .config/Cursor',
+  '.bitcoin, .ethereum, .electrum, .config/solana, .local/share/TelegramDesktop',
+  '.Xauthority, .ICEauthority, .rhosts, .esmtprc, .msmtprc, .config/msmtp, .mutt',
+  '.bash_history, .zsh_history, .histfile, .local/share/fish/fish_history, .psql_history',
+  '.mysql_history, .python_history, .node_repl_history, .rediscli_history, .lesshst',
+  'Library/Keychains, Library/Cookies, Library/Safari, Library/Messages, Library/Mail',
+  'Library/Application Support/Google/Chrome, Library/Application Support/Firefox',
+  'Library/Application Support/BraveSoftware, Library/Application Support/Microsoft Edge',
+  'Library/Application Support/com.apple.TCC, Library/Group Containers, Library/Containers',
+).map((path) => at(path))
 
 /** Those whose place a variable can change. */
 export const movedSecrets: readonly HomePlace[] = [
@@ -167,12 +173,12 @@ export function withoutLogins(text: string): string {
 }
 
 /** Only root can read them. */
-export const systemSecrets: readonly string[] = [
-  ...['/etc/shadow', '/etc/shadow-', '/etc/gshadow', '/etc/gshadow-', '/etc/sudoers', '/etc/sudoers.d'],
-  ...['/etc/ssl/private', '/etc/krb5.keytab', '/etc/NetworkManager/system-connections', '/etc/wireguard'],
-  ...['/etc/kubernetes', '/etc/rancher', '/var/lib/docker', '/var/lib/containerd', '/var/lib/kubelet'],
-  ...['/etc/ssh/ssh_host_rsa_key', '/etc/ssh/ssh_host_ecdsa_key', '/etc/ssh/ssh_host_ed25519_key'],
-]
+export const systemSecrets: readonly string[] = list(
+  '/etc/shadow, /etc/shadow-, /etc/gshadow, /etc/gshadow-, /etc/sudoers, /etc/sudoers.d',
+  '/etc/ssl/private, /etc/krb5.keytab, /etc/NetworkManager/system-connections, /etc/wireguard',
+  '/etc/kubernetes, /etc/rancher, /var/lib/docker, /var/lib/containerd, /var/lib/kubelet',
+  '/etc/ssh/ssh_host_rsa_key, /etc/ssh/ssh_host_ecdsa_key, /etc/ssh/ssh_host_ed25519_key',
+)
 
 /** Sockets and logins of other programs, by name; what `--agent-env` names stays. */
 export function isOthersVariable(

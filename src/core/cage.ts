@@ -36,15 +36,20 @@ export function bwrapWords(mode: CageMode, places: CagePlaces, cwd: string): rea
   const mounts = mountsOf(places)
   return [
     // Outside no process of it is left when its first one ends, and it knows of none.
-    ...['--unshare-pid', '--unshare-ipc', '--die-with-parent'],
+    '--unshare-pid',
+    '--unshare-ipc',
+    '--die-with-parent',
     // Root keeps its rights in bubblewrap unless they are named; others have none.
-    ...['--cap-drop', 'ALL'],
+    '--cap-drop',
+    'ALL',
     ...(mode === 'strict' ? ['--unshare-net'] : []),
-    ...['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'],
+    ...'--ro-bind / / --dev /dev --proc /proc'.split(' '),
     ...mounts.flatMap(({ words }) => words),
     // Last: what is shown in them needs a place to stand in first.
     ...mounts.filter(({ isSealed }) => isSealed).flatMap(({ at }) => ['--remount-ro', at]),
-    ...['--chdir', cwd, '--'],
+    '--chdir',
+    cwd,
+    '--',
   ]
 }
 

@@ -1,5 +1,6 @@
 // Everything a face can ask for, as functions that return data: faces print, compose.ts does.
 // Long because it is one list of types: what a face may ask for is looked up here, and nowhere else.
+import type { Config } from '../config/options.ts'
 import type { LoadedConfig, RawFlags } from '../config/load.ts'
 import type { Starter } from '../config/starter.ts'
 import type {
@@ -151,6 +152,17 @@ export interface UpRequest {
   readonly lands: boolean
   readonly gates: readonly string[]
   readonly gateTimeoutMs: number
+  /** What gates, set-up and the like are kept in, and how much they may take. */
+  readonly kept: Pick<
+    Config,
+    | 'sandbox'
+    | 'sandbox_allow'
+    | 'sandbox_hosts'
+    | 'sandbox_gates'
+    | 'max_memory'
+    | 'max_processes'
+    | 'max_file_size'
+  >
   /** Begins a loop in a process of its own, in a work tree, at this commit; `slot` tells it from those beside it. */
   readonly start: (
     change: string,

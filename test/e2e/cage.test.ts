@@ -131,22 +131,18 @@ describe.skipIf(!hasBwrap)(`a caged loop${skipped}`, () => {
       `echo x > '${planted}-${name}'; echo x > '${at.repo}/planted-${name}'`
     const agent = `${plant('agent')}; echo x > story-1.txt; git add -A; git commit -qm own && git log -1 --format=%s > said.txt; git -C '${at.repo}' commit -q --allow-empty -m theirs; echo '<promise>COMPLETE</promise>'`
     const end = await ralph(at, [
-      ...[
-        'loop',
-        'demo',
-        '--sandbox',
-        'workspace',
-        '--worktree',
-        join(at.root, 'tree'),
-        '--agent-command',
-        agent,
-      ],
-      ...[
-        '--setup',
-        `${plant('setup')}; echo x > node_modules`,
-        '--verify',
-        `${plant('gate')}; test -s said.txt`,
-      ],
+      'loop',
+      'demo',
+      '--sandbox',
+      'workspace',
+      '--worktree',
+      join(at.root, 'tree'),
+      '--agent-command',
+      agent,
+      '--setup',
+      `${plant('setup')}; echo x > node_modules`,
+      '--verify',
+      `${plant('gate')}; test -s said.txt`,
     ])
     expect([end.code, end.stderr]).toEqual([0, expect.not.stringContaining('could not')])
     expect(readFileSync(join(at.root, 'tree/said.txt'), 'utf8')).toBe('own\n')
@@ -245,8 +241,17 @@ async function attempt(mode: Mode, asPlainUser = false): Promise<Facts> {
   const end = await run(
     at,
     [
-      ...['loop', 'demo', '--sandbox', mode, '--sandbox-hosts', `127.0.0.1:${listed.port}`],
-      ...['--verify', 'test -f story-1.txt', ...flags, '--agent-command', agentPath('breaks-out.sh')],
+      'loop',
+      'demo',
+      '--sandbox',
+      mode,
+      '--sandbox-hosts',
+      `127.0.0.1:${listed.port}`,
+      '--verify',
+      'test -f story-1.txt',
+      ...flags,
+      '--agent-command',
+      agentPath('breaks-out.sh'),
     ],
     { env: { SSH_AUTH_SOCK: join(sockets, 'agent'), GITHUB_TOKEN: 'secret token' } },
   )
@@ -296,13 +301,14 @@ async function plainly(
   execFileSync('chown', ['-R', `${nobody}:${nobody}`, at.root, dirname(env['SSH_AUTH_SOCK'] ?? '')])
   const words = args.map((arg) => (arg === agentPath('breaks-out.sh') ? join(at.root, 'breaks-out.sh') : arg))
   const child = spawn(process.execPath, [join(copy, 'main.js'), ...words], {
-    ...{
-      cwd: at.repo,
-      env: { ...at.env, ...env },
-      uid: nobody,
-      gid: nobody,
-      stdio: ['ignore', 'pipe', 'pipe'],
+    cwd: at.repo,
+    env: {
+      ...at.env,
+      ...env,
     },
+    uid: nobody,
+    gid: nobody,
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
   let [stdout, stderr] = ['', '']
   child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
@@ -353,10 +359,13 @@ function endDaemons(mark: string): void {
 }
 
 describe('limits', () => {
-  const looping = ':(){ :|: & }; :'
-  /** Without one it would take the machine: so never without. */
   const cases = [
-    { name: 'a fork bomb', flags: ['--max-processes', '200'], deed: `bash -c '${looping}; wait'; sleep 1` },
+    // One that would go on for ever takes the machine where the limit does not hold.
+    {
+      name: 'a fork bomb',
+      flags: ['--max-processes', '100'],
+      deed: 'for i in $(seq 1000); do sleep 60 & done',
+    },
     {
       name: 'a program that takes all memory',
       flags: ['--max-memory', '300M'],
@@ -370,7 +379,15 @@ describe('limits', () => {
         const at = scratch({ tasks: tasksOf(1) })
         const agent = `${deed}; exit 1`
         const end = await ralph(at, [
-          ...['loop', 'demo', '--sandbox', sandbox, '--max-retries', '0', ...flags, '--agent-command', agent],
+          'loop',
+          'demo',
+          '--sandbox',
+          sandbox,
+          '--max-retries',
+          '0',
+          ...flags,
+          '--agent-command',
+          agent,
         ])
         expect(end.code).toBe(3)
         expect(at.state().iterations[0]?.reason).toContain(`it reached ${flags.join(' ')}`)

@@ -112,8 +112,8 @@ function lookupOf(name: string): typeof lookup {
  * outside. Signals are for the command, which has them from ralph.
  */
 const bridge = `const{createServer,connect}=require('node:net'),{spawn}=require('node:child_process'),{constants}=require('node:os')
-const[at,ports,file,...args]=process.argv.slice(1),quiet=()=>{}
-for(const s of['SIGINT','SIGTERM','SIGHUP'])process.on(s,quiet)
+const own=process,[at,ports,file,...args]=own.argv.slice(1),quiet=()=>{}
+for(const s of['SIGINT','SIGTERM','SIGHUP'])own.on(s,quiet)
 const serve=(port,take)=>new Promise(done=>createServer(take).on('error',done).listen(port,'127.0.0.1',done))
 const plain=c=>{const u=connect(at);c.on('error',quiet);u.on('error',()=>c.destroy());c.pipe(u).pipe(c);c.on('close',()=>u.destroy())}
 const tunnel=port=>c=>{const u=connect(at);c.on('error',quiet).pause();u.on('error',()=>c.destroy());c.on('close',()=>u.destroy())
@@ -123,5 +123,5 @@ if(!head.toString('latin1').startsWith('HTTP/1.1 200'))return c.destroy()
 c.write(head.subarray(end+4));u.pipe(c).pipe(u);c.resume()})}
 Promise.all([serve(${proxyPort},plain),...ports.split(',').filter(Boolean).map(p=>serve(+p,tunnel(p)))]).then(()=>{
 const child=spawn(file,args,{stdio:'inherit'})
-child.on('error',e=>{console.error('sh: '+file+': not found: '+e.message);process.exit(127)})
-child.on('exit',(code,signal)=>process.exit(code??128+constants.signals[signal]))})`
+child.on('error',e=>{console.error('sh: '+file+': not found: '+e.message);own.exit(127)})
+child.on('exit',(code,signal)=>own.exit(code??128+constants.signals[signal]))})`

@@ -1,42 +1,14 @@
 // Puts a command into its cage: looks at what is there, and makes of it the words that stand before the command. See docs/decisions/0016.
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { userInfo } from 'node:os'
-import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
-import {
-  agentHomes,
-  caches,
-  isOthersVariable,
-  movedSecrets,
-  registrySettings,
-  secrets,
-  systemSecrets,
-  withoutLogins,
-  type AgentHome,
-  type HomePlace,
-} from '../../core/cage-homes.ts'
-import {
-  bwrapWords,
-  emptied,
-  isWithin,
-  seatbeltProfile,
-  type CageMode,
-  type CagePlaces,
-} from '../../core/cage.ts'
-import { hostOf, type Host } from '../../core/cage-hosts.ts'
+import { existsSync, mkdirSync, realpathSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { isOthersVariable } from '../../core/cage-homes.ts'
+import type { Host } from '../../core/cage-hosts.ts'
+import { bwrapWords, seatbeltProfile, type CageMode, type CagePlaces } from '../../core/cage.ts'
 import { RalphError } from '../../core/error.ts'
 import { openOutlet } from './cage-net.ts'
-import { faultCode } from './fault.ts'
+import { homesOf, hostsOf, ownHomes, placeIn, placesOf } from './cage-places.ts'
 import { onPath } from './on-path.ts'
-import { makeTemp, removeTemp, tempBase } from './temp.ts'
+import { makeTemp, removeTemp } from './temp.ts'
 
 export interface CageOptions {
   readonly mode: CageMode
@@ -69,7 +41,7 @@ export interface Inmate {
   readonly shown?: readonly string[]
 }
 
-interface Start {
+export interface Start {
   readonly file: string
   readonly args: readonly string[]
   readonly cwd: string
@@ -175,176 +147,3 @@ function freedOf(env: NodeJS.ProcessEnv, { agent, keeps = [] }: Inmate): NodeJS.
     Object.entries(env).filter(([name]) => keeps.includes(name) || !isOthersVariable(name, agent, env)),
   )
 }
-
-function placesOf(
-  { env, writable, readOnly, reports, shown: needed }: CageOptions,
-  start: Start,
-  inmate: Inmate,
-  { own, temp }: { readonly own: string; readonly temp: string },
-): CagePlaces {
-  const homes = homesOf(env)
-  const first = homes[0] ?? '/'
-  const foundIn = (some: readonly string[], places: readonly HomePlace[]): string[] => [
-    ...new Set(some.flatMap((home) => places.flatMap((place) => there(placeIn(home, place, env)) ?? []))),
-  ]
-  const found = (places: readonly HomePlace[]): string[] => foundIn(homes, places)
-  const mine = ownHomes(inmate)
-  const foreign = Object.values(agentHomes).filter((home) => !mine.includes(home))
-  const state = mine.flatMap((home) => home.state).flatMap((place) => made(placeIn(first, place, env)) ?? [])
-  const cached = [
-    ...caches.slice(0, 2).flatMap((place) => made(placeIn(first, place, env)) ?? []),
-    ...foundIn([first], caches),
-  ]
-  const nothing = join(own, 'nothing')
-  writeFileSync(nothing, '', { mode: 0o400 })
-  const hidden = [
-    ...found([...secrets, ...movedSecrets, ...foreign.flatMap((home) => home.logins)]),
-    ...(process.getuid?.() === 0 ? systemSecrets.flatMap((path) => there(path) ?? []) : []),
-  ].flatMap((path) => [path, ...linkedFrom(path)])
-  const commonTemps = ['/tmp', '/var/tmp', ...(process.platform === 'darwin' ? [tempBase(env)] : [])].flatMap(
-    (path) => there(path) ?? [],
-  )
-  const open = [...writable.flatMap((path) => there(path) ?? []), ...state, ...cached]
-  const unseen = [...commonTemps, ...emptied]
-  const shown = [
-    ...homes,
-    ...programFolders(start.env),
-    ...namedIn(start.args),
-    ...(inmate.shown ?? []),
-    ...needed(),
-    ...alwaysShown,
-  ]
-    .flatMap((path) => there(path) ?? [])
-    .filter((path) => unseen.some((place) => path !== place && isWithin(path, place)))
-  return {
-    hiddenFolders: [...emptied.slice(0, 1).flatMap((path) => there(path) ?? []), ...hidden.filter(isFolder)],
-    hiddenFiles: hidden.filter((path) => !isFolder(path)),
-    shown,
-    writable: [...open, ...reports().flatMap((path) => there(path) ?? [])],
-    readOnly: [...readOnly(), ...mine.flatMap((home) => found(home.settings))].flatMap(
-      (path) => there(path) ?? [],
-    ),
-    instead: [
-      ...mine.flatMap((home) => found(home.copied)).map((at, n) => copied(at, join(own, `copy-${n}`))),
-      ...found(registrySettings).map((at, n) => stripped(at, join(own, `registry-${n}`))),
-    ],
-    temp,
-    nothing,
-    commonTemps,
-  }
-}
-
-function copied(at: string, from: string): CagePlaces['instead'][number] {
-  copyFileSync(at, from)
-  return { at, from, isWritable: true }
-}
-
-function stripped(at: string, from: string): CagePlaces['instead'][number] {
-  writeFileSync(from, withoutLogins(readFileSync(at, 'utf8')), { mode: 0o600 })
-  return { at, from, isWritable: false }
-}
-
-function hostsOf({ hosts }: CageOptions, inmate: Inmate): readonly Host[] {
-  const own = ownHomes(inmate).flatMap((home) => home.hosts)
-  return [...hosts, ...own.flatMap((name) => hostOf(name) ?? [])]
-}
-
-/** Of the agent; of a command of the user's, of those that it names. */
-function ownHomes({ agent, command = '' }: Inmate): AgentHome[] {
-  const words = command.split(/[^\w-]+/)
-  return Object.entries(agentHomes).flatMap(([name, home]) =>
-    name === agent || ((agent === 'command' || agent === 'acp') && words.includes(name)) ? [home] : [],
-  )
-}
-
-/** The user's first. Root sees those of all others, too. */
-function homesOf(env: NodeJS.ProcessEnv): string[] {
-  const isRoot = process.getuid?.() === 0
-  const named = [env['HOME'] ?? '', registeredHome(), ...(isRoot ? ['/root', ...foldersIn('/home')] : [])]
-  return [...new Set(named.filter((path) => isAbsolute(path)).flatMap((path) => there(path) ?? []))]
-}
-
-function registeredHome(): string {
-  try {
-    return userInfo().homedir
-  } catch {
-    // A user whom the system does not know.
-    return ''
-  }
-}
-
-function foldersIn(folder: string): string[] {
-  try {
-    return readdirSync(folder).map((name) => join(folder, name))
-  } catch {
-    return []
-  }
-}
-
-export function placeIn(
-  home: string,
-  { path, variable, below = '' }: HomePlace,
-  env: NodeJS.ProcessEnv,
-): string {
-  const moved = variable === undefined ? '' : (env[variable] ?? '')
-  return isAbsolute(moved) ? join(moved, below) : join(home, path)
-}
-
-/** Without links; undefined where it is not there. */
-function there(path: string): string | undefined {
-  try {
-    return realpathSync(path)
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP'].includes(faultCode(error))) return undefined
-    throw error
-  }
-}
-
-/** An agent that has never run has none yet, and could not make it. */
-function made(path: string): string | undefined {
-  try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
-  } catch {
-    // Not ours to make.
-  }
-  return there(path)
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
-}
-
-/** Keys that a manager of dotfiles keeps elsewhere, and links to. */
-function linkedFrom(folder: string): string[] {
-  if (!isFolder(folder)) return []
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isSymbolicLink())
-      .flatMap((entry) => there(join(folder, entry.name)) ?? [])
-      .filter((path) => !isWithin(path, folder) && statSync(path).isFile())
-  } catch {
-    return []
-  }
-}
-
-/** Scripts of the user's that are called by their whole path. */
-function namedIn(args: readonly string[]): string[] {
-  return args.flatMap((arg) => arg.match(/(?<![\w/.~-])\/[\w@%+:,./-]+/g) ?? [])
-}
-
-/** With what lies beside a `bin`: `lib`, or the packages. */
-function programFolders(env: NodeJS.ProcessEnv): string[] {
-  const folders = [
-    ...(env['PATH'] ?? '').split(delimiter).filter((path) => isAbsolute(path)),
-    dirname(process.execPath),
-  ]
-  return folders.flatMap((folder) =>
-    /^\.?bin$/.test(basename(folder)) ? [folder, dirname(folder)] : [folder],
-  )
-}
-
-/** Names of hosts, and the programs of NixOS. */
-const alwaysShown = [
-  ...['/run/systemd/resolve', '/run/resolvconf', '/run/NetworkManager/resolv.conf', '/run/nscd'],
-  ...['/run/current-system', '/run/booted-system', '/run/opengl-driver', '/run/wrappers'],
-]

@@ -1,21 +1,14 @@
 // Runs one program in a process group of its own, without a terminal, so that nothing of it is alive when its end is told.
 import { spawn, type ChildProcess } from 'node:child_process'
-import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { refuseMissing, statusFd, type Cell } from './cage.ts'
 import { openChannels, type ChannelsOptions, type Output } from './channels.ts'
+import { enclose, type Enclosure, type EnclosureOptions } from './enclosure.ts'
 import { watchIdle } from './idle.ts'
-import type { Limits } from '../../core/resource-limits.ts'
-import { holdTo } from './limits.ts'
 import { findAlive, killLadder, reap, stopLadder, sweepLadder, type Quarry } from './reap.ts'
 import { holdersOf } from './strays.ts'
 import { birthOf, processTable, type Marker, type ProcessEntry } from './table.ts'
 
-export interface GroupOptions {
-  readonly file: string
-  readonly args: readonly string[]
-  readonly cwd: string
-  readonly env: NodeJS.ProcessEnv
+export interface GroupOptions extends EnclosureOptions {
   /** Goes to stdin: an argument would be seen in `ps` and fails at 128 KiB. */
   readonly input: string
   /** For programs that are talked to: stdin stays open after `input`. */
@@ -23,12 +16,8 @@ export interface GroupOptions {
   /** A socket where much may be printed; a pipe for the user's own shell lines, which may open it by name. */
   readonly stdout: ChannelsOptions['stdout']
   readonly marker: Marker
-  /** Puts it into its cage. */
-  readonly cage?: (start: Pick<GroupOptions, 'file' | 'args' | 'cwd' | 'env'>) => Cell
   /** What it put into the background lives on when it has ended by itself: a sound, a message on the screen. */
   readonly mayLeave?: boolean
-  /** How much of the machine it may take. */
-  readonly limits?: Limits
   readonly timeoutMs: number
   /** 0 = off. */
   readonly idleTimeoutMs: number
@@ -86,37 +75,26 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     stdout: options.stdout,
   })
   let child: ChildProcess
-  let cell: Cell | undefined
-  const held =
-    options.limits === undefined
-      ? undefined
-      : holdTo(options.limits, {
-          isCaged: options.cage !== undefined,
-          name: `ralph-${process.pid}-${(holds += 1)}`,
-        })
+  let enclosure: Enclosure | undefined
   try {
-    const isWrapped = options.cage !== undefined || options.limits !== undefined
-    if (isWrapped) refuseMissing(options.file, options.env)
-    const [first = '', ...rest] = [...(held?.inner ?? []), options.file, ...options.args]
-    cell = options.cage?.({ ...options, file: first, args: rest })
-    const { file: then, args, env } = cell ?? { ...options, file: first, args: rest }
-    const [file = '', ...words] = [...(held?.outer ?? []), then, ...args]
-    child = spawn(file, words, {
+    enclosure = enclose(options)
+    child = spawn(enclosure.file, enclosure.args, {
       cwd: options.cwd,
-      env,
+      env: enclosure.env,
       // A session of its own: no terminal to read keys from, and Ctrl-C reaches ralph alone.
       detached: true,
-      stdio: cell === undefined ? channels.stdio : [...channels.stdio, 'pipe'],
+      stdio: [...channels.stdio, ...enclosure.stdio],
     })
     await spawned(child)
   } catch (error) {
     channels.discard()
-    await cell?.leave()
-    held?.release()
+    await enclosure?.leave()
     throw error
   }
   channels.handOver()
-  const told = toldBy(child, cell)
+  const entered = enclosure
+  const { hold: held, isCaged, endsWhole } = entered
+  const hasRun = entered.hasRun(child)
   const pid = child.pid ?? 0
   const known = new Map<number, string>()
   const birth = birthOf(pid)
@@ -125,7 +103,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     group: pid,
     known,
     since: birth,
-    ...(cell !== undefined && { isCaged: true as const }),
+    ...(isCaged && { isCaged }),
   }
   let cause: EndCause | undefined
   let table: readonly ProcessEntry[] | undefined
@@ -214,8 +192,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     if (climbing === undefined)
       await drained({ output, lastOutput: () => lastOutput, quietMs: 250, longestMs: 1000 })
     // What is left in a cage ends with it, a moment later.
-    if (climbing === undefined && cell?.tells === true)
-      climbing = reap(quarry, [{ waitMs: 1000 }, ...sweepLadder])
+    if (climbing === undefined && endsWhole) climbing = reap(quarry, [{ waitMs: 1000 }, ...sweepLadder])
     const isSwept = climbing === undefined && options.mayLeave !== true
     const around = isSwept ? processTable(birth) : []
     let leftBehind = isSwept ? findAlive(quarry, around).length : 0
@@ -235,9 +212,8 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     child.stdin?.destroy()
     output.close()
     const { exitCode, signalCode } = child
-    const hasNoCage = exitCode !== null && cause === undefined && !(await told)
-    const came = (await cell?.leave()) ?? []
-    const reached = held?.release({ exitCode, signal: signalCode }) ?? []
+    const hasNoCage = exitCode !== null && cause === undefined && !(await hasRun)
+    const { came, reached } = await entered.leave(child)
     return {
       ...(exitCode !== null && { exitCode }),
       ...(signalCode !== null && { signal: signalCode }),
@@ -270,7 +246,6 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
 /** `setTimeout` fires at once for longer ones. */
 const longestTimerMs = 2 ** 31 - 1
 const unkillableMs = 500
-let holds = 0
 const farewellMs = 500
 
 /** Runs from the start; what passes while it is stopped does not count. */
@@ -307,19 +282,6 @@ function exitOf(child: ChildProcess): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null) resolve()
     else child.once('exit', () => resolve())
   })
-}
-
-/** Whether the command has run: bubblewrap says how it ended, and nothing where it never began. */
-async function toldBy(child: ChildProcess, cell: Cell | undefined): Promise<boolean> {
-  const status = child.stdio[statusFd]
-  if (cell === undefined || !cell.tells || !(status instanceof Readable)) return true
-  let text = ''
-  status.on('data', (chunk: Buffer) => {
-    text += chunk.toString('latin1')
-  })
-  status.on('error', () => undefined)
-  await new Promise((resolve) => status.once('close', resolve))
-  return text.includes('"exit-code"')
 }
 
 interface Draining {

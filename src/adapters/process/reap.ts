@@ -14,7 +14,7 @@ export interface Quarry {
   /** Of the leader: nobody who is older is of the run. */
   readonly since?: Birth
   /** The leader and its child only hold the cage: an end of theirs is a KILL for all in it. */
-  readonly isCaged?: true
+  readonly isCaged?: boolean
 }
 
 /** A signal for all that is left, and how long to wait for its effect. Without one: only waits. */

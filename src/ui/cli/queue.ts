@@ -79,6 +79,7 @@ export async function runUp(
     lands: own.land !== false,
     gates: config.verify,
     gateTimeoutMs: config.iteration_timeout * 60_000,
+    kept: config,
     start: async (change, how, { base, slot, text }) => {
       const env = { RALPH_SLOT: String(slot), RALPH_PORT_BASE: String(firstPort + slot * portsEach) }
       const started = await client.start({

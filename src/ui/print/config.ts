@@ -1,6 +1,7 @@
 // Every setting with its value, its origin and what it is for, and the files that were looked for.
 import type { LoadedConfig, SettingEntry } from '../../config/load.ts'
 import { specOf } from '../../config/options.ts'
+import { agentHomes, caches, movedSecrets, secrets } from '../../core/cage-homes.ts'
 import type { Paint } from '../io.ts'
 import { entryLines } from './layout.ts'
 import { table } from './table.ts'
@@ -43,7 +44,39 @@ export function configText(
     ...(long.length === 0 ? [] : [...long, '']),
     ...entryLines({ text: order }, { paint, columns }),
     ...looked,
+    ...sandboxLines(entries).flatMap((text) => entryLines({ text }, { paint, columns })),
   ].join('\n')
+}
+
+/** Where there is one: what it lets through, by agent. */
+function sandboxLines(entries: readonly SettingEntry[]): readonly string[] {
+  const mode = entries.find(({ key }) => key === 'sandbox')?.value
+  if (mode === undefined || mode === 'off') return []
+  const { agents, caches: cached, hidden } = sandboxPlaces()
+  return [
+    '',
+    'In the sandbox can be written, besides the work tree, its TMPDIR and sandbox_allow:',
+    ...Object.entries(agents).map(([name, paths]) => `  ${name.padEnd(8)} ${paths.join(', ')}`),
+    `  caches   ${cached.join(', ')}`,
+    `Not to be seen: ${hidden.join(', ')}`,
+  ]
+}
+
+/** As a user writes them; a variable of the agent's, such as CODEX_HOME, can name another place. */
+function sandboxPlaces(): {
+  readonly agents: Readonly<Record<string, readonly string[]>>
+  readonly caches: readonly string[]
+  readonly hidden: readonly string[]
+} {
+  const named = (places: readonly { readonly path: string }[]): string[] => [
+    ...new Set(places.map(({ path }) => `~/${path}`)),
+  ]
+  const states = Object.entries(agentHomes).map(([name, { state }]) => [name, named(state)] as const)
+  return {
+    agents: Object.fromEntries(states),
+    caches: named(caches),
+    hidden: named([...secrets, ...movedSecrets]),
+  }
 }
 
 const mostCells = 26
@@ -78,7 +111,7 @@ export function configJson(entries: readonly SettingEntry[]) {
     key,
     { value: publicValue(key, value) ?? null, origin, where },
   ])
-  return { settings: Object.fromEntries(shown) as Record<string, unknown> }
+  return { settings: Object.fromEntries(shown) as Record<string, unknown>, sandbox: sandboxPlaces() }
 }
 
 /** Values of agent_env may be secrets: its names only. */
