@@ -12,6 +12,7 @@ export interface Starter {
 
 /** With their defaults, or with a value that makes sense for many. Short words: all of it fits a screen of 80 columns. */
 const offered: readonly (readonly [key: OptionKey, value: string, what: string])[] = [
+  ['sandbox', 'workspace', 'recommended: agent and gates kept in'],
   ['max_retries', '3', 're-runs of a story after its first attempt'],
   ['iteration_timeout', '45', 'minutes for one run of the agent or of a gate'],
   ['max_cost', '20', 'dollars; checked before each run'],
@@ -35,9 +36,6 @@ export function starterFile({ agent, gates, otherGates }: Starter): string {
     ...listed('verify', gates, '  - "npm test"'),
     ...(otherGates.length === 0 ? [] : ['# Found, and not used:']),
     ...otherGates.map((gate) => `#   - ${JSON.stringify(gate)}`),
-    '',
-    '# Recommended: agent and gates write only the work tree and their caches, and see no keys of yours. Whether it is possible here: ralph doctor.',
-    '# sandbox: workspace',
     '',
     '# Often wanted, too; take the # away:',
     ...offered.map(([key, value, what]) => `# ${`${key}: ${value}`.padEnd(width)}  # ${what}`),

@@ -42,6 +42,7 @@ describe('the pages of help', () => {
       'Agent',
       'Gates',
       'Limits',
+      'Sandbox',
       'Work and end',
       'Output',
       'Options',

@@ -158,7 +158,7 @@ describe('ralph init', () => {
       .replace('# verify:\n#   -', 'verify:\n  -')
     writeFileSync(fileOf(at), `${head}\n${taken}`)
     const set = Object.values(await settingsOf(at)).filter(({ origin }) => origin === 'project')
-    expect(set.length).toBe(10)
+    expect(set.length).toBe(11)
     expect(readFileSync(fileOf(at), 'utf8')).toContain('\nmax_cost: 20')
   })
 })

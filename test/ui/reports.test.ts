@@ -418,6 +418,11 @@ describe('setup', () => {
         agent_env: { value: ['TOKEN'], origin: 'flag', where: '--agent-env' },
         max_iterations: { value: null, origin: 'default', where: 'later' },
       },
+      sandbox: {
+        agents: expect.objectContaining({ claude: ['~/.claude'], codex: ['~/.codex'] }),
+        caches: expect.arrayContaining(['~/.cache', '~/.npm']),
+        hidden: expect.arrayContaining(['~/.ssh', '~/.gnupg', '~/.aws', '~/.netrc']),
+      },
     })
     expect(text + json).not.toContain('secret')
   })
