@@ -67,6 +67,7 @@ interface HowToRun {
   readonly stdout?: string
   /** What else the repository has. */
   readonly before?: (folder: string) => unknown
+  readonly env?: NodeJS.ProcessEnv
 }
 
 /** What the stand-in does besides a line in `work.txt`: nothing, or 200 MB of talk. */
@@ -117,13 +118,14 @@ export function makeBed(size: Size, withPeers: boolean): Bed {
       env: { ...env, STAND_IN: behaviour },
     }),
     who: withPeers ? ['floor', 'ralph', 'ralph-tui'] : ['floor', 'ralph'],
-    async plan(who, stories, behaviour, work, { stdout, before } = {}) {
+    async plan(who, stories, behaviour, work, { stdout, before, env: own } = {}) {
       const folder = repository(root, stories)
       try {
         before?.(folder)
         const more = {
           STAND_IN: behaviour,
           ...(who === 'ralph-tui' && { PATH: `${bin}:${peers}:${env['PATH']}` }),
+          ...own,
         }
         const how = { cwd: folder, env: { ...env, ...more }, ...(stdout !== undefined && { stdout }) }
         const ran = { ...(await watch(commands[who](stories, behaviour), how)), folder, turns: turns() }

@@ -27,6 +27,21 @@ export async function stories(bed: Bed): Promise<Samples> {
   return samples
 }
 
+/** What a cage adds to a story: the same plan with and without, one after the other. */
+export async function caged(bed: Bed): Promise<Samples> {
+  const { rounds, stories: count } = bed.size
+  const samples: Samples = { cage: {} }
+  // Where the stand-in writes down its turns.
+  const cage = { RALPH_SANDBOX: 'workspace', RALPH_SANDBOX_ALLOW: bed.root }
+  for (let round = 0; round < rounds; round += 1) {
+    const tell = ({ ms, others }: Ran): Sample => ({ value: ms / count, others })
+    const plain = await bed.plan('ralph', count, 'works', tell)
+    const kept = await bed.plan('ralph', count, 'works', tell, { env: cage })
+    add(samples, 'cage', 'ralph', { value: kept.value - plain.value, others: plain.others + kept.others })
+  }
+  return samples
+}
+
 export async function flood(bed: Bed): Promise<Samples> {
   const { rounds, megabytes } = bed.size
   const samples: Samples = { flood: {}, 'flood-memory': {} }

@@ -3,7 +3,7 @@ import type { Bed, Samples } from './bed.ts'
 import { jobs } from './jobs.ts'
 import { large } from './large.ts'
 import { looked, looks } from './looks.ts'
-import { flood, long, longest, stories } from './loops.ts'
+import { caged, flood, long, longest, stories } from './loops.ts'
 import { spreadOf, type Spread } from './measure.ts'
 import { refs } from './refs.ts'
 import { firstPicture, screenFlood } from './screens.ts'
@@ -82,6 +82,15 @@ export const rows: readonly Row[] = [
     by: stories,
     missing:
       'not profiled in this state: as between two agents up to the checkpoint; then journal, state file and refs are synced one after the other, and a slow disk shows.',
+  },
+  {
+    name: 'cage',
+    title: 'what `--sandbox workspace` adds to a story',
+    unit: 'ms',
+    goal: { max: 15 },
+    by: caged,
+    missing:
+      'profiled: bubblewrap itself, which mounts some sixty places and ends two processes more, takes two thirds of it; to look at what is there takes 1 ms.',
   },
   {
     name: 'flood',

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 /**
  * `report` is vitest's of the whole suite. `failed` is each scenario that nothing here has proved; `elsewhere` those that only root
- * can prove, when this is a plain user, and those that need strace, where there is none.
+ * can prove, when this is a plain user, and those that need strace or bubblewrap, where there is none.
  */
 export function unproved(root, report) {
   const specs = join(root, 'openspec', 'specs')
@@ -26,11 +26,18 @@ export function unproved(root, report) {
       if (named.some(({ status }) => status === 'passed' || status === 'failed')) continue
       const needsRoot = named.length > 0 && named.every(({ fullName }) => /needs root|as root/.test(fullName))
       const needsStrace = named.length > 0 && named.every(({ fullName }) => /needs strace/.test(fullName))
-      const isElsewhere = (needsRoot && process.getuid?.() !== 0) || (needsStrace && !canTrace())
+      const needsCage = named.length > 0 && named.every(({ fullName }) => /needs bubblewrap/.test(fullName))
+      const isElsewhere =
+        (needsRoot && process.getuid?.() !== 0) || (needsStrace && !canTrace()) || (needsCage && !canCage())
       found[isElsewhere ? 'elsewhere' : 'failed'].push(`${file}: ${name}`)
     }
   }
   return found
+}
+
+/** Also asked by test/e2e/cage.test.ts, in its own words. */
+function canCage() {
+  return spawnSync('bwrap', ['--ro-bind', '/', '/', '--unshare-pid', 'true']).status === 0
 }
 
 function canTrace() {

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { ensureInstalled, root } from './install.mjs'
+import { ensureInstalled, ensureSandbox, root } from './install.mjs'
 import { unproved } from './scenarios.mjs'
 
 const checksOnly = process.argv.includes('--checks')
@@ -31,6 +31,7 @@ function endOf(child, onError = (error) => console.error(error.message)) {
 }
 
 ensureInstalled()
+if (!checksOnly) ensureSandbox()
 
 let failed = 0
 let passed = 0
@@ -81,7 +82,7 @@ if (!checksOnly) {
   failed += counts?.numFailedTests ?? 0
   if (counts !== undefined) {
     const { failed: unprovedHere, elsewhere } = unproved(root, counts)
-    for (const test of elsewhere) console.log(`not run, because only root can: ${test}`)
+    for (const test of elsewhere) console.log(`not run, for want of root, strace or bubblewrap: ${test}`)
     for (const test of unprovedHere) console.error(`✗ a scenario names a test that was not run: ${test}`)
     failed += unprovedHere.length
   }

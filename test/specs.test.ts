@@ -43,6 +43,7 @@ describe('openspec/specs', () => {
       'merge-queue',
       'openspec-plan',
       'promise',
+      'sandbox',
       'signals-and-recovery',
       'state-file',
       'status-line',

@@ -22,7 +22,7 @@ import { goodAgent, program, ralph, scratch, start, tasksOf, type Finished, type
 
 const isRoot = process.getuid?.() === 0
 const hasBwrap = spawnSync('bwrap', ['--ro-bind', '/', '/', '--unshare-pid', 'true']).status === 0
-const skipped = hasBwrap ? '' : ' (skipped: bubblewrap is not installed, or may make no namespaces here)'
+const skipped = ` (needs bubblewrap${hasBwrap ? '' : ', which is not installed or may make no namespaces here'})`
 
 const modes = ['off', 'workspace', 'strict'] as const
 type Mode = (typeof modes)[number]
