@@ -34,7 +34,11 @@ export async function caged(bed: Bed): Promise<Samples> {
   // Where the stand-in writes down its turns.
   const cage = { RALPH_SANDBOX: 'workspace', RALPH_SANDBOX_ALLOW: bed.root }
   for (let round = 0; round < rounds; round += 1) {
-    const tell = ({ ms, others }: Ran): Sample => ({ value: ms / count, others })
+    // From agent to agent: what is between them, and what starts and ends them.
+    const tell = ({ turns, others }: Ran): Sample => {
+      const periods = turns.slice(1).map(({ beganMs }, at) => beganMs - (turns[at]?.beganMs ?? Number.NaN))
+      return { value: median(periods), others }
+    }
     const plain = await bed.plan('ralph', count, 'works', tell)
     const kept = await bed.plan('ralph', count, 'works', tell, { env: cage })
     add(samples, 'cage', 'ralph', { value: kept.value - plain.value, others: plain.others + kept.others })

@@ -11,7 +11,6 @@ import type { Config } from '../config/options.ts'
 import { hostOf, isLoopbackName } from '../core/cage-hosts.ts'
 import { RalphError } from '../core/error.ts'
 import type { Settings } from '../core/event.ts'
-import type { Site } from './site.ts'
 
 type CageWish = Pick<Config, 'sandbox' | 'sandbox_allow' | 'sandbox_hosts' | 'sandbox_gates'>
 
@@ -35,11 +34,7 @@ export function firstUncaged(
   return { uncaged: true }
 }
 
-/** Before anything is touched. */
-export async function refuseImpossible(wish: CageWish | undefined, { env, git }: Site): Promise<void> {
-  if (wish !== undefined) await cagingOf(wish, env, git.worktree)
-}
-
+/** Throws where it is not possible: to be asked before anything is touched. */
 export async function cagingOf(wish: CageWish, env: NodeJS.ProcessEnv, from: string): Promise<Caging> {
   const mode = wish.sandbox
   if (mode === 'off') return () => ({ agent: undefined, gates: undefined })

@@ -304,10 +304,10 @@ async function sandbox(env: NodeJS.ProcessEnv, config: Config | undefined): Prom
     return asked === 'off'
       ? warning('sandbox', `off, and not possible: ${probe.why}`, probe.fix)
       : problem('sandbox', `${asked} is not possible: ${probe.why}`, probe.fix)
-  if (asked !== 'off') return ok('sandbox', `${asked}, by ${probe.program} (${probe.version})`)
+  if (asked !== 'off') return ok('sandbox', `${asked}, by ${probe.program}`)
   return ok(
     'sandbox',
-    `off: the agent can read and write what you can; possible by ${probe.version}: --sandbox workspace, or in ralph.yaml: sandbox: workspace`,
+    `off: the agent can read and write what you can; possible by ${probe.program}: --sandbox workspace, or in ralph.yaml: sandbox: workspace`,
   )
 }
 

@@ -33,7 +33,7 @@ import {
   programName,
 } from './beforehand.ts'
 import { watchBudget } from './budget-watch.ts'
-import { cagingOf, firstUncaged, refuseImpossible } from './cage.ts'
+import { cagingOf, firstUncaged } from './cage.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { agree, refuseUnagreed } from './config-trust.ts'
 import { openRun, refuseRunning } from './open-run.ts'
@@ -114,7 +114,8 @@ async function runHeld(
   }
   // Before anything is put in order: a loop that is refused has touched nothing.
   await refuse(request.settings)
-  await refuseImpossible(wish === 'resume' ? await keptWish(held.run, request, common) : asked, here)
+  const early = wish === 'resume' ? await keptWish(held.run, request, common) : asked
+  const earlier = early === undefined ? undefined : await cagingOf(early, here.env, here.git.worktree)
   if (asked.worktree === undefined) await refuseLeftover(here, name)
   if (wish === 'loop') {
     await modeOf(held.run, wish, asked, here, feedback)
@@ -139,7 +140,8 @@ async function runHeld(
       ? await resumedSettings(run, loaded, common, request.acceptsConfig)
       : startedSettings(loaded)
   if (mode === 'done already') return alreadyDone(here, held, config, recovered)
-  const caging = await cagingOf(config, here.env, here.git.worktree)
+  const caging =
+    earlier === undefined || recovered !== '' ? await cagingOf(config, here.env, here.git.worktree) : earlier
   const entered = await enterWorktree(here, run, config, folder, mode, caging)
   const { site, home, brought } = entered
   const cages = caging(site.git, name)

@@ -1,6 +1,7 @@
 // Looks at the disk for what a cage has to know: homes and their secrets, caches, programs that lie in strange places.
 import {
   copyFileSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -149,8 +150,10 @@ export function placeIn(
 
 /** Without links; undefined where it is not there. */
 function there(path: string): string | undefined {
+  // Most are not there: an error for each would take ten times as long as all else.
+  if (!existsSync(path)) return undefined
   try {
-    return realpathSync(path)
+    return realpathSync.native(path)
   } catch (error) {
     if (['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP'].includes(faultCode(error))) return undefined
     throw error

@@ -3,9 +3,7 @@ import { readFileSync } from 'node:fs'
 import { exec } from './exec.ts'
 import { isProgram, onPath } from './on-path.ts'
 
-export type Probe =
-  | { readonly program: string; readonly version: string }
-  | { readonly why: string; readonly fix: string }
+export type Probe = { readonly program: string } | { readonly why: string; readonly fix: string }
 
 export async function probeCage(
   env: NodeJS.ProcessEnv,
@@ -27,10 +25,7 @@ export async function probeCage(
   const options = { cwd: '/', env, timeoutMs: 10_000 }
   // Its own `true` may be anywhere, or nowhere; the shell is where POSIX says.
   const tried = await exec(program, [...words, ...mounts, '/bin/sh', '-c', 'exit 0'], options)
-  if (tried.exitCode === 0) {
-    const { stdout } = await exec(program, ['--version'], options)
-    return { program, version: stdout.toString('utf8').trim() }
-  }
+  if (tried.exitCode === 0) return { program }
   const said = tried.stderr.trim().split('\n').at(-1) ?? ''
   return { why: `bubblewrap cannot make one: ${said || 'it said nothing'}`, fix: fixOf() }
 }
@@ -43,7 +38,7 @@ function probeMac(isStrict: boolean): Probe {
   if (!isProgram(program)) return { why: 'there is no sandbox-exec', fix: 'Use a container.' }
   return isStrict
     ? { why: 'strict is not there on macOS yet', fix: 'Use --sandbox workspace, and a firewall.' }
-    : { program, version: 'sandbox-exec' }
+    : { program }
 }
 
 /** What keeps an ordinary user from namespaces of their own. */

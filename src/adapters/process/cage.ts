@@ -1,5 +1,5 @@
 // Puts a command into its cage: looks at what is there, and makes of it the words that stand before the command. See docs/decisions/0016.
-import { existsSync, mkdirSync, realpathSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { isOthersVariable } from '../../core/cage-homes.ts'
 import type { Host } from '../../core/cage-hosts.ts'
@@ -99,10 +99,17 @@ function entered(options: CageOptions, start: Start, inmate: Inmate): Cell {
     env: { ...freedOf(start.env, inmate), ...outlet?.env, TMPDIR: temp },
     async leave() {
       outlet?.close()
-      await removeTemp(own)
+      await cleared(own)
       return missing.filter((path) => existsSync(path))
     },
   }
+}
+
+/** Three small files: by Node's threads that would take as long as the cage itself. What a gate has left may be much. */
+async function cleared(own: string): Promise<void> {
+  const temp = join(own, 'tmp')
+  if (!existsSync(temp) || readdirSync(temp).length === 0) rmSync(own, { recursive: true, force: true })
+  else await removeTemp(own)
 }
 
 /** What was to run in it has not run: never goes on without. */
