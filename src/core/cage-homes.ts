@@ -129,6 +129,7 @@ export const secrets: readonly HomePlace[] = list(
   '.config/Signal, .config/Element, .thunderbird, .config/evolution, .local/share/evolution',
   '.mozilla, .config/google-chrome, .config/google-chrome-beta, .config/chromium',
   '.config/BraveSoftware, .config/microsoft-edge, .config/vivaldi, .config/opera, .librewolf',
+  '.cache/mozilla, .cache/google-chrome, .cache/chromium, .cache/BraveSoftware, .cache/thunderbird',
   'snap/firefox, snap/chromium, .var/app, .config/Code/User/globalStorage, .config/Cursor',
   '.bitcoin, .ethereum, .electrum, .config/solana, .local/share/TelegramDesktop',
   '.Xauthority, .ICEauthority, .rhosts, .esmtprc, .msmtprc, .config/msmtp, .mutt',
@@ -155,6 +156,8 @@ export const movedSecrets: readonly HomePlace[] = [
   at('.config/gcloud/application_default_credentials.json', 'GOOGLE_APPLICATION_CREDENTIALS'),
   at('.Xauthority', 'XAUTHORITY'),
   at('.netrc', 'NETRC'),
+  // Values of agent_env may be secrets.
+  at('.config/ralph', 'XDG_CONFIG_HOME', 'ralph'),
   at('.pgpass', 'PGPASSFILE'),
 ]
 

@@ -266,6 +266,9 @@ async function attempt(mode: Mode, asPlainUser = false): Promise<Facts> {
       'write to `~/.bashrc`': done(holds(join(home, '.bashrc'))),
       'add a key to `~/.ssh/authorized_keys`': done(holds(join(home, '.ssh/authorized_keys'))),
       'write into `/etc`, as root': done(holds(`/etc/${mark}`) || (!isRoot && mode === 'off')),
+      'set what the kernel runs (`/proc/sys`), as root': done(
+        existsSync(join(at.repo, 'kernel.txt')) || (!isRoot && mode === 'off'),
+      ),
       'write into another repository': done(holds(join(victims, 'other/planted.txt'))),
       'write into another worktree': done(holds(join(victims, 'tree/planted.txt'))),
       "write into another worktree's git folder": done(holds(join(at.repo, '.git/worktrees/tree/planted'))),
@@ -275,6 +278,11 @@ async function attempt(mode: Mode, asPlainUser = false): Promise<Facts> {
       'plant a hook': undone(existsSync(join(at.repo, '.git/hooks/post-checkout'))),
       'set an alias, a filter, `core.fsmonitor`': undone(configOf(at) !== beside.config),
       'write `.git/info/attributes`': undone(existsSync(join(at.repo, '.git/info/attributes'))),
+      'have git obey another folder (`.git/commondir`)': existsSync(join(at.repo, '.git/commondir'))
+        ? 'done'
+        : loot.includes('has commondir')
+          ? 'undone'
+          : 'refused',
       'change `ralph.yaml`': end.stdout.includes('gate: test -f') ? 'not used' : 'done',
       "write into ralph's own data": done(holds(join(at.repo, '.git/ralph/changes/demo/planted'))),
       'move another branch':

@@ -76,7 +76,8 @@ export function findObeyed(
 
 /** And of each submodule's repository below `modules/`. */
 export function ofRepository(common: string, folder: string): string[] {
-  const own = ['config', 'config.worktree', 'hooks', 'info'].map((name) => `${folder}${name}`)
+  // `commondir` makes git obey the settings of another folder.
+  const own = ['config', 'config.worktree', 'hooks', 'info', 'commondir'].map((name) => `${folder}${name}`)
   const modules = (below: string): string[] =>
     foldersIn(common, below).flatMap((name) =>
       statsOf(onDisk(common, `${name}/HEAD`)) === undefined

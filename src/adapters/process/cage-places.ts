@@ -36,18 +36,19 @@ export function placesOf(
   { own, temp }: { readonly own: string; readonly temp: string },
 ): CagePlaces {
   const homes = homesOf(env)
-  const first = homes[0] ?? '/'
-  const foundIn = (some: readonly string[], places: readonly HomePlace[]): string[] => [
-    ...new Set(some.flatMap((home) => places.flatMap((place) => there(placeIn(home, place, env)) ?? []))),
+  /** Whoever has none has no places in it. */
+  const firstOf = (places: readonly HomePlace[], look: (path: string) => string | undefined): string[] =>
+    homes.slice(0, 1).flatMap((home) => places.flatMap((place) => look(placeIn(home, place, env)) ?? []))
+  const found = (places: readonly HomePlace[]): string[] => [
+    ...new Set(homes.flatMap((home) => places.flatMap((place) => there(placeIn(home, place, env)) ?? []))),
   ]
-  const found = (places: readonly HomePlace[]): string[] => foundIn(homes, places)
   const mine = ownHomes(inmate)
   const foreign = Object.values(agentHomes).filter((home) => !mine.includes(home))
-  const state = mine.flatMap((home) => home.state).flatMap((place) => made(placeIn(first, place, env)) ?? [])
-  const cached = [
-    ...caches.slice(0, 2).flatMap((place) => made(placeIn(first, place, env)) ?? []),
-    ...foundIn([first], caches),
-  ]
+  const state = firstOf(
+    mine.flatMap((home) => home.state),
+    made,
+  )
+  const cached = [...firstOf(caches.slice(0, 2), made), ...firstOf(caches, there)]
   const nothing = join(own, 'nothing')
   writeFileSync(nothing, '', { mode: 0o400 })
   const foreignLogins = foreign.flatMap((home) => home.logins)

@@ -89,10 +89,11 @@ function entered(options: CageOptions, start: Start, inmate: Inmate): Cell {
   const seen =
     outlet === undefined ? inmate : { ...inmate, shown: [...(inmate.shown ?? []), join(own, 'out')] }
   const places = placesOf(options, start, seen, { own, temp })
-  const [home = '/'] = homesOf(options.env)
-  const missing = ownHomes(inmate)
-    .flatMap(({ settings }) => settings)
-    .map((place) => placeIn(home, place, options.env))
+  const missing = homesOf(options.env)
+    .slice(0, 1)
+    .flatMap((home) =>
+      ownHomes(inmate).flatMap(({ settings }) => settings.map((place) => placeIn(home, place, options.env))),
+    )
     .filter((path) => !existsSync(path))
   return {
     ...inWords(options, places, start, outlet?.words ?? []),
