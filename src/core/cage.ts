@@ -44,12 +44,6 @@ export function bwrapWords(mode: CageMode, places: CagePlaces, cwd: string): rea
     'ALL',
     ...(mode === 'strict' ? ['--unshare-net'] : []),
     ...'--ro-bind / / --dev /dev --proc /proc'.split(' '),
-    // Root could set there what the kernel runs, also without any rights.
-    ...['sys', 'sysrq-trigger', 'fs', 'irq', 'bus', 'acpi', 'scsi'].flatMap((name) => [
-      '--ro-bind-try',
-      `/proc/${name}`,
-      `/proc/${name}`,
-    ]),
     ...mounts.flatMap(({ words }) => words),
     // Last: what is shown in them needs a place to stand in first.
     ...mounts.filter(({ isSealed }) => isSealed).flatMap(({ at }) => ['--remount-ro', at]),

@@ -80,9 +80,11 @@ export function placesOf(
     hiddenFiles: hidden.filter((path) => !isFolder(path)),
     shown,
     writable: [...open, ...reports().flatMap((path) => there(path) ?? [])],
-    readOnly: [...readOnly(), ...mine.flatMap((home) => found(home.settings))].flatMap(
-      (path) => there(path) ?? [],
-    ),
+    readOnly: [
+      ...readOnly(),
+      ...(process.getuid?.() === 0 ? rootsOwn : []),
+      ...mine.flatMap((home) => found(home.settings)),
+    ].flatMap((path) => there(path) ?? []),
     instead: [
       ...mine.flatMap((home) => found(home.copied)).map((at, n) => copied(at, join(own, `copy-${n}`))),
       ...found(registrySettings).map((at, n) => stripped(at, join(own, `registry-${n}`))),
@@ -203,6 +205,9 @@ function programFolders(env: NodeJS.ProcessEnv): string[] {
     /^\.?bin$/.test(basename(folder)) ? [folder, dirname(folder)] : [folder],
   )
 }
+
+/** Where root could set what the kernel runs, also without any rights. */
+const rootsOwn = ['/proc/sys', '/proc/sysrq-trigger', '/proc/fs']
 
 /** Names of hosts, and the programs of NixOS. */
 const alwaysShown = [
