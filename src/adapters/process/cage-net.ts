@@ -1,6 +1,6 @@
 // The one way out of a strict cage: a proxy of ralph's own behind a Unix socket, and what connects to it from inside.
 import { lookup } from 'node:dns'
-import { createServer, request, type IncomingMessage } from 'node:http'
+import { createServer, request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { isLoopbackName, listedPorts, mayReach, targetOf, type Host } from '../../core/cage-hosts.ts'
@@ -26,20 +26,23 @@ export function openOutlet(at: string, hosts: readonly Host[]): Outlet {
       answer.writeHead(403, { connection: 'close' }).end(refusal(asked.url ?? ''))
       return
     }
-    const { pathname, search } = new URL(asked.url ?? '')
-    const passed = request({
-      host: bare(target.name),
-      port: target.port,
-      method: asked.method,
-      path: `${pathname}${search}`,
-      headers: { ...asked.headers, 'proxy-connection': undefined, connection: 'close' },
-      lookup: lookupOf(target.name),
-    })
+    const passed = passOn(asked, target)
+    if (passed === undefined) {
+      answer.writeHead(400, { connection: 'close' }).end()
+      return
+    }
     passed.once('response', (got) => {
-      answer.writeHead(got.statusCode ?? 502, got.headers)
-      got.pipe(answer)
+      got.on('error', () => answer.destroy())
+      try {
+        answer.writeHead(got.statusCode ?? 502, got.headers)
+        got.pipe(answer)
+      } catch {
+        // Headers that Node reads and does not write.
+        answer.destroy()
+      }
     })
-    passed.once('error', () => (answer.headersSent ? answer.destroy() : answer.writeHead(502).end()))
+    asked.on('error', () => passed.destroy())
+    passed.on('error', () => (answer.headersSent ? answer.destroy() : answer.writeHead(502).end()))
     asked.pipe(passed)
   })
   server.on('connection', (socket: Socket) => void keep(socket))
@@ -59,6 +62,7 @@ export function openOutlet(at: string, hosts: readonly Host[]): Outlet {
     socket.once('close', () => far.destroy())
   })
   server.on('error', () => undefined)
+  server.on('clientError', (_, socket: Duplex) => void socket.destroy())
   server.listen(at)
   server.unref()
   const proxy = `http://127.0.0.1:${proxyPort}`
@@ -76,6 +80,30 @@ export function openOutlet(at: string, hosts: readonly Host[]): Outlet {
       server.close()
       for (const socket of open) socket.destroy()
     },
+  }
+}
+
+/** Undefined where it is no request that could be made: whoever sends it must not end ralph by that. */
+function passOn(
+  asked: IncomingMessage,
+  { name, port }: { readonly name: string; readonly port: number },
+): ClientRequest | undefined {
+  try {
+    const { pathname, search } = new URL(asked.url ?? '')
+    const own = /^(?:proxy-.*|connection|keep-alive)$/
+    return request({
+      host: bare(name),
+      port,
+      method: asked.method,
+      path: `${pathname}${search}`,
+      headers: {
+        ...Object.fromEntries(Object.entries(asked.headers).filter(([header]) => !own.test(header))),
+        connection: 'close',
+      },
+      lookup: lookupOf(name),
+    })
+  } catch {
+    return undefined
   }
 }
 
