@@ -1,4 +1,4 @@
-// Puts a command into its cage: looks at what is there, and makes of it the words that stand before the command. See docs/decisions/0016.
+// Puts a command into its cage: looks at what is there, and makes of it the words that stand before the command. See docs/decisions/0017.
 import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { isOthersVariable } from '../../core/cage-homes.ts'
