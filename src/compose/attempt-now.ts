@@ -9,6 +9,7 @@ import { showChange } from '../adapters/openspec/show.ts'
 import { RalphError } from '../core/error.ts'
 import type { AttemptNow, GateOutput } from '../ui/app.ts'
 import { must } from './choose.ts'
+import { deathIn } from './reports.ts'
 import { openSite } from './site.ts'
 import type { Site } from './site.ts'
 
@@ -17,22 +18,25 @@ const mostPatch = 512 * 1024
 const mostOutput = 128 * 1024
 
 export async function attemptNow(site: Site, change: string | undefined): Promise<AttemptNow> {
-  const { change: name, state } = await must(site, change)
-  const { current, root, worktree } = state
-  const nothing = { change_id: name, patch: '', is_cut: false, stories: [] }
+  const run = await must(site, change)
+  const { change: name, state } = run
+  const { current, unsettled, root, worktree } = state
+  const { orphan_pids = [] } = await deathIn(site, run)
+  const nothing = { change_id: name, patch: '', is_cut: false, stories: [], orphan_pids }
   if (root === undefined) return nothing
   const stories = await showChange(root, name, site.env, worktree).then(
     (shown) => shown.stories,
     // In the middle of a write, or gone for now: the next look is soon.
     () => [],
   )
-  if (current === undefined) return { ...nothing, stories }
+  const n = current?.n ?? unsettled?.n
+  const base = current?.baseCommit ?? state.git.checkpoint
+  if (n === undefined || base === undefined) return { ...nothing, stories }
   const there =
     worktree === site.git.worktree ? site : await openSite(worktree, site.env).catch(unlessGone(worktree))
-  const whole =
-    there === undefined ? '' : await inScratch((folder) => patchSince(there.git, current.baseCommit, folder))
+  const whole = there === undefined ? '' : await inScratch((folder) => patchSince(there.git, base, folder))
   const patch = whole.slice(0, mostPatch)
-  return { change_id: name, n: current.n, patch, is_cut: patch.length < whole.length, stories }
+  return { ...nothing, n, patch, is_cut: patch.length < whole.length, stories }
 }
 
 function unlessGone(worktree: string): (error: unknown) => Promise<undefined> {

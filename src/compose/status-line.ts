@@ -92,13 +92,14 @@ function loopIn(gitCommonDir: string, worktree: string, nowMs: number): Found | 
     const { sign } = runPaths(gitCommonDir, basename(brief.change_id))
     const signMs = lastSign(path, sign)
     const pid = numberIn(file, 'terminal_pid')
-    const freshness = freshnessOf({
+    const looked = freshnessOf({
       isOver: isOver(brief),
       isThere: pid === 0 ? undefined : isTaken(pid),
       signAgeMs: nowMs - signMs,
       // Only ralph gives signs between two iterations.
       ...(brief.written_by === 'wt-tools' && { patienceMs: Infinity }),
     })
+    const freshness = file['died'] === true ? 'dead' : looked
     return { ...brief, ...(brief.status === 'done' && planIn(worktree, brief)), freshness, worktree, signMs }
   } catch {
     // None there, or none that can be read.

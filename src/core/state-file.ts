@@ -36,6 +36,8 @@ export const stateFileSchema = z.looseObject({
   current: currentSchema.optional(),
   stories: z.array(storySummarySchema),
   stop_reason: z.string().optional(),
+  /** It was killed, and nobody has put its work tree in order yet. */
+  died: z.literal(true).optional(),
   waiting_for: z.enum(['limit', 'overloaded', 'offline', 'human', 'pause']).optional(),
   waiting_until: z.string().optional(),
   /** `ralph pause` was typed, and an iteration is still running: it is the last before the pause. */

@@ -2,7 +2,7 @@
 import { modelOf } from './limits.ts'
 import type { StateFile } from './state-file.ts'
 import type { LoopState } from './state.ts'
-import { totalCostUsd, totalTokens } from './state.ts'
+import { isUnrepaired, totalCostUsd, totalTokens } from './state.ts'
 
 export function toStateFile(state: LoopState): StateFile {
   const { settings } = state
@@ -29,6 +29,7 @@ export function toStateFile(state: LoopState): StateFile {
     ...(state.current !== undefined && { current: toCurrent(state.current) }),
     stories: [...state.stories],
     ...(state.outcome !== undefined && { stop_reason: state.outcome.stopReason }),
+    ...(isUnrepaired(state) && { died: true as const }),
     ...waitingFields(state),
     ...(state.notes.length > 0 && { for_next_prompt: state.notes.map(({ text }) => text) }),
     tasks_file: state.tasksFile ?? '',

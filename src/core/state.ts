@@ -261,3 +261,8 @@ export function totalCostUsd(state: LoopState): number | undefined {
   if (costs.length === 0 && totalTokens(state) > 0) return undefined
   return costs.reduce((sum, cost) => sum + cost, 0)
 }
+
+/** Killed, which is on record, and nobody has put its work tree in order since. */
+export function isUnrepaired({ phase, absence, unsettled, git }: LoopState): boolean {
+  return phase === 'ended' && absence !== undefined && (unsettled !== undefined || git.pending !== undefined)
+}

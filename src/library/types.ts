@@ -411,6 +411,7 @@ export type LoopState = {
     readonly tasks_total: number
   })[]
   readonly stop_reason?: string | undefined
+  readonly died?: true | undefined
   readonly waiting_for?: 'limit' | 'overloaded' | 'offline' | 'human' | 'pause' | undefined
   readonly waiting_until?: string | undefined
   readonly pause_requested?: true | undefined

@@ -470,6 +470,8 @@ export interface AttemptNow {
   readonly is_cut: boolean
   /** The plan in the tree that it works in; empty where that cannot be read now. */
   readonly stories: ChangeDetail['stories']
+  /** What still runs of a loop that has died. */
+  readonly orphan_pids: readonly number[]
 }
 
 export interface GateOutput {

@@ -20,6 +20,7 @@ import { describe, expect, test } from 'vitest'
 import { fileLock } from '../../src/adapters/files/lock.ts'
 import { bootId, isAlive, processIdentity } from '../../src/adapters/process/table.ts'
 import { goodAgent, longDead, ralph, scratch, start, tasksOf, type Running, type Scratch } from './harness.ts'
+import { onScreen } from './screen.ts'
 
 const tasks = 'openspec/changes/demo/tasks.md'
 /** Leaves half an attempt, and would do so for ever. */
@@ -200,6 +201,31 @@ describe('commands that look', () => {
     expect(after).toContain('demo: ralph was killed; continue with: ralph resume demo')
     await ralph(at, ['finish', 'demo', '--cleanup'])
     expect((await ralph(at, ['list'])).stdout).not.toContain('died')
+  })
+
+  test('E1: it stays died in the status line and on the screen once that is recorded, which name what still runs and what it left', async () => {
+    const { at } = await killed({ orphan: true })
+    const [orphan = 0] = ofLoop(at)
+    const line = async (): Promise<string> => (await ralph(at, ['statusline'])).stdout
+    const died = '✕ demo 0/2 #1 died\n'
+    expect(await line()).toBe(died)
+    await ralph(at, ['status', 'demo'])
+    expect(at.state()).toMatchObject({ status: 'stopped', died: true })
+    expect(await line()).toBe(died)
+    const screen = onScreen(at, ['attach', 'demo'], { columns: 80 })
+    await screen.until('✕ died')
+    await screen.until('An agent still runs')
+    expect(screen.text()).toContain(String(orphan))
+    expect(screen.text()).toContain('ralph stop demo')
+    expect(screen.text()).toContain('ralph resume demo')
+    screen.type('3')
+    await screen.until('half.txt')
+    // Nothing has ended: there is no result to look at.
+    screen.type('\rq')
+    expect((await screen.ended).text).not.toMatch(/undone|No file is changed/)
+    await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect(at.state()).not.toHaveProperty('died')
+    expect(await line()).toBe('‖ demo 0/2 stopped\n')
   })
 
   test('E1: stop ends the orphan, repairs nothing, and says how to go on', async () => {

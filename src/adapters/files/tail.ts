@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { advance, beginning, isAfter } from '../../core/cursor.ts'
 import type { Cursor } from '../../core/cursor.ts'
 import { reduce } from '../../core/loop.ts'
-import { initialState } from '../../core/state.ts'
+import { initialState, isUnrepaired } from '../../core/state.ts'
 import type { LoopState } from '../../core/state.ts'
 import type { FollowRequest, Told } from '../../ports.ts'
 import type { RunPaths } from './paths.ts'
@@ -45,8 +45,9 @@ export async function* follow(
   }
 }
 
-function restOf({ phase }: LoopState): 'ended' | 'dead' | 'none' {
-  return phase === 'idle' ? 'none' : phase === 'ended' ? 'ended' : 'dead'
+function restOf(state: LoopState): 'ended' | 'dead' | 'none' {
+  if (state.phase === 'idle') return 'none'
+  return state.phase === 'ended' && !isUnrepaired(state) ? 'ended' : 'dead'
 }
 
 export interface Tail {

@@ -9,16 +9,14 @@ import { sign, spinner, styleFor } from './frame.ts'
 import type { Reading, Size } from './frame.ts'
 import type { World } from './inputs.ts'
 import { logLines } from './log-lines.ts'
-import { attemptsOf, gatedAttempt, isRunning, lookedAt, sinceMs } from './loop-model.ts'
+import { overLines } from './loop-head.ts'
+import { attemptsOf, gatedAttempt, isRunning, lookedAt, openAttempt, sinceMs, wide } from './loop-model.ts'
 import type { LoopScreen } from './loop-model.ts'
 import type { Extent } from './pager.ts'
 import { patchLines } from './patch-lines.ts'
 import { bold, dim, harmless, line, sides, span } from './spans.ts'
 import type { Line } from './spans.ts'
 import { pieces, wrapSpans } from './wrap.ts'
-
-/** From here on there is room for the stories beside the rest. */
-export const wide = 100
 
 export interface LoopPlaces {
   /** Of the list of stories; 0: it is one line. */
@@ -27,15 +25,17 @@ export interface LoopPlaces {
   readonly height: number
 }
 
-export function placesOf({ note }: Pick<LoopScreen, 'note'>, { columns, rows }: Size): LoopPlaces {
+export function placesOf(screen: LoopScreen, size: Size): LoopPlaces {
+  const { columns, rows } = size
   const side = columns < wide ? 0 : Math.max(30, Math.min(46, Math.floor(columns * 0.28)))
-  // Two lines of head, one of keys, and below the width the line of stories; three for a note.
-  const height = rows - 1 - 3 - (side === 0 ? 1 : 0) - (note === undefined ? 0 : 3)
+  // Of the head one line and how it ended, or what it does; one of keys, and below the width the line of stories; three for a note.
+  const below = Math.max(1, overLines(screen, size).length)
+  const height = rows - 1 - 2 - below - (side === 0 ? 1 : 0) - (screen.note === undefined ? 0 : 3)
   return { side, main: columns - side, height }
 }
 
 export function paneInside(
-  screen: Pick<LoopScreen, 'note'>,
+  screen: LoopScreen,
   size: Size,
 ): { readonly width: number; readonly height: number } {
   const { main, height } = placesOf(screen, size)
@@ -153,7 +153,7 @@ export function storyTasks(stories: Stories, width: number, at?: string): readon
 function diffLines(screen: LoopScreen, width: number): readonly Line[] {
   const last = attemptsOf(screen).at(-1)
   if (last === undefined) return [line('No attempt at this story yet: nothing is changed.', dim)]
-  const isOpen = last.record === undefined
+  const isOpen = last.record === undefined || last.n === openAttempt(screen)
   const patch = isOpen
     ? screen.now?.n === last.n
       ? screen.now.patch
@@ -162,7 +162,7 @@ function diffLines(screen: LoopScreen, width: number): readonly Line[] {
       ? screen.patch.patch
       : undefined
   const what = isOpen
-    ? `What #${String(last.n)} has changed so far`
+    ? `What #${String(last.n)} ${screen.life === 'dead' ? 'left in the work tree' : 'has changed so far'}`
     : `What #${String(last.n)} changed${last.turnout.reverted === undefined ? '' : ' (undone, kept aside)'}`
   if (patch === undefined) return [line('Looking at the files…', dim)]
   const cut = isOpen && screen.now?.is_cut === true

@@ -6,12 +6,13 @@ import { agentName, statusMeaning, statusName, symbolOf, waitWords } from '../vo
 import type { Meaning } from '../vocabulary.ts'
 import { forecastOf, forecastWords } from './forecast.ts'
 import { bar, fitParts, fitting, sign, styleFor } from './frame.ts'
+import type { Size } from './frame.ts'
 import type { World } from './inputs.ts'
-import { wide } from './loop-content.ts'
-import { isRunning, sinceMs, storiesOf } from './loop-model.ts'
+import { isRunning, openAttempt, sinceMs, storiesOf, wide } from './loop-model.ts'
 import type { LoopScreen } from './loop-model.ts'
 import { bold, clipLine, dim, harmless, line, span } from './spans.ts'
-import type { Line } from './spans.ts'
+import type { Line, Style } from './spans.ts'
+import { wrapSpans } from './wrap.ts'
 
 function stateWords(screen: LoopScreen): readonly [word: string, meaning: Meaning] {
   const { life, state, complete } = screen
@@ -93,22 +94,48 @@ function costWords({ state }: LoopScreen): string {
   return cost === 0 ? '' : usd(cost)
 }
 
+/** How it came to its end, whole where there is room; empty of a loop that runs. */
+export function overLines(screen: LoopScreen, { columns, rows }: Size): readonly Line[] {
+  const { life, complete } = screen
+  const most = Math.max(1, Math.floor(rows / 6))
+  const set = (words: string, style: Style): readonly Line[] =>
+    wrapSpans(line(words, style), columns - 1, line(' '), ' ')
+  // What to type is last.
+  if (life === 'dead')
+    return deathWords(screen)
+      .flatMap((words) => set(words, styleFor('failed')))
+      .slice(-most)
+  if (isRunning(screen) || complete === undefined) return []
+  const lines = set(oneLine(harmless(complete.reason)), dim)
+  return lines.length <= most
+    ? lines
+    : [...lines.slice(0, most - 1), clipLine([...(lines[most - 1] ?? []), span('…', dim)], columns)]
+}
+
+/** What is safe, what is left, and what to type. */
+export function deathWords(screen: LoopScreen): readonly string[] {
+  const { now } = screen
+  const change = oneLine(screen.change)
+  const n = openAttempt(screen)
+  const orphans = now?.orphan_pids ?? []
+  const left =
+    n === undefined || now === undefined || now.n !== n || now.patch === ''
+      ? ''
+      : `; what attempt #${String(n)} changed is still in the work tree`
+  return [
+    `The loop’s process is gone. What is saved is safe${left}.`,
+    ...(orphans.length === 0
+      ? []
+      : [`An agent still runs, pid ${orphans.join(', ')}. End it with: ralph stop ${change}`]),
+    `Continue with: ralph resume ${change}`,
+  ]
+}
+
 export function doingLine(screen: LoopScreen, world: World, forecast: Line): Line {
   const { columns } = world.size
   const { state, life } = screen
-  const change = oneLine(screen.change)
-  if (life === 'dead')
-    return clipLine(
-      line(
-        ` The loop’s process is gone. What is saved is safe. Continue with: ralph resume ${change}`,
-        styleFor('failed'),
-      ),
-      columns,
-    )
   if (state === undefined || life === 'none') return []
   if (life === 'running' && state.waiting !== undefined) return waitLine(state.waiting, world)
-  if (life !== 'running' && screen.complete !== undefined)
-    return clipLine(line(` ${oneLine(harmless(screen.complete.reason))}`, dim), columns)
   const { current, settings } = state
   const story = state.stories.find(({ id }) => id === (current?.storyId ?? state.storyId))
   const retries =

@@ -18,6 +18,9 @@ import type { Search } from './search.ts'
 export const loopTabs = ['Agent', 'Tasks', 'Diff', 'Gates', 'Log'] as const
 type LoopTab = (typeof loopTabs)[number]
 
+/** From here on there is room for the stories beside the rest. */
+export const wide = 100
+
 type Complete = Extract<LoopEvent, { type: 'complete' }>
 
 export interface LoopScreen {
@@ -98,6 +101,16 @@ export function gatedAttempt(screen: Pick<LoopScreen, 'feed' | 'storyId' | 'stat
 
 export function isRunning({ life }: LoopScreen): boolean {
   return life === 'running' || life === 'joining'
+}
+
+/** It came to an end of its own: one that was killed has none to look at, also where its death is on record. */
+export function hasEnd({ life, complete }: LoopScreen): boolean {
+  return complete !== undefined && life !== 'dead'
+}
+
+/** The attempt at hand; of a loop that has died the one whose files are still in the tree. */
+export function openAttempt({ state }: LoopScreen): number | undefined {
+  return state?.current?.n ?? state?.unsettled?.n
 }
 
 /** When the attempt at hand, or the loop, began; epoch ms. */

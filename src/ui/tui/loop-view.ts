@@ -10,8 +10,8 @@ import { beside, keyLine, paneLines, shownPart, sign, styleFor, tabsLine, viewOf
 import type { KeyHint, View } from './frame.ts'
 import type { World } from './inputs.ts'
 import { paneInside, placesOf, readingOf } from './loop-content.ts'
-import { doingLine, headOf } from './loop-head.ts'
-import { isRunning, lookedAt, loopTabs, sinceMs, storiesOf } from './loop-model.ts'
+import { doingLine, headOf, overLines } from './loop-head.ts'
+import { hasEnd, isRunning, lookedAt, loopTabs, sinceMs, storiesOf } from './loop-model.ts'
 import type { LoopScreen } from './loop-model.ts'
 import { searchedFor } from './search.ts'
 import type { Search } from './search.ts'
@@ -47,10 +47,11 @@ export function loopView(screen: LoopScreen, world: World, around: Around): View
           lines: storyList(screen, world, side - 4, height - 2),
         })
   const head = headOf(screen, world)
+  const over = overLines(screen, world.size)
   return viewOf(
     [
       head.line,
-      doingLine(screen, world, head.left),
+      ...(over.length > 0 ? over : [doingLine(screen, world, head.left)]),
       ...(side === 0 ? [storyRow(screen, columns), ...body] : beside(stories, body)),
       ...noteLines(screen, columns),
       footLine(screen, columns, around),
@@ -178,7 +179,7 @@ function hintsOf(screen: LoopScreen, hasList: boolean): readonly KeyHint[] {
   ]
   if (!isRunning(screen)) {
     const out: KeyHint = hasList ? ['esc', 'back'] : ['q', 'quit']
-    return screen.complete === undefined ? [out, ...reading] : [['enter', 'what next'], out, ...reading]
+    return hasEnd(screen) ? [['enter', 'what next'], out, ...reading] : [out, ...reading]
   }
   const { state } = screen
   const isPaused = state?.waiting?.for === 'pause' || state?.pause === true

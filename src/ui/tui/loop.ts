@@ -20,6 +20,7 @@ import {
   loopScreen,
   loopTabs,
   noEnding,
+  openAttempt,
   storiesOf,
 } from './loop-model.ts'
 import type { LoopScreen } from './loop-model.ts'
@@ -96,10 +97,13 @@ const outputMs = 500
 function wanted(screen: LoopScreen): { readonly load: Load; readonly everyMs: number } | undefined {
   const { change, tab, state } = screen
   const isLive = screen.life === 'running'
+  const isDead = screen.life === 'dead'
   const last = attemptsOf(screen).at(-1)
-  const isOpen = last !== undefined && last.n === state?.current?.n
-  if (tab === 'Tasks') return { load: { what: 'so_far', change }, everyMs: isLive ? liveMs : Infinity }
-  if (tab === 'Diff' && isOpen && isLive) return { load: { what: 'so_far', change }, everyMs: liveMs }
+  const isOpen = last !== undefined && last.n === openAttempt(screen)
+  const soFar = { load: { what: 'so_far', change }, everyMs: isLive || isDead ? liveMs : Infinity } as const
+  if (tab === 'Tasks' || (tab === 'Diff' && isOpen && (isLive || isDead))) return soFar
+  // What still runs of it, and what it left.
+  if (isDead && (tab === 'Agent' || tab === 'Log')) return soFar
   if (last === undefined) return undefined
   if (tab === 'Diff' && last.record !== undefined)
     return { load: { what: 'patch', change, n: last.n }, everyMs: Infinity }

@@ -22,7 +22,8 @@ import { helpView } from './help.ts'
 import type { Act, Input, World } from './inputs.ts'
 import type { Key } from './keys.ts'
 import { asking, loadedLoop, toldLoop, typedLoop, unansweredLoop } from './loop.ts'
-import { isRunning, loopScreen } from './loop-model.ts'
+import { deathWords } from './loop-head.ts'
+import { hasEnd, isRunning, loopScreen } from './loop-model.ts'
 import type { LoopScreen } from './loop-model.ts'
 import { loopView } from './loop-view.ts'
 import {
@@ -335,11 +336,11 @@ function typedInLoop(model: Model, key: Key): Updated {
   if (key.name === 'escape') return toList(model)
   if (letter === 'd' && isRunning(loop)) return detached(model, loop)
   if (isRunning(loop)) return { model, acts: [] }
-  if (key.name === 'enter' && loop.complete !== undefined) return ended(model, loop)
+  if (key.name === 'enter' && hasEnd(loop)) return ended(model, loop)
   if (!isQuit(key)) return { model, acts: [] }
   // Looked at once more: what came of it is said all the same.
   const words = model.ending === undefined ? [] : lastWords(model.ending, model.sheet)
-  return quit(model, exitCodeOf(model), words)
+  return quit(model, exitCodeOf(model), loop.life === 'dead' ? deathWords(loop) : words)
 }
 
 function detached(model: Model, { change }: LoopScreen): Updated {
@@ -405,7 +406,7 @@ function keysOf(model: Model): View {
   if (at !== 'loop' || loop === undefined) return helpView(at, size)
   const list = hasList(model) ? [] : ['esc']
   if (isRunning(loop)) return helpView('loop', size, new Set(list))
-  return helpView('ended', size, new Set(loop.complete === undefined ? [...list, 'enter'] : list))
+  return helpView('ended', size, new Set(hasEnd(loop) ? list : [...list, 'enter']))
 }
 
 function tooSmall(size: Size): View {

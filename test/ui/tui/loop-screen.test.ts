@@ -165,6 +165,7 @@ describe('reading', () => {
           change_id: change,
           n: 4,
           is_cut: false,
+          orphan_pids: [],
           stories: [],
           patch:
             'diff --git a/src/args.ts b/src/args.ts\nindex 1..2 100644\n--- a/src/args.ts\n+++ b/src/args.ts\n@@ -1 +1,2 @@\n one\n+two\n',
