@@ -42,7 +42,7 @@ import { landingOf } from './landing.ts'
 import { gitSays, isKept, queueNow } from './queue-state.ts'
 import { findRootOf } from './root.ts'
 import { isDead, isRunning, knownRun, knownRuns } from './site.ts'
-import type { Site } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
 import { stopLoop } from './stop.ts'
 
 /** Runs the queue until nothing is left to do, or `stop`: its loops go on then. */
@@ -61,7 +61,7 @@ export async function up(site: Site, request: UpRequest): Promise<number> {
       ? named
       : open.filter((name) => !landed.has(name) && of(name)?.isTakenBack === undefined)
   for (const name of names) if (!open.includes(name)) throw unknownChange(name, open)
-  if (names.length === 0 && landed.size === 0)
+  if (names.length === 0 && landed.size === 0 && !before.entries.some(({ state }) => state === 'waiting'))
     throw new RalphError('no_tasks', 'There is no open change in openspec/changes.', {
       hint: 'Nothing was touched. `ralph list` shows all changes.',
     })
@@ -320,13 +320,30 @@ async function loopFacts(site: Site, change: string): Promise<LoopFacts> {
   if (run.damage !== undefined) return { ...common, loop: 'ended', exitCode: 1, reason: run.damage }
   if (state.phase === 'idle') return { ...common, loop: 'none' }
   if (isDead(run)) return { ...common, loop: 'dead' }
+  const left = common.isApart || tip !== undefined ? undefined : await leftHere(site, run)
+  if (left === 'stories') return { ...common, isApart: true, loop: 'none' }
   const { outcome } = state
   return {
     ...common,
+    ...(left !== undefined && { left }),
     loop: 'ended',
     exitCode: state.status === 'done' ? 0 : (outcome?.exitCode ?? 1),
     reason: outcome?.reason ?? 'its loop failed',
   }
+}
+
+/** Of a run that was finished in the user's checkout; undefined where it was not. */
+async function leftHere(
+  site: Site,
+  { change, state }: KnownRun,
+): Promise<'stories' | 'uncommitted' | 'nothing' | undefined> {
+  const isTaken = state.choice === 'cleanup' && state.settings?.checkpoint === 'branch'
+  if (state.status !== 'done' && !isTaken) return undefined
+  const root = await findRootOf(site)
+  const { out } = await site.git.run(['status', '--porcelain', '--', changeDirOf(root, change)])
+  // Its ticks would be taken along into the new worktree, and what they stand for would not.
+  if (out !== '') return 'uncommitted'
+  return (await openChanges(site)).includes(change) ? 'stories' : 'nothing'
 }
 
 /** Room for one more work tree with what its gates make. */

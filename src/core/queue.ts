@@ -27,7 +27,8 @@ const bodies = () =>
       /** Where it lands; undefined: where the queue was opened for. */
       target: z.string().optional(),
     }),
-    z.object({ type: z.literal('entry.removed'), change }),
+    /** `why`: where nobody has asked for it. */
+    z.object({ type: z.literal('entry.removed'), change, why: z.string().optional() }),
     /** Before all others that can run. */
     z.object({ type: z.literal('entry.first'), change }),
     z.object({ type: z.literal('entry.retried'), change }),
@@ -501,6 +502,8 @@ export function replayQueue(events: readonly QueueEvent[]): QueueState {
 export interface LoopFacts {
   /** It has a work tree of its own, or would get one: a loop in the user's checkout is none of the queue's business. */
   readonly isApart: boolean
+  /** Of a run that was finished in the user's checkout: what it still has for the queue to do. */
+  readonly left?: 'uncommitted' | 'nothing'
   readonly loop: 'none' | 'running' | 'dead' | 'ended'
   /** Of one that has ended. */
   readonly exitCode?: number
@@ -673,15 +676,26 @@ function spawnSteps(state: QueueState, ordered: readonly Entry[], facts: QueueFa
 /** What somebody has done already: a loop that runs is adopted, one that is done is landed, one in the user's checkout is left alone. */
 function asFound(change: string, facts: LoopFacts): QueueBody | undefined {
   if (facts.loop === 'none') return undefined
-  if (!facts.isApart)
-    return parked(
-      change,
-      'human',
-      'its run is in your own checkout, not in a worktree',
-      `Finish it there (ralph status ${change}), then: ralph queue retry ${change}`,
-    )
+  if (facts.left === 'nothing')
+    return { type: 'entry.removed', change, why: 'its work is in your checkout, and no story of it is open' }
+  if (!facts.isApart) return ownRun(change, facts)
   if (isDone(facts)) return endedWith(change, facts)
   return facts.loop === 'running' ? { type: 'loop.spawned', change, slot: 1 } : undefined
+}
+
+/** Each with what brings it on. */
+function ownRun(change: string, facts: LoopFacts): QueueBody {
+  const again = `ralph queue retry ${change}`
+  const [why, hint] =
+    facts.left === 'uncommitted'
+      ? ['its work is in your own checkout, uncommitted', `Commit it, then: ${again}`]
+      : isDone(facts)
+        ? ['its run is done in your own checkout, not in a worktree', `Land it: ralph land ${change}`]
+        : [
+            'its run is in your own checkout, not in a worktree',
+            `Finish it there (ralph status ${change}), then: ${again}`,
+          ]
+  return parked(change, 'human', why, hint)
 }
 
 function freeSlot(taken: ReadonlySet<number>): number {

@@ -109,6 +109,25 @@ describe('what is due', () => {
     ])
   })
 
+  it('B5: a run in the user’s checkout says what helps: finish it, land it, commit it; where nothing is left it leaves the queue', () => {
+    const mine = { loop: 'ended', isApart: false } as const
+    const due = dueNow(
+      after(opened, added('stuck'), added('kept'), added('taken'), added('over')),
+      facts({
+        stuck: { ...mine, exitCode: 3 },
+        kept: { ...mine, exitCode: 0 },
+        taken: { ...mine, exitCode: 0, left: 'uncommitted' },
+        over: { ...mine, exitCode: 0, left: 'nothing' },
+      }),
+    )
+    expect(due.map((step) => (step.do === 'tell' ? step.event : step.do))).toMatchObject([
+      { type: 'entry.parked', hint: expect.stringContaining('Finish it there') as string },
+      { type: 'entry.parked', hint: 'Land it: ralph land kept' },
+      { type: 'entry.parked', hint: 'Commit it, then: ralph queue retry taken' },
+      { type: 'entry.removed', why: expect.stringContaining('no story of it is open') as string },
+    ])
+  })
+
   it('Q8: a loop that was killed is resumed, three times at most', () => {
     const dead = facts({ a: { loop: 'dead' } })
     const state = after(opened, added('a'), spawned('a'))

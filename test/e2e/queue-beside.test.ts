@@ -148,3 +148,30 @@ it('Q19: two loops at once have slots, ports and temporary folders of their own'
   expect([slot, port, otherSlot, otherPort]).toEqual(['1', '20100', '2', '20200'])
   expect(tmp).not.toBe(otherTmp)
 })
+
+it('B5: a run that was finished in the user’s own checkout is no obstacle: what helps is named, what is over leaves, new stories get a worktree', async () => {
+  const at = project({ a: '' }, 1)
+  const queue = async (...args: string[]): Promise<string> => {
+    const { code, stdout } = await ralph(at, args)
+    return `${String(code)} ${stdout}`
+  }
+  await ralph(at, ['loop', 'a', ...at.args, '--on-complete', 'keep'])
+  at.git('checkout', '-q', 'main')
+  expect(await queue('up', ...at.args)).toMatch(
+    /^5 [^]*its run is done in your own checkout[^]*Land it: ralph land a/,
+  )
+  await ralph(at, ['finish', 'a', '--cleanup'])
+  await ralph(at, ['queue', 'retry', 'a'])
+  expect(await queue('up', ...at.args)).toMatch(/^5 [^]*uncommitted[^]*Commit it, then: ralph queue retry a/)
+  at.git('add', '-A')
+  at.git('commit', '-qm', 'mine')
+  await ralph(at, ['queue', 'retry', 'a'])
+  expect(await queue('up', ...at.args)).toMatch(
+    /^0 [^]*a: removed from the queue: its work is in your checkout/,
+  )
+  const plan = 'openspec/changes/a/tasks.md'
+  at.write(plan, `${at.read(plan)}\n## 2. More\n\n- [ ] 2.1 more\n`)
+  at.git('commit', '-qam', 'more')
+  expect(await queue('up', ...at.args)).toMatch(/^0 [^]*a: landed as/)
+  expect(at.git('show', 'refs/ralph-landed/main:work/a.txt')).toBe('1\n2')
+})

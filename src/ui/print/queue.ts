@@ -124,7 +124,7 @@ function wordsOf(event: QueueEvent): string {
     case 'entry.added':
       return `○ ${event.change}: added${event.after.length === 0 ? '' : `, after ${event.after.join(', ')}`}`
     case 'entry.removed':
-      return `  ${event.change}: removed from the queue`
+      return `  ${event.change}: removed from the queue${event.why === undefined ? '' : `: ${event.why}`}`
     case 'entry.first':
       return `  ${event.change}: goes first`
     case 'entry.retried':
