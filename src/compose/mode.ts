@@ -11,6 +11,7 @@ import { RalphError } from '../core/error.ts'
 import { storyStatus } from '../core/story.ts'
 import { parseTasks } from '../core/tasks.ts'
 import { damagedRun } from './damage.ts'
+import { isDoneAtHome } from './plan-now.ts'
 import { changeFolder } from './plan.ts'
 import { isDead, isRunning, knownRuns, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -93,7 +94,8 @@ export async function modeOf(
         hint,
       })
     }
-    return state.status === 'done' && !(await hasMore(site, run, feedback)) ? 'done already' : 'resume'
+    if (state.status !== 'done') return (await isDoneAtHome(site, run)) ? 'done already' : 'resume'
+    return (await hasMore(site, run, feedback)) ? 'resume' : 'done already'
   }
   if (config.fresh) return 'fresh'
   if (!hasRun) return 'start'

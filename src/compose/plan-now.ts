@@ -1,6 +1,6 @@
 // How many stories of a change are open now, in this checkout or where its work is: what is true of the change, whatever its last run says.
 import { existsSync } from 'node:fs'
-import { relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { changeDirOf, humanTasks, summariseChange } from '../adapters/openspec/changes.ts'
 import { RalphError } from '../core/error.ts'
 import { findRootOf } from './root.ts'
@@ -34,14 +34,36 @@ export async function isPlanGone(site: Site, { change, state }: KnownRun): Promi
 /** What a run that stopped for its user still needs of them, in the files that a resume goes on with. */
 export async function yoursNow(site: Site, { change, state }: KnownRun): Promise<readonly Yours[]> {
   if (state.phase === 'idle') return []
-  const { home } = state
-  const [root, tree] =
-    home === undefined ? [rootOf(site, state), site.git.worktree] : [state.root, state.worktree]
+  if (state.home === undefined) return yoursIn(site, change, rootOf(site, state), site.git.worktree)
+  const there = await yoursIn(site, change, state.root, state.worktree)
+  // Once its work is in the user's checkout, a tick there counts too.
+  if (there.length === 0 || state.git.cleaned === undefined) return there
+  return yoursIn(site, change, homeRoot(state.home, state), state.home)
+}
+
+/** Of a run whose work was brought from a tree of its own, and which waits for its user: whether nothing is left where the work is now. */
+export async function isDoneAtHome(site: Site, run: KnownRun): Promise<boolean> {
+  const { state, change } = run
+  if (state.phase === 'idle' || state.home === undefined || state.git.cleaned === undefined) return false
+  if (state.outcome?.stopReason !== 'human' || state.settings.done_criteria !== 'tasks') return false
+  const plan = await planNow(site, change, homeRoot(state.home, state))
+  return plan !== undefined && plan.done === plan.total
+}
+
+function homeRoot(
+  home: string,
+  { root, worktree }: { readonly root: string; readonly worktree: string },
+): string {
+  const inside = relative(worktree, root)
+  return inside.startsWith('..') ? root : join(home, inside)
+}
+
+async function yoursIn(site: Site, change: string, root: string, tree: string): Promise<readonly Yours[]> {
   try {
     const tasks = await humanTasks(root, change, site.env, tree)
     return tasks.map(({ text, path, line }) => ({
       text,
-      at: `${home === undefined ? relative(tree, path) : path}:${line}`,
+      at: `${tree === site.git.worktree ? relative(tree, path) : path}:${line}`,
     }))
   } catch (error) {
     if (error instanceof RalphError) return []

@@ -19,7 +19,8 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const { branch, home, choice, originalBranch, worktree } = run.state
   const { lastCheckpoint: checkpoint } = run.state.git
   const finished = run.recall('loop.finished').at(-1)
-  const isCleaned = choice === 'cleanup'
+  // A resume that had nothing to do has begun no branch since.
+  const isCleaned = choice === 'cleanup' || run.state.git.cleaned !== undefined
   const isInPlace = branch === originalBranch
   const isMine = home === undefined ? worktree === git.worktree : home === git.worktree
   const isLeft = checkpoint !== undefined && !isCleaned && !isInPlace && branch !== undefined
@@ -58,7 +59,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const yours = isForUser ? await (await import('./plan-now.ts')).yoursNow(site, run) : []
   const leftover = (isCleaned || landed) && home !== undefined && isTree(worktree) ? worktree : undefined
   const only = leftover === undefined || home === undefined ? [] : await onlyIn(git, leftover, home)
-  const isRefused = finished?.ok === false && choice !== 'cleanup'
+  const isRefused = finished?.ok === false && !isCleaned
   return {
     where: {
       // A run that began nothing may have been given the cleanup of the one before it.

@@ -92,6 +92,28 @@ describe('a task for a person', () => {
     )
   })
 
+  test('B6: after the cleanup a tick in the user’s own checkout counts: status names that box, resume says done', async () => {
+    const { at } = await waiting()
+    expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+    const early = await ralph(at, ['resume', 'demo'])
+    expect(early.code).toBe(5)
+    for (const look of ['status', 'why']) {
+      const { stdout } = await ralph(at, [look, 'demo'])
+      expect(stdout).toContain(`tick its box in ${plan}:4`)
+      expect(stdout).toContain('since the cleanup')
+      expect(stdout).not.toMatch(/deleted or renamed|finish demo --cleanup/)
+    }
+    tick(at.repo)
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'mine')
+    const end = await ralph(at, ['resume', 'demo'])
+    expect([end.code, end.stderr + end.stdout]).toEqual([0, expect.stringContaining('demo is done already')])
+    for (const look of ['status', 'why']) {
+      const { stdout } = await ralph(at, [look, 'demo'])
+      expect(stdout).not.toMatch(/deleted or renamed|finish demo --cleanup|tick its box|resume/)
+    }
+  })
+
   test('B2: finish, where the user’s own uncommitted plan is in the way: what it says to type works', async () => {
     const at = scratch({ tasks, commit: false })
     at.git('add', 'README.md')
