@@ -71,7 +71,11 @@ export function effectsOf(
             act,
             client.start(act).then((began): Input => {
               if (!('refused' in began)) return { type: 'started', change: began.change }
-              const { refused: message, exitCode } = began
+              const { refused, exitCode } = began
+              const message = refused
+                .split('\n')
+                .map((each) => each.trim())
+                .reduce(withHint)
               return { type: 'failed', act, message, hint: '', exitCode }
             }),
           )

@@ -104,7 +104,7 @@ function promptLines({ plan, problem, story }: PreviewScreen, width: number): re
   ]
 }
 
-const labels: Readonly<Partial<Record<OptionKey, string>>> = {
+export const labels: Readonly<Partial<Record<OptionKey, string>>> = {
   agent: 'agent',
   model: 'model',
   max_retries: 'retries',
@@ -186,7 +186,8 @@ const mostProblem = 4
 /** What a start would do; or why it would not, in as many lines as that takes. */
 export function secondLines(screen: PreviewScreen, columns: number): readonly Line[] {
   const refused = screen.plan?.refused
-  const problem = screen.problem === '' ? refused && withHint(refused.message, refused.hint) : screen.problem
+  const told = screen.wrong || screen.problem
+  const problem = told === '' ? refused && withHint(refused.message, refused.hint) : told
   if (problem === undefined || screen.isStarting)
     return [clipLine(line(` ${harmless(planWords(screen))}`, dim), columns)]
   const words = line(oneLine(harmless(problem)), styleFor('human'))

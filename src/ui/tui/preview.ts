@@ -1,7 +1,9 @@
 // One change before a run: its stories, its scenarios, the exact prompt, and the settings, some of which can be changed for this run.
 import type { LoadedConfig, RawFlags, SettingEntry } from '../../config/load.ts'
 import type { OptionKey } from '../../config/options.ts'
+import { parseSetting } from '../../config/parse.ts'
 import type { ChangeDetail } from '../../core/change.ts'
+import { RalphError } from '../../core/error.ts'
 import type { DryRun } from '../app.ts'
 import { edited, editorOf, typedText } from './editor.ts'
 import type { Editor } from './editor.ts'
@@ -9,7 +11,7 @@ import type { Act, Loaded, Step, World } from './inputs.ts'
 import type { Key } from './keys.ts'
 import { atStart, scrolled } from './pager.ts'
 import type { Pager } from './pager.ts'
-import { previewExtent } from './preview-content.ts'
+import { labels, previewExtent } from './preview-content.ts'
 
 export const previewTabs = ['Stories', 'Scenarios', 'Prompt', 'Settings'] as const
 type PreviewTab = (typeof previewTabs)[number]
@@ -30,6 +32,8 @@ export interface PreviewScreen {
   /** Which of the settings that can be changed. */
   readonly field: number
   readonly editor: Editor | undefined
+  /** What is wrong with what was typed there. */
+  readonly wrong: string
   /** Whose prompt. */
   readonly story: number
   readonly isStarting: boolean
@@ -58,6 +62,7 @@ export function previewScreen(change: string, isResumable: boolean): PreviewScre
     flags: {},
     field: 0,
     editor: undefined,
+    wrong: '',
     story: 0,
     isStarting: false,
   }
@@ -138,6 +143,17 @@ function rawText(screen: PreviewScreen, key: OptionKey): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
+/** Empty: nothing. */
+function wrongWith(option: OptionKey, value: unknown): string {
+  try {
+    parseSetting(option, value, labels[option] ?? option)
+    return ''
+  } catch (error) {
+    if (!(error instanceof RalphError)) throw error
+    return error.message
+  }
+}
+
 function turned(screen: PreviewScreen, by: number): Step<PreviewScreen> {
   const at = previewTabs.indexOf(screen.tab)
   const tab = previewTabs[(at + by + previewTabs.length) % previewTabs.length] ?? 'Stories'
@@ -146,16 +162,20 @@ function turned(screen: PreviewScreen, by: number): Step<PreviewScreen> {
 
 function typedSetting(screen: PreviewScreen, editor: Editor, key: Key): Step<PreviewScreen> {
   if (key.name === 'escape' || key.name === 'interrupt')
-    return { screen: { ...screen, editor: undefined }, acts: [] }
-  if (key.name !== 'enter') return { screen: { ...screen, editor: edited(editor, key) ?? editor }, acts: [] }
+    return { screen: { ...screen, editor: undefined, wrong: '' }, acts: [] }
+  if (key.name !== 'enter')
+    return { screen: { ...screen, editor: edited(editor, key) ?? editor, wrong: '' }, acts: [] }
   const option = editable[screen.field] ?? 'agent'
   const text = typedText(editor).trim()
   if (text === rawText(screen, option)) return { screen: { ...screen, editor: undefined }, acts: [] }
   const { [option]: _, ...rest } = screen.flags
   const value = option === 'verify' ? text.split(' | ').map((each) => each.trim()) : text
+  const wrong = text === '' ? '' : wrongWith(option, value)
+  if (wrong !== '') return { screen: { ...screen, wrong }, acts: [] }
   const next = {
     ...screen,
     problem: '',
+    wrong,
     editor: undefined,
     flags: text === '' ? rest : { ...rest, [option]: value },
   }

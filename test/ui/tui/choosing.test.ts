@@ -268,6 +268,19 @@ describe('before a run', () => {
     expect(player.type('r').asked()).toEqual([])
   })
 
+  test('what a setting cannot be is said while its field is open, and nothing is changed by it', async () => {
+    const player = (await previewing()).type('4\u001B[B\u001B[B\r')
+    player.asked()
+    player.type('\u0015abc\r')
+    expect(player.asked()).toEqual([])
+    expect(player.text()).toContain('! retries must be a whole number, 0 or more, such as 3, not "abc"')
+    expect(player.model.preview).toMatchObject({ flags: {}, editor: expect.anything() as unknown })
+    expect(player.type('\u00152').text()).not.toContain('must be')
+    expect(player.type('\r').model.preview?.flags).toEqual({ max_retries: '2' })
+    player.type('\r\u0015x\r')
+    expect(player.type('\u001B').text()).not.toContain('must be')
+  })
+
   test('an empty field takes the change back; Esc leaves it as it was', async () => {
     const player = (await previewing()).type('4\r\u0015codex\r')
     expect(player.model.preview?.flags).toEqual({ agent: 'codex' })
