@@ -190,15 +190,8 @@ function typedFiles(screen: EndingScreen, key: Key, world: World): Step<EndingSc
 }
 
 /** Whether it can go on where it ended. */
-export function canGoOn({ stage, loop, made }: EndingScreen): boolean {
-  const { complete } = loop
-  return (
-    stage !== 'word' &&
-    complete !== undefined &&
-    complete.status !== 'done' &&
-    complete.choice !== 'cleanup' &&
-    (made === undefined || made === 'later')
-  )
+export function canGoOn({ stage, loop: { complete } }: EndingScreen): boolean {
+  return stage !== 'word' && complete !== undefined && complete.status !== 'done'
 }
 
 function again(screen: EndingScreen, feedback = ''): Step<EndingScreen> {

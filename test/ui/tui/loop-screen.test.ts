@@ -430,6 +430,21 @@ describe('the end', () => {
     expect(playing(whole).read().text()).not.toContain('a again')
   })
 
+  test('a goes on also where nothing was kept, and after a choice, for ralph resume does', () => {
+    const act = { do: 'start', change, how: 'resume', flags: {} } as const
+    const cleaned = stopped(halfWay).map(({ at, body }): At =>
+      body.type === 'complete' ? { at, body: { ...body, status: 'stuck', choice: 'cleanup' } } : { at, body },
+    )
+    const player = playing(cleaned).read()
+    player.asked()
+    expect(player.text()).toContain('a again')
+    expect(player.type('a').asked()).toEqual([act])
+    const chosen = playing(stopped(halfWay)).read().type('c\r')
+    chosen.hear({ type: 'said', act: 'finish', message: 'The work is on main, uncommitted.' })
+    chosen.asked()
+    expect(chosen.type('a').asked()).toEqual([act])
+  })
+
   describe('a manual loop whose agent says that it is done', () => {
     const manual = (run: readonly At[]): readonly At[] =>
       run.map(({ at, body }) =>
