@@ -129,8 +129,9 @@ export function storyRow(board: Board, sheet: Sheet): readonly string[] {
   const done = stories.filter(({ status }) => status === 'done').length
   const names = stories.map(({ id, title }, index) => `${marks[index] ?? ''} ${storyName(id, title)}`)
   if (board.attempts === 0) {
-    const counts = `${plural(stories.length, 'story', 'stories')}, ${plural(board.tasksTotal, 'task')}`
-    const whole = partsLines([...names, done > 0 ? `${counts}, ${String(done)} done` : counts], '   ', sheet)
+    const all = plural(stories.length, 'story', 'stories')
+    const counts = `${done > 0 ? `${String(done)} of ${all} done` : all}, ${plural(board.tasksTotal, 'task')}`
+    const whole = partsLines([...names, counts], '   ', sheet)
     if (whole.length <= 3 && stories.length <= 12) return whole
     return [`${marks.join('')}   ${counts}`]
   }

@@ -142,15 +142,17 @@ export function choicesOf({ stage, loop, patch }: EndingScreen): readonly Choice
     started.home === undefined
       ? `stay on ${branch} (${plural(commits, 'commit')})`
       : `leave it on ${branch} (${plural(commits, 'commit')}) in its own work tree`
+  // With a work tree of its own the user's checkout is where it was all the time.
+  const to = started.home === undefined ? `switch to ${original}, ${files}` : `bring ${files} to ${original},`
   const squash: Choice = {
     answer: 'squash',
-    what: `switch to ${original}, ${files} as one commit; ${branch} is deleted, a backup is kept`,
+    what: `${to} as one commit; ${branch} is deleted, a backup is kept`,
   }
   return [
     { answer: 'keep', what: stays },
     {
       answer: 'cleanup',
-      what: `switch to ${original}, ${files} uncommitted; ${branch} is deleted, a backup is kept`,
+      what: `${to} uncommitted; ${branch} is deleted, a backup is kept`,
     },
     ...(commits === 0 ? [] : [squash]),
     later,

@@ -59,14 +59,14 @@ const helpKeys = {
     ['q', 'quit'],
   ],
   word: [
-    ['↑ ↓', 'choose; the first letter does it, too'],
+    ['↑ ↓', 'choose; its first letter chooses it, too'],
     ['enter', 'do what is chosen'],
     ['tab', 'the changed files; again: back to the choice'],
     ['esc', 'decide later (ralph done, or ralph resume)'],
     ['q', 'quit, and decide later'],
   ],
   choice: [
-    ['↑ ↓', 'choose; the first letter does it, too'],
+    ['↑ ↓', 'choose; its first letter chooses it, too'],
     ['enter', 'do what is chosen'],
     ['tab', 'the changed files; again: back to the choice'],
     ['a', 'where it is not done: go on with it again (ralph resume)'],

@@ -14,7 +14,7 @@ import { storyTasks } from './loop-content.ts'
 import type { Extent } from './pager.ts'
 import { editable, entryFor } from './preview.ts'
 import type { PreviewScreen } from './preview.ts'
-import { bold, clipLine, dim, fitLine, harmless, line, span } from './spans.ts'
+import { bold, cellsOf, clipLine, dim, fitLine, harmless, line, span } from './spans.ts'
 import type { Line } from './spans.ts'
 import { wrapSpans } from './wrap.ts'
 
@@ -117,21 +117,18 @@ function settingLines(screen: PreviewScreen, width: number): readonly Line[] {
   const { settings } = screen
   if (settings === undefined) return [line('Reading the settings…', dim)]
   const room = valueRoom(width)
-  const own = editable.map((key, at) => ownLine(screen, key, at === screen.field, width))
+  const own = editable.flatMap((key, at) => ownLines(screen, key, at === screen.field, width))
   const rest = settings.entries
     .filter((entry) => isSetting(entry) && !editable.some((key) => key === entry.key))
-    .map((entry) => {
+    .flatMap((entry) => {
       const isSet = entry.origin !== 'default'
       const style = isSet ? bold : dim
-      return clipLine(
-        [
-          span(`  ${entry.key.padEnd(18)} `),
-          ...fitLine(line(valueText(entry), style), room),
-          ...fitLine(line(`  ${placeWord(entry)}`, style), 14),
-          ...helpOf(entry.key, width),
-        ],
-        width,
-      )
+      const row = [
+        span(`  ${entry.key.padEnd(18)} `),
+        ...fitLine(line(valueText(entry), style), room),
+        ...fitLine(line(`  ${placeWord(entry)}`, style), placeCells),
+      ]
+      return withHelp(row, entry.key, width)
     })
   return [
     line('For this run (Enter changes one):', dim),
@@ -147,38 +144,40 @@ function valueRoom(width: number): number {
   return Math.max(12, Math.min(44, width - 36))
 }
 
-/** Half a sentence says nothing. */
-function helpOf(key: OptionKey, width: number): Line {
-  return width < 106 ? [] : line(` ${specOf(key).help}`, dim)
+const placeCells = 14
+
+/** Half a sentence says nothing: whole, in its own column, or not at all. */
+function withHelp(row: Line, key: OptionKey, width: number): readonly Line[] {
+  if (width < 106) return [clipLine(row, width)]
+  return wrapSpans(line(specOf(key).help, dim), width, [...row, span(' ')], ' '.repeat(cellsOf(row) + 1))
 }
 
-/** `project` alone is no place. */
+/** `project` alone is no place; the name of a variable is RALPH_ and that of the setting, and has no room. */
 function placeWord(entry: SettingEntry): string {
   const { origin } = entry
+  if (origin === 'variable') return origin
   return origin === 'project' || origin === 'user' ? `${origin} file` : fromWord(entry)
 }
 
-function ownLine(screen: PreviewScreen, key: OptionKey, isAt: boolean, width: number): Line {
+function ownLines(screen: PreviewScreen, key: OptionKey, isAt: boolean, width: number): readonly Line[] {
   const entry = entryFor(screen, key)
   const label = (labels[key] ?? key).padEnd(18)
   const head = [span(isAt ? '› ' : '  ', bold), span(label, isAt ? bold : {}), span(' ')]
   if (isAt && screen.editor !== undefined)
-    return [...head, ...editorLine(screen.editor, Math.max(10, width - widthOf(label) - 4))]
-  if (entry === undefined) return head
+    return [[...head, ...editorLine(screen.editor, Math.max(10, width - widthOf(label) - 4))]]
+  if (entry === undefined) return [head]
   const isOwn = screen.flags[key] !== undefined
-  const from = isOwn ? 'for this run' : placeWord(entry)
-  const isInstead = key === 'agent' && !isOwn && entryFor(screen, 'agent_command')?.value !== undefined
+  const command = entryFor(screen, 'agent_command')
+  const isInstead = key === 'agent' && !isOwn && command?.value !== undefined
+  const from = isOwn ? 'for this run' : placeWord(isInstead ? command : entry)
   const value = line(isInstead ? 'your own: agent_command' : harmless(valueText(entry)), isOwn ? bold : {})
-  const isSet = isOwn || entry.origin !== 'default'
-  return clipLine(
-    [
-      ...head,
-      ...fitLine(value, valueRoom(width)),
-      ...fitLine(line(`  ${from}`, isSet ? bold : dim), 14),
-      ...helpOf(key, width),
-    ],
-    width,
-  )
+  const isSet = isOwn || isInstead || entry.origin !== 'default'
+  const row = [
+    ...head,
+    ...fitLine(value, valueRoom(width)),
+    ...fitLine(line(`  ${from}`, isSet ? bold : dim), placeCells),
+  ]
+  return withHelp(row, key, width)
 }
 
 const mostProblem = 4

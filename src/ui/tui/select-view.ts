@@ -1,4 +1,5 @@
 // The first screen as it is drawn: a row for each change, and the keys.
+import { keepsWork } from '../../core/report.ts'
 import { since } from '../print/status.ts'
 import { clip, duration, oneLine, plural, usd, widthOf } from '../print/text.ts'
 import { verdictName } from '../vocabulary.ts'
@@ -69,7 +70,7 @@ function bodyLines(screen: SelectScreen, shown: readonly SelectRow[], world: Wor
 }
 
 function countWords({ storiesDone, storiesTotal }: SelectRow): string {
-  return `${String(storiesDone)}/${plural(storiesTotal, 'story', 'stories')}`
+  return storiesTotal === 0 ? '' : `${String(storiesDone)}/${plural(storiesTotal, 'story', 'stories')}`
 }
 
 interface Widths {
@@ -89,7 +90,7 @@ function rowLine(row: SelectRow, isAt: boolean, widths: Widths, { size, nowMs }:
     ...fitLine(line(` ${row.word}`, styleFor(row.meaning)), widths.word + 2),
     span(' '),
     ...fitLine(line(countWords(row)), widths.count),
-    ...(columns >= 76 ? [span('  '), ...bar(row.storiesDone, row.storiesTotal, 10)] : []),
+    ...(columns >= 76 ? [span('  '), ...barOf(row)] : []),
     span('  '),
   ]
   const when = line(whenWords(row, nowMs), dim)
@@ -99,6 +100,13 @@ function rowLine(row: SelectRow, isAt: boolean, widths: Widths, { size, nowMs }:
   const title = row.title === row.name ? '' : clip(oneLine(harmless(row.title)), room)
   return [...cells, ...fitLine(when, widths.when), span(`   ${title}`)]
 }
+
+/** Of nothing there is no part. */
+function barOf({ storiesDone, storiesTotal }: SelectRow): Line {
+  return storiesTotal === 0 ? fitLine([], barCells) : bar(storiesDone, storiesTotal, barCells)
+}
+
+const barCells = 10
 
 /** Of less than this nobody sees what it is. */
 const leastTitle = 16
@@ -114,7 +122,9 @@ function whenWords(row: SelectRow, nowMs: number): string {
   } else if (row.hasRun && report?.updated_at !== undefined) {
     parts.push(`${roughly(since(report.updated_at, nowMs))} ago`)
     const last = report.iterations.at(-1)
-    if (row.isHalted && last !== undefined) parts.push(verdictName(last.verdict))
+    // Only what went wrong with it: any other word would read as the state of the run.
+    const isWrong = last !== undefined && !keepsWork[last.verdict] && last.verdict !== 'interrupted'
+    if (row.isHalted && isWrong) parts.push(verdictName(last.verdict))
   } else if (!row.hasRun && row.editedAt !== undefined)
     parts.push(`edited ${roughly(since(row.editedAt, nowMs))} ago`)
   if (row.problem !== '') parts.push(clip(oneLine(harmless(row.problem)), 60))

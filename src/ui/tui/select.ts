@@ -154,10 +154,14 @@ export type Onward =
   | { readonly to: 'quit' }
   | { readonly to: 'queue' }
 
-export function typedSelect(
-  screen: SelectScreen,
-  key: Key,
-): { readonly screen: SelectScreen; readonly onward?: Onward } | undefined {
+interface Turn {
+  readonly screen: SelectScreen
+  readonly onward?: Onward
+  /** Why a key does nothing. */
+  readonly says?: string
+}
+
+export function typedSelect(screen: SelectScreen, key: Key): Turn | undefined {
   if (screen.isFiltering) {
     if (key.name === 'escape') return { screen: { ...screen, filter: editorOf(), isFiltering: false } }
     if (key.name === 'enter') return { screen: { ...screen, isFiltering: false } }
@@ -192,14 +196,13 @@ const steps: Readonly<Partial<Record<Key['name'], number>>> = {
   end: Infinity,
 }
 
-function letter(
-  screen: SelectScreen,
-  text: string,
-  row: SelectRow | undefined,
-): { readonly screen: SelectScreen; readonly onward?: Onward } | undefined {
+function letter(screen: SelectScreen, text: string, row: SelectRow | undefined): Turn | undefined {
   if (text === '/') return { screen: { ...screen, isFiltering: true } }
   if (text === 'q') return { screen, onward: { to: 'quit' } }
-  if (text === 'u' && screen.hasQueue) return { screen, onward: { to: 'queue' } }
+  if (text === 'u')
+    return screen.hasQueue
+      ? { screen, onward: { to: 'queue' } }
+      : { screen, says: 'There is no merge queue here. ralph up makes one: it runs several changes at once.' }
   if (row === undefined) return undefined
   if (text === 'r' && !row.isRunning) return { screen, onward: { to: 'run', row } }
   if ((text === 'a' || text === 'l') && row.hasRun) return { screen, onward: { to: 'loop', row } }

@@ -248,7 +248,7 @@ function typedInSelect(model: Model, key: Key): Updated {
   if (model.select === undefined) return { model, acts: [] }
   const step = typedSelect(model.select, key)
   if (step === undefined) return { model, acts: [] }
-  const next = { ...model, select: step.screen }
+  const next = saying({ ...model, select: step.screen }, step.says ?? '')
   return step.onward === undefined ? { model: next, acts: [] } : onward(next, step.onward)
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../../../src/config/load.ts'
 import type { RawFlags } from '../../../src/config/load.ts'
 import type { ChangeList, DryRun, StatusReport } from '../../../src/ui/app.ts'
-import { status } from '../events.ts'
+import { iteration, status } from '../events.ts'
 import { Player } from './played.ts'
 
 type Listed = ChangeList['changes'][number]
@@ -81,6 +81,17 @@ describe('choosing a change', () => {
       await expect(selecting({ columns, rows }).text()).toMatchFileSnapshot(file)
     },
   )
+
+  test('a run that stopped after a story that was kept is not called done; where there is no story, none is drawn', () => {
+    const player = new Player({ at: 'select' }, { columns: 80, rows: 24 })
+    const manual = { ...done, name: 'manual', stories_done: 0, stories_total: 0 }
+    const halted = { ...stuck, status: 'stopped' as const }
+    const kept = reported('polish-cli', { iterations: [iteration({ verdict: 'complete' })] })
+    const list = { changes: [halted, manual] }
+    player.hear({ type: 'loaded', loaded: { what: 'changes', list, reports: [kept, reported('manual')] } })
+    expect(player.text()).toMatch(/polish-cli +‖ stopped +1\/3 stories +[█░]{10} +1 h ago +A login$/m)
+    expect(player.text()).toMatch(/manual +✓ done +1 h ago +A login$/m)
+  })
 
   test('it looks again by itself, and keeps the place', () => {
     const player = selecting().type('\u001B[B\u001B[B')
@@ -325,6 +336,17 @@ describe('before a run', () => {
       loaded: { what: 'plan', change: 'add-login', settings, plan: { ...plan, refused } },
     })
     expect(player.text()).toContain('! No agent is installed. Install one.')
+  })
+
+  test('a wide screen has what each setting is for, whole; an own agent is from where its command is', async () => {
+    const player = await previewing({ columns: 120, rows: 60 })
+    const env = { XDG_CONFIG_HOME: '/nonexistent', RALPH_AGENT_COMMAND: './agent.sh' }
+    const settings = await loadConfig({ flags: {}, env })
+    player.hear({ type: 'loaded', loaded: { what: 'plan', change: 'add-login', settings, plan } }).type('4')
+    expect(player.text()).toMatch(/agent +your own: agent_command +variable /)
+    const words = player.text().replaceAll(/[│\s]+/g, ' ')
+    expect(words).toContain('first attempt; 0 = one')
+    for (const row of player.lines().slice(3, 30)) expect(row.slice(80)).not.toContain('…')
   })
 
   test('gates that are there and not used are offered', async () => {

@@ -356,6 +356,15 @@ describe('the end', () => {
     expect(player.text()).not.toContain('ralph finish')
   })
 
+  test('with a work tree of its own nobody is sent to the branch that they are on', () => {
+    const apart = whole.map(({ at, body }): At =>
+      body.type === 'loop.started' ? { at, body: { ...body, home: '/repo' } } : { at, body },
+    )
+    const text = playing(apart).hear(loaded).read().text()
+    expect(text).toContain('bring 3 changed files to main, uncommitted; ralph/add-greeting is deleted')
+    expect(text).not.toContain('switch to')
+  })
+
   const rest = (): Input => ({ type: 'told', change, records: toldOf(whole).slice(halfWay.length) })
 
   test('a note that is being typed stays over the end of the run; its Enter chooses nothing', () => {

@@ -115,6 +115,8 @@ describe('the queue on its screen', () => {
     const list = { changes: [] }
     player.hear({ type: 'loaded', loaded: { what: 'changes', list, reports: [] } })
     expect([player.text().includes('u queue'), player.type('u').model.at]).toEqual([false, 'select'])
+    expect(player.text()).toContain('There is no merge queue here')
+    player.later(10)
     player.hear({ type: 'loaded', loaded: { what: 'changes', list, reports: [], queue: report } })
     expect([player.text().includes('u queue'), player.type('u').model.at]).toEqual([true, 'queue'])
     expect(player.type('\u001B').model.at).toBe('select')
