@@ -350,7 +350,13 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
 
   const landed = async (change: string, commit: string): Promise<void> => {
     const target = targetOf(state, change)
+    const wasParked = entry(change)?.hadConflict === true
     tell({ type: 'landed', change, commit })
+    // Put together by hand: the loop that was to do it waits for a word that nobody needs any more.
+    if (wasParked)
+      await ports.loops.accept(change).catch((error: unknown) => {
+        if (!(error instanceof RalphError)) throw error
+      })
     const { home } = state.landed[target] ?? {}
     if (home !== undefined && (await ports.landing.carryHome(target, home)) === '')
       tell({ type: 'target.followed', target, commit })

@@ -48,4 +48,9 @@ echo "of d" > shared.txt\n`,
   expect(at.git('show', 'refs/ralph-landed/main:other.txt')).toBe('of nobody')
   expect(at.git('show', 'refs/ralph-landed/main:openspec/changes/d/tasks.md')).not.toContain('[ ]')
   expect(at.read('../home/gated')).not.toBe(before)
+  // B9: the loop that was to put it together waits for nobody.
+  expect((await report(at)).entries).toMatchObject([{ state: 'landed', stories_done: 1, stories_total: 1 }])
+  const { stdout: status } = await ralph(at, ['status', 'd'])
+  expect(status).toMatch(/✓ done[^]*landed on main as/)
+  expect(status).not.toContain('ralph done d')
 })
