@@ -59,6 +59,8 @@ async function writeLibrary() {
     ...options,
     entryPoints: { library: 'src/library/index.ts' },
     format: 'cjs',
+    // Node prints the line that threw above an error that nobody caught.
+    lineLimit: 120,
     metafile: true,
   })
   const shown = Object.keys(metafile.inputs).filter((path) =>

@@ -1,4 +1,6 @@
 // Gates whose program, script or target is not there: known before an agent is paid for work that nothing could check.
+import { existsSync } from 'node:fs'
+import { relative, resolve } from 'node:path'
 import { RalphError } from '../core/error.ts'
 import { missingTarget } from './gate-targets.ts'
 import { noProgram } from './programs.ts'
@@ -17,6 +19,12 @@ export async function refuseMissingGates(gates: readonly string[], place: Place)
 export async function cannotRun(gate: string, place: Place): Promise<Fault | undefined> {
   const program = await missingProgram(gate, place)
   if (program !== undefined) return program
+  const path = missingPath(gate, place.cwd)
+  if (path?.isOutside)
+    return {
+      detail: `The gate \`${gate}\` cannot run: there is no ${path.word}.`,
+      fix: 'Correct the path: --verify, or verify: in ralph.yaml.',
+    }
   const { name, near, detail } = missingTarget(gate, place.cwd) ?? {}
   if (name === undefined || near === undefined) return undefined
   return {
@@ -31,7 +39,11 @@ export async function cannotRun(gate: string, place: Place): Promise<Fault | und
 /** A script that is not there yet: a story may bring it, or nobody. */
 export function openTargets(gates: readonly string[], cwd: string): readonly string[] {
   return gates.flatMap((gate) => {
-    const { near, detail } = missingTarget(gate, cwd) ?? {}
+    const path = missingPath(gate, cwd)
+    const { near, detail } =
+      path === undefined
+        ? (missingTarget(gate, cwd) ?? {})
+        : { near: undefined, detail: `there is no ${path.word}` }
     return detail === undefined || near !== undefined
       ? []
       : [`${detail}: until a story adds it, the gate \`${gate}\` cannot run, and the loop stops there`]
@@ -46,6 +58,13 @@ export function absentTargets(gates: readonly string[], cwd: string): ReadonlyMa
       return name === undefined ? [] : [[gate, name] as const]
     }),
   )
+}
+
+/** The path that a gate begins with, where nothing is there; what only a shell could tell is let through. */
+function missingPath(gate: string, cwd: string): { word: string; isOutside: boolean } | undefined {
+  const [word] = /^[\w.+@-]*\/[\w./+@-]*(?=$|[\s;&|<>])/.exec(gate.trim()) ?? []
+  if (word === undefined || existsSync(resolve(cwd, word))) return undefined
+  return { word, isOutside: relative(cwd, resolve(cwd, word)).startsWith('..') }
 }
 
 function wordOf(name: string): RegExp {

@@ -250,6 +250,25 @@ describe('a gate whose program is not there', () => {
     expect((await ralph(at, ['why', 'demo'])).stdout).toContain('Could not read package.json')
   })
 
+  test('B7: a path outside the work tree that is not there is refused; one inside it is told, for a story may bring it', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const loop = [
+      'loop',
+      'demo',
+      '--agent-command',
+      `printf '#!/bin/sh\\n' > own.sh; chmod +x own.sh; ${goodAgent}`,
+    ]
+    const refused = await ralph(at, [...loop, '--verify', `${at.root}/no/gate.sh --a`])
+    expect([refused.code, refused.stdout]).toEqual([2, ''])
+    expect(refused.stderr).toContain(`cannot run: there is no ${at.root}/no/gate.sh.`)
+    expect(at.git('for-each-ref', '--format=%(refname)')).toBe('refs/heads/main')
+    const gated = [...loop, '--verify', './own.sh --a']
+    const told = 'there is no ./own.sh: until a story adds it, the gate `./own.sh --a` cannot run'
+    expect((await ralph(at, [...gated, '--dry-run'])).stdout).toContain(told)
+    const end = await ralph(at, gated)
+    expect([end.code, end.stderr]).toEqual([0, expect.stringContaining(told)])
+  })
+
   test('F10: no program is named for a gate that is more than a slip away, and none of those that are everywhere, and no folder', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     mkdirSync(join(at.root, 'bin/tessts'), { recursive: true })

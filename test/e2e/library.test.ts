@@ -163,6 +163,16 @@ describe('the packed library', () => {
     })
   })
 
+  test('B11: an error that nobody caught is told in a few lines, not in a wall of bundled source', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const asked = `
+      import { readLoop } from 'ralphtool'
+      await readLoop({ cwd: process.argv[2], change: 'dmo' })`
+    const { code, stderr } = await program(at, asked, at.repo).ended
+    expect([code, stderr]).toEqual([1, expect.stringContaining('no run called "dmo"')])
+    expect(stderr.length).toBeLessThan(3000)
+  })
+
   test.each([
     ['nodenext', ['--module', 'nodenext', '--moduleResolution', 'nodenext']],
     ['bundler', ['--module', 'esnext', '--moduleResolution', 'bundler']],
