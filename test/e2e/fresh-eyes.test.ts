@@ -42,6 +42,43 @@ test('O11: a stash entry of the user’s that has a name like ralph’s own is n
   expect([end.code, at.git('stash', 'list', '--format=%H %gs')]).toEqual([0, before])
 })
 
+test('G8: a branch that is another name for one (a symbolic ref) is refused at the start, and at the end where it became one', async () => {
+  const at = scratch({ tasks: tasksOf(2) })
+  at.git('branch', 'trunk')
+  at.git('symbolic-ref', 'refs/heads/main', 'refs/heads/trunk')
+  const all = (): string => [at.git('for-each-ref'), at.git('status', '--porcelain')].join('\n')
+  const before = all()
+  for (const mode of [[], ['--worktree'], ['--checkpoint', 'stash']]) {
+    const end = await ralph(at, loop(goodAgent, ...mode))
+    expect(end.code).toBe(2)
+    expect(end.stderr).toContain('main is another name for trunk (a symbolic ref)')
+    expect(end.stderr).toContain('git switch trunk')
+  }
+  expect([all(), existsSync(join(at.root, 'repo-ralph-demo'))]).toEqual([before, false])
+  at.git('switch', '-q', 'trunk')
+  expect((await ralph(at, loop(goodAgent, '--max-iterations', '1'))).code).toBe(3)
+  at.git('branch', 'other', 'trunk')
+  at.git('symbolic-ref', 'refs/heads/trunk', 'refs/heads/other')
+  const kept = all()
+  for (const command of [
+    ['finish', 'demo', '--squash'],
+    ['finish', 'demo', '--cleanup'],
+    ['resume', 'demo'],
+  ]) {
+    const end = await ralph(at, command)
+    expect([end.code === 0, all()]).toEqual([false, kept])
+    expect(end.stderr).toContain('trunk, where the work came from, is only another name for other now')
+  }
+  const said = (await ralph(at, ['finish', 'demo', '--squash'])).stderr
+  execFileSync('sh', ['-c', /`(git symbolic-ref [^`]+)`/.exec(said)?.[1] ?? 'false'], {
+    cwd: at.repo,
+    env: at.env,
+  })
+  expect((await ralph(at, ['finish', 'demo', '--squash'])).code).toBe(0)
+  expect(at.git('log', '--format=%s', 'trunk').split('\n').length).toBe(2)
+  expect(at.git('ls-tree', '--name-only', 'trunk')).toContain('README.md')
+})
+
 test('O14: a story that the user adds while an attempt fails stays one of its own, and has to be done', async () => {
   const at = scratch({ tasks: tasksOf(1) })
   const agent = `cat > /dev/null; echo $RALPH_STORY >> ../asked; case $RALPH_STORY$RALPH_ATTEMPT in 11) touch ../started; while [ ! -e ../added ]; do sleep .05; done; ${failed};; *) ${complete};; esac`

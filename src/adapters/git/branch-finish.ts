@@ -14,6 +14,7 @@ import { refuseHalfDone } from './operations.ts'
 import { storedOrigin } from './origin.ts'
 import { headRef } from './ref-files.ts'
 import { moveRefs, placeOf as nameOf, readRefs, type Refs } from './refs.ts'
+import { refuseNewAlias } from './preflight.ts'
 import { remoteOf } from './remote.ts'
 import { renameCommits } from './rename.ts'
 import { onlyThere } from './only-there.ts'
@@ -53,6 +54,11 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
       'finish_conflict',
       `ralph finish ${change} ${choice === 'rename' ? '--keep --rename' : `--${choice}`} again`,
     )
+  if (choice === 'cleanup' || choice === 'squash')
+    await refuseNewAlias(git, origin, {
+      code: 'finish_conflict',
+      again: `ralph finish ${change} --${choice}`,
+    })
   const snapshot = await loadSnapshot(store)
   const inside = await toldInside(store, snapshot)
   const gone = await goneAtEnd(store, base, tip)

@@ -14,7 +14,15 @@ import type { Git } from './git.ts'
 import { putAway, wayOut } from './lost-record.ts'
 import { ownPathsNow } from './objects.ts'
 import { storedOrigin, storeOrigin } from './origin.ts'
-import { doubtful, refuseClash, refuseName, refuseReadOnly, refuseState } from './preflight.ts'
+import {
+  doubtful,
+  refuseAlias,
+  refuseClash,
+  refuseName,
+  refuseNewAlias,
+  refuseReadOnly,
+  refuseState,
+} from './preflight.ts'
 import { moveRefs, originName, readRefs, refsUnder, setHead, shortName, type Refs } from './refs.ts'
 import { ofChange, timeName, type Store } from './store.ts'
 import { exempt, scanTree } from './scan.ts'
@@ -40,6 +48,11 @@ export async function preflightBranch(store: Store, wish: StartMode): Promise<Pr
   if (wish === 'resume' && memory.checkpoint !== undefined) {
     // What an attempt left that was cut off is found without that index.
     if (memory.openAttempt === undefined) await refuseHiddenEdits(git)
+    if (memory.openAttempt === undefined && memory.origin !== undefined)
+      await refuseNewAlias(git, memory.origin, {
+        code: 'repository_state',
+        again: `ralph resume ${change}`,
+      })
     return {
       worktree: git.worktree,
       originalBranch: memory.origin === undefined ? '' : originName(memory.origin),
@@ -50,6 +63,7 @@ export async function preflightBranch(store: Store, wish: StartMode): Promise<Pr
   const mode = await modeNow(store, refs, wish)
   const origin = await originOf(store, refs, mode)
   await refuseState(git, scan, change)
+  await refuseAlias(git, origin.ref)
   const isLost = mode === 'fresh' && (await knownOrigin(store)) === undefined
   const earlier = isLost ? await putAway(git, change) : ''
   const warnings = [

@@ -1,6 +1,7 @@
 // Refuses, before anything is touched, where a loop could lose something of the user's; warns of what it will take along.
 import { join } from 'node:path'
-import { RalphError } from '../../core/error.ts'
+import { RalphError, type ErrorCode } from '../../core/error.ts'
+import type { Head } from '../../core/git-facts.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { isWritable } from '../process/temp.ts'
 import { lstatIfThere, lstatNow } from './files.ts'
@@ -8,8 +9,8 @@ import { refuseHiddenEdits } from './flags.ts'
 import { named, shown, type Git, type Repository } from './git.ts'
 import { refuseLocked } from './locked.ts'
 import { operationsInProgress } from './operations.ts'
-import { isRefName } from './ref-files.ts'
-import { readRef, type Refs } from './refs.ts'
+import { headRef, isRefName } from './ref-files.ts'
+import { aliasOf, readRef, shortName, type Refs } from './refs.ts'
 import { exempt, scanTree, type Scan } from './scan.ts'
 import { readSettings } from './settings.ts'
 import { refuseLockFiles } from './stale-locks.ts'
@@ -39,6 +40,7 @@ export function refuseReadOnly({ gitDir, gitCommonDir }: Repository): void {
 
 export async function refuseState(git: Git, scan: Scan, change: string): Promise<void> {
   await refuseTakenRefs(git, change)
+  await refuseAlias(git, headRef(git))
   const halfDone = operationsInProgress(git.gitDir)
   if (halfDone.length > 0 || scan.unmerged.length > 0) {
     const what =
@@ -60,6 +62,35 @@ export async function refuseState(git: Git, scan: Scan, change: string): Promise
     await refuseLockFiles(inner, '')
     await refuseState(inner, await scanTree(inner), change)
   }
+}
+
+/** What is written to it would move the other branch, in whatever work tree that is checked out. */
+export async function refuseAlias(git: Git, ref: string | undefined): Promise<void> {
+  const alias = ref === undefined ? undefined : await aliasOf(git, ref)
+  if (ref === undefined || alias === undefined) return
+  const target = shortName(alias)
+  throw refusal(
+    `${shortName(ref)} is another name for ${target} (a symbolic ref)`,
+    `Go to the branch itself: \`${git.typed} switch ${shellWord(target)}\`, then the same command again.`,
+  )
+}
+
+/** The branch that the work goes back to was made another name for one since the start. */
+export async function refuseNewAlias(
+  git: Git,
+  { ref, commit = '' }: Head,
+  { code, again }: { readonly code: ErrorCode; readonly again: string },
+): Promise<void> {
+  const alias = ref === undefined ? undefined : await aliasOf(git, ref)
+  if (ref === undefined || alias === undefined) return
+  const [name, at] = [shellWord(ref), commit.slice(0, 12)]
+  throw new RalphError(
+    code,
+    `${shortName(ref)}, where the work came from, is only another name for ${shortName(alias)} now (a symbolic ref)`,
+    {
+      hint: `Nothing was touched. Make it a branch again, as it was: \`git symbolic-ref --delete ${name}${at === '' ? '' : ` && git update-ref ${name} ${at}`}\`, then \`${again}\`.`,
+    },
+  )
 }
 
 /** With `core.symlinks` off git writes a plain file in the place of a link: a revert could not bring it back. */

@@ -55,7 +55,15 @@ export async function readRefs(git: Git, isThorough = false): Promise<Refs> {
   const found = await refsUnder(git, kinds ?? ['refs'], isThorough)
   const all =
     kinds === undefined ? Object.fromEntries(Object.entries(found).filter(([name]) => isMeant(name))) : found
-  return { head: head.ref === undefined ? head : { ref: head.ref, commit: all[head.ref] }, all }
+  if (head.ref === undefined) return { head, all }
+  // One that is another name for a branch is not listed, and has a commit all the same.
+  return { head: { ref: head.ref, commit: all[head.ref] ?? (await readRef(git, head.ref)) }, all }
+}
+
+/** The ref that this one is another name for; undefined for a plain one, and where there is none. */
+export async function aliasOf(git: Git, name: string): Promise<string | undefined> {
+  if (findRef(git, name) !== undefined) return undefined
+  return (await git.line(['symbolic-ref', '--quiet', name], { accept: [1, 128] })) || undefined
 }
 
 /** By name, symbolic ones apart. */

@@ -5,6 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { copyAll } from '../files/copy.ts'
 import type { Git, Repository } from './git.ts'
+import { refuseAlias } from './preflight.ts'
 import { readRefs, shortName } from './refs.ts'
 import { besideNote, startingPoint } from './starting-point.ts'
 import { dropStart, noteStart } from './started-tree.ts'
@@ -62,6 +63,7 @@ export async function addWorktree(
       hint: 'Name another folder: --worktree <dir>.',
     })
   }
+  await refuseAlias(git, point.head.ref)
   await noteStart(git, change, { dir, commit: base, brought })
   await git.run(['worktree', 'add', '--quiet', '--detach', dir, base]).catch(async (error: unknown) => {
     if (existsSync(dir) || !(error instanceof RalphError)) throw error

@@ -72,6 +72,10 @@ describe('refusals before anything is touched', () => {
     'G20: a bisect in progress': (w) => w.git('bisect', 'start'),
     'G20: a cherry-pick in progress': (w) => w.git('update-ref', 'CHERRY_PICK_HEAD', 'HEAD'),
     'G20: a rebase in progress': (w) => mkdirSync(join(w.dir, '.git/rebase-merge')),
+    'G8: a branch that is another name for one (a symbolic ref)': (w) => {
+      w.git('branch', 'trunk')
+      w.git('symbolic-ref', 'refs/heads/main', 'refs/heads/trunk')
+    },
     'G22: an edit hidden by assume-unchanged': (w) => {
       w.git('update-index', '--assume-unchanged', 'a.txt')
       w.write('a.txt', 'mine\n')
