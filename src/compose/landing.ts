@@ -16,11 +16,13 @@ import {
   landingBase,
   markedCommit,
   mergeCommits,
+  mergeSince,
   moveLanded,
   noTarget,
   openScratchTree,
   resetScratch,
   setUpPaths,
+  startOf,
   strayPaths,
   takeOnly,
   wasIn,
@@ -153,7 +155,9 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     unfit: async (change) => await whyUnfit(site, await knownRun(site, change)),
     has: (target, commit) => hasLandedOn(git, target, commit),
     async build(change, { base, tip, generated, isAtRef }, stop) {
-      const merged = await mergeCommits(git, base, tip).catch((error: unknown) => {
+      const lost = await lostStart(site, change, base, tip)
+      const merging = lost === undefined ? mergeCommits(git, base, tip) : mergeSince(git, lost, base, tip)
+      const merged = await merging.catch((error: unknown) => {
         if (error instanceof RalphError) return { refused: `git cannot merge it: ${error.message}` }
         throw error
       })
@@ -162,6 +166,9 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       const commandsFor = await generators(options.regenerate)
       const inGenerated = conflicts.filter((path) => commandsFor([path]).length > 0)
       const others = conflicts.filter((path) => !inGenerated.includes(path))
+      // Nobody's agent is asked: both sides with markers would hold what was taken off the target.
+      if (lost !== undefined && others.length > 0)
+        return await notSince(site, change, { lost, base, paths: others })
       const toMake = [...new Set([...generated, ...inGenerated])]
       if (others.length > 0 && inGenerated.length === 0)
         return { conflicts, marked: await markedCommit(git, tree, tip, base), generated }
@@ -185,6 +192,8 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       const { root, worktree } = run.state
       const place = root === undefined ? there.worktree : join(there.worktree, relative(worktree, root))
       const archived = await archive(site, place, change)
+      if ('outdated' in archived && lost !== undefined)
+        return { refused: `openspec archive refuses it: ${archived.outdated}` }
       if ('outdated' in archived)
         return {
           conflicts: archived.specs.map((path) => relative(there.worktree, path)),
@@ -197,7 +206,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
         relative(there.worktree, join(place, 'openspec', folder)),
       )
       const message = await squashText(run, undefined)
-      const parents = options.land === 'merge' ? [base, tip] : [base]
+      const parents = options.land === 'merge' && lost === undefined ? [base, tip] : [base]
       const author = await readAuthor(git, site.env)
       const trailers = `Ralph-Run: ${run.state.runId ?? ''}\nRalph-Tip: ${tip}`
       const commit = await commitScratch(there, parents, `${message}\n${trailers}`, author, {
@@ -238,6 +247,26 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       await closeScratchTree(git)
       scratch = undefined
     },
+  }
+}
+
+/** What the change began from, where that is not in what it lands on: somebody has set the target back or rewritten it since. */
+async function lostStart(site: Site, change: string, base: string, tip: string): Promise<string | undefined> {
+  const { initial } = (await knownRun(site, change)).state.git
+  const start = initial === undefined ? undefined : await startOf(site.git, initial, tip)
+  return start === undefined || (await isAncestor(site.git, start, base)) ? undefined : start
+}
+
+async function notSince(
+  { git }: Site,
+  change: string,
+  { lost, base, paths }: { readonly lost: string; readonly base: string; readonly paths: readonly string[] },
+): Promise<{ readonly refused: string; readonly hint: string }> {
+  const at = (await loopTree(git, change))?.worktree
+  const typed = at === undefined ? 'git' : `git -C ${at}`
+  return {
+    refused: `it began at ${lost.slice(0, 12)}, which was taken off its target since, and what it did builds on that in ${paths.map(shown).join(', ')}`,
+    hint: `Put it on what is there now: ${typed} rebase --onto ${base.slice(0, 12)} ${lost.slice(0, 12)} ralph/${change}; then: ralph queue retry ${change}`,
   }
 }
 

@@ -74,3 +74,36 @@ it('I8: a queue whose journal is gone knows from git what has landed and says so
     'The change a',
   ])
 })
+
+it('I1 I4: what the user took off the target does not come back with a change that began on it; one that builds on that is parked with the way out, which works', async () => {
+  const at = project({ a: '', b: 'echo more >> secret.txt' }, 1)
+  const before = at.git('rev-parse', 'main')
+  at.write('secret.txt', 'key\n')
+  at.git('add', '-A')
+  at.git('commit', '-qm', 'oops')
+  const start = at.git('rev-parse', 'main').slice(0, 12)
+  expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
+  at.git('reset', '-q', '--hard', before)
+  const done = await ralph(at, ['up', '--land', 'merge', ...at.args])
+  expect([done.code, await states(at)]).toEqual([
+    3,
+    [
+      ['a', 'main', 'landed'],
+      ['b', 'main', 'parked'],
+    ],
+  ])
+  expect(landedTree(at)).toContain('work/a.txt')
+  expect(at.git('log', '--format=%s', '--name-only', `${before}..refs/ralph-landed/main`)).not.toMatch(
+    /oops|secret/,
+  )
+  const { why, hint = '' } = (await report(at)).entries[1] ?? {}
+  expect(why).toContain(`it began at ${start}, which was taken off its target since`)
+  const [, tree = '', base = ''] = /git -C (\S+) rebase --onto (\S+) \S+ ralph\/b;/.exec(hint) ?? []
+  expect(() => at.git('-C', tree, 'rebase', '-q', '--onto', base, start, 'ralph/b')).toThrow()
+  at.git('-C', tree, 'rm', '-q', 'secret.txt')
+  at.git('-C', tree, '-c', 'core.editor=true', 'rebase', '--continue')
+  expect((await ralph(at, ['queue', 'retry', 'b'])).code).toBe(0)
+  expect((await ralph(at, ['up', ...at.args])).code).toBe(0)
+  expect(landedTree(at)).toMatch(/work\/a\.txt[^]*work\/b\.txt/)
+  expect(landedTree(at)).not.toContain('secret.txt')
+})

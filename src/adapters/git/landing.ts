@@ -9,7 +9,7 @@ import type { Author } from './author.ts'
 import type { Git } from './git.ts'
 import { moveRefs, readRef } from './refs.ts'
 import { findTree } from './worktrees.ts'
-import { commitTree, isAncestor, joined } from './tree.ts'
+import { commitTree, isAncestor, joined, treeOf } from './tree.ts'
 
 /** What has landed on a branch, whether or not the branch itself could follow: nobody has this checked out, and no loop guards it. */
 export function landedRef(target: string): string {
@@ -102,9 +102,36 @@ export async function mergeCommits(
   return { tree, conflicts: code === 0 ? [] : [...new Set(paths)] }
 }
 
+/**
+ * Only what was done since the start: what the start itself held was taken off the target since, and would come back with it. Each side
+ * becomes a commit right on the start's tree, because `merge-tree --merge-base` is younger than the oldest git that ralph works with.
+ */
+export async function mergeSince(
+  git: Git,
+  start: string,
+  ours: string,
+  theirs: string,
+): Promise<{ readonly tree: string; readonly conflicts: readonly string[] }> {
+  const bare = async (of: string, parents: readonly string[]): Promise<string> =>
+    await commitTree(git, await treeOf(git, of), parents, 'A side of a merge')
+  const root = await bare(start, [])
+  return await mergeCommits(git, await bare(ours, [root]), await bare(theirs, [root]))
+}
+
+/** The commit that the work of a run began from; `initial` is the run's first one. Undefined where the branch no longer has that. */
+export async function startOf(git: Git, initial: string, tip: string): Promise<string | undefined> {
+  const { out, code } = await git.run(['show', '-s', '--format=%P%n%s', `${initial}^`], { accept: [128] })
+  if (code !== 0 || !(await isAncestor(git, initial, tip))) return undefined
+  const [parents = '', subject] = out.split('\n')
+  if (subject === markedSubject) return parents.split(' ')[1]
+  return await git.line(['rev-parse', `${initial}^`])
+}
+
+const markedSubject = 'Both sides of a conflict, with markers'
+
 /** Both sides with git's markers: the tree that `mergeCommits` gave, as a merge of the two that is on no branch. */
 export function markedCommit(git: Git, tree: string, tip: string, base: string): Promise<string> {
-  return commitTree(git, tree, [tip, base], 'Both sides of a conflict, with markers')
+  return commitTree(git, tree, [tip, base], markedSubject)
 }
 
 /** A work tree for one landing after the other, beside the checkout: tools leave folders in `.git` alone. */

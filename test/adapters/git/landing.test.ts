@@ -8,9 +8,12 @@ import {
   commitScratch,
   landedRef,
   landingBase,
+  markedCommit,
+  mergeSince,
   moveLanded,
   openScratchTree,
   setUpPaths,
+  startOf,
   strayPaths,
   wasIn,
 } from '../../../src/adapters/git/landing.ts'
@@ -116,4 +119,28 @@ it('Q4 I2 I4: what landed and what the user committed are the same merge wheneve
   world.git('branch', '-qf', 'main', head)
   expect(await wasIn(git, 'main', landed)).toBe(true)
   expect(world.git('rev-parse', landedRef('main')).trim()).toBe(landed)
+})
+
+it('I1: a merge since a start takes only what was done since, and a run that put a conflict together began at what had landed', async () => {
+  const { world, head } = started()
+  const git = world.gitPort
+  const commit = (path: string, text: string): string => {
+    world.write(path, text)
+    world.git('add', '-A')
+    world.git('commit', '-qm', path)
+    return world.git('rev-parse', 'HEAD').trim()
+  }
+  const start = commit('secret.txt', 'key\n')
+  const initial = commit('plan.md', 'plan\n')
+  const tip = commit('code.txt', 'one\nmine\n')
+  expect(await startOf(git, initial, tip)).toBe(start)
+  const { tree, conflicts } = await mergeSince(git, start, head, tip)
+  expect([conflicts, world.git('diff', '--name-only', head, tree)]).toEqual([[], 'code.txt\nplan.md\n'])
+  world.git('reset', '-q', '--hard', head)
+  const other = commit('code.txt', 'one\nother\n')
+  expect((await mergeSince(git, start, other, tip)).conflicts).toEqual(['code.txt'])
+  // Rebased by hand: the branch has its start no longer.
+  expect(await startOf(git, initial, other)).toBe(undefined)
+  world.git('reset', '-q', '--hard', await markedCommit(git, tree, tip, other))
+  expect(await startOf(git, commit('both.txt', ''), world.git('rev-parse', 'HEAD').trim())).toBe(other)
 })
