@@ -97,7 +97,7 @@ function costWords({ state }: LoopScreen): string {
 /** How it came to its end, whole where there is room; empty of a loop that runs. */
 export function overLines(screen: LoopScreen, { columns, rows }: Size): readonly Line[] {
   const { life, complete } = screen
-  const most = Math.max(1, Math.floor(rows / 6))
+  const most = Math.max(2, Math.floor(rows / 6))
   const set = (words: string, style: Style): readonly Line[] =>
     wrapSpans(line(words, style), columns - 1, line(' '), ' ')
   // What to type is last.

@@ -657,6 +657,29 @@ describe('the end', () => {
     for (const choice of ['› keep ', '  cleanup ', '  squash ', '  later ']) expect(text).toContain(choice)
   })
 
+  test.each([
+    [40, 10],
+    [80, 24],
+    [140, 45],
+  ] as const)('at %i x %i how it ended, or died, is whole where it matters, and fits', (columns, rows) => {
+    const last = toldOf(halfWay).at(-1)
+    if (last === undefined) throw new Error('nothing was told')
+    const dead = playing(halfWay, { columns, rows })
+    dead.hear({ type: 'told', change, records: [{ ...last, type: 'loop', loop: 'dead' }] })
+    expect(dead.text().replaceAll(/\s+/g, ' ')).toContain('Continue with: ralph resume add-greeting')
+    const reason = 'npm test failed (exit 1): AssertionError: the page must show the name of its user first'
+    const ended = whole.map(({ at, body }): At =>
+      body.type === 'complete' ? { at, body: { ...body, status: 'stuck', reason } } : { at, body },
+    )
+    const stuck = playing(ended, { columns, rows }).read().type('\u001B\u001B')
+    expect(stuck.model.at).toBe('loop')
+    expect(stuck.text().replaceAll(/\s+/g, ' ')).toContain(columns === 40 ? 'AssertionError: the' : reason)
+    for (const player of [dead, stuck]) {
+      expect(player.lines().length).toBeLessThan(rows)
+      for (const each of player.lines()) expect(widthOf(each)).toBeLessThanOrEqual(columns)
+    }
+  })
+
   test('a loop that has died says what is safe and what to type', () => {
     const player = playing(halfWay)
     const [, ...rest] = toldOf(halfWay)
