@@ -182,7 +182,7 @@ describe('what is true of the change', () => {
     const resumed = await ralph(at, ['resume', 'demo'])
     expect(resumed.code).toBe(0)
     // The whole is shown where it goes on, too.
-    expect(resumed.stdout).toMatch(/^[▸✓○] 1 Story 1.* {3}2 stories, 4 tasks/m)
+    expect(resumed.stdout).toMatch(/^[▸✓○] 1 Story 1.* {3}1 of 2 stories done, 4 tasks/m)
     expect(existsSync(join(at.root, 'gated'))).toBe(true)
   })
 
