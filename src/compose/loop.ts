@@ -352,5 +352,10 @@ async function alreadyDone(site: Site, held: OpenRun, config: Config, recovered:
       ? (await finishHeld(site, held, wish)).message
       : ''
   const more = [recovered, said].filter((part) => part !== '').join('; ')
-  return { exitCode: 0, note: `${change} is done already${more === '' ? '.' : `; ${more}`}` }
+  const next = `Is there more to do? Add open boxes (- [ ]) to its plan, then: ralph loop ${change}`
+  const isOver = state.choice === 'cleanup' && state.settings?.done_criteria === 'tasks'
+  return {
+    exitCode: 0,
+    note: `${change} is done already${more === '' ? `.${isOver ? ` ${next}` : ''}` : `; ${more}`}`,
+  }
 }

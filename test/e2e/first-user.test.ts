@@ -239,7 +239,10 @@ describe('finish', () => {
     at.write('openspec/changes/demo/tasks.md', tasksOf(1))
     await loop(at, goodAgent, '--on-complete', 'cleanup')
     const again = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
-    expect([again.code, again.stderr]).toEqual([0, 'demo is done already.\n'])
+    expect([again.code, again.stderr]).toEqual([
+      0,
+      expect.stringMatching(/^demo is done already\. Is there more to do\?[^]*then: ralph loop demo\n$/),
+    ])
     expect((await ralph(at, ['diff', '1'])).stdout).toContain('story-1.txt')
   })
 })

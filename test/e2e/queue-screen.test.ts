@@ -34,6 +34,8 @@ test('ralph up: a table; Enter joins a loop, Esc comes back; q stops it and its 
   const second = onScreen(at, ['up', ...at.args])
   const over = await second.ended
   expect([over.code, over.changed]).toEqual([0, []])
-  expect(second.text()).toMatch(/Queue for main +3 of 3 landed[^]*Take it: +ralph queue pull/)
+  expect(second.text()).toMatch(
+    /Queue for main +3 of 3 landed +your main has not followed yet[^]*Take it: +ralph queue pull/,
+  )
   expect((await report(at)).entries.map(({ state }) => state)).toEqual(['landed', 'landed', 'landed'])
 })

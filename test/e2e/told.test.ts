@@ -370,7 +370,11 @@ describe('what happened', () => {
     )
     expect(advised).toEqual(['diff 3 demo', 'logs demo --gate', 'logs 3 demo', 'why demo --trace'])
     for (const words of advised) expect((await ralph(at, words.split(' '))).code, words).toBe(0)
-    expect((await ralph(at, ['logs', 'demo', '--gate'])).stdout).toContain('not ok 1')
+    for (const words of [
+      ['demo', '--gate'],
+      ['--gate', 'demo'],
+    ])
+      expect((await ralph(at, ['logs', ...words])).stdout).toContain('not ok 1')
     expect((await ralph(at, ['why', '--trace'])).stdout).toMatch(/^demo\n[^]*^ +rule:/m)
     await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
     expect((await ralph(at, ['why'])).stdout).toContain('every story that it was asked for is complete')

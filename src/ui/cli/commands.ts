@@ -380,14 +380,19 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
                 '--gate [N]',
                 'what the gates of attempt N printed (default: the last attempt that ran any)',
               )
-                .argParser(iterationNumber)
+                // What follows it may be the change's name.
+                .argParser((text): number | string => (isNumber(text) ? iterationNumber(text) : text))
                 .conflicts(['follow', 'iteration']),
             )
             .addOption(new Option('--raw', 'every byte, control characters too').conflicts('json'))
             .option('--json', 'one JSON object per piece of output'),
         run: async ({ io, app, readerGone }, { args, options }) => {
-          const { follow = false, gate, json = false, raw = false } = options
-          const [n, change] = numberFirst(args)
+          const { follow = false, json = false, raw = false } = options
+          const [gate, words] =
+            typeof options.gate === 'string'
+              ? ([true, [options.gate, ...args]] as const)
+              : ([options.gate, args] as const)
+          const [n, change] = numberFirst(words)
           const iteration = options.iteration ?? (n === undefined ? undefined : iterationNumber(n))
           const { observe } = await app()
           const [{ logWriter }, { logHead }] = await Promise.all([
@@ -696,8 +701,11 @@ function wrong(message: string, hint: string): RalphError {
 
 /** `ralph diff 2 add-login`, `ralph logs add-login 2`, `ralph diff add-login`: what is a number is no change. */
 function numberFirst([first, second]: readonly (string | undefined)[]): readonly (string | undefined)[] {
-  const isNumber = (word = ''): boolean => /^#?\d[\d.]*$/.test(word)
   return !isNumber(first) && (second === undefined || isNumber(second)) ? [second, first] : [first, second]
+}
+
+function isNumber(word = ''): boolean {
+  return /^#?\d[\d.]*$/.test(word)
 }
 
 function iterationNumber(text: string): number {

@@ -63,7 +63,7 @@ function runLines(
         paint: (text: string) => inColourOf(meaning, text, paint),
       },
       duration(iteration.duration_ms + (gates.get(iteration.n) ?? 0)),
-      tokenWord({ ...iteration, tokens: iteration.tokens_used }),
+      tokensOf(iteration),
       costWord({ cost_usd: iteration.cost_usd, tokens: iteration.tokens_used }),
       { text: excerpt(newReason(iterations, at), 200), paint: paint.dim },
     ]
@@ -80,9 +80,7 @@ function runLines(
   const hasCost = iterations.some(
     (iteration) => iteration.cost_usd !== undefined || iteration.tokens_used > 0,
   )
-  const hasTokens = iterations.some(
-    (iteration) => tokenWord({ ...iteration, tokens: iteration.tokens_used }) !== '?',
-  )
+  const hasTokens = iterations.some((iteration) => tokensOf(iteration) !== '?')
   const hidden = new Set([
     ...(hasCost ? [] : ['cost']),
     ...(hasTokens ? [] : ['tokens']),
@@ -104,6 +102,11 @@ function runLines(
 
 /** Too narrow for every column. */
 const narrow = 70
+
+/** Nobody answers for nothing: none were reported, as `ralph usage` says of it, too. */
+function tokensOf({ tokens_used: used, tokens_estimated: isGuess }: History['iterations'][number]): string {
+  return tokenWord({ tokens: used, tokens_estimated: isGuess === true || used === 0 })
+}
 
 const headings = ['#', 'at', 'story', 'result', 'took', 'tokens', 'cost', 'reason']
 

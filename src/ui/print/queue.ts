@@ -258,8 +258,9 @@ function boardRows(report: QueueReport, paint: Paint, columns: number, now: numb
 const leastRoom = 30
 
 /** Where everything stands: each reason whole, and what to type. */
-export function queueText(report: QueueReport, sheet: Sheet, now: number): string {
+export function queueText(report: QueueReport, sheet: Sheet, now: number, isPulled = false): string {
   const { paint } = sheet
+  const behind = isBehind(report) && !isPulled ? `   your ${report.target} has not followed yet` : ''
   if (report.entries.length === 0) return 'The queue is empty. Fill it: ralph up, or ralph queue add <change>'
   const rows = queueRows(report, now)
   const widths = queueWidths(rows)
@@ -285,7 +286,7 @@ export function queueText(report: QueueReport, sheet: Sheet, now: number): strin
           .split('\n')
           .map((line, at) => (at === 0 ? `${inColourOf('human', '!', paint)} ${line.slice(2)}` : line))
   return [
-    folded(headLine(report), sheet.columns),
+    folded(`${headLine(report)}${behind}`, sheet.columns),
     ...halted,
     paint.dim(
       `  ${cellsOf(heading, widths)}${isBeside && rows.some(({ why }) => why !== '') ? '  why' : ''}`.trimEnd(),
@@ -294,15 +295,19 @@ export function queueText(report: QueueReport, sheet: Sheet, now: number): strin
   ].join('\n')
 }
 
+/** What landed is on a ref of its own, not on the user's branch. */
+function isBehind({ landed_commit: landed, target_commit: own }: QueueReport): boolean {
+  return landed !== '' && landed !== own
+}
+
 /** Who works on it, and what to type next. */
 export function queueNext(report: QueueReport): readonly string[] {
   if (report.entries.length === 0) return []
   if (report.alive) return ['ralph up is at work; ralph queue --watch follows it']
   const isOpen = report.entries.some(({ state }) => !['landed', 'parked', 'removed'].includes(state))
-  const isBehind = report.landed_commit !== '' && report.landed_commit !== report.target_commit
   return [
     ...(isOpen && report.halted === undefined ? ['next: ralph up   (nobody works on it now)'] : []),
-    ...(isBehind ? [`next: ralph queue pull   (${report.target} follows what has landed)`] : []),
+    ...(isBehind(report) ? [`next: ralph queue pull   (${report.target} follows what has landed)`] : []),
   ]
 }
 
@@ -320,12 +325,11 @@ export function upSummary(
     readonly isPulled: boolean
   },
 ): string {
-  const isBehind = !isPulled && report.landed_commit !== '' && report.landed_commit !== report.target_commit
   const running = report.entries.filter(({ state }) => state === 'running' || state === 'resolving')
   const names = running.map(({ change }) => clean(change)).join(', ')
   const where = report.held === undefined ? '' : ` (it is ${clean(report.held)})`
   const sentences = [
-    ...(isBehind
+    ...(isBehind(report) && !isPulled
       ? [
           `What landed is on refs/ralph-landed/${report.target}; your ${report.target} is not changed${where}. Take it: ralph queue pull`,
         ]
@@ -339,7 +343,7 @@ export function upSummary(
   ]
   return [
     '',
-    queueText(report, sheet, now),
+    queueText(report, sheet, now, isPulled),
     ...(sentences.length === 0 ? [] : ['']),
     ...sentences.map((text) => folded(text, sheet.columns)),
     '',
