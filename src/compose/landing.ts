@@ -28,7 +28,7 @@ import {
   wasIn,
 } from '../adapters/git/landing.ts'
 import { readRef } from '../adapters/git/refs.ts'
-import { judgeResolution } from '../adapters/git/resolution.ts'
+import { judgeResolution, markersLeft } from '../adapters/git/resolution.ts'
 import { isAncestor, treeOf } from '../adapters/git/tree.ts'
 import { loopTree } from '../adapters/git/worktrees.ts'
 import { changeDirOf } from '../adapters/openspec/changes.ts'
@@ -213,6 +213,12 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
         folders: moved,
         isSetUp,
       })
+      const markers = await markersLeft(git, { base, tip, commit })
+      if (markers.length > 0)
+        return {
+          refused: `git’s conflict markers are in ${markers.join(', ')}`,
+          hint: `Put both sides together on ralph/${change} and commit there, then: ralph queue retry ${change}`,
+        }
       const isNothing = (await treeOf(git, commit)) === (await treeOf(git, base))
       return {
         commit: isNothing && isAtRef ? base : commit,
@@ -225,6 +231,11 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       const tip = await readRef(git, `refs/heads/ralph/${change}`)
       if (tip === undefined) return { problems: ['its branch is gone'], beside: [] }
       return { ...(await judgeResolution(git, conflict, tip)), tip }
+    },
+    async isLeft(change, marked) {
+      const tip = await readRef(git, `refs/heads/ralph/${change}`)
+      if (tip === undefined || !(await isIn(git, marked, `refs/heads/ralph/${change}`))) return false
+      return tip === marked || tip === (await knownRun(site, change)).state.git.lastCheckpoint
     },
     gates: gatesOf,
     async gate(change, command, commit, stop, isFresh) {

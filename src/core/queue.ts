@@ -184,6 +184,8 @@ export interface Entry {
   readonly generated: readonly string[]
   /** Parked because nobody could. */
   readonly hadConflict?: true
+  /** The last one that no accepted resolution has ended: a branch that stands on its markers never lands. */
+  readonly unresolved?: Conflict
   /** Of its branch, as it was when what an agent had made of a conflict was refused. */
   readonly refused?: string
   /** Of its own loop, before an agent was asked to resolve a conflict. */
@@ -338,6 +340,7 @@ function added(state: QueueState, event: Extract<QueueEvent, { type: 'entry.adde
     after: event.after,
     // What was refused once is not right because it was added again.
     ...(known?.refused !== undefined && { refused: known.refused }),
+    ...(known?.unresolved !== undefined && { unresolved: known.unresolved }),
     gates: known?.gates ?? [],
   }
   return [...entries.filter((each) => each !== known), entry]
@@ -425,6 +428,8 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
       return { ...quiet, state: 'merging' }
     case 'candidate.conflicted': {
       const { base, tip, paths, marked, said, generated = entry.generated } = event
+      const about = { base, tip, paths, marked, generated, ...(said !== undefined && { said }) }
+      const begins: Conflict = { ...about, isBegun: false }
       return {
         ...quiet,
         state: 'resolving',
@@ -432,22 +437,15 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
         tries: entry.tries + 1,
         generated,
         gates: [...new Set([...entry.gates, ...(event.gates ?? [])])],
-        conflict: {
-          base,
-          tip,
-          paths,
-          marked,
-          generated,
-          ...(said !== undefined && { said }),
-          isBegun: false,
-        },
+        conflict: begins,
+        unresolved: begins,
       }
     }
     case 'candidate.regenerated':
       return entry
     case 'resolution.judged':
       return event.problems.length === 0
-        ? { ...quiet, state: 'done', reservedUsd: 0 }
+        ? { ...settled(quiet), state: 'done', reservedUsd: 0 }
         : { ...entry, tries: entry.tries + 1, ...(event.tip !== undefined && { refused: event.tip }) }
     case 'candidate.built':
       return {
@@ -474,7 +472,7 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
       return { ...entry, isLanding: true }
     case 'landed':
       return {
-        ...quiet,
+        ...settled(quiet),
         state: 'landed',
         landed: {
           commit: event.commit,
@@ -490,6 +488,11 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
       return { ...without, state: 'parked', parkedFor: 'human', why, hint, isTakenBack: true }
     }
   }
+}
+
+function settled(entry: Entry): Entry {
+  const { unresolved: _, ...rest } = entry
+  return rest
 }
 
 export function replayQueue(events: readonly QueueEvent[]): QueueState {
@@ -602,7 +605,12 @@ function resolveSteps(state: QueueState, entry: Entry, { loops }: QueueFacts): r
   return [
     {
       do: 'tell',
-      event: conflictParked(change, paths, facts.loop === 'ended' ? endWords(facts) : 'its loop was killed'),
+      event: parked(
+        change,
+        facts.loop === 'ended' ? forOf(facts.exitCode) : 'failed',
+        `conflict in ${paths}: ${facts.loop === 'ended' ? endWords(facts) : 'its loop was killed'}`,
+        `To let an agent try again: ralph queue retry ${change}. To do it yourself, merge by hand on ralph/${change} and commit there before that`,
+      ),
     },
   ]
 }

@@ -105,6 +105,8 @@ export interface Landing {
     readonly beside: readonly string[]
     readonly tip?: string
   }>
+  /** Whether its branch stands on these markers as a loop has left it: no commit of anybody's is on them. */
+  isLeft(change: string, marked: string): Promise<boolean>
   /** The gates of a change whose candidate was built before. */
   gates(change: string): Promise<readonly string[]>
   /** On exactly this commit. A gate that changes files has not passed: what lands would be something else. */
@@ -285,6 +287,20 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
           `Look: git diff ${base.commit.slice(0, 12)}...ralph/${change}. Commit on ralph/${change} what is right (if it is right as it is, an empty commit will do), then: ralph queue retry ${change}`,
         ),
       )
+    // Git's own merge of both is no conflict any more, and nobody has said that it is right.
+    if (before?.unresolved !== undefined && (await landing.isLeft(change, before.unresolved.marked))) {
+      const { base: onto, tip: own, paths, marked, said, generated } = before.unresolved
+      return tell({
+        type: 'candidate.conflicted',
+        change,
+        base: onto,
+        tip: own,
+        paths: [...paths],
+        marked,
+        ...(said !== undefined && { said }),
+        generated: [...generated],
+      })
+    }
     let { candidate } = entry(change) ?? {}
     let gates: readonly string[]
     const isSame = candidate?.base === base.commit && candidate.tip === tip

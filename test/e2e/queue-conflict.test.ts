@@ -54,3 +54,42 @@ echo "of d" > shared.txt\n`,
   expect(status).toMatch(/✓ done[^]*landed on main as/)
   expect(status).not.toContain('ralph done d')
 })
+
+it('Q23 I1: a resolving loop that ended without a result leaves markers that never land: an agent is asked again, and committed by hand they are refused', async () => {
+  const at = project(
+    {
+      d: `case "$prompt" in *"Put two changes together"*)
+  [ -f "$HOME/able" ] || { echo '<promise>FAILED: cannot</promise>'; exit; }
+  printf 'of main\\nof d\\n' > shared.txt; echo '<promise>COMPLETE</promise>'; exit;; esac
+echo "of d" > shared.txt\n`,
+    },
+    1,
+  )
+  const up = ['up', 'd', '--json', ...at.args]
+  expect((await ralph(at, [...up, '--no-land'])).code).toBe(0)
+  at.write('shared.txt', 'of main\n')
+  at.git('commit', '-qam', 'main too')
+  const failed = await ralph(at, up)
+  expect([failed.code, events(failed).at(-1)]).toMatchObject([
+    3,
+    { type: 'entry.parked', why: expect.stringContaining('conflict in shared.txt') as string },
+  ])
+  expect(at.git('show', 'ralph/d:shared.txt')).toContain('<<<<<<<')
+
+  const tree = `${at.repo}-ralph-d`
+  at.git('-C', tree, 'commit', '-q', '--allow-empty', '-m', 'as it is')
+  const byHand = await ralph(at, up)
+  expect([byHand.code, events(byHand).at(-1)]).toMatchObject([
+    3,
+    { type: 'entry.parked', why: 'git’s conflict markers are in shared.txt' },
+  ])
+
+  at.git('-C', tree, 'reset', '-q', '--hard', 'HEAD~1')
+  at.write('../home/able', '')
+  const again = await ralph(at, up)
+  expect([again.code, events(again).filter(({ type }) => type === 'resolution.judged')]).toMatchObject([
+    0,
+    [{ problems: [] }],
+  ])
+  expect(at.git('show', 'refs/ralph-landed/main:shared.txt')).toBe('of main\nof d')
+})

@@ -56,6 +56,46 @@ export async function judgeResolution(git: Git, conflict: Conflict, tip: string)
   return { problems, beside: moved.map(({ path }) => named(path)) }
 }
 
+/**
+ * Files of a candidate with markers that a merge has left: those of a merge on the change's branch which neither of its sides had, and those
+ * that name commits of this repository, as ralph's own merges do. A change may write about markers; then no merge has brought them.
+ */
+export async function markersLeft(
+  git: Git,
+  { base, tip, commit }: { readonly base: string; readonly tip: string; readonly commit: string },
+): Promise<readonly string[]> {
+  const how = ['-r', '-z', '--name-only', '--no-renames', '--text', '--no-textconv', '--no-ext-diff']
+  const paths = await git.list(['diff-tree', ...how, String.raw`-G^(<{7}|={7}|>{7}|\|{7})`, base, commit])
+  if (paths.length === 0) return []
+  const merges = (await git.line(['rev-list', '--parents', '--merges', tip, `^${base}`]))
+    .split('\n')
+    .filter((line) => line !== '')
+  const [inBase, inNow] = [await blobs(git, base), await blobs(git, commit)]
+  const left = new Set<string>()
+  for (const path of paths) {
+    const now = (await textOf(git, inNow.get(path))) ?? ''
+    const before = (await textOf(git, inBase.get(path))) ?? ''
+    for (const [, name = ''] of now.matchAll(/^(?:<{7,}|>{7,}|\|{7,}) ([0-9a-f]{40,64})\b/gm))
+      if (
+        !before.includes(name) &&
+        (await git.run(['cat-file', '-e', name], { accept: [1, 128] })).code === 0
+      )
+        left.add(path)
+  }
+  for (const line of merges) {
+    const [inMerge, inOwn, inOther] = await Promise.all(line.split(' ').map((each) => blobs(git, each)))
+    for (const path of paths.filter((each) => !left.has(each))) {
+      const sides = [undefined, inOther?.get(path), inOwn?.get(path)]
+      const [merged, now] = [
+        await sidesOf(git, [...sides, inMerge?.get(path)]),
+        await sidesOf(git, [...sides, inNow.get(path)]),
+      ]
+      if (merged && now && hasMarkers(merged) && hasMarkers(now)) left.add(path)
+    }
+  }
+  return [...left].map(named)
+}
+
 type Blob = { readonly mode: string; readonly hash: string } | undefined
 
 async function inConflict(

@@ -1,7 +1,7 @@
 // What an agent made of a conflict: what is refused, and what may land.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { markedCommit, mergeCommits } from '../../../src/adapters/git/landing.ts'
-import { judgeResolution } from '../../../src/adapters/git/resolution.ts'
+import { judgeResolution, markersLeft } from '../../../src/adapters/git/resolution.ts'
 import type { Conflict } from '../../../src/core/queue.ts'
 import { makeWorld } from './world.ts'
 
@@ -133,4 +133,19 @@ it.each([
   expect(judged.problems).toEqual(problems)
   const beside = Object.keys(files).filter((path) => !conflict.paths.includes(path))
   expect(judged.beside).toEqual(expect.arrayContaining(beside))
+})
+
+it('Q23 I1: markers that a merge left are found in what would land, also half of them and without the merge; a file that is about markers is none', async () => {
+  const { base, marked } = conflict
+  const left = (tip: string): Promise<readonly string[]> =>
+    markersLeft(world.gitPort, { base, tip, commit: tip })
+  world.git('checkout', '-q', '--detach', marked)
+  const all = ['both.test.js', 'call.js', 'shared.txt', 'two.js']
+  expect([await left(marked), await left(commit({}))]).toEqual([all, all])
+  expect(await left(commit({ ...both, 'shared.txt': 'of base\n=======\nof tip\n' }))).toEqual(['shared.txt'])
+  const about = '<<<<<<< HEAD\na\n=======\nb\n>>>>>>> topic\n'
+  expect(await left(commit({ ...both, 'markers.md': about }))).toEqual([])
+  world.git('checkout', '-q', '--detach', base)
+  world.git('read-tree', '-u', '--reset', marked)
+  expect(await left(commit({ 'markers.md': about }))).toEqual(all)
 })
