@@ -16,7 +16,7 @@ export interface Shown {
 }
 
 const restMs = 120
-const longestMs = 60_000
+const longestMs = 240_000
 
 export function shown(
   command: readonly string[],
