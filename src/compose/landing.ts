@@ -10,7 +10,6 @@ import {
   closeScratchTree,
   commitScratch,
   enterTree,
-  landedRef,
   hasLandedOn,
   isIn,
   landingBase,
@@ -18,14 +17,16 @@ import {
   mergeCommits,
   mergeSince,
   moveLanded,
-  noTarget,
+  notLandedOn,
   openScratchTree,
   resetScratch,
   setUpPaths,
   startOf,
   strayPaths,
   takeOnly,
+  targetRefs,
   wasIn,
+  whyNoTarget,
 } from '../adapters/git/landing.ts'
 import { readRef } from '../adapters/git/refs.ts'
 import { judgeResolution, markersLeft } from '../adapters/git/resolution.ts'
@@ -139,13 +140,10 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
 
   return {
     async refs(target) {
-      const [own, landed] = [
-        await readRef(git, `refs/heads/${target}`),
-        await readRef(git, landedRef(target)),
-      ]
-      if (own === undefined) throw noTarget(target)
+      const { own, landed } = await targetRefs(git, target)
       return { own, landed, isHome: landed !== undefined && (await isAncestor(git, landed, own)) }
     },
+    whyNoTarget: (target) => whyNoTarget(git, target),
     base: (target) => landingBase(git, target),
     isHome: (target, commit) => isIn(git, commit, `refs/heads/${target}`),
     wasHome: (target, commit) => wasIn(git, target, commit),
@@ -154,6 +152,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     isThere: async (commit) => (await git.run(['cat-file', '-e', commit], { accept: [1, 128] })).code === 0,
     unfit: async (change) => await whyUnfit(site, await knownRun(site, change)),
     has: (target, commit) => hasLandedOn(git, target, commit),
+    notLanded: (target, commits) => notLandedOn(git, target, commits),
     async build(change, { base, tip, generated, isAtRef }, stop) {
       const lost = await lostStart(site, change, base, tip)
       const merging = lost === undefined ? mergeCommits(git, base, tip) : mergeSince(git, lost, base, tip)

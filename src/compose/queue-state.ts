@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { queuePaths, readQueueJournal } from '../adapters/files/queue-files.ts'
 import type { Git } from '../adapters/git/git.ts'
-import { hasLandedOn, isIn, landedByGit, landedRef } from '../adapters/git/landing.ts'
+import { isIn, landedByGit, landedRef, notLandedOn } from '../adapters/git/landing.ts'
 import { evolveQueue, replayQueue } from '../core/queue.ts'
 import type { QueueBody, QueueState } from '../core/queue.ts'
 import { takenBack } from '../engine/queue.ts'
@@ -18,8 +18,10 @@ export async function queueNow(git: Git): Promise<QueueState> {
 /** What its journal does not say, or not any more. */
 export async function gitSays(git: Git, state: QueueState): Promise<readonly QueueBody[]> {
   const found = state.seq === 0 ? await rebuilt(git) : []
-  const has = (target: string, commit: string): Promise<boolean> => hasLandedOn(git, target, commit)
-  return [...found, ...(await takenBack(withBodies(state, found), has))]
+  const gone = await takenBack(withBodies(state, found), (target, commits) =>
+    notLandedOn(git, target, commits),
+  )
+  return [...found, ...gone]
 }
 
 /** The rest may be otherwise the next time: somebody brings back what they took away. */

@@ -17,7 +17,7 @@ import {
   heldWhere,
   isIn,
   landedRef,
-  landingBase,
+  targetRefs,
   wasIn,
 } from '../adapters/git/landing.ts'
 import { readRef, readRefs, shortName } from '../adapters/git/refs.ts'
@@ -69,8 +69,6 @@ export async function up(site: Site, request: UpRequest): Promise<number> {
   for (const { change, landed: done } of before.entries)
     if (done !== undefined && (await hasLandedOn(site.git, target, done.commit))) there.add(change)
   const after = await dependencies(site, names, request.after, (change) => there.has(change))
-  // Refuses a target that is not there, before anything is written down.
-  await landingBase(site.git, target)
   return await withQueue(site, request, async (queue, landing) => {
     queue.tell({
       type: 'queue.opened',
@@ -358,10 +356,14 @@ function lowDisk({ git }: Site): string {
 }
 
 async function targetFor(site: Site, into: string | undefined): Promise<string> {
-  if (into?.startsWith('ralph/') !== true) return into ?? (await currentBranch(site))
-  throw new RalphError('usage', `${into} is a branch that a loop works on: nothing lands there.`, {
-    hint: 'Nothing was touched. Name another one: --into main',
-  })
+  if (into?.startsWith('ralph/') === true)
+    throw new RalphError('usage', `${into} is a branch that a loop works on: nothing lands there.`, {
+      hint: 'Nothing was touched. Name another one: --into main',
+    })
+  const target = into ?? (await currentBranch(site))
+  // Refuses one that is not there, before anything is written down.
+  await targetRefs(site.git, target)
+  return target
 }
 
 async function currentBranch(site: Site): Promise<string> {

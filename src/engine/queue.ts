@@ -54,6 +54,8 @@ export interface QueuePorts {
 export interface Landing {
   /** The branch and what landed on it. */
   refs(target: string): Promise<TargetRefs>
+  /** Why nothing can land there; empty where it can. */
+  whyNoTarget(target: string): Promise<string>
   /** Where the next one lands: on both; conflicts where the user's own commits and what landed do not go together. */
   base(target: string): Promise<{ readonly commit: string } | { readonly conflicts: readonly string[] }>
   /** Whether this commit is in the branch. */
@@ -67,6 +69,8 @@ export interface Landing {
   unfit(change: string): Promise<string>
   /** Whether this commit is in what landed, or in the branch. */
   has(target: string, commit: string): Promise<boolean>
+  /** Of these the ones that are in neither. */
+  notLanded(target: string, commits: readonly string[]): Promise<readonly string[]>
   /** The work merged, set up and archived, as one commit that is nowhere yet. */
   build(
     change: string,
@@ -207,8 +211,20 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
 
   /** Those that were taken off their target say so; whether they were, git's history tells. */
   const takeBack = async (): Promise<void> => {
-    for (const body of await takenBack(state, (target, commit) => ports.landing.has(target, commit)))
-      note(body)
+    for (const body of await takenBack(state, (...asked) => ports.landing.notLanded(...asked))) note(body)
+  }
+
+  /** A branch that was renamed or deleted is one change's trouble, and stops no other. */
+  const onTarget = async (change: string, work: Promise<void>): Promise<void> => {
+    try {
+      await work
+    } catch (error) {
+      const target = targetOf(state, change)
+      const why = error instanceof RalphError ? await ports.landing.whyNoTarget(target) : ''
+      if (why === '') throw error
+      const hint = `For another branch: ralph up ${change} --into <branch>. When ${target} is there again: ralph queue retry ${change}, then ralph up`
+      tell(parked(change, 'human', why, hint))
+    }
   }
 
   const spawn = async (change: string, how: 'loop' | 'resume', slot: number): Promise<void> => {
@@ -487,14 +503,14 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
           if (step.do === 'tell') tell(step.event)
           // Decided and begun in one go: what lands meanwhile is no longer due.
           else if (step.do === 'land')
-            landingNow ??= land(step.change, stop)
+            landingNow ??= onTarget(step.change, land(step.change, stop))
               .catch((error: unknown) => (failure = { error }))
               .then(() => void (landingNow = undefined))
         }
         // Takes a while, in which everything else may change: then it is asked again what is due.
         const slow = due.find((step) => step.do !== 'tell' && step.do !== 'land')
         if (slow !== undefined) {
-          if (slow.do === 'spawn') await spawn(slow.change, slow.how, slow.slot)
+          if (slow.do === 'spawn') await onTarget(slow.change, spawn(slow.change, slow.how, slow.slot))
           else if (slow.do === 'resolve') await resolve(slow.change, slow.slot)
           else if (slow.do === 'judge') await judge(slow.change)
           continue
@@ -515,18 +531,24 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
 /** What is to be told of entries that have landed and are, by git's history, on their target no longer. */
 export async function takenBack(
   state: QueueState,
-  has: (target: string, commit: string) => Promise<boolean>,
+  notLanded: (target: string, commits: readonly string[]) => Promise<readonly string[]>,
 ): Promise<readonly Extract<QueueBody, { type: 'entry.unlanded' }>[]> {
   const gone: Extract<QueueBody, { type: 'entry.unlanded' }>[] = []
-  for (const [target, { last }] of Object.entries(state.landed)) {
-    // Each has landed on top of the one before.
-    if (last === undefined || (await has(target, last))) continue
-    for (const { change, state: now, landed } of state.entries)
-      if (now === 'landed' && landed?.target === target && !(await has(target, landed.commit)))
+  for (const target of Object.keys(state.landed)) {
+    const there = state.entries.flatMap(({ change, state: now, landed }) =>
+      now === 'landed' && landed?.target === target ? [{ change, commit: landed.commit }] : [],
+    )
+    if (there.length === 0) continue
+    const commits = await notLanded(
+      target,
+      there.map(({ commit }) => commit),
+    )
+    for (const { change, commit } of there)
+      if (commits.includes(commit))
         gone.push({
           type: 'entry.unlanded',
           change,
-          why: `it had landed as ${landed.commit.slice(0, 12)}, which is neither on ${target} nor on refs/ralph-landed/${target} any more`,
+          why: `it had landed as ${commit.slice(0, 12)}, which is neither on ${target} nor on refs/ralph-landed/${target} any more`,
           hint: `To land it again: ralph queue retry ${change}, then ralph up. To forget it: ralph queue remove ${change}`,
         })
   }

@@ -49,6 +49,10 @@ it('I4 Q4: a target that somebody sets back stays so: the queue halts, pull refu
   const onlyB = await ralph(at, ['up', '--json', ...at.args])
   expect(events(onlyB).flatMap((event) => (event.type === 'landed' ? [event.change] : []))).toEqual(['b'])
   expect(landedTree(at)).not.toContain('work/a.txt')
+  expect(await states(at)).toEqual([
+    ['a', 'main', 'parked'],
+    ['b', 'main', 'landed'],
+  ])
   expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(0)
   expect(landedTree(at)).toMatch(/work\/a\.txt[^]*work\/b\.txt/)
 })
@@ -106,4 +110,30 @@ it('I1 I4: what the user took off the target does not come back with a change th
   expect((await ralph(at, ['up', ...at.args])).code).toBe(0)
   expect(landedTree(at)).toMatch(/work\/a\.txt[^]*work\/b\.txt/)
   expect(landedTree(at)).not.toContain('secret.txt')
+})
+
+it('I2 Q9: a name for another branch is no target; a target that was renamed parks what is for it, stops no other change, and the way out works', async () => {
+  const at = project({ a: '', b: '' }, 1)
+  at.git('symbolic-ref', 'refs/heads/other', 'refs/heads/main')
+  const other = await ralph(at, ['up', '--into', 'other', ...at.args])
+  expect([other.code, other.stderr]).toEqual([
+    2,
+    expect.stringContaining('other is only another name for main'),
+  ])
+  at.git('symbolic-ref', '-d', 'refs/heads/other')
+  expect((await ralph(at, ['up', 'a', '--no-land', ...at.args])).code).toBe(0)
+  at.git('branch', '-m', 'main', 'trunk')
+  const parked = await ralph(at, ['up', 'b', ...at.args])
+  expect([parked.code, await states(at)]).toEqual([
+    5,
+    [
+      ['a', 'main', 'parked'],
+      ['b', 'trunk', 'landed'],
+    ],
+  ])
+  expect(parked.stdout).toMatch(/there is no branch main[^]*ralph up a --into <branch>/)
+  expect((await ralph(at, ['up', 'a', '--into', 'trunk', ...at.args])).code).toBe(0)
+  expect(at.git('ls-tree', '-r', '--name-only', 'refs/ralph-landed/trunk')).toMatch(
+    /work\/a\.txt[^]*work\/b\.txt/,
+  )
 })

@@ -7,7 +7,7 @@ import { RalphError } from '../../core/error.ts'
 import { ifThereNow } from '../files/whole.ts'
 import type { Author } from './author.ts'
 import type { Git } from './git.ts'
-import { moveRefs, readRef } from './refs.ts'
+import { moveRefs, readRef, shortName } from './refs.ts'
 import { findTree } from './worktrees.ts'
 import { commitTree, isAncestor, joined, treeOf } from './tree.ts'
 
@@ -23,8 +23,7 @@ export type LandingBase =
 
 /** Where the next one lands: on all that landed and all that the user has committed on the branch. */
 export async function landingBase(git: Git, target: string): Promise<LandingBase> {
-  const [own, landed] = [await readRef(git, `refs/heads/${target}`), await readRef(git, landedRef(target))]
-  if (own === undefined) throw noTarget(target)
+  const { own, landed } = await targetRefs(git, target)
   if (landed === undefined || (await isAncestor(git, landed, own))) return { commit: own }
   if (await isAncestor(git, own, landed)) return { commit: landed }
   const { tree, conflicts } = await mergeCommits(git, own, landed)
@@ -71,10 +70,49 @@ export async function landedByGit(
   return [...found.values()].toReversed()
 }
 
-export function noTarget(target: string): RalphError {
-  return new RalphError('repository_state', `There is no branch ${target}, or it has no commit yet.`, {
-    hint: 'Nothing was touched. Name the branch that the changes go to: --into <branch>.',
+/** Where the branch and what landed on it stand. */
+export async function targetRefs(
+  git: Git,
+  target: string,
+): Promise<{ readonly own: string; readonly landed: string | undefined }> {
+  const [own, landed] = [await readRef(git, `refs/heads/${target}`), await readRef(git, landedRef(target))]
+  const hint = 'Nothing was touched. Name the branch that the changes go to: --into <branch>.'
+  if (own === undefined)
+    throw new RalphError('repository_state', `There is no branch ${target}, or it has no commit yet.`, {
+      hint,
+    })
+  const why = await whyNoTarget(git, target)
+  if (why !== '') throw new RalphError('repository_state', `${why}.`, { hint })
+  return { own, landed }
+}
+
+/** Why nothing can land there; empty where it can. A name for another branch would move that one, whoever stands on it. */
+export async function whyNoTarget(git: Git, target: string): Promise<string> {
+  const ref = `refs/heads/${target}`
+  const { code, out } = await git.run(['symbolic-ref', '-q', ref], { accept: [1, 128] })
+  if (code === 0) return `${target} is only another name for ${shortName(out.trim())}`
+  return (await readRef(git, ref)) === undefined
+    ? `there is no branch ${target}, or it has no commit yet`
+    : ''
+}
+
+/** Of these commits, the ones that are neither in what landed on a branch nor in the branch itself. */
+export async function notLandedOn(
+  git: Git,
+  target: string,
+  commits: readonly string[],
+): Promise<readonly string[]> {
+  const refs = [await readRef(git, landedRef(target)), await readRef(git, `refs/heads/${target}`)]
+  const lines = [...commits, ...refs.flatMap((hash) => (hash === undefined ? [] : [`^${hash}`]))]
+  const { out, code } = await git.run(['rev-list', '--stdin'], {
+    input: `${lines.join('\n')}\n`,
+    accept: [128],
   })
+  const gone = new Set(out.split('\n'))
+  if (code === 0) return commits.filter((commit) => gone.has(commit))
+  // Git has thrown one of them away.
+  const isThere = await Promise.all(commits.map((commit) => hasLandedOn(git, target, commit)))
+  return commits.filter((_, at) => isThere[at] === false)
 }
 
 /** Whether a commit is in what landed on a branch, or in the branch itself. */
@@ -320,10 +358,14 @@ export async function carryHome(git: Git, target: string, from?: string): Promis
   const [ref, landed] = [`refs/heads/${target}`, await readRef(git, landedRef(target))]
   const own = await readRef(git, ref)
   if (landed === undefined || own === landed) return ''
-  if (own === undefined) return `${target} is gone`
+  const refusal = await whyNoTarget(git, target)
+  if (own === undefined || refusal !== '') return refusal
   if (from !== undefined && own !== from) return `somebody has moved ${target}`
   if (!(await isAncestor(git, own, landed)))
     return (await isAncestor(git, landed, own)) ? '' : `${target} has commits of its own`
+  // A push does not know of a rebase that will move it at its end.
+  const held = heldWhere(git, target)
+  if (held !== '') return `${target} is ${held}`
   const receive = 'git -c receive.denyCurrentBranch=refuse -c core.hooksPath=/dev/null receive-pack'
   const { code, said } = await git.run(
     [
@@ -338,8 +380,6 @@ export async function carryHome(git: Git, target: string, from?: string): Promis
     { accept: [1, 128] },
   )
   if (code === 0) return ''
-  const held = heldWhere(git, target)
-  if (held !== '') return `${target} is ${held}`
   return /checked out|denyCurrentBranch/.test(said)
     ? `${target} is checked out`
     : `git would not move ${target}: ${
@@ -361,7 +401,8 @@ export function heldWhere({ gitCommonDir }: Git, target: string): string {
     const word =
       read('HEAD') === `ref: ${ref}`
         ? 'checked out'
-        : ['rebase-merge/head-name', 'rebase-apply/head-name'].some((file) => read(file) === ref)
+        : ['rebase-merge/head-name', 'rebase-apply/head-name'].some((file) => read(file) === ref) ||
+            read('rebase-merge/update-refs').split('\n').includes(ref)
           ? 'being rebased'
           : read('BISECT_START') === target
             ? 'being bisected'

@@ -144,3 +144,32 @@ it('I1: a merge since a start takes only what was done since, and a run that put
   world.git('reset', '-q', '--hard', await markedCommit(git, tree, tip, other))
   expect(await startOf(git, commit('both.txt', ''), world.git('rev-parse', 'HEAD').trim())).toBe(other)
 })
+
+it('I2 Q3: a branch that a rebase will move at its end, or that is only a name for another one, stays where it is, and it is said why', async () => {
+  const { world, head } = started()
+  const git = world.gitPort
+  const on = (branch: string, text: string): void => {
+    world.git('checkout', '-q', '-b', branch)
+    world.write('code.txt', text)
+    world.git('commit', '-qam', branch)
+  }
+  on('old', 'old\n')
+  world.git('checkout', '-q', 'main')
+  on('middle', 'middle\n')
+  on('top', 'top\n')
+  expect(() => world.git('rebase', '-q', '--update-refs', 'old')).toThrow()
+  const middle = world.git('rev-parse', 'middle').trim()
+  const landed = world.git('commit-tree', '-p', middle, '-m', 'landed', `${head}^{tree}`).trim()
+  await moveLanded(git, 'middle', landed, undefined)
+  expect(await carryHome(git, 'middle', middle)).toBe(`middle is being rebased in ${world.dir}`)
+  expect(world.git('rev-parse', 'middle').trim()).toBe(middle)
+  world.git('rebase', '--abort')
+  expect(await carryHome(git, 'middle', middle)).toBe('')
+  world.git('symbolic-ref', 'refs/heads/other', 'refs/heads/top')
+  const top = world.git('rev-parse', 'top').trim()
+  const onTop = world.git('commit-tree', '-p', top, '-m', 'landed', `${head}^{tree}`).trim()
+  await moveLanded(git, 'other', onTop, undefined)
+  expect(await carryHome(git, 'other', top)).toBe('other is only another name for top')
+  expect(world.git('rev-parse', 'top').trim()).toBe(top)
+  await expect(landingBase(git, 'other')).rejects.toThrow('other is only another name for top')
+})
