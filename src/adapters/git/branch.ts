@@ -13,6 +13,7 @@ import { preflightBranch, redoStart, startBranch } from './branch-start.ts'
 import { insistOnConversions } from './conversions.ts'
 import { dropFlags, refuseHiddenEdits } from './flags.ts'
 import { copyIndex, installIndex, realIndex } from './index-file.ts'
+import { keptOut } from './kept-out.ts'
 import { tellSwept } from './keep-submodules.ts'
 import { readLedger } from './ledger.ts'
 import { mendRepository } from './mend.ts'
@@ -21,7 +22,7 @@ import { headRef } from './ref-files.ts'
 import { moveRefs, placeOf, readRefs, setHead, shortName, type Refs } from './refs.ts'
 import { moveBranch } from './rename.ts'
 import { nothingToResume, ofChange, timeName, type CheckpointDeps, type Store } from './store.ts'
-import { exempt, scanTree } from './scan.ts'
+import { scanTree } from './scan.ts'
 import { isDirty, isEdited, observe } from './observe.ts'
 import {
   advanceSnapshot,
@@ -118,12 +119,7 @@ async function adopt(store: Store, observed: Observed, storyId: string, checkpoi
   await store.operate({ op: 'adopt', story: storyId, from: checkpoint, to: tip }, async () => {
     const index = join(store.folder, 'attempt-index')
     await copyIndex(git, realIndex(git), index)
-    const { tree } = await writeTree(
-      git,
-      index,
-      observed.scan,
-      exempt(store.protectedPaths, earlier?.ignored ?? []),
-    )
+    const { tree } = await writeTree(git, index, observed.scan, keptOut(store, earlier))
     const isSame = tip !== undefined && tree === (await treeOf(git, tip))
     const commit = isSame
       ? tip

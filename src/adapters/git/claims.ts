@@ -5,6 +5,7 @@ import { quoted } from '../process/shell-word.ts'
 import { lstatNow, parentOf } from './files.ts'
 import { named } from './git.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
+import { keptOut } from './kept-out.ts'
 import { scanOpened } from './locked.ts'
 import { mendRepository } from './mend.ts'
 import { restoreCommand, shellName } from './gone.ts'
@@ -39,6 +40,7 @@ export async function claimTree(store: Store, snapshot: Snapshot): Promise<Claim
   for (const message of await mendRepository(store, snapshot, attempt))
     await outermost(store).note({ type: 'warning', code: 'agent_git', message })
   const isExempt = exempt(store.protectedPaths, snapshot.ignored)
+  const isOut = keptOut(store, snapshot)
   const [scan, folders] = await Promise.all([
     scanOpened(git, { index: join(store.folder, snapshot.index) }),
     treeFolders(git, snapshot.tree),
@@ -46,13 +48,13 @@ export async function claimTree(store: Store, snapshot: Snapshot): Promise<Claim
   const hidden = await hiddenByAgent(store, snapshot, scan.ignored)
   const { files } = await filesWithin(git, hidden, isExempt)
   const known = new Set(['', ...folders.map(({ path }) => path), ...bareNames(snapshot.empty)])
-  const present = [...scan.changed, ...scan.untracked, ...files].filter((path) => !isExempt(path))
+  const present = [...[...scan.changed, ...scan.untracked].filter((path) => !isOut(path)), ...files]
   const claims = present.map((path) => ({
     path,
     ...claimOf(store, absence, path, newFolder(store, known, path)),
   }))
   const gone = scan.deleted
-    .filter((path) => !isExempt(path))
+    .filter((path) => !isOut(path))
     .map((path) => ({ path, ...claimOf(store, absence, path, lastFolder(store, path)) }))
     .filter(({ owner }) => owner === 'unknown')
   const theirs = claims.filter(({ owner }) => owner === 'user').map(({ path }) => path)

@@ -78,7 +78,14 @@ export function lostRepositories(
   mayBeSaved: boolean,
 ): string[] {
   const gone = repositories.filter((path) => !existsSync(onDisk(git.worktree, path)))
-  return gone.flatMap((path) => {
+  const emptied = repositories.filter(
+    (path) => !gone.includes(path) && !existsSync(onDisk(git.worktree, `${path}.git`)),
+  )
+  const bare = emptied.map(
+    (path) =>
+      `the repository ${named(path)} lost its .git while the attempt ran: its history is no part of a checkpoint, and ralph cannot bring it back`,
+  )
+  const whole = gone.flatMap((path) => {
     const found = moved.find(({ was }) => path === `${was}/` || path.startsWith(`${was}/`))
     if (found === undefined)
       return [
@@ -89,6 +96,7 @@ export function lostRepositories(
       ? [`the repository ${named(path)} was moved to ${named(now)} while the attempt ran`]
       : []
   })
+  return [...bare, ...whole]
 }
 
 /** What an agent does outside of the loop's own tree is no part of a checkpoint either. */

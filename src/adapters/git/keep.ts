@@ -18,6 +18,7 @@ import { mendGitDirs } from './git-dirs.ts'
 import { filesWithin, hiddenByAgent } from './hidden.ts'
 import { copyIndex, takeFrom } from './index-file.ts'
 import { rememberLook } from './just-kept.ts'
+import { keptOut, lookAtKeptOut } from './kept-out.ts'
 import { leftOut } from './left-out.ts'
 import { mendRepository } from './mend.ts'
 import { privateAgain } from './modes.ts'
@@ -155,6 +156,7 @@ async function keepWhole(
         parents,
         `attempt ${n}\n\nRalph-Base: ${snapshot.commit}`,
       )
+  const out = lookAtKeptOut(store, snapshot, paths)
   const commits = await madeCommits(git, snapshot, now, changes)
   const found = leftBehind(store, snapshot, ledger, { now, log, tree: seen, isOnTop: !headMoved || descends })
   const trees = await madeTrees(git, ledger)
@@ -167,6 +169,7 @@ async function keepWhole(
     if (conflicts !== '') return conflicts
     const unfitting = inside.refused || (await whyUnfit(store, attemptIndex(store), { paths, unfit }))
     if (unfitting !== '') return unfitting
+    if (out.refused !== '') return out.refused
     const left = await leftOut(git, snapshot, {
       tree: planned.to ?? seen,
       head: head.commit,
@@ -184,7 +187,7 @@ async function keepWhole(
     [...commits, ...changes.created.map(({ to }) => to), ...stashes.made.map(({ hash }) => hash)],
     ledger,
   )
-  const leaked = descends ? await leakedPaths(store, snapshot, onTop) : []
+  const leaked = descends ? await leakedPaths(store, snapshot, onTop, paths) : []
   // Without this step a checkpoint has the tree alone: what is in a branch's history gets pushed.
   if (descends && leaked.length === 0) await store.step('keep', { did: 'head', commit: onTop })
   for (const hash of beside) await store.step('keep', { did: 'beside', n, hash })
@@ -265,7 +268,7 @@ async function keepWhole(
     ...stale,
     ...nested.map(nestedWarning),
     ...special.map(specialWarning),
-    ...(mayBeSaved ? [] : stripped),
+    ...(mayBeSaved ? out.warnings : stripped),
     ...deepWarnings(store, snapshot),
     ...lostRepositories(store, snapshot, elsewhere, mayBeSaved),
     ...sweptHome(store, ledger),
@@ -359,7 +362,7 @@ async function treeNow(
     await dropFlags(store.git, index)
   }
   const scan = await scanOpened(store.git, { index })
-  const isExempt = exempt(store.protectedPaths, snapshot.ignored)
+  const isExempt = keptOut(store, snapshot)
   const opened = openFiles(store.git, scan, isExempt)
   const changed = [...scan.changed, ...scan.untracked]
   let unfit = ''
@@ -444,12 +447,19 @@ export function attemptIndex(store: Store): string {
 }
 
 /** Ignored at the checkpoint, and in a commit now. */
-async function leakedPaths(store: Store, snapshot: Snapshot, head: string): Promise<string[]> {
+async function leakedPaths(
+  store: Store,
+  snapshot: Snapshot,
+  head: string,
+  seen: readonly string[],
+): Promise<string[]> {
   if (snapshot.head.ref?.startsWith('refs/heads/ralph/') !== true) return []
   const isExempt = exempt(store.protectedPaths, snapshot.ignored)
   const args = ['log', '-z', '-m', '--format=', '--name-only', '--no-renames', '--diff-filter=A']
   const added = await store.git.list([...args, `${snapshot.commit}..${head}`])
-  return [...new Set(added.filter((path) => isExempt(path)))]
+  const isOut = keptOut(store, snapshot)
+  const isWork = new Set(seen.filter((path) => !isOut(path)))
+  return [...new Set(added.filter((path) => isExempt(path) && !isWork.has(path)))]
 }
 
 async function madeCommits(git: Git, snapshot: Snapshot, now: Refs, changes: RefChanges): Promise<string[]> {

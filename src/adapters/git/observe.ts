@@ -4,7 +4,8 @@ import { refuseLocked } from './locked.ts'
 import { operationsInProgress } from './operations.ts'
 import { readRefs } from './refs.ts'
 import type { Store } from './store.ts'
-import { exempt, scanEmptyFolders, scanTree } from './scan.ts'
+import { keptOut } from './kept-out.ts'
+import { scanEmptyFolders, scanTree } from './scan.ts'
 import { readSettings } from './settings.ts'
 import type { Observed, Snapshot } from './snapshot.ts'
 import { readStashLog } from './stash-list.ts'
@@ -23,7 +24,7 @@ export async function observe(store: Store, index?: string): Promise<Observed> {
 
 /** Whether anything but exempt paths differs from the index and from HEAD; a repository inside is no part of a checkpoint. */
 export function isDirty(store: Store, { scan }: Observed, earlier: Snapshot | undefined): boolean {
-  const isExempt = exempt(store.protectedPaths, earlier?.ignored ?? [])
+  const isExempt = keptOut(store, earlier)
   const differing = [...scan.changed, ...scan.deleted, ...scan.untracked, ...scan.staged, ...scan.unmerged]
   return (
     differing.some((path) => !path.endsWith('/') && !isExempt(path)) ||
@@ -34,6 +35,6 @@ export function isDirty(store: Store, { scan }: Observed, earlier: Snapshot | un
 /** By the checkpoint's own index: that of the repository an agent may have brought up to its edits. */
 export async function isEdited(store: Store, snapshot: Snapshot): Promise<boolean> {
   const { changed, deleted } = await scanTree(store.git, { index: join(store.folder, snapshot.index) })
-  const isExempt = exempt(store.protectedPaths, snapshot.ignored)
+  const isExempt = keptOut(store, snapshot)
   return [...changed, ...deleted].some((path) => !isExempt(path))
 }

@@ -9,6 +9,7 @@ import { named, type Git } from './git.ts'
 import { gatherGitDir } from './git-dirs.ts'
 import { hiddenByAgent, holdsExempt } from './hidden.ts'
 import { changesJustKept } from './just-kept.ts'
+import { keptOut } from './kept-out.ts'
 import { scanOpened } from './locked.ts'
 import { openFolders, putBackFolderModes, putBackModes } from './modes.ts'
 import { openAbove } from './open.ts'
@@ -16,7 +17,7 @@ import { findMoved, putBackMoved, tellPutBack, type MovedFile } from './moved-fi
 import { removePath } from './remove.ts'
 import { asideOf, isAllHeld, type PutAside } from './set-aside.ts'
 import type { Store } from './store.ts'
-import { exempt, scanEmptyFolders, type Scan } from './scan.ts'
+import { scanEmptyFolders, type Scan } from './scan.ts'
 import { bareNames, nestedRepositories, treeFolders, type Snapshot } from './snapshot.ts'
 import type { TreeChange, TreeFolder } from './objects.ts'
 import { absentPaths } from './sparse.ts'
@@ -40,7 +41,7 @@ export async function revertTree(
 ): Promise<void> {
   const { git } = store
   const index = join(store.folder, snapshot.index)
-  const isNeverTouched = exempt(store.protectedPaths, snapshot.ignored)
+  const isNeverTouched = keptOut(store, snapshot)
   const isExempt = (path: string): boolean => isNeverTouched(path) || stays(path)
   // Git makes the folder of a submodule, but never moves what stands in it: that comes after.
   const submodules = new Set((snapshot.submodules ?? []).map(({ path }) => path))

@@ -5,13 +5,14 @@ import type { TreeState } from '../../ports.ts'
 import { named } from './git.ts'
 import { treeJustKept } from './just-kept.ts'
 import { attemptIndex, attemptTree } from './keep.ts'
+import { keptOut } from './kept-out.ts'
 import { readLedger } from './ledger.ts'
 import { mendRepository } from './mend.ts'
 import { holdsFile } from './objects.ts'
 import { putBackOpened } from './open.ts'
 import { placeOf, readRefs, type Refs } from './refs.ts'
 import { othersStashes, takenBy } from './reunite.ts'
-import { exempt, type Scan } from './scan.ts'
+import type { Scan } from './scan.ts'
 import type { Store } from './store.ts'
 import { requireSnapshot, type Snapshot } from './snapshot.ts'
 import { readStashLog } from './stash-list.ts'
@@ -91,7 +92,7 @@ async function treeAsKept(
     refs.head.ref !== snapshot.head.ref || ![snapshot.head.commit, keptHead].includes(refs.head.commit)
   if (isMoved || refs.all['refs/stash'] !== snapshot.refs['refs/stash']) return undefined
   if (ticked === '') return { tree, refs }
-  const isExempt = exempt(store.protectedPaths, snapshot.ignored)
+  const isExempt = keptOut(store, snapshot)
   if (isExempt(ticked) || !holdsFile(git, tree, ticked)) return undefined
   const scan = { ...nothing, changed: [ticked] }
   return { tree: (await writeTree(git, index, scan, isExempt, 'none')).tree, refs }

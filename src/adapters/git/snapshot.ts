@@ -15,6 +15,7 @@ import { forgetOthers, rememberGuarded } from './guarded.ts'
 import { findObeyed, guardedFileSchema } from './guarded-files.ts'
 import { mirrorGitDirs } from './git-dirs.ts'
 import { copyDurably, isSameIndex, realIndex } from './index-file.ts'
+import { filesInside, keptOut } from './kept-out.ts'
 import { wayOut } from './lost-record.ts'
 import { readFolderModes, readModes } from './modes.ts'
 import { rememberPlaces } from './moved-files.ts'
@@ -77,6 +78,8 @@ const snapshotSchema = z.object({
   /** The setting `core.excludesFile`. */
   excludes_file: maybeText,
   ignored: z.array(z.string()),
+  /** Of folders among these, their files; see kept-out.ts. */
+  inside: z.record(z.string(), z.array(z.string())).optional(),
   /** Of `ignored`: what tells each of them from all others, wherever it lies; see moved-files.ts. */
   places: z.record(z.string(), z.string()).optional(),
   empty: z.array(z.string()),
@@ -154,18 +157,18 @@ export async function composeSnapshot(
   observed: Observed,
   what: SnapshotParts,
 ): Promise<Snapshot> {
-  const wasKeptOut = exempt([], what.earlier?.ignored ?? [])
-  const keptOut = observed.scan.untracked.filter((path) => path.endsWith('/') || wasKeptOut(path))
+  const wasKeptOut = keptOut({ protectedPaths: [] }, what.earlier)
+  const stillOut = observed.scan.untracked.filter((path) => path.endsWith('/') || wasKeptOut(path))
   const [guarded, pinned, folders] = await Promise.all([
     rememberGuarded(store, observed.settings.hooksPath),
     pinTips(store, observed.refs.all, observed.stashLog, what.earlier),
     treeFolders(store.git, what.tree),
   ])
   const { earlier } = what
-  const ignored = [...new Set([...observed.scan.ignored, ...keptOut])]
+  const ignored = [...new Set([...observed.scan.ignored, ...stillOut])]
   const unignored = await rememberUnignored(
     store,
-    keptOut.filter((path) => !path.endsWith('/')),
+    stillOut.filter((path) => !path.endsWith('/')),
     what.tree.length,
     earlier,
   )
@@ -194,6 +197,7 @@ export async function composeSnapshot(
     obeyed: findObeyed(store.git, observed.settings.hooksPath, observed.settings.included),
     excludes_file: observed.settings.excludesFile,
     ignored,
+    inside: filesInside(store.git, ignored),
     // ralph's own state file is another one every time.
     places: rememberPlaces(
       store.git,

@@ -2,8 +2,9 @@
 import { join } from 'node:path'
 import { dropFlags } from './flags.ts'
 import { copyDurably, copyIndex, realIndex } from './index-file.ts'
+import { keptOut } from './kept-out.ts'
 import type { Store } from './store.ts'
-import { exempt, scanEmptyFolders } from './scan.ts'
+import { scanEmptyFolders } from './scan.ts'
 import { observe } from './observe.ts'
 import { saveSnapshot, type Observed, type Snapshot } from './snapshot.ts'
 import { storeStash } from './stash-list.ts'
@@ -23,8 +24,8 @@ export async function fullState(store: Store, earlier: Snapshot | undefined): Pr
   await copyIndex(store.git, own(store), full(store))
   await dropFlags(store.git, full(store))
   const observed = await observe(store, full(store))
-  const nested = earlier === undefined ? observed.scan.untracked.filter((path) => path.endsWith('/')) : []
-  const isExempt = exempt(store.protectedPaths, [...(earlier?.ignored ?? observed.scan.ignored), ...nested])
+  const nested = observed.scan.untracked.filter((path) => path.endsWith('/'))
+  const isExempt = keptOut(store, earlier ?? { ignored: [...observed.scan.ignored, ...nested] })
   const { tree } = await writeTree(store.git, full(store), observed.scan, isExempt)
   // In the user's index a deleted file still fills its folder.
   const empty =
