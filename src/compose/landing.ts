@@ -219,6 +219,12 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
           hint: `Put both sides together on ralph/${change} and commit there, then: ralph queue retry ${change}`,
         }
       const isNothing = (await treeOf(git, commit)) === (await treeOf(git, base))
+      const saved = run.state.git.lastCheckpoint
+      if (isNothing && saved !== undefined && !(await isHeld(git, saved, { base, tip })))
+        return {
+          refused: `its branch has nothing to land; its work is in refs/ralph/${change}/checkpoint`,
+          hint: `Bring it back on ralph/${change}: git merge refs/ralph/${change}/checkpoint; then: ralph queue retry ${change}`,
+        }
       return {
         commit: isNothing && isAtRef ? base : commit,
         gates: await gatesOf(change),
@@ -278,6 +284,17 @@ async function notSince(
     refused: `it began at ${lost.slice(0, 12)}, which was taken off its target since, and what it did builds on that in ${paths.map(shown).join(', ')}`,
     hint: `Put it on what is there now: ${typed} rebase --onto ${base.slice(0, 12)} ${lost.slice(0, 12)} ralph/${change}; then: ralph queue retry ${change}`,
   }
+}
+
+/** Whether what a loop saved is on its branch, or adds nothing to where it would land. */
+async function isHeld(
+  git: Git,
+  saved: string,
+  { base, tip }: { readonly base: string; readonly tip: string },
+): Promise<boolean> {
+  if (await isAncestor(git, saved, tip)) return true
+  const { tree, conflicts } = await mergeCommits(git, base, saved)
+  return conflicts.length === 0 && tree === (await treeOf(git, base))
 }
 
 /** The commands for these paths, each once, in the order of the setting. */

@@ -5,7 +5,7 @@ import type { ChangeList } from '../../src/ui/app.ts'
 import { plain } from '../../src/ui/io.ts'
 import { homeText } from '../../src/ui/print/list.ts'
 import { ralph } from './harness.ts'
-import { landedTree, picture, project } from './queue-kit.ts'
+import { events, landedTree, picture, project } from './queue-kit.ts'
 
 it('I4 I6: what has landed says so in status, list and bare ralph; finish, up and land do not bring it again; nothing is removed', async () => {
   const at = project({ a: '', b: '' }, 1)
@@ -52,4 +52,22 @@ it('I4 I6: what has landed says so in status, list and bare ralph; finish, up an
   expect((await ralph(at, ['status', 'a'])).stdout).not.toContain(as)
   expect((await ralph(at, ['land', 'a'])).code).toBe(0)
   expect(landedTree(at)).toMatch(/more\.txt/)
+})
+
+it('I4: a branch that was set back to its target has nothing to land: it is parked with where its work is, and lands when that is back', async () => {
+  const at = project({ a: '' }, 1)
+  expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
+  const tree = `${at.repo}-ralph-a`
+  at.git('-C', tree, 'reset', '-q', '--hard', 'main')
+  const up = await ralph(at, ['up', '--json'])
+  expect([up.code, events(up).at(-1)]).toMatchObject([
+    3,
+    {
+      type: 'entry.parked',
+      why: 'its branch has nothing to land; its work is in refs/ralph/a/checkpoint',
+    },
+  ])
+  at.git('-C', tree, 'merge', '-q', 'refs/ralph/a/checkpoint')
+  expect((await ralph(at, ['up', 'a'])).code).toBe(0)
+  expect(landedTree(at)).toContain('work/a.txt')
 })
