@@ -151,8 +151,12 @@ const lastWordsLimit = 2000
 /** What a crash said about itself is on stderr; what the assistant said last is only its context. */
 function wordsOf(ending: AgentEnding, said: string, complained: string): string {
   const complaint = complained.slice(-lastWordsLimit)
-  if (ending !== 'crash' || complaint === '') return said.trim() || complaint
-  return said.trim() === '' ? complaint : `${complaint} (it said before: ${said.trim().slice(-200)})`
+  if (ending !== 'crash') return said.trim() || complaint
+  const lines = said.trim().split('\n')
+  // Without one the last line is the nearest to what went wrong.
+  const cause = complaint === '' ? (lines.pop() ?? '') : complaint
+  const before = lines.join('\n').trim().slice(-200)
+  return before === '' ? cause : `${cause} (it said before: ${before})`
 }
 
 /** Time that ran out while the agent waited for its provider is not the story's fault. */

@@ -50,6 +50,12 @@ describe('any command as agent', () => {
     })
   })
 
+  it('F11: of one that crashed without a complaint the last line comes first', async () => {
+    const command = 'printf "I begin\\nno room left\\n"; exit 3'
+    const { ended } = await kit.work('command', { options: { command } })
+    expect(ended).toMatchObject({ ending: 'crash', last_words: 'no room left (it said before: I begin)' })
+  })
+
   it('a COMPLETE counts although a pipe of its own has lost its reader', async () => {
     for (const command of [
       agentPath('broken-pipe.sh'),
