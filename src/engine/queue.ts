@@ -139,6 +139,10 @@ interface TargetRefs {
   readonly isHome: boolean
 }
 
+interface Base extends TargetRefs {
+  readonly commit: string
+}
+
 export type QueueReader = (event: QueueEvent, state: QueueState) => void
 
 export interface Queue {
@@ -164,6 +168,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     for (const read of readers) read(event, state)
   }
   let isStopped = (): boolean => false
+  let landingNow: Promise<void> | undefined
   const entry = (change: string): Entry | undefined => state.entries.find((each) => each.change === change)
 
   const halted = (why: string, hint: string): undefined => {
@@ -171,7 +176,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
   }
 
   /** Where the next one begins or lands; undefined where the queue has halted. */
-  const baseNow = async (target: string): Promise<(TargetRefs & { readonly commit: string }) | undefined> => {
+  const baseNow = async (target: string): Promise<Base | undefined> => {
     const { landing } = ports
     const refs = await landing.refs(target)
     const { landed, isHome } = refs
@@ -209,6 +214,36 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     )
   }
 
+  const greenMerges = new Set<string>()
+
+  /** Gates that have not seen where the next one begins or lands: only what the queue itself has merged is new to them. */
+  const unseenBy = async (change: string, { commit, own, landed }: Base): Promise<readonly string[]> => {
+    if (commit === own || commit === landed) return []
+    return (await ports.landing.gates(change)).filter((gate) => !greenMerges.has(`${commit} ${gate}`))
+  }
+
+  /** What the user committed and what landed may go together for git and for no gate: that is nobody's fault. */
+  const isGreen = async (change: string, base: Base, stop: AbortSignal): Promise<boolean> => {
+    const target = targetOf(state, change)
+    for (const gate of await unseenBy(change, base)) {
+      const check = (isFresh: boolean): ReturnType<Landing['gate']> =>
+        ports.landing.gate(change, gate, base.commit, stop, isFresh)
+      const first = await check(false)
+      const result = first.outcome === 'failed' ? await check(true) : first
+      if (result.outcome === 'stopped') return false
+      if (result.outcome !== 'passed') {
+        const fails = result.outcome === 'could_not_run' ? 'could not run' : 'fails'
+        halted(
+          `the gate \`${gate}\` ${fails} on ${target} together with what landed, without ${change}: ${lineOf(result)}`,
+          `Its output: ${ports.landing.logOf(change)}. Put them together: git switch ${target} && git merge refs/ralph-landed/${target}; fix it there and commit; then ralph up`,
+        )
+        return false
+      }
+      greenMerges.add(`${base.commit} ${gate}`)
+    }
+    return true
+  }
+
   /** Those that were taken off their target say so; whether they were, git's history tells. */
   const takeBack = async (): Promise<void> => {
     for (const body of await takenBack(state, (...asked) => ports.landing.notLanded(...asked))) note(body)
@@ -227,9 +262,17 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     }
   }
 
-  const spawn = async (change: string, how: 'loop' | 'resume', slot: number): Promise<void> => {
+  const spawn = async (
+    change: string,
+    how: 'loop' | 'resume',
+    slot: number,
+    stop: AbortSignal,
+  ): Promise<void> => {
     const base = await baseNow(targetOf(state, change))
     if (base === undefined) return
+    // There is one tree to try merges in.
+    if (landingNow !== undefined && (await unseenBy(change, base)).length > 0) return await ports.pulse(stop)
+    if (!(await isGreen(change, base, stop))) return
     tell({ type: 'loop.spawned', change, base: base.commit, slot, reserved_usd: likelyUsd(state) })
     refusedAs(change, await ports.loops.start(change, how, { base: base.commit, slot }))
   }
@@ -282,7 +325,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     )
       return await landed(change, before.candidate.commit)
     const base = await baseNow(target)
-    if (base === undefined) return
+    if (base === undefined || !(await isGreen(change, base, stop))) return
     const tip = await landing.tip(change)
     if (tip === undefined)
       return tell(
@@ -490,7 +533,6 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
           ? state
           : { ...state, entries: state.entries.filter(({ change }) => change === only) }
       await carryAll()
-      let landingNow: Promise<void> | undefined
       let failure: { readonly error: unknown } | undefined
       while (!stop.aborted && failure === undefined) {
         ports.wishes(tell)
@@ -510,7 +552,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
         // Takes a while, in which everything else may change: then it is asked again what is due.
         const slow = due.find((step) => step.do !== 'tell' && step.do !== 'land')
         if (slow !== undefined) {
-          if (slow.do === 'spawn') await onTarget(slow.change, spawn(slow.change, slow.how, slow.slot))
+          if (slow.do === 'spawn') await onTarget(slow.change, spawn(slow.change, slow.how, slow.slot, stop))
           else if (slow.do === 'resolve') await resolve(slow.change, slow.slot)
           else if (slow.do === 'judge') await judge(slow.change)
           continue

@@ -137,3 +137,21 @@ it('I2 Q9: a name for another branch is no target; a target that was renamed par
     /work\/a\.txt[^]*work\/b\.txt/,
   )
 })
+
+it('Q11 I1: the merge of what landed with what the user committed is gated before anything begins on it; red, the queue halts, and no loop is started or blamed', async () => {
+  const at = project({ a: 'touch one.txt', b: '' }, 1)
+  expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(0)
+  at.write('two.txt', '')
+  at.git('add', '-A')
+  at.git('commit', '-qm', 'mine')
+  const red = await ralph(at, ['up', 'b', ...at.args])
+  expect([red.code, red.stdout]).toEqual([
+    3,
+    expect.stringContaining('the gate `sh gate.sh` fails on main together with what landed, without b'),
+  ])
+  expect([red.stdout.includes('its loop runs'), at.git('branch', '--list', 'ralph/b')]).toEqual([false, ''])
+  at.git('rm', '-q', 'two.txt')
+  at.git('commit', '-qm', 'mended')
+  expect((await ralph(at, ['up', 'b', ...at.args])).code).toBe(0)
+  expect(landedTree(at)).toContain('work/b.txt')
+})
