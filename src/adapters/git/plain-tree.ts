@@ -29,7 +29,7 @@ import {
   type IndexBytes,
   type NewObject,
 } from './index-bytes.ts'
-import { isLoose, isShared, looseFile, writeObjects } from './objects.ts'
+import { isLoose, isShared, looseFile, readLoose, writeObjects } from './objects.ts'
 import { allSettings, readSettings } from './settings.ts'
 import { syncNamed } from './sync.ts'
 
@@ -71,7 +71,8 @@ export async function writePlainTree(
   if (others !== 'none' && hasLost(git, after.kept)) return undefined
 
   const objects = [...read.map(({ blob }) => blob), ...after.trees]
-  const there = new Set(objects.filter(({ hash }) => isLoose(git, hash)))
+  // What only has its name, after a power cut, is written anew.
+  const there = new Set(objects.filter((object) => isThere(git, object)))
   if (others === 'named')
     await syncNamed(
       git,
@@ -91,6 +92,11 @@ export async function writePlainTree(
   utimesSync(temporary, seconds, seconds)
   renameSync(temporary, index)
   return after.tree
+}
+
+function isThere(git: Git, { kind, hash, body }: NewObject): boolean {
+  const found = readLoose(git, hash)
+  return found?.kind === kind && found.body.equals(body)
 }
 
 /** The tree of an index in which nothing has changed since that was written; undefined where git has to be asked. */

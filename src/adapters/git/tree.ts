@@ -9,6 +9,7 @@ import { treeChangesNow, treeOfNow, writeCommit, type TreeChange } from './objec
 import { knownTree, plainEntries, writePlainTree, type Others } from './plain-tree.ts'
 import type { Scan } from './scan.ts'
 import { syncLoose } from './sync.ts'
+import { mendNamed, mendTorn } from './torn.ts'
 import { distrustIn } from './young.ts'
 
 export interface WrittenTree {
@@ -52,25 +53,44 @@ export async function writeTree(
   const forced = present.length > 0 ? deleted.filter(isForced) : deleted
   const gone = present.length > 0 ? deleted.filter((path) => !isForced(path)) : []
   if (others === 'any') await syncLoose(git)
+  const startedMs = Date.now()
+  const insist = async (paths: readonly string[]): Promise<void> => {
+    const wanted = new Set(paths)
+    const entries = wanted.size === 0 ? [] : await indexEntries(git, index)
+    await mendTorn(
+      git,
+      entries.filter((entry) => wanted.has(entryPath(entry))),
+      startedMs,
+    )
+  }
   const isPlain = added.length + nested.length === 0 && present.length + deleted.length > 0
   const plain = isPlain ? await writePlainTree(git, index, { present, deleted }, others) : undefined
   if (plain !== undefined) {
     rememberTree(index, plain)
+    await insist(scan.staged.filter(isOurs))
     return { tree: plain, nested, special: special.filter(isOurs) }
   }
   if (others === 'named') await syncLoose(git)
-  try {
+  const save = async (): Promise<WrittenTree> => {
     if (forced.length > 0) await updateIndex(git, index, ['--force-remove'], forced)
     distrustIn(index, present)
     if (present.length > 0)
       await updateIndex(git, index, ['--add', '--remove', '--replace'], [...gone, ...present])
-    return { tree: await treeOfIndex(git, index, present.length), nested, special: special.filter(isOurs) }
-  } catch (error) {
-    if (!(error instanceof RalphError) || error.code !== 'git_failed') throw error
-    throw new RalphError('checkpoint_failed', `the work tree could not be saved: ${error.message}`, {
-      hint: error.hint,
-      cause: error,
-    })
+    const tree = await treeOfIndex(git, index, present.length)
+    await insist([...present, ...scan.staged.filter(isOurs)])
+    return { tree, nested, special: special.filter(isOurs) }
+  }
+  for (;;) {
+    try {
+      return await save()
+    } catch (error) {
+      if (!(error instanceof RalphError) || error.code !== 'git_failed') throw error
+      if (await mendNamed(git, error, [...present, ...scan.staged.filter(isOurs)])) continue
+      throw new RalphError('checkpoint_failed', `the work tree could not be saved: ${error.message}`, {
+        hint: error.hint,
+        cause: error,
+      })
+    }
   }
 }
 

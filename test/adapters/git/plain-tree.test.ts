@@ -1,4 +1,5 @@
 import * as fc from 'fast-check'
+import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   copyFileSync,
@@ -17,6 +18,7 @@ import { describe, expect, test } from 'vitest'
 import { copyIndex } from '../../../src/adapters/git/index-file.ts'
 import { writePlainTree } from '../../../src/adapters/git/plain-tree.ts'
 import { scanTree } from '../../../src/adapters/git/scan.ts'
+import { writeTree } from '../../../src/adapters/git/tree.ts'
 import { makeWorld, worldOfTest, type World } from './world.ts'
 
 const privateIndex = (w: World): string => join(w.root, 'private-index')
@@ -35,6 +37,50 @@ async function byGit(w: World): Promise<string> {
   await w.gitPort.run(['add', '-A'], { index })
   return await w.gitPort.line(['write-tree'], { index })
 }
+
+describe('O18: an object that a power cut left empty, torn or wrong under the name of what is saved', () => {
+  const files: Record<string, (w: World, file: string) => void> = {
+    empty: (_, file) => writeFileSync(file, ''),
+    torn: (_, file) => writeFileSync(file, readFileSync(file).subarray(0, 12)),
+    wrong: (w, file) => {
+      const other = w.git('rev-parse', 'HEAD:a.txt').trim()
+      writeFileSync(file, readFileSync(join(w.dir, '.git/objects', other.slice(0, 2), other.slice(2))))
+    },
+  }
+  const ways: Record<string, (w: World) => void> = {
+    'by ralph': () => undefined,
+    'by git': (w) => w.write('.gitattributes', '*.x text\n'),
+    'staged by the user': (w) => w.git('add', 'mine', 'link'),
+  }
+  const cases = Object.keys(files).flatMap((file) => Object.keys(ways).map((way) => [file, way] as const))
+  test.each(cases)('%s, %s: it is written anew', async (file, way) => {
+    const w = worldOfTest()
+    const text = `my only copy\n${'x y z '.repeat(20)}\n`
+    w.write('mine', text)
+    symlinkSync('my only target', join(w.dir, 'link'))
+    ways[way]?.(w)
+    const index = privateIndex(w)
+    await copyIndex(w.gitPort, join(w.dir, '.git', 'index'), index)
+    const scan = await scanTree(w.gitPort, { index })
+    for (const hash of [
+      w.git('hash-object', '-w', 'mine').trim(),
+      execFileSync('git', ['hash-object', '-w', '--stdin'], {
+        cwd: w.dir,
+        env: w.env,
+        input: 'my only target',
+      })
+        .toString()
+        .trim(),
+    ]) {
+      const place = join(w.dir, '.git/objects', hash.slice(0, 2), hash.slice(2))
+      chmodSync(place, 0o644)
+      files[file]?.(w, place)
+    }
+    const { tree } = await writeTree(w.gitPort, index, scan, () => false)
+    expect([w.git('show', `${tree}:mine`), w.git('show', `${tree}:link`)]).toEqual([text, 'my only target'])
+    expect(w.git('fsck', '--full', '--no-dangling')).toBe('')
+  })
+})
 
 const steps = fc.array(
   fc.record({
