@@ -55,7 +55,7 @@ async function isTorn(git: Git, hash: string, sinceMs: number): Promise<boolean>
   try {
     await pipeline(createReadStream(file), createInflate(), sum)
   } catch (error) {
-    if (/^Z_/.test((error as NodeJS.ErrnoException).code ?? '')) return true
+    if ((error as NodeJS.ErrnoException).code?.startsWith('Z_') === true) return true
     throw error
   }
   if (sum.digest('hex') !== hash) return true
