@@ -7,6 +7,7 @@ import * as z from 'zod'
 import { mkdir, rename, rm, symlink, writeFile } from '../files/now.ts'
 import { restingMark, writeDurably } from '../files/whole.ts'
 import { isTaken } from '../process/pid.ts'
+import { alternatesFile, shallowFile } from './borrowed.ts'
 import { onDisk } from './files.ts'
 import type { Git } from './git.ts'
 import { exactStatsOf, namesOfFolders, openToRead, statsOf } from './open.ts'
@@ -32,6 +33,8 @@ export function findGuarded(git: Git, hooksPath: string | undefined): Guarded {
   const own = inside(common, git.gitDir)
   const roots = [
     ...ofRepository(common, ''),
+    shallowFile,
+    alternatesFile,
     ...foldersIn(common, 'worktrees').map((name) => `${name}/config.worktree`),
     ...(own === '' ? [] : [`${own}/info`]),
     ...(hooks === '' ? [] : [hooks]),

@@ -5,6 +5,7 @@ import { readIfThere, syncFolder, writeDurably } from '../files/whole.ts'
 import { settleGitSettings, type GitSetting, type SettingChange } from '../../core/ownership.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { isRalphsOwn, setAside } from './aside.ts'
+import { alternatesFile, putBackBorrowed, shallowFile } from './borrowed.ts'
 import { listSettings, withValues } from './config-file.ts'
 import { onDisk } from './files.ts'
 import {
@@ -76,6 +77,8 @@ export async function putBackGuarded(store: Store, snapshot: Snapshot, n: number
       lost.push(
         `.git/${named(name)} was changed while the attempt ran; it cannot be put back, for what ralph had kept of it is gone`,
       )
+    else if (name === shallowFile || name === alternatesFile)
+      lost.push(...(await putBackBorrowed(store.git, name, n, await storedContent(store, sha))))
     else if (isSettingsFile(name)) lost.push(...(await putBackSettings(store, snapshot, name, n)))
     else await putBackFile(store, snapshot, name, n)
   }

@@ -159,6 +159,69 @@ describe.each<[Strategy, 'save' | 'restore']>([
   })
 })
 
+describe.each<[Strategy, 'save' | 'restore']>([
+  ['branch', 'save'],
+  ['branch', 'restore'],
+  ['stash', 'restore'],
+])('history and objects of elsewhere (%s, then %s)', (strategy, then) => {
+  const attempt = async (w: World, deed: () => void): Promise<readonly string[]> => {
+    const checkpoints = w.checkpoints(strategy)
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    w.write('work.md', 'w')
+    deed()
+    const { warnings: told } = await checkpoints.keep(1)
+    if (then === 'save') await checkpoints.save('1', 'checkpoint: 1')
+    else await checkpoints.restore()
+    await checkpoints.ensure('2')
+    return told
+  }
+  const grown = (): World => {
+    const w = world()
+    for (const n of [2, 3]) w.git('commit', '-q', '--allow-empty', '-m', `c${n}`)
+    w.git('clone', '-q', '--bare', '.', '../away')
+    w.git('remote', 'add', 'origin', `file://${w.root}/away`)
+    return w
+  }
+
+  it('O10: git fetch --depth=1 leaves the history of the user as long as it was', async () => {
+    const w = grown()
+    const told = await attempt(w, () => w.git('fetch', '-q', '--depth=1', 'origin', 'main'))
+    expect([w.git('rev-list', '--count', 'main').trim(), existsSync(inGit(w, 'shallow'))]).toEqual([
+      '3',
+      false,
+    ])
+    expect(told.join()).toContain('the history was cut short while #1 ran')
+  })
+
+  it('O10: what was fetched without its history stays cut short, and the command is told', async () => {
+    const w = grown()
+    const more = ['-C', '../away', 'commit-tree', '-p', 'main', '-m']
+    const fourth = w.git(...more, 'c4', 'main^{tree}').trim()
+    w.git('-C', '../away', 'update-ref', 'refs/heads/main', fourth)
+    w.git('-C', '../away', 'update-ref', 'refs/heads/main', w.git(...more, 'c5', 'main^{tree}').trim())
+    const told = await attempt(w, () =>
+      w.git('fetch', '-q', '--depth=1', 'origin', 'main:refs/remotes/origin/main'),
+    )
+    expect(told.join()).toContain('git fetch --unshallow')
+    expect([w.git('rev-list', '--count', 'main').trim(), w.git('fsck', '--no-dangling')]).toEqual(['3', ''])
+    w.git('fetch', '-q', '--unshallow')
+    expect(w.git('rev-list', '--count', 'origin/main').trim()).toBe('5')
+  })
+
+  it('O10: objects that are borrowed from another folder are told, with the command that makes the repository whole', async () => {
+    const w = grown()
+    const told = await attempt(w, () => {
+      w.write('.git/objects/info/alternates', `${w.root}/away/objects\n`)
+      w.git('repack', '-adlq')
+    })
+    const command = /its own again: (.*)$/.exec(told.find((line) => line.includes('borrow')) ?? '')?.[1]
+    execFileSync('sh', ['-c', command ?? 'false'], { cwd: w.dir, env: w.env, stdio: 'ignore' })
+    rmSync(join(w.root, 'away'), { recursive: true })
+    expect([w.git('rev-list', '--count', 'main').trim(), w.git('fsck', '--no-dangling')]).toEqual(['3', ''])
+  })
+})
+
 describe('what the user does beside the loop', () => {
   const beside: [string, (w: World) => void][] = [
     ['git remote add', (w) => w.git('remote', 'add', 'origin', 'https://example.org/a.git')],
