@@ -109,6 +109,8 @@ export interface SavedCheckpoint {
   readonly changed: boolean
   /** In nothing but the boxes of the plan. */
   readonly only_plan?: true
+  /** Files that the user had not committed and that it has not, or has as they were committed. */
+  readonly gone?: readonly GoneFile[]
   /** Nothing was saved, because the work tree stands like this. */
   readonly refused?: TreeState
 }

@@ -68,7 +68,10 @@ export function keptLate(state: StartedState, { n, ref, commits }: Of<'attempt.k
 }
 
 /** What is saved counts: nobody is told that it was put aside. */
-export function savedLate(state: StartedState, { n, commit }: Of<'checkpoint.saved'>): StartedState {
+export function savedLate(
+  state: StartedState,
+  { n, commit, gone: late = [] }: Of<'checkpoint.saved'>,
+): StartedState {
   const { verdict = 'complete' as const, gone = [] } = state.unsettled ?? {}
   const isOwn = state.settings.checkpoint !== 'stash'
   const iterations = state.iterations.map((record) => {
@@ -76,5 +79,6 @@ export function savedLate(state: StartedState, { n, commit }: Of<'checkpoint.sav
     const commits = isOwn && !record.commits.includes(commit) ? [...record.commits, commit] : record.commits
     return { ...record, verdict, reason: '', commits }
   })
-  return { ...state, unsettled: undefined, iterations, gone: [...state.gone, ...gone] }
+  const more = late.filter(({ path }) => !gone.some((each) => each.path === path))
+  return { ...state, unsettled: undefined, iterations, gone: [...state.gone, ...gone, ...more] }
 }

@@ -323,6 +323,8 @@ const publicBodies = [
     changed: z.boolean(),
     /** In nothing but the plan: boxes were ticked, and that is all. */
     only_plan: z.literal(true).optional(),
+    /** Files that the user had not committed and that were removed or set back while the gates ran. */
+    gone: z.array(goneFileSchema).optional(),
   }),
   z.object({
     type: z.literal('checkpoint.reverted'),

@@ -123,7 +123,7 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
     case 'checkpoint.saved': {
       const { commit, changed } = event
       if (state.phase !== 'saving' || state.current.n !== event.n) return state
-      const gone = [...state.gone, ...state.current.kept.gone]
+      const gone = allGone({ gone: [...state.gone, ...state.current.kept.gone] }, event)
       const current = { ...state.current, saved: { commit, changed } }
       return enter({ ...state, gone }, { phase: 'recording', current })
     }

@@ -65,13 +65,22 @@ export async function perform(command: Command, context: Context): Promise<void>
         storyId,
         agent: context.state().current?.agent ?? '',
       })
-      const { refused, ...saved } = await ports.checkpoints.save(storyId, message, judged, about)
+      const { refused, gone = [], ...saved } = await ports.checkpoints.save(storyId, message, judged, about)
       if (refused !== undefined) return tell({ type: 'checkpoint.refused', n, ...stateOf(refused) })
-      for (const { path, restore } of context.state().current?.kept?.gone ?? []) {
+      const kept = context.state().current?.kept?.gone ?? []
+      const late = gone.filter(({ path }) => !kept.some((each) => each.path === path))
+      for (const { path, restore } of [...kept, ...late]) {
         const message = `${path} was yours and not committed; while #${n} ran it was removed or set back. To have it again: ${restore}`
         await tell({ type: 'warning', code: 'user_file', message })
       }
-      return tell({ type: 'checkpoint.saved', n, story_id: storyId, message, ...saved })
+      return tell({
+        type: 'checkpoint.saved',
+        n,
+        story_id: storyId,
+        message,
+        ...saved,
+        ...(late.length > 0 && { gone: late }),
+      })
     }
     case 'revert': {
       if (command.isStirred) await ports.checkpoints.keep(command.n)

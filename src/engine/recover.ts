@@ -79,9 +79,10 @@ async function settle(loop: Loop, { checkpoints, spec }: Ports, isBack: boolean)
     const judged = tree === undefined ? undefined : { tree, isBinding: true, mayDiffer }
     const { agent = '' } = loop.state.iterations.find((each) => each.n === n) ?? {}
     const about = await aboutStory(spec, loop.state, { storyId, agent })
-    const { refused, ...saved } = await checkpoints.save(storyId, message, judged, about)
+    const { refused, gone = [], ...saved } = await checkpoints.save(storyId, message, judged, about)
     if (refused === undefined) {
-      await loop.tell({ type: 'checkpoint.saved', n, story_id: storyId, message, ...saved })
+      const lost = gone.length > 0 && { gone: [...gone] }
+      await loop.tell({ type: 'checkpoint.saved', n, story_id: storyId, message, ...saved, ...lost })
       return `#${n} was complete when its checkpoint failed; it is saved now`
     }
   }

@@ -180,6 +180,10 @@ export type LoopEvent = {
   readonly commit: string
   readonly changed: boolean
   readonly only_plan?: true | undefined
+  readonly gone?: readonly ({
+    readonly path: string
+    readonly restore: string
+  })[] | undefined
   readonly v: 1
   readonly seq: number
   readonly time: string

@@ -99,3 +99,20 @@ test('E5, O5: a kill while the gates run without it: nothing of it is lost, nor 
   expect(at.read('hid.js')).toBe('of the user\n')
   expect(at.git('show', 'refs/ralph/demo/attempts/1^:hid.js')).toBe('w')
 })
+
+test.each(['branch', 'stash'])(
+  "E3: a file of the user's that a gate deletes is named with the command that brings it back (%s)",
+  async (strategy) => {
+    const at = scratch({ tasks: tasksOf(2) })
+    at.write('notes.tmp', 'only copy\n')
+    const agent = 'echo w > w$RALPH_STORY; echo "<promise>COMPLETE</promise>"'
+    const args = ['--verify', 'rm -f *.tmp', '--checkpoint', strategy, '--agent-command', agent]
+    const end = await ralph(at, ['loop', 'demo', ...args])
+    expect(end.code).toBe(0)
+    expect(end.stderr.match(/notes\.tmp was yours and not committed/g)).toHaveLength(1)
+    const [, command = ''] = /(git restore --source=\S+ -- \S*notes\.tmp)/.exec(end.stdout) ?? []
+    at.git('gc', '-q', '--prune=now')
+    at.git(...command.replaceAll("'", '').split(' ').slice(1))
+    expect(at.read('notes.tmp')).toBe('only copy\n')
+  },
+)

@@ -202,10 +202,7 @@ async function keepWhole(
   ]
   await moveRefs(git, `attempt ${n}`, [
     `update ${ref} ${commit}`,
-    // In stash mode no later checkpoint leads back to it.
-    ...(reunion.gone.length > 0
-      ? [`update ${store.refs}/archive/before-${snapshot.commit.slice(0, 12)} ${snapshot.commit}`]
-      : []),
+    ...(reunion.gone.length > 0 ? [beforeRef(store, snapshot)] : []),
     ...[...changes.moved, ...changes.created].map(({ name, to }) => `update ${aside(name)} ${to}`),
     ...stashes.made.map(({ hash }) => `update ${aside(`stash/${hash.slice(0, 12)}`)} ${hash}`),
     ...stashed.map((hash) => `update ${aside(`autostash/${hash.slice(0, 12)}`)} ${hash}`),
@@ -313,6 +310,11 @@ async function keepWhole(
     isElsewhere: !found.isOnTop && reunion.to === undefined,
     gone: [...reunion.gone, ...sweptGone(git, swept)],
   }
+}
+
+/** In stash mode no later checkpoint leads back to it. */
+export function beforeRef({ refs }: Store, { commit }: Snapshot): string {
+  return `update ${refs}/archive/before-${commit.slice(0, 12)} ${commit}`
 }
 
 function isEmpty({ length }: { readonly length: number }): boolean {

@@ -6,14 +6,15 @@ import { tellAside } from './aside.ts'
 import type { Author } from './author.ts'
 import { putBrokenAside } from './broken.ts'
 import { named } from './git.ts'
+import { goneFiles } from './gone.ts'
 import { tellObeyed } from './guarded.ts'
 import { tellHidden } from './hidden.ts'
 import { forgetLook } from './just-kept.ts'
-import { keepAttempt } from './keep.ts'
+import { beforeRef, keepAttempt } from './keep.ts'
 import { tellSwept } from './keep-submodules.ts'
 import { isPackDue, packLoose } from './pack.ts'
 import { explainRefusals } from './permissions.ts'
-import { readRefs, type Refs } from './refs.ts'
+import { moveRefs, readRefs, type Refs } from './refs.ts'
 import { isAsLeft, keptAs, restoreFound, restoreSnapshot } from './restore.ts'
 import { lookAt, treeToSave, watchMade } from './saving.ts'
 import { settled, settleGates } from './settle.ts'
@@ -131,6 +132,9 @@ async function save(
     snapshot,
     refs,
   )
+  // What the gates did to the user's files is no deed of the agent's, and kept with no attempt.
+  const gone = judged?.isBinding === true ? await goneFiles(store, snapshot, tree) : []
+  if (gone.length > 0) await moveRefs(store.git, 'archive', [beforeRef(store, snapshot)])
   const saved = await store.operate({ op: 'save', story: storyId, message }, async () => {
     await settleGates(store, snapshot)
     const text = about === '' ? message : `${message}\n\n${about}`
@@ -141,7 +145,7 @@ async function save(
     ])
     await complete(commit, tree)
     const changed = tree !== snapshot.tree || !isSameInside(snapshot, await requireSnapshot(store))
-    return { commit, changed }
+    return { commit, changed, ...(gone.length > 0 && { gone }) }
   })
   await tellSwept(store, snapshot, await loadSnapshot(store))
   await tellAside(store, 'saved')
