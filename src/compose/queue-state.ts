@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { queuePaths, readQueueJournal } from '../adapters/files/queue-files.ts'
-import type { Git } from '../adapters/git/git.ts'
+import { shown, type Git } from '../adapters/git/git.ts'
 import { isIn, landedByGit, landedRef, notLandedOn } from '../adapters/git/landing.ts'
 import { evolveQueue, replayQueue } from '../core/queue.ts'
 import type { QueueBody, QueueState } from '../core/queue.ts'
@@ -37,7 +37,9 @@ function withBodies(state: QueueState, bodies: readonly QueueBody[]): QueueState
 async function rebuilt(git: Git): Promise<readonly QueueBody[]> {
   const refs = await git.line(['for-each-ref', '--format=%(objectname) %(refname)', landedRef('')])
   const bodies: QueueBody[] = []
-  for (const line of refs.split('\n').filter((each) => each !== '')) {
+  for (const line of shown(refs)
+    .split('\n')
+    .filter((each) => each !== '')) {
     const [commit = '', ref = ''] = line.split(' ')
     const target = ref.slice(landedRef('').length)
     const landed = await landedByGit(git, target)

@@ -6,7 +6,7 @@ import { basename, dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { ifThereNow } from '../files/whole.ts'
 import type { Author } from './author.ts'
-import type { Git } from './git.ts'
+import { shown, type Git } from './git.ts'
 import { moveRefs, readRef, shortName } from './refs.ts'
 import { findTree } from './worktrees.ts'
 import { commitTree, isAncestor, joined, treeOf } from './tree.ts'
@@ -62,7 +62,7 @@ export async function landedByGit(
     `refs/heads/${target}`,
   ])
   const found = new Map<string, { readonly change: string; readonly commit: string; readonly tip: string }>()
-  for (const line of out.split('\n')) {
+  for (const line of shown(out).split('\n')) {
     const [commit = '', change = '', tip = ''] = line.split('\t')
     if (change !== '' && /^[0-9a-f]{40,64}$/.test(tip) && !found.has(change))
       found.set(change, { change, commit, tip })

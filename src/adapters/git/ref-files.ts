@@ -76,9 +76,9 @@ export function listRefs(git: Git, kinds: readonly string[], isThorough: boolean
 /** Empty when it is not there. Undefined: ask git, for it is no plain one. */
 export function findRef(git: Git, name: string): string | undefined {
   if (isElsewhere(git)) return undefined
-  const bytes = bytesOf(name).toString('latin1')
-  const loose = readLoose(join(git.gitCommonDir, bytes))
-  return loose === '' ? undefined : (loose ?? readPacked(git).refs.get(bytes) ?? '')
+  const bytes = bytesOf(name)
+  const loose = readLoose(Buffer.concat([Buffer.from(`${git.gitCommonDir}/`), bytes]))
+  return loose === '' ? undefined : (loose ?? readPacked(git).refs.get(bytes.toString('latin1')) ?? '')
 }
 
 /** What HEAD says, in bytes (latin1); `ref: …` also where it is a link, as old repositories and `core.preferSymlinkRefs` have it. Empty when it is gone. */
@@ -173,7 +173,7 @@ export function isRefName(name: string): boolean {
 }
 
 /** Undefined where there is none; empty for a symbolic one and for what is no ref. */
-function readLoose(place: string | Buffer): string | undefined {
+function readLoose(place: Buffer): string | undefined {
   try {
     const kind = lstatSync(place, { throwIfNoEntry: false })
     if (kind === undefined || kind.isDirectory()) return undefined

@@ -162,6 +162,7 @@ describe('refs', () => {
       w.git('update-ref', `refs/${name}`, first)
     w.git('tag', '-am', 'annotated', 'v2', second)
     await expectSameRefs(w, kinds)
+    expect(await readRef(w.gitPort, 'refs/heads/ünï')).toBe(first)
     w.git('pack-refs', '--all')
     await expectSameRefs(w, kinds)
     w.git('update-ref', 'refs/heads/a/b', third)
