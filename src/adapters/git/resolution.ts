@@ -36,6 +36,7 @@ export async function judgeResolution(git: Git, conflict: Conflict, tip: string)
     // A plan that the specs have overtaken: OpenSpec itself says whether it fits now.
     if (said !== undefined) continue
     problems.push(...(await inConflict(git, path, { started, landed, own, now }, elsewhere.join('\n'))))
+    problems.push(...otherMode(path, modesOf(started?.mode, landed?.mode, own?.mode), now?.mode))
   }
   for (const { path, from, to } of moved) {
     const name = named(path)
@@ -50,7 +51,7 @@ export async function judgeResolution(git: Git, conflict: Conflict, tip: string)
     else if (to === undefined) problems.push(`${name} was deleted, and it had no conflict`)
     else {
       const all = [inFork?.get(path), inLanded?.get(path), inOwn?.get(path), inNow?.get(path)]
-      problems.push(...judgedText(name, await sidesOf(git, all)))
+      problems.push(...judgedText(name, await sidesOf(git, all)), ...otherMode(path, [from], to))
     }
   }
   return { problems, beside: moved.map(({ path }) => named(path)) }
@@ -131,6 +132,26 @@ async function inConflict(
     ...[...dropped].map((side) => words(name, side)),
     ...(weaker === '' ? [] : [`the test ${name} ${weaker}`]),
   ]
+}
+
+/** What both sides make of the mode of a file: more than one where each wants its own. */
+function modesOf(
+  started: string | undefined,
+  landed: string | undefined,
+  own: string | undefined,
+): readonly (string | undefined)[] {
+  if (landed === started) return [own]
+  return own === started ? [landed] : [landed, own]
+}
+
+function otherMode(
+  path: string,
+  wanted: readonly (string | undefined)[],
+  now: string | undefined,
+): readonly string[] {
+  // Of a file that is there on both sides and now: what else there is, is judged as a file that is gone.
+  if (now === undefined || wanted.includes(undefined) || wanted.includes(now)) return []
+  return [`${named(path)} has the mode ${now}, and both sides together give ${wanted.join(' or ')}`]
 }
 
 function judgedText(name: string, sides: Sides | undefined): readonly string[] {

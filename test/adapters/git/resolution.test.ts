@@ -135,6 +135,28 @@ it.each([
   expect(judged.beside).toEqual(expect.arrayContaining(beside))
 })
 
+it('Q23: a conflict that is resolved with another mode of a file than both sides give it', async () => {
+  const { tip } = conflict
+  world.git('checkout', '-q', '--detach', conflict.base)
+  world.git('update-index', '--chmod=+x', 'shared.txt', 'other.js')
+  world.git('commit', '-qm', 'modes')
+  const base = world.git('rev-parse', 'HEAD').trim()
+  const { tree, conflicts: paths } = await mergeCommits(world.gitPort, base, tip)
+  const marked = await markedCommit(world.gitPort, tree, tip, base)
+  const judged = async (...drop: readonly string[]): Promise<unknown> => {
+    world.git('checkout', '-qf', '--detach', marked)
+    commit(both)
+    if (drop.length > 0) world.git('update-index', '--chmod=-x', ...drop)
+    world.git('commit', '-q', '--allow-empty', '-m', 'x')
+    world.git('reset', '-q', '--hard')
+    const now = world.git('rev-parse', 'HEAD').trim()
+    return (await judgeResolution(world.gitPort, { ...conflict, base, paths, marked }, now)).problems
+  }
+  expect(await judged()).toEqual([])
+  const words = 'has the mode 100644, and both sides together give 100755'
+  expect(await judged('shared.txt', 'other.js')).toEqual([`shared.txt ${words}`, `other.js ${words}`])
+})
+
 it('Q23 I1: markers that a merge left are found in what would land, also half of them and without the merge; a file that is about markers is none', async () => {
   const { base, marked } = conflict
   const left = (tip: string): Promise<readonly string[]> =>
