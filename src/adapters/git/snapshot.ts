@@ -168,7 +168,10 @@ export async function composeSnapshot(
   const ignored = [...new Set([...observed.scan.ignored, ...stillOut])]
   const unignored = await rememberUnignored(
     store,
-    stillOut.filter((path) => !path.endsWith('/')),
+    {
+      shown: stillOut.filter((path) => !path.endsWith('/')),
+      hidden: (earlier?.own ?? []).filter(exempt([], observed.scan.ignored)),
+    },
     what.tree.length,
     earlier,
   )

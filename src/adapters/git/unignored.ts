@@ -1,4 +1,4 @@
-// Files that were ignored when the loop began and are not any more: never committed, for they may be secrets, but a revert brings them back.
+// Files that are not ignored any more, which may be secrets, or are so since a story: in no later commit, but a revert brings them back.
 import { mkdir, writeFile } from 'node:fs/promises'
 import * as z from 'zod'
 import { contentsOf, idOf, replaceFile, writeBlobs } from './exact-bytes.ts'
@@ -12,18 +12,23 @@ import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { commitTree, treeOf } from './tree.ts'
 
-export const unignoredSchema = z.record(z.string(), z.object({ id: z.string(), mode: z.number() }))
+export const unignoredSchema = z.record(
+  z.string(),
+  z.object({ id: z.string(), mode: z.number(), hidden: z.literal(true).optional() }),
+)
 type Unignored = z.infer<typeof unignoredSchema>
 
 /** Kept, the smallest first, and how many are not. `length`: of this repository's object names. */
 export async function rememberUnignored(
   store: Store,
-  paths: readonly string[],
+  /** `hidden`: part of a checkpoint, until a story made git ignore them. */
+  { shown, hidden }: { readonly shown: readonly string[]; readonly hidden: readonly string[] },
   length: number,
   earlier: Snapshot | undefined,
 ): Promise<Pick<Snapshot, 'unignored' | 'unkept'>> {
   const { worktree } = store.git
-  const files = paths
+  const isHidden = new Set(hidden)
+  const files = [...shown, ...hidden]
     .map((path) => ({ path, stat: lstatNow(worktree, path) }))
     .flatMap(({ path, stat }) => (stat?.isFile() === true ? [{ path, stat }] : []))
     .sort((one, other) => one.stat.size - other.stat.size)
@@ -32,12 +37,19 @@ export async function rememberUnignored(
   const cut = files.findIndex(({ stat }, at) => (bytes += stat.size) > mostBytes || at >= mostFiles)
   const kept = cut < 0 ? files : files.slice(0, cut)
   const unignored = Object.fromEntries(
-    kept.map(({ path, stat }) => [path, { id: idOf(worktree, path, length), mode: stat.mode & 0o777 }]),
+    kept.map(({ path, stat }) => [
+      path,
+      {
+        id: idOf(worktree, path, length),
+        mode: stat.mode & 0o777,
+        ...(isHidden.has(path) && { hidden: true as const }),
+      },
+    ]),
   )
   await hold(store, unignored)
   const unkept = files.slice(kept.length).map(({ path }) => path)
   if (unkept.length > 0 && unkept.length !== earlier?.unkept) {
-    const message = `${unkept.length} of the files that are no longer ignored are not kept (ralph keeps ${mostFiles} files and ${mostBytes / 1e6} MB of them): what an attempt does to them, no revert undoes. Commit them or ignore them again: ${listed(unkept)}`
+    const message = `${unkept.length} of the files that are no longer ignored, or only since a story, are not kept (ralph keeps ${mostFiles} files and ${mostBytes / 1e6} MB of them): what an attempt does to them, no revert undoes. Commit them or ignore them again: ${listed(unkept)}`
     await outermost(store).note({ type: 'warning', code: 'unignored', message })
   }
   return { unignored, ...(unkept.length > 0 && { unkept: unkept.length }) }
@@ -65,7 +77,7 @@ export async function putBackUnignored(
     wrong.map(([, { id }]) => id),
   )
   const told: string[] = []
-  for (const [path, { id, mode }] of wrong) {
+  for (const [path, { id, mode, hidden }] of wrong) {
     const content = contents.get(id)
     // A folder in its place is the agent's, and is reverted as such.
     if (content === undefined || lstatNow(git.worktree, path)?.isDirectory() === true) continue
@@ -77,7 +89,7 @@ export async function putBackUnignored(
     const held = now[path]
     const theirs = held === undefined ? '' : `; what stood there: git cat-file blob ${held.id}`
     told.push(
-      `${named(path)}, which is no longer ignored, was ${held === undefined ? 'deleted' : 'changed'} and is back${theirs}`,
+      `${named(path)}, which is ${hidden === true ? 'ignored since a story' : 'no longer ignored'}, was ${held === undefined ? 'deleted' : 'changed'} and is back${theirs}`,
     )
   }
   if (told.length > mostLines)

@@ -246,6 +246,25 @@ describe.each<Strategy>(['branch', 'stash'])('files that rules of the checkpoint
     expect(w.read('nest/n')).toBe('n')
   })
 
+  it('G16: a file of the user that a complete story made ignored comes back from a failed attempt all the same', async () => {
+    const w = world()
+    w.write('untracked.txt', 'only copy')
+    const checkpoints = w.checkpoints(strategy)
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    w.write('.gitignore', 'untracked.txt\n')
+    await checkpoints.keep(1)
+    await checkpoints.save('1', 'checkpoint: 1')
+    for (const n of [2, 3]) {
+      await checkpoints.ensure('2')
+      if (n === 2) w.write('untracked.txt', 'broken')
+      else rmSync(join(w.dir, 'untracked.txt'))
+      await checkpoints.keep(n)
+      await checkpoints.restore()
+      expect(w.read('untracked.txt')).toBe('only copy')
+    }
+  })
+
   it('G16: of un-ignored files beyond what ralph keeps, the smallest are kept, and it is said once how many are not', async () => {
     const w = world()
     w.write('a.log', Buffer.alloc(20_000_001))
