@@ -92,6 +92,13 @@ export function ownerOfRef(
       evidence: `the ${renamed.by} renamed a branch to it`,
       found: ref.before === undefined ? undefined : (foundBy(writes) ?? ref.before),
     }
+  const aliased = ledger.commands.find(({ argv }) => isAliasOf(argv, ref.name))
+  if (aliased !== undefined && last === undefined && ref.now === undefined)
+    return {
+      owner: aliased.by,
+      evidence: `the ${aliased.by} made it another name for a branch`,
+      found: ref.before,
+    }
   const claim = (owner: Owner, evidence: string): Claim & { readonly found: string | undefined } => ({
     owner,
     evidence,
@@ -102,6 +109,18 @@ export function ownerOfRef(
   return claim(
     'user',
     last === undefined ? 'no git of the agent or a gate wrote it' : `it was moved again after the ${last.by}`,
+  )
+}
+
+/** `git symbolic-ref <name> <ref>`: git reports no write for it. */
+function isAliasOf(argv: readonly string[], name: string): boolean {
+  const at = argv.indexOf('symbolic-ref')
+  return (
+    at >= 0 &&
+    argv
+      .slice(at + 1)
+      .filter((word) => !word.startsWith('-'))
+      .includes(name)
   )
 }
 

@@ -578,3 +578,22 @@ test('G4: an agent that amends a checkpoint is not said to have left the branch'
   ])
   expect(at.git('log', '--format=%s', 'main..')).toBe('checkpoint: 1\ninitial state')
 })
+
+test.each([
+  ['another branch', 'git symbolic-ref refs/heads/main refs/heads/other'],
+  ['its own new name', 'git branch -m main trunk; git symbolic-ref refs/heads/main refs/heads/trunk'],
+])('O13: a branch that the agent makes another name for %s is a plain one again', async (_, deed) => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.git('branch', 'other')
+  const before = at.git('rev-parse', 'main')
+  const end = await ralph(at, ['loop', 'demo', '--agent-command', once(`${deed}; ${failed}`), '--json'])
+  expect([end.code, told(end).join()]).toEqual([
+    0,
+    expect.stringContaining('the agent deleted main; it is back'),
+  ])
+  expect(at.git('for-each-ref', '--format=%(refname:short)%(symref)', 'refs/heads')).toBe(
+    'main\nother\nralph/demo',
+  )
+  expect(at.git('rev-parse', 'main')).toBe(before)
+  expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+})

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { rm } from '../files/now.ts'
 import { ifThereNow, writeDurably } from '../files/whole.ts'
+import { shellWord } from '../process/shell-word.ts'
 import { contentsOf } from './exact-bytes.ts'
 import type { Git } from './git.ts'
 import { missingObjects } from './pins.ts'
@@ -74,7 +75,7 @@ async function putBackAlternates(
     await writeDurably(place, Buffer.from([...now, ...gone].map((line) => `${line}\n`).join(''), 'latin1'))
   const whole =
     before.length === 0
-      ? `git repack -ad && rm ${place}`
+      ? `git repack -ad && rm ${shellWord(place)}`
       : `git repack -ad, then take the line out of ${place}`
   return [
     ...(gone.length > 0

@@ -30,7 +30,7 @@ import { missingObjects } from './pins.ts'
 import type { Others } from './plain-tree.ts'
 import { findMoved } from './moved-files.ts'
 import { whyUnfit } from './required.ts'
-import { moveRefs, readRef, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
+import { madeAgain, moveRefs, readRef, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
 import { apart, leftBehind, planReunion, reunite } from './reunite.ts'
 import type { Store } from './store.ts'
 import { exempt } from './scan.ts'
@@ -222,7 +222,7 @@ async function keepWhole(
   )
   await moveRefs(git, 'put back', [
     ...changes.moved.map(({ name, from, to }) => `update ${name} ${from} ${to}`),
-    ...changes.deleted.map(({ name, from }) => `create ${name} ${from}`),
+    ...(await Promise.all(changes.deleted.map((each) => madeAgain(git, each)))),
   ])
   await putBackStashes(git, snapshot.stash_log, {
     back: stashes.dropped.filter((hash) => !gone.has(hash)),

@@ -106,6 +106,11 @@ export function compareRefs(before: Refs['all'], now: Refs['all']): RefChanges {
   }
 }
 
+/** For `moveRefs`: a plain one again, also in the place of another name for a branch. */
+export async function madeAgain(git: Git, { name, from }: RefChanges['deleted'][number]): Promise<string> {
+  return `${(await aliasOf(git, name)) === undefined ? 'create' : 'update'} ${name} ${from}`
+}
+
 /** All or nothing. Each line is a command of `update-ref --stdin`, without its final newline. */
 export async function moveRefs(git: Git, reason: string, commands: readonly string[]): Promise<void> {
   if (commands.length === 0) return
@@ -113,7 +118,14 @@ export async function moveRefs(git: Git, reason: string, commands: readonly stri
   // One that is written once, under a name of its own, has no use for a log.
   const isLogged = !commands.every((command) => / refs\/ralph\/.+\/(attempts|moved|pins)\//.test(command))
   if (await writeNow(git, isLogged ? reason : '', commands)) return
-  const options = ['-m', `ralph: ${reason}`, ...(isLogged ? ['--create-reflog'] : []), '--stdin']
+  // Never through another name for a branch: that would move the other one.
+  const options = [
+    '--no-deref',
+    '-m',
+    `ralph: ${reason}`,
+    ...(isLogged ? ['--create-reflog'] : []),
+    '--stdin',
+  ]
   await git.run(['update-ref', ...options], { input: bytesOf(input) })
 }
 

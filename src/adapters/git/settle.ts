@@ -1,7 +1,7 @@
 // The end of an attempt, beyond its files: what gates did to refs goes back, others' commits are named, the ledger goes.
 import { readLedger } from './ledger.ts'
 import { missingObjects } from './pins.ts'
-import { moveRefs, readRefs, setHead } from './refs.ts'
+import { madeAgain, moveRefs, readRefs, setHead } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { planStashes, putBackBeside, putBackStashes, readStashLog } from './stash-list.ts'
@@ -49,7 +49,7 @@ export async function settleGates(store: Store, snapshot: Snapshot): Promise<voi
   )
   await moveRefs(git, 'put back', [
     ...moved.map(({ name, from, to }) => `update ${name} ${from} ${to}`),
-    ...deleted.map(({ name, from }) => `create ${name} ${from}`),
+    ...(await Promise.all(deleted.map((each) => madeAgain(git, each)))),
   ])
   const back = stashes.dropped.filter((hash) => !gone.has(hash))
   await putBackStashes(git, snapshot.stash_log, { back, away: stashes.made.map(({ hash }) => hash) })
