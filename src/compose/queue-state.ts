@@ -42,11 +42,17 @@ async function rebuilt(git: Git): Promise<readonly QueueBody[]> {
     .filter((each) => each !== '')) {
     const [commit = '', ref = ''] = line.split(' ')
     const target = ref.slice(landedRef('').length)
-    const landed = await landedByGit(git, target)
+    const landed = await landedByGit(git, [ref, `refs/heads/${target}`])
     if (landed.length === 0) continue
     const isOwn = landed.some((each) => each.commit === commit)
     const isHome = await isIn(git, commit, `refs/heads/${target}`)
-    if (isOwn || isHome) bodies.push({ type: 'queue.rebuilt', target, commit, landed: [...landed] })
+    if (isOwn || isHome)
+      bodies.push({
+        type: 'queue.rebuilt',
+        target,
+        commit,
+        landed: landed.map(({ change, commit: as, tip }) => ({ change, commit: as, tip })),
+      })
   }
   return bodies
 }

@@ -1,6 +1,7 @@
 // The merge queue of a repository: one supervisor at a time, loops as processes of their own, and what anybody may ask of it meanwhile.
 // Long because it is one list: what a user can ask of the queue, each with its refusals.
-import { statfsSync } from 'node:fs'
+import { existsSync, statfsSync } from 'node:fs'
+import { relative } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileLock, inspectLock } from '../adapters/files/lock.ts'
 import {
@@ -16,6 +17,7 @@ import {
   hasLandedOn,
   heldWhere,
   isIn,
+  landedByGit,
   landedRef,
   targetRefs,
   wasIn,
@@ -54,8 +56,11 @@ export async function up(site: Site, request: UpRequest): Promise<number> {
   if (request.into !== undefined) refuseElsewhere(before, request.changes, target)
   // In a checkout that has not followed yet they look as if they were open.
   const landed = new Set(before.entries.flatMap(({ change, state }) => (state === 'landed' ? [change] : [])))
+  for (const name of landed)
+    if (open.includes(name) && (await isPlannedAgain(site, name))) landed.delete(name)
   const named: string[] = []
-  for (const name of request.changes) if (!(await hasLanded(site, name, target))) named.push(name)
+  for (const name of request.changes)
+    if (!(await hasLanded(site, name, target)) || (await isPlannedAgain(site, name))) named.push(name)
   const names =
     request.changes.length > 0
       ? named
@@ -145,6 +150,23 @@ async function hasLanded(site: Site, change: string, target?: string): Promise<b
   return work !== undefined && (target === undefined || work.target === target)
 }
 
+/** The checkout has what its last run has landed, and a plan of this name that is another one. */
+async function isPlannedAgain(site: Site, change: string): Promise<boolean> {
+  const { git } = site
+  const { state } = await knownRun(site, change)
+  if (state.status !== 'done') return false
+  const landed = (await landedByGit(git, ['HEAD'])).find((each) => each.change === change)
+  if (landed === undefined || landed.run !== state.runId) return false
+  const folder = changeDirOf(await findRootOf(site), change)
+  if (!existsSync(folder)) return false
+  // An archived plan is there no longer: whatever has its name is a new one.
+  if (
+    (await git.line(['ls-tree', '--full-tree', landed.commit, '--', relative(git.worktree, folder)])) === ''
+  )
+    return true
+  return (await git.run(['diff', '--quiet', landed.commit, '--', folder], { accept: [1] })).code === 1
+}
+
 async function withQueue<T>(
   site: Site,
   request: UpRequest,
@@ -174,7 +196,10 @@ async function withQueue<T>(
           wishes: (take) => takeWishes(paths, take),
           loops: {
             facts: (change) => loopFacts(site, change),
-            start: (change, how, at) => request.start(change, how, at),
+            start: async (change, how, at) => {
+              const isAnew = how === 'loop' && (await isPlannedAgain(site, change))
+              return await request.start(change, isAnew ? 'anew' : how, at)
+            },
             resolve: async (change, conflict, { target, slot }) =>
               request.start(change, 'resolve', {
                 base: conflict.marked,
@@ -318,6 +343,7 @@ async function loopFacts(site: Site, change: string): Promise<LoopFacts> {
   if (run.damage !== undefined) return { ...common, loop: 'ended', exitCode: 1, reason: run.damage }
   if (state.phase === 'idle') return { ...common, loop: 'none' }
   if (isDead(run)) return { ...common, loop: 'dead' }
+  if (await isPlannedAgain(site, change)) return { ...common, isApart: true, loop: 'none' }
   const left = common.isApart || tip !== undefined ? undefined : await leftHere(site, run)
   if (left === 'stories') return { ...common, isApart: true, loop: 'none' }
   const { outcome } = state
@@ -494,7 +520,7 @@ export async function askQueue(site: Site, what: QueueWish, change: string): Pro
   if (what === 'add') {
     const open = await openChanges(site)
     if (!open.includes(change)) throw unknownChange(change, open)
-    if (await hasLanded(site, change))
+    if ((await hasLanded(site, change)) && !(await isPlannedAgain(site, change)))
       throw new RalphError('usage', `${change} has landed.`, {
         hint: `Nothing was touched. \`ralph status ${change}\` shows where.`,
       })

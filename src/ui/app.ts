@@ -166,7 +166,7 @@ export interface UpRequest {
   /** Begins a loop in a process of its own, in a work tree, at this commit; `slot` tells it from those beside it. */
   readonly start: (
     change: string,
-    how: 'loop' | 'resume' | 'resolve',
+    how: 'loop' | 'anew' | 'resume' | 'resolve',
     /** `text`: what is to be resolved, or what was wrong with that. */
     at: { readonly base: string; readonly slot: number; readonly text?: string },
   ) => Promise<{ readonly refused?: string; readonly exitCode?: number }>

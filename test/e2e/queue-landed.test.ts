@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import type { ChangeList } from '../../src/ui/app.ts'
 import { plain } from '../../src/ui/io.ts'
 import { homeText } from '../../src/ui/print/list.ts'
-import { ralph } from './harness.ts'
+import { ralph, tasksOf } from './harness.ts'
 import { events, landedTree, picture, project } from './queue-kit.ts'
 
 it('I4 I6: what has landed says so in status, list and bare ralph; finish, up and land do not bring it again; nothing is removed', async () => {
@@ -70,4 +70,23 @@ it('I4: a branch that was set back to its target has nothing to land: it is park
   at.git('-C', tree, 'merge', '-q', 'refs/ralph/a/checkpoint')
   expect((await ralph(at, ['up', 'a'])).code).toBe(0)
   expect(landedTree(at)).toContain('work/a.txt')
+})
+
+it('I4: a new plan with the name of a change that has landed runs and lands again; the plan that landed does not', async () => {
+  const at = project({ a: '' }, 1)
+  expect((await ralph(at, ['up', '--pull', ...at.args])).code).toBe(0)
+  at.git('rm', '-rq', '--ignore-unmatch', 'openspec/changes/a')
+  at.write('openspec/changes/a/tasks.md', tasksOf(2))
+  at.write('openspec/changes/a/proposal.md', '# The next change a\n')
+  at.git('add', '-A')
+  at.git('commit', '-qm', 'the next plan')
+  const again = await ralph(at, ['up', '--json', ...at.args])
+  const told = events(again).map(({ type }) => type)
+  expect([again.code, told.filter((type) => type === 'loop.spawned' || type === 'landed')]).toEqual([
+    0,
+    ['loop.spawned', 'landed'],
+  ])
+  expect(at.git('show', 'refs/ralph-landed/main:work/a.txt').split('\n')).toHaveLength(3)
+  const third = await ralph(at, ['up', '--json', 'a', ...at.args])
+  expect(events(third).filter(({ type }) => type === 'loop.spawned')).toEqual([])
 })

@@ -48,24 +48,27 @@ export async function wasIn(git: Git, target: string, commit: string): Promise<b
   return out === ''
 }
 
-/** Of each change that is in what landed on this branch, by what its commit says: the last time. */
-export async function landedByGit(
-  git: Git,
-  target: string,
-): Promise<readonly { readonly change: string; readonly commit: string; readonly tip: string }[]> {
+interface LandedByGit {
+  readonly change: string
+  readonly commit: string
+  readonly tip: string
+  readonly run: string
+}
+
+/** Of each change that is in what landed on these refs, by what its commit says: the last time. */
+export async function landedByGit(git: Git, refs: readonly string[]): Promise<readonly LandedByGit[]> {
   const value = (key: string): string => `%(trailers:key=${key},valueonly,separator=%x20)`
   const { out } = await git.run([
     'log',
     '--grep=^Ralph-Tip: ',
-    `--format=%H%x09${value('Ralph-Change')}%x09${value('Ralph-Tip')}`,
-    landedRef(target),
-    `refs/heads/${target}`,
+    `--format=%H%x09${value('Ralph-Change')}%x09${value('Ralph-Tip')}%x09${value('Ralph-Run')}`,
+    ...refs,
   ])
-  const found = new Map<string, { readonly change: string; readonly commit: string; readonly tip: string }>()
+  const found = new Map<string, LandedByGit>()
   for (const line of shown(out).split('\n')) {
-    const [commit = '', change = '', tip = ''] = line.split('\t')
+    const [commit = '', change = '', tip = '', run = ''] = line.split('\t')
     if (change !== '' && /^[0-9a-f]{40,64}$/.test(tip) && !found.has(change))
-      found.set(change, { change, commit, tip })
+      found.set(change, { change, commit, tip, run })
   }
   return [...found.values()].toReversed()
 }

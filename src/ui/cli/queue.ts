@@ -125,7 +125,7 @@ export async function runUp(
 /** Each loop is an ordinary one, in a work tree of its own, at what has landed so far. */
 function loopFlags(
   flags: RawFlags,
-  how: 'loop' | 'resume' | 'resolve',
+  how: 'loop' | 'anew' | 'resume' | 'resolve',
   { base, text }: { readonly base: string; readonly text: string | undefined },
 ): RawFlags {
   const { json: _, no_tui: __, dry_run: ___, fresh: ____, max_iterations: most, ...passed } = flags
@@ -134,6 +134,8 @@ function loopFlags(
   if (how === 'resume') return { ...common, ...limit }
   const apart = { ...common, worktree: true, from: base }
   if (how === 'loop') return { ...apart, ...limit }
+  // A new plan of a name that has landed: the earlier run is archived.
+  if (how === 'anew') return { ...apart, ...limit, fresh: true }
   // The same work tree, from both sides: what the change's own loop did is archived.
   return { ...apart, fresh: true, done: 'manual', task: text }
 }
