@@ -757,8 +757,9 @@ export function queueExit(state: QueueState): number {
     (entry) => entry.state !== 'landed' && !(entry.state === 'done' && !state.lands),
   )
   if (open.length === 0) return 0
+  if (state.halted !== undefined) return 5
   const parkedOnes = open.filter((entry) => entry.state === 'parked')
-  if (state.halted !== undefined || parkedOnes.some((entry) => entry.parkedFor === 'failed')) return 3
+  if (parkedOnes.some((entry) => entry.parkedFor === 'failed')) return 3
   if (parkedOnes.length === 0) return open.some(({ why }) => why.includes('budget')) ? 6 : 3
   return parkedOnes.some((entry) => entry.parkedFor === 'limit') ? 6 : 5
 }

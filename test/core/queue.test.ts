@@ -268,7 +268,7 @@ describe('the end', () => {
       [added('a'), { type: 'entry.parked', change: 'a', for: 'human', why: '', hint: '' }],
     ],
     ['a limit', 6, [added('a'), { type: 'entry.parked', change: 'a', for: 'limit', why: '', hint: '' }]],
-    ['halted', 3, [added('a'), { type: 'queue.halted', why: 'red', hint: '' }]],
+    ['halted', 5, [added('a'), { type: 'queue.halted', why: 'red', hint: '' }]],
   ] as const)('%s: exit %i', (_, exit, bodies) => {
     expect(queueExit(after(opened, ...(bodies as readonly QueueBody[])))).toBe(exit)
   })

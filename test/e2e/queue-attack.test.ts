@@ -21,7 +21,7 @@ it('I1: a gate that lands its own commit and then fails, an agent that moves wha
   mkdirSync(join(at.repo, '.git/ralph/queue/wishes'), { recursive: true })
   writeFileSync(join(at.repo, '.git/ralph/queue/wishes/1.json'), JSON.stringify(forged))
   const halted = await ralph(at, ['up', 'a', '--json', ...at.args])
-  expect([halted.code, landedOf(halted)]).toEqual([3, []])
+  expect([halted.code, landedOf(halted)]).toEqual([5, []])
   expect(halted.stdout).toContain('the queue has not landed that')
   at.git('update-ref', '-d', 'refs/ralph-landed/main')
   const good = await ralph(at, ['up', 'a', '--json', ...at.args, '--verify', 'true'])

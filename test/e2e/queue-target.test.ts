@@ -35,7 +35,7 @@ it('I4 Q4: a target that somebody sets back stays so: the queue halts, pull refu
   expect((await ralph(at, ['up', 'a', '--pull', ...at.args])).code).toBe(0)
   at.git('reset', '-q', '--hard', before)
   const halted = await ralph(at, ['up', 'b', ...at.args])
-  expect([halted.code, halted.stdout]).toEqual([3, expect.stringContaining('main was set back or rewritten')])
+  expect([halted.code, halted.stdout]).toEqual([5, expect.stringContaining('main was set back or rewritten')])
   const pull = await ralph(at, ['queue', 'pull'])
   expect([pull.code, pull.stderr]).toEqual([1, expect.stringContaining('was set back or rewritten')])
   expect(at.git('rev-parse', 'main')).toBe(before)
@@ -146,7 +146,7 @@ it('Q11 I1: the merge of what landed with what the user committed is gated befor
   at.git('commit', '-qm', 'mine')
   const red = await ralph(at, ['up', 'b', ...at.args])
   expect([red.code, red.stdout]).toEqual([
-    3,
+    5,
     expect.stringContaining('the gate `sh gate.sh` fails on main together with what landed, without b'),
   ])
   expect([red.stdout.includes('its loop runs'), at.git('branch', '--list', 'ralph/b')]).toEqual([false, ''])

@@ -80,7 +80,7 @@ describe('ralph up', () => {
     at.git('update-ref', '-d', 'refs/ralph-landed/main')
     const halted = await ralph(at, ['up', 'b', ...at.args])
     expect([halted.code, halted.stdout]).toEqual([
-      3,
+      5,
       expect.stringContaining('refs/ralph-landed/main is gone'),
     ])
     at.git(
@@ -121,7 +121,7 @@ describe('ralph up', () => {
     at.write('gate.sh', 'echo "the gate is broken"; exit 1\n')
     at.git('commit', '-qam', 'breaks the gate')
     const halted = await ralph(at, ['up', ...at.args])
-    expect([halted.code, halted.stdout]).toEqual([3, expect.stringContaining('fails on main without a, too')])
+    expect([halted.code, halted.stdout]).toEqual([5, expect.stringContaining('fails on main without a, too')])
     expect((await report(at)).entries).not.toMatchObject([{ state: 'parked' }])
     at.write('gate.sh', 'true\n')
     at.git('commit', '-qam', 'mends it')
@@ -158,7 +158,7 @@ describe('ralph up', () => {
     at.git('update-ref', 'refs/ralph-landed/main', strange)
     const halted = await ralph(at, ['up', 'b', ...at.args])
     expect([halted.code, halted.stdout]).toEqual([
-      3,
+      5,
       expect.stringContaining('the queue has not landed that'),
     ])
     at.git('update-ref', 'refs/ralph-landed/main', landed)
