@@ -615,5 +615,5 @@ function lineOf({ failure, outputTail }: GateResult): string {
 }
 
 function lastLine(text: string): string {
-  return text.trim().split('\n').at(-1) ?? ''
+  return text.trim().split('\n').at(-1) || 'it printed nothing'
 }

@@ -47,7 +47,9 @@ describe('ralph up', () => {
       e: 'parked',
       f: 'parked',
     })
-    expect(entries.find(({ change }) => change === 'e')?.why).toMatch(/`sh gate.sh` fails after the merge/)
+    expect(entries.find(({ change }) => change === 'e')?.why).toMatch(
+      /`sh gate.sh` fails after the merge: it printed nothing/,
+    )
     expect(entries.find(({ change }) => change === 'f')?.why).toMatch(/on purpose/)
     expect(main).toBe(at.git('rev-parse', 'HEAD'))
     const show = (path: string): string => at.git('show', `refs/ralph-landed/main:${path}`)
