@@ -90,7 +90,12 @@ describe.skipIf(!canMount)('a full disk (needs root, to mount a small one)', () 
       expect(refused.stderr).not.toMatch(/bug in ralph|^\s+at /m)
     }
     expect(await ralph(at, ['status', 'demo'])).toMatchObject({ code: 0 })
-    expect(readdirSync(join(at.repo, '.git/ralph')).toSorted()).toEqual(['changes', 'checkpoints', 'trust'])
+    expect(readdirSync(join(at.repo, '.git/ralph')).toSorted()).toEqual([
+      'changes',
+      'checkpoints',
+      'told-no-sandbox',
+      'trust',
+    ])
     await expectResumes(at)
   })
 
