@@ -1,6 +1,6 @@
 // What is in a folder is read again when it may have changed, and only then.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
@@ -10,6 +10,13 @@ function folder(): string {
   const made = mkdtempSync(join(tmpdir(), 'ralph-listing-'))
   onTestFinished(() => rmSync(made, { recursive: true }))
   return made
+}
+
+/** What changes it from here on has another time: that of a disk may stand still for some milliseconds. */
+function untilTheClockTicks(place: string): void {
+  const probe = join(folder(), 'probe')
+  do writeFileSync(probe, '')
+  while (statSync(probe).ctimeMs <= statSync(place).ctimeMs)
 }
 
 /** As a folder looks that nobody has changed for a while. */
@@ -39,6 +46,7 @@ it.each<[string, string, Partial<NonNullable<ReturnType<typeof listingOf>>>]>([
   mkdirSync(join(place, 'sub'))
   writeFileSync(join(place, 'file'), '')
   listed(place, later())
+  untilTheClockTicks(place)
   execFileSync('sh', ['-ec', script], { cwd: place })
   expect(listed(place, later())).toMatchObject(seen)
 })
