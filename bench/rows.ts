@@ -90,7 +90,7 @@ export const rows: readonly Row[] = [
     goal: { max: 15 },
     by: caged,
     missing:
-      'not yet measured on a quiet machine. Apart from a story, at best of fifteen on a busy one: bubblewrap takes 12 ms with the mounts of a story, 6 with none but the root, where an empty program takes 3; to look at what is there takes 2 to 5 ms of processor, its end another look at the processes. It would take fewer mounts.',
+      'apart from a story, at best of fifteen on a busy machine: bubblewrap takes 12 ms with the mounts of a story, 6 with none but the root, where an empty program takes 3; to look at what is there takes 2 to 5 ms of processor, its end another look at the processes. It would take fewer mounts.',
   },
   {
     name: 'flood',
