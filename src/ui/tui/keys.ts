@@ -24,6 +24,18 @@ type KeyName =
 
 export type Key = { readonly name: KeyName } | { readonly name: 'text' | 'paste'; readonly text: string }
 
+/** How far a list moves. */
+export const rowsMoved: Readonly<Partial<Record<Key['name'], number>>> = {
+  up: -1,
+  down: 1,
+  wheel_up: -1,
+  wheel_down: 1,
+  page_up: -10,
+  page_down: 10,
+  home: -Infinity,
+  end: Infinity,
+}
+
 export interface Typed {
   readonly keys: readonly Key[]
   /** The beginning of something whose end has not come yet. */

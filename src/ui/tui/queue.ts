@@ -1,7 +1,7 @@
 // The merge queue's screen: a row for each change, in the order in which they go; it looks again by itself.
 import type { QueueReport } from '../app.ts'
 import type { Loaded, Step, World } from './inputs.ts'
-import type { Key } from './keys.ts'
+import { rowsMoved, type Key } from './keys.ts'
 
 export interface QueueScreen {
   /** Undefined until it was read. */
@@ -67,7 +67,7 @@ export function typedQueue(
 ): { readonly screen: QueueScreen; readonly joins?: string } | undefined {
   const entries = screen.report?.entries ?? []
   const row = chosenEntry(screen)
-  const step = steps[key.name]
+  const step = rowsMoved[key.name]
   if (step !== undefined) {
     const at = entries.findIndex(({ change }) => change === row?.change)
     const next = entries[Math.max(0, Math.min(entries.length - 1, at + step))]
@@ -75,15 +75,4 @@ export function typedQueue(
   }
   if (key.name !== 'enter') return undefined
   return row !== undefined && hasLoop(row) ? { screen, joins: row.change } : { screen }
-}
-
-const steps: Readonly<Partial<Record<Key['name'], number>>> = {
-  up: -1,
-  down: 1,
-  wheel_up: -1,
-  wheel_down: 1,
-  page_up: -10,
-  page_down: 10,
-  home: -Infinity,
-  end: Infinity,
 }

@@ -6,7 +6,7 @@ import type { Meaning } from '../vocabulary.ts'
 import { edited, editorOf, typedText } from './editor.ts'
 import type { Editor } from './editor.ts'
 import type { Loaded, Step, World } from './inputs.ts'
-import type { Key } from './keys.ts'
+import { rowsMoved, type Key } from './keys.ts'
 
 type Listed = ChangeList['changes'][number]
 
@@ -169,7 +169,7 @@ export function typedSelect(screen: SelectScreen, key: Key): Turn | undefined {
     if (filter !== undefined) return { screen: { ...screen, filter } }
   }
   const row = chosen(screen)
-  const step = steps[key.name]
+  const step = rowsMoved[key.name]
   if (step !== undefined) {
     const rows = shownRows(screen)
     const at = rows.findIndex(({ name }) => name === row?.name)
@@ -183,17 +183,6 @@ export function typedSelect(screen: SelectScreen, key: Key): Turn | undefined {
       ? { screen }
       : { screen, onward: { to: row.isRunning ? 'loop' : 'preview', row } }
   return key.name === 'text' ? letter(screen, key.text, row) : undefined
-}
-
-const steps: Readonly<Partial<Record<Key['name'], number>>> = {
-  up: -1,
-  down: 1,
-  wheel_up: -1,
-  wheel_down: 1,
-  page_up: -10,
-  page_down: 10,
-  home: -Infinity,
-  end: Infinity,
 }
 
 function letter(screen: SelectScreen, text: string, row: SelectRow | undefined): Turn | undefined {
