@@ -1,6 +1,7 @@
 // Where a command stands: the repository, its private data, this process, and the loops that are known there.
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import { bootId, isAlive, processIdentity } from '../adapters/process/table.ts'
 import { inspectLock } from '../adapters/files/lock.ts'
@@ -88,10 +89,27 @@ export interface KnownRun {
 /** For a look, and for the choice of a run: what its loop has replayed is not replayed again. */
 export async function knownRun(site: Site, change: string): Promise<KnownRun> {
   const paths = pathsOf(site, change)
-  const look = await lookAtJournal(paths.journal, change).catch((error: unknown) => {
-    throw unreadable(error, paths.journal)
+  return await withLock(site, paths, async () => {
+    const look = await lookAtJournal(paths.journal, change).catch((error: unknown) => {
+      throw unreadable(error, paths.journal)
+    })
+    return { change, paths, ...look }
   })
-  return { change, paths, ...look, lock: inspectLock(paths.lock, site.identity) }
+}
+
+/** Journal and lock go together where the lock is the same before and after: a loop that began or ended meanwhile would look dead. */
+async function withLock<T extends object>(
+  site: Site,
+  { lock: path }: RunPaths,
+  look: () => Promise<T>,
+): Promise<T & { readonly lock: LockState }> {
+  let before = inspectLock(path, site.identity)
+  for (;;) {
+    const found = await look()
+    const lock = inspectLock(path, site.identity)
+    if (isDeepStrictEqual(lock, before)) return { ...found, lock }
+    before = lock
+  }
 }
 
 /** From every line of the journal, and from nothing else: for whoever goes on with it. */
@@ -115,14 +133,15 @@ export type Knowing = (change: string) => Promise<KnownRun>
 export function remembering(site: Site): Knowing {
   const seen = new Map<string, { readonly mark: string; readonly run: KnownRun }>()
   return async (change) => {
-    const { journal, lock } = pathsOf(site, change)
-    const mark = markOf(journal)
-    const before = seen.get(change)
-    if (before !== undefined && before.mark === mark && mark !== '')
-      return { ...before.run, lock: inspectLock(lock, site.identity) }
-    const run = await knownRun(site, change)
-    seen.set(change, { mark, run })
-    return run
+    const paths = pathsOf(site, change)
+    return await withLock(site, paths, async () => {
+      const mark = markOf(paths.journal)
+      const before = seen.get(change)
+      if (before !== undefined && before.mark === mark && mark !== '') return before.run
+      const run = await knownRun(site, change)
+      seen.set(change, { mark, run })
+      return run
+    })
   }
 }
 
@@ -138,22 +157,23 @@ export function knowing(site: Site): { readonly known: Knowing; readonly close: 
   let last: Promise<unknown> = Promise.resolve()
   const look: Knowing = async (change) => {
     const paths = pathsOf(site, change)
-    const lock = inspectLock(paths.lock, site.identity)
     const { tail, events } = seen.get(change) ?? {
       tail: openTail(paths, change, { talk: false }),
       events: [],
     }
     seen.set(change, { tail, events })
-    try {
-      for (let told = await tail.next(); told !== undefined; told = await tail.next()) {
-        if (told.type === 'event') events.push(told.event)
-        // Another run, or what is left of this one.
-        else events.length = Math.min(events.length, told.cursor.record)
+    return await withLock(site, paths, async () => {
+      try {
+        for (let told = await tail.next(); told !== undefined; told = await tail.next()) {
+          if (told.type === 'event') events.push(told.event)
+          // Another run, or what is left of this one.
+          else events.length = Math.min(events.length, told.cursor.record)
+        }
+      } catch (error) {
+        throw unreadable(error, paths.journal)
       }
-    } catch (error) {
-      throw unreadable(error, paths.journal)
-    }
-    return { change, paths, recall: recallFrom([...events]), state: tail.state, lock, damage: tail.damage }
+      return { change, paths, recall: recallFrom([...events]), state: tail.state, damage: tail.damage }
+    })
   }
   return {
     known(change) {

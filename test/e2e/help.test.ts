@@ -1,8 +1,8 @@
 // The pages of help that the build makes: the same words as the program's own, for every command and alias.
-import { spawn } from '@lydell/node-pty'
 import { describe, expect, test } from 'vitest'
 import { ralph as ralphInside } from '../ui/fake-app.ts'
-import { program, ralph, scratch } from './harness.ts'
+import { ralph, scratch } from './harness.ts'
+import { onTerminal } from './on-terminal.ts'
 
 describe('the pages of help', () => {
   test('--help of the program, of every command and of an alias says what `ralph help` says', async () => {
@@ -61,19 +61,9 @@ describe('the pages of help', () => {
     'R11: a terminal of %i columns gets whole words in lines that fit',
     async (cols) => {
       const at = scratch({ commit: false })
-      const env = { ...at.env, TERM: 'xterm' } as Record<string, string>
-      const pty = spawn(process.execPath, [program, 'loop', '--help'], {
-        cols,
-        rows: 30,
-        cwd: at.repo,
-        env,
-      })
-      let text = ''
-      pty.onData((data) => {
-        text += data
-      })
-      await new Promise((done) => pty.onExit(done))
-      const lines = text.split('\r\n')
+      const screen = onTerminal(at, ['loop', '--help'], at.repo, cols)
+      await screen.exited
+      const lines = screen.raw().split('\r\n')
       expect(lines[0]).toContain('Usage: ralph loop')
       // What has no blank to break at stays whole.
       const isOneWord = (line: string): boolean => /^ {30,}\S+$/.test(line)

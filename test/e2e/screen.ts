@@ -1,10 +1,11 @@
 // The built program's full screen on a headless terminal: what is on it, what is typed, and what is left of it at the end.
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { spawn, type IPty } from '@lydell/node-pty'
+import type { IPty } from '@lydell/node-pty'
 import xterm from '@xterm/headless'
 import { onTestFinished } from 'vitest'
 import { withEmoji } from '../../scripts/emoji-cells.ts'
+import { shellOn } from '../pty.ts'
 import { program, type Scratch } from './harness.ts'
 
 export interface Screen {
@@ -30,7 +31,8 @@ export interface Screen {
 }
 
 interface Left {
-  readonly code: number
+  /** None where the shell was killed. */
+  readonly code: number | undefined
   /** What stands on the terminal, and scrolled off it. */
   readonly text: string
   /** What is not as it was before; empty where all is. */
@@ -71,15 +73,13 @@ read -r line
 fg
 code=$?
 done`
-  const command = `trap : INT
-${hasJobs ? 'set -m' : ''}
+  const command = `${hasJobs ? 'set -m' : ''}
 echo "before the program"
 ${look} > '${modes}'
 sh -c 'echo pid $$; exec "$@"' sh ${words.join(' ')}
 code=$?
 ${hasJobs ? jobs : ''}
-${compare}
-echo "ended with $code"`
+${compare}`
   const env = Object.fromEntries(
     Object.entries({ ...at.env, TERM: 'xterm-256color', PS1: '', ...more }).filter(
       ([, value]) => value !== undefined,
@@ -88,7 +88,7 @@ echo "ended with $code"`
   const terminal = withEmoji(
     new xterm.Terminal({ cols: columns, rows, scrollback: 2000, allowProposedApi: true }),
   )
-  const pty = spawn('sh', ['-c', command], { cols: columns, rows, cwd: at.repo, env })
+  const { pty, ended } = shellOn(at.root, command, { cols: columns, rows, cwd: at.repo, env })
   let raw = ''
   const watchers = new Set<() => void>()
   const looked = (): void => {
@@ -99,9 +99,10 @@ echo "ended with $code"`
     // A slow reader gets several pictures at once: each is looked at, also one that did not stay.
     for (const picture of data.split(beforePicture)) terminal.write(picture, looked)
   })
-  const exited = new Promise<void>((done) => {
-    // What was written last is on the screen by then.
-    pty.onExit(() => terminal.write('', done))
+  // What was written last is on the screen by then.
+  const exited = ended.then(async (code) => {
+    await new Promise<void>((done) => terminal.write('', done))
+    return code
   })
   let hasEnded = false
   void exited.then(() => {
@@ -172,10 +173,9 @@ echo "ended with $code"`
     get pid() {
       return pidOf()
     },
-    ended: exited.then(() => {
+    ended: exited.then((code) => {
       const whole = linesOf(0, terminal.buffer.active.length).trimEnd()
-      const [, code = 'unknown'] = /ended with (\d+)/.exec(whole) ?? []
-      return { code: Number(code), text: whole, changed: changed() }
+      return { code, text: whole, changed: changed() }
     }),
   }
 }
