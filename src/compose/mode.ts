@@ -13,7 +13,7 @@ import { parseTasks } from '../core/tasks.ts'
 import { damagedRun } from './damage.ts'
 import { isDoneAtHome } from './plan-now.ts'
 import { changeFolder } from './plan.ts'
-import { isDead, isRunning, knownRuns, needsRepair } from './site.ts'
+import { hasDied, isDead, isRunning, knownRuns, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export type Mode = 'start' | 'fresh' | 'resume'
@@ -110,7 +110,7 @@ export async function modeOf(
   const what =
     state.status === 'done'
       ? `a finished run of ${change}, kept on the branch ralph/${change}`
-      : `an unfinished run of ${change} (${isDead(run) ? 'stopped' : state.status})`
+      : `an unfinished run of ${change} (${hasDied(run) ? 'died' : state.status})`
   throw new RalphError('unfinished_run', `There is ${what}.`, {
     hint:
       state.status === 'done'

@@ -11,7 +11,8 @@ import type { UsageFigures } from '../core/usage.ts'
 import type { UsageSummary } from '../core/usage-summary.ts'
 import type { UsageRequest } from '../ui/app.ts'
 import { must } from './choose.ts'
-import { isRunning, knownRuns } from './site.ts'
+import { deathIn } from './reports.ts'
+import { isDead, isRunning, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export async function usageOf(site: Site, request: UsageRequest): Promise<UsageSummary> {
@@ -73,9 +74,12 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
   const { state } = run
   const { settings } = state
   const program = run.recall('loop.started').at(-1)?.agent_program
+  const { died_at: died } = await deathIn(site, run)
   return runReport({
     change_id: state.changeId,
-    status: state.status,
+    // Not recorded yet: the journal of a loop that was killed has no end.
+    status: isDead(run) ? 'stopped' : state.status,
+    ...(died !== undefined && { died_at: died }),
     reason: state.outcome?.reason ?? '',
     stories: state.stories,
     iterations: state.iterations,

@@ -6,6 +6,8 @@ export interface RunHistory {
   readonly status: LoopStatus
   /** Why it ended, in words; empty while it runs. */
   readonly reason: string
+  /** When its loop was killed; absent once that is repaired. */
+  readonly died_at?: string
   readonly stories: readonly StorySummary[]
   readonly iterations: readonly IterationRecord[]
   readonly about?: RunAbout
@@ -86,6 +88,7 @@ export interface RunReport {
   readonly change_id: string
   readonly status: LoopStatus
   readonly reason: string
+  readonly died_at?: string
   /** Empty when no iteration ran. */
   readonly started: string
   readonly ended: string
@@ -126,6 +129,7 @@ export function runReport(history: RunHistory): RunReport {
     change_id: history.change_id,
     status: history.status,
     reason: history.reason,
+    ...(history.died_at !== undefined && { died_at: history.died_at }),
     ...(history.about !== undefined && { about: history.about }),
     started: first?.started ?? '',
     ended: iterations.at(-1)?.ended ?? '',

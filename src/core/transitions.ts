@@ -119,7 +119,7 @@ export function kept(state: Turn<'keeping'>, event: Of<'attempt.kept'>): Started
   const { current } = state
   // What took the work away took the plan, too.
   const refused = event.refused ?? ''
-  const judged = inWordsOf(state.stop, judge(current.ended, refused || event.spec_lost))
+  const judged = inWordsOf(state.stop, judge(current.ended, refused || event.spec_lost, state.settings))
   const gates = gatesOf(state.settings, current.storyId).length
   const withKept: KeptTurn = {
     ...current,
@@ -158,7 +158,7 @@ function inWordsOf(stop: StartedState['stop'], judged: Judgement): Judgement {
 
 /** Whether its ending allows for a checkpoint at all. */
 export function mayBeSaved(state: Turn<'keeping'>): boolean {
-  const { verdict } = judge(state.current.ended, '')
+  const { verdict } = judge(state.current.ended, '', state.settings)
   return verdict === 'complete' || (isManual(state) && isUnpromised(verdict))
 }
 

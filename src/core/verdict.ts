@@ -1,5 +1,5 @@
 // The verdict table of contract 4: what an agent's ending and its promise mean for the attempt.
-import type { AgentEnded, AgentEnding, Verdict } from './event.ts'
+import type { AgentEnded, AgentEnding, Settings, Verdict } from './event.ts'
 
 export interface Judgement {
   readonly verdict: Verdict
@@ -12,15 +12,17 @@ export interface Judgement {
  * `specLost` is non-empty when the agent destroyed the plan: whatever it promised, nothing is done then.
  * A `complete` from here still has to pass the gates.
  */
-export function judge(ended: AgentEnded, specLost: string): Judgement {
-  const judged = judgedBy(ended, specLost)
+export function judge(ended: AgentEnded, specLost: string, limits: Limits): Judgement {
+  const judged = judgedBy(ended, specLost, limits)
   if (ended.reached === undefined || judged.reason === '') return judged
   return { ...judged, reason: `${judged.reason}; it reached ${ended.reached.join(' and ')}` }
 }
 
-function judgedBy(ended: AgentEnded, specLost: string): Judgement {
+type Limits = Pick<Settings, 'iteration_timeout_min' | 'idle_timeout_min'>
+
+function judgedBy(ended: AgentEnded, specLost: string, limits: Limits): Judgement {
   const byEnding = unconditional[ended.ending]
-  if (byEnding !== undefined) return { verdict: byEnding, reason: describe(ended), tellsNext: false }
+  if (byEnding !== undefined) return { verdict: byEnding, reason: describe(ended, limits), tellsNext: false }
   if (ended.promise.kind === 'failed')
     return { verdict: 'failed', reason: ended.promise.reason || 'the agent gave no reason', tellsNext: true }
   if (ended.promise.kind === 'complete') {
@@ -28,7 +30,11 @@ function judgedBy(ended: AgentEnded, specLost: string): Judgement {
       ? { verdict: 'complete', reason: '', tellsNext: false }
       : { verdict: 'failed', reason: specLost, tellsNext: true }
   }
-  return { verdict: ended.ending === 'crash' ? 'crash' : 'none', reason: describe(ended), tellsNext: false }
+  return {
+    verdict: ended.ending === 'crash' ? 'crash' : 'none',
+    reason: describe(ended, limits),
+    tellsNext: false,
+  }
 }
 
 /** Endings that carry no verdict of the agent's, whatever it printed. */
@@ -45,12 +51,10 @@ const unconditional: Partial<Record<AgentEnding, Verdict>> = {
   model: 'fatal',
 }
 
-const phrases: Record<AgentEnding, string> = {
+const phrases: Record<Exclude<AgentEnding, 'timeout' | 'idle'>, string> = {
   finished:
     'the agent did not say whether it was done (it must say <promise>COMPLETE</promise> on a line of its own)',
   crash: 'the agent crashed',
-  timeout: 'the agent took longer than --iteration-timeout',
-  idle: 'the agent went silent: no output and no activity',
   stopped: 'stopped',
   budget: 'the budget was used up while the agent worked',
   no_turn: 'the agent never asked its model',
@@ -64,6 +68,19 @@ const phrases: Record<AgentEnding, string> = {
   model: 'the agent does not know this model',
 }
 
+function phraseOf({ ending, unpaid }: AgentEnded, limits: Limits): string {
+  if (unpaid === true) return "the agent's account has no credit, or its bill is not paid"
+  if (ending === 'timeout')
+    return `the agent took longer than ${minutes(limits.iteration_timeout_min)} (--iteration-timeout)`
+  if (ending === 'idle')
+    return `the agent was silent and did nothing for ${minutes(limits.idle_timeout_min)} (--idle-timeout)`
+  return phrases[ending]
+}
+
+function minutes(count: number): string {
+  return `${String(count)} ${count === 1 ? 'minute' : 'minutes'}`
+}
+
 /** Their last words are what the agent said, not what went wrong. */
 const talking: ReadonlySet<AgentEnding> = new Set([
   'finished',
@@ -74,18 +91,18 @@ const talking: ReadonlySet<AgentEnding> = new Set([
 ])
 /** Whose cause is ralph's own: what the agent happened to say then explains nothing. */
 const wordless: ReadonlySet<AgentEnding> = new Set(['stopped', 'budget'])
+/** The signal is ralph's own. */
+const endedByRalph: ReadonlySet<AgentEnding> = new Set(['timeout', 'idle'])
 
-function describe(ended: AgentEnded): string {
-  const exit =
-    ended.signal !== undefined
+function describe(ended: AgentEnded, limits: Limits): string {
+  const exit = endedByRalph.has(ended.ending)
+    ? ''
+    : ended.signal !== undefined
       ? ` (signal ${ended.signal})`
       : ended.exit_code !== undefined && ended.exit_code !== 0
         ? ` (exit code ${ended.exit_code})`
         : ''
-  const phrase =
-    ended.unpaid === true
-      ? "the agent's account has no credit, or its bill is not paid"
-      : phrases[ended.ending]
+  const phrase = phraseOf(ended, limits)
   if (wordless.has(ended.ending)) return phrase
   const words = ended.last_words.trim()
   if (words === '') return `${phrase}${exit}`

@@ -49,7 +49,12 @@ describe('acceptance', () => {
       { env: { MARK: at.root } },
     )
     expect(end.code).toBe(0)
-    expect(at.state().iterations[0]).toMatchObject({ timed_out: true, verdict: 'timeout' })
+    expect(at.state().iterations[0]).toMatchObject({
+      timed_out: true,
+      verdict: 'timeout',
+      // How long, by which option; which signal ralph sent then is nobody's question.
+      reason: 'the agent took longer than 0.02 minutes (--iteration-timeout); it said: working',
+    })
     expect(at.state().iterations[1]).not.toHaveProperty('timed_out')
     expect(marked(at.root)).toEqual([])
   })

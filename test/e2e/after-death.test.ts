@@ -193,8 +193,15 @@ describe('commands that look', () => {
     expect(stdout).toMatch(
       /^demo: ralph was killed, and an agent still runs \(pid \d[\d, ]*\); type: ralph stop demo; then ralph resume demo$/m,
     )
+    // Nor do the others: the attempt that was cut off is the one to look at.
+    expect((await ralph(at, ['why', 'demo'])).stdout).toMatch(/look +ralph logs 1 demo +what the agent said/)
+    const died = /^demo {3}✕ died\n.*\n {2}ralph was killed in the middle of the work/
+    expect((await ralph(at, ['report', 'demo'])).stdout).toMatch(died)
     expect(at.state()).toEqual(before)
     expect((await ralph(at, ['status', 'demo'])).stdout).toMatch(/^demo {2}✕ died\n/)
+    const [text, json] = [await ralph(at, ['report', 'demo']), await ralph(at, ['report', 'demo', '--json'])]
+    expect(text.stdout).toMatch(died)
+    expect(JSON.parse(json.stdout)).toMatchObject({ status: 'stopped', died_at: expect.any(String) })
     await ralph(at, ['stop', 'demo'])
     const after = (await ralph(at, ['list'])).stdout
     expect(after).toMatch(/^demo .* {2}✕ died {2}/m)
@@ -248,7 +255,7 @@ describe('commands that look', () => {
     const again = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
     expect([again.code, again.stderr]).toEqual([
       2,
-      expect.stringContaining('an unfinished run of demo (stopped)'),
+      expect.stringContaining('an unfinished run of demo (died)'),
     ])
     expect(picture(at)).toBe(before)
   })

@@ -58,7 +58,14 @@ describe('agents that do not do their work', () => {
     ])
     expect(end.code).toBe(3)
     expectTruth(at, end)
-    expect(at.state().iterations).toMatchObject([{ verdict: 'idle' }])
+    expect(at.state().iterations).toMatchObject([
+      {
+        verdict: 'idle',
+        reason: expect.stringMatching(
+          /^the agent was silent and did nothing for 0.01 minutes \(--idle-timeout\)(?!.*SIG)/,
+        ),
+      },
+    ])
   })
 
   test('R10: an error result with exit code 0 and a COMPLETE before it', async () => {

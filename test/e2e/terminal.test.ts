@@ -224,7 +224,9 @@ describe('on a terminal', () => {
   test('F4: a stuck run offers another try beside the rest; Enter decides nothing, and again goes on with the same agent', async () => {
     const at = scratch({ tasks: tasksOf(2) })
     const agent = `[ "$RALPH_STORY" = 1 ] || [ -e ../mended ] || { echo "<promise>FAILED: no luck</promise>"; exit; }; ${goodAgent}`
-    const screen = terminal(at, `${loop(agent.replaceAll("'", "'\\''"), '--max-retries 0')}; echo "code $?"`)
+    // By the flag: the resume that `again` starts keeps to plain lines, too.
+    const typed = loop(agent.replaceAll("'", "'\\''"), '--no-tui --max-retries 0')
+    const screen = terminal(at, `unset RALPH_NO_TUI; ${typed}; echo "code $?"`)
     await screen.until((raw) => raw.includes('again, cleanup, squash, keep or later? [later]'))
     expect(screen.raw()).toMatch(/a {2}again {5}try the story again now, as `ralph resume` does/)
     writeFileSync(join(at.root, 'mended'), '')

@@ -115,9 +115,9 @@ export async function resumeLoop(
   if (again !== undefined) await tryAgain(context, again, flags)
 }
 
-/** The run knows its settings, but for what may be a secret. */
+/** The run knows its settings, but for what may be a secret, and that it was asked for on plain lines. */
 function tryAgain(context: Context, change: string, { agent_env }: RawFlags): Promise<void> {
-  const flags = agent_env === undefined ? {} : { agent_env }
+  const flags = { no_tui: true, ...(agent_env !== undefined && { agent_env }) }
   return resumeLoop(context, change, flags, { feedback: undefined, acceptsConfig: false })
 }
 

@@ -12,6 +12,7 @@ import {
   iterationsTable,
   notesOf,
   reasonOf,
+  stateOf,
   storiesTable,
   storyLabel,
   verdictKind,
@@ -23,6 +24,7 @@ import { clean, duration, oneLine, tokenWord } from './text.ts'
 export function reportHtml(report: RunReport): string {
   const name = escape(report.change_id)
   const hasRun = report.totals.iterations > 0
+  const [state] = stateOf(report)
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -36,7 +38,7 @@ export function reportHtml(report: RunReport): string {
 <body>
 <main>
 <header>
-<h1>${name} <span class="status ${report.status}">${report.status}</span></h1>
+<h1>${name} <span class="status ${state}">${state}</span></h1>
 ${reasonOf(report) === '' ? '' : `<p class="reason">${escape(reasonOf(report))}</p>`}
 ${hasRun ? `<p class="when"><time datetime="${escape(report.started)}">${when(report.started)}</time> to <time datetime="${escape(report.ended)}">${when(report.ended)}</time></p>` : ''}
 </header>

@@ -7,24 +7,26 @@ import {
   iterationsTable,
   notesOf,
   reasonOf,
+  stateOf,
   storiesTable,
   storyLabel,
   verdictKinds,
   whenOf,
 } from './report-words.ts'
 import type { Cell, Table } from './report-words.ts'
-import { statusMeaning, symbolOf } from '../vocabulary.ts'
+import { symbolOf } from '../vocabulary.ts'
 import { clean, clip, oneLine } from './text.ts'
 
 export function reportMarkdown(report: RunReport): string {
-  const { totals, status } = report
+  const { totals } = report
+  const [state, meaning] = stateOf(report)
   const reason = reasonOf(report)
   const facts = [...whenOf(report), ...aboutOf(report)].map(([name, words]) => `${name}: ${inline(words)}`)
   const notes = [...facts, ...notesOf(report).map(([name, words]) => `${name}: ${words}`)]
   return [
     `# ralph: ${inline(report.change_id)}`,
     '',
-    `${symbolOf(statusMeaning(status))} **${status}**: ${countsOf(report)}`,
+    `${symbolOf(meaning)} **${state}**: ${countsOf(report)}`,
     ...(reason === '' ? [] : ['', paragraph(reason)]),
     '',
     ...notes.map((line) => `- ${line}`),

@@ -15,7 +15,7 @@ h2 { margin: 40px 0 12px; font-size: 18px }
 .status { display: inline-block; margin-left: 6px; padding: 2px 10px; border-radius: 99px; background: var(--stopped); color: var(--on);
   font-size: 14px; font-weight: 600; vertical-align: 4px }
 .status.done { background: var(--kept) }
-.status.stuck, .status.stalled { background: var(--failed) }
+.status.stuck, .status.stalled, .status.died { background: var(--failed) }
 .status.running, .status.starting { background: var(--limit) }
 .reason { margin: 8px 0 0; font-size: 17px }
 .when { margin: 4px 0 0; color: var(--dim) }

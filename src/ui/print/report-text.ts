@@ -2,7 +2,7 @@
 import { tookMs } from '../../core/report.ts'
 import type { RunReport, StoryReport } from '../../core/report.ts'
 import type { Paint } from '../io.ts'
-import { mark, statusMeaning, statusWord, storyMeanings, verdictMeaning, verdictName } from '../vocabulary.ts'
+import { inColourOf, mark, storyMeanings, verdictMeaning, verdictName } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
 import { factLines } from './facts.ts'
 import { entryLines } from './layout.ts'
@@ -16,6 +16,7 @@ import {
   newReason,
   notesOf,
   reasonOf,
+  stateOf,
   stateWord,
   storyLabel,
   whenOf,
@@ -23,12 +24,12 @@ import {
 import { clip, duration, oneLine, tokenWord, tokenWords } from './text.ts'
 
 export function reportText(report: RunReport, columns: number, paint: Paint): string {
-  const { status } = report
+  const [state, meaning] = stateOf(report)
   // One more than the lines may take: they leave the last column free.
   const sheet = { paint, columns: Number.isFinite(columns) ? columns : undefined }
   const lines = (entry: Entry): readonly string[] => entryLines(entry, sheet)
   const right = figuresOf(report)
-  const head = `${paint.bold(oneLine(report.change_id))}   ${mark(statusMeaning(status), paint)} ${statusWord(status, paint)}`
+  const head = `${paint.bold(oneLine(report.change_id))}   ${mark(meaning, paint)} ${paint.bold(inColourOf(meaning, state, paint))}`
   const reason = reasonOf(report)
   const facts = [...whenOf(report), ...aboutOf(report), ...notesOf(report)]
   return [

@@ -2,7 +2,7 @@
 import { countAttempts, tookMs } from '../../core/report.ts'
 import type { AttemptReport, RunReport, Spending, StoryReport } from '../../core/report.ts'
 import type { Verdict } from '../../core/event.ts'
-import { agentName, symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
+import { agentName, statusMeaning, symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
 import { duration, plural, tokenWord, tokenWords, usd } from './text.ts'
 import type { SpentTokens } from './text.ts'
@@ -115,7 +115,13 @@ export function countsOf(report: RunReport): string {
 }
 
 /** Why it ended; of a success only what its counts do not say. */
-export function reasonOf({ status, reason }: Pick<RunReport, 'status' | 'reason'>): string {
+export function stateOf({ status, died_at: died }: RunReport): readonly [word: string, meaning: Meaning] {
+  return died !== undefined && status !== 'done' ? ['died', 'failed'] : [status, statusMeaning(status)]
+}
+
+export function reasonOf({ status, reason, died_at: died, change_id: change }: RunReport): string {
+  if (died !== undefined && status !== 'done')
+    return `ralph was killed in the middle of the work. What to do next: ralph status ${change}`
   return status === 'done' ? reason.replace(/^\d+ of \d+ stor(?:y|ies) complete\.\s*/, '') : reason
 }
 

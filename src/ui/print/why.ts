@@ -130,9 +130,12 @@ function safeWords(report: StatusReport): string {
 
 function lookSteps(report: StatusReport, failed: FailedGate | undefined): readonly Step[] {
   const last = report.iterations.findLast(({ verdict }) => !keepsWork[verdict])
+  const change = oneLine(report.change_id)
+  // Its record is still missing.
+  const cut = report.died_at === undefined ? undefined : report.current
+  if (cut !== undefined) return [['look', `ralph logs ${String(cut.n)} ${change}`, 'what the agent said']]
   if (report.alive || report.status === 'done' || last === undefined) return []
   const n = String(last.n)
-  const change = oneLine(report.change_id)
   const kept = isAside(report, last) ? [[`ralph diff ${n} ${change}`, `what #${n} had changed`]] : []
   const gate =
     last.verdict === 'gate_failed' ? [[`ralph logs ${change} --gate`, 'all that the gate printed']] : []

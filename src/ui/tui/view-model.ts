@@ -2,6 +2,7 @@
 // Long because all screens pass here: which one an input is for, and what it means there, is decided in one place.
 import { signalExits } from '../../core/outcome.ts'
 import type { ChangeList, QueueReport } from '../app.ts'
+import { entryLines } from '../print/layout.ts'
 import type { Sheet } from '../print/layout.ts'
 import { oneLine, withHint } from '../print/text.ts'
 import {
@@ -340,7 +341,8 @@ function typedInLoop(model: Model, key: Key): Updated {
   if (!isQuit(key)) return { model, acts: [] }
   // Looked at once more: what came of it is said all the same.
   const words = model.ending === undefined ? [] : lastWords(model.ending, model.sheet)
-  return quit(model, exitCodeOf(model), loop.life === 'dead' ? deathWords(loop) : words)
+  const died = deathWords(loop).flatMap((text) => entryLines({ text }, model.sheet))
+  return quit(model, exitCodeOf(model), loop.life === 'dead' ? died : words)
 }
 
 function detached(model: Model, { change }: LoopScreen): Updated {
