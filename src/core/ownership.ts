@@ -112,16 +112,27 @@ export function ownerOfRef(
   )
 }
 
-/** `git symbolic-ref <name> <ref>`: git reports no write for it. */
-function isAliasOf(argv: readonly string[], name: string): boolean {
-  const at = argv.indexOf('symbolic-ref')
-  return (
-    at >= 0 &&
-    argv
-      .slice(at + 1)
-      .filter((word) => !word.startsWith('-'))
-      .includes(name)
-  )
+/** Of another name for a branch that is not what it was. Git before 2.46 reports no write where one is made or leads elsewhere. */
+export function ownerOfAlias(name: string, { writes, commands }: Ledger): Claim {
+  const by =
+    writes.findLast(({ ref }) => ref === name)?.by ??
+    commands.find(({ argv }) => isAliasOf(argv, name) || isDeleted(argv, name) || newName(argv) === name)?.by
+  return by === undefined
+    ? { owner: 'user', evidence: 'no git of the agent or a gate wrote it' }
+    : { owner: by, evidence: `the ${by}'s own git wrote it` }
+}
+
+/** `git symbolic-ref <name> <ref>`, or `-d <name>`; a name alone is a question. */
+function isAliasOf([verb, ...words]: readonly string[], name: string): boolean {
+  const refs = words.filter((word, at) => !word.startsWith('-') && words[at - 1] !== '-m')
+  const isQuestion = refs.length === 1 && !words.some((word) => /^(?:-d|--delete)$/.test(word))
+  return verb === 'symbolic-ref' && refs[0] === name && !isQuestion
+}
+
+/** Of one that leads nowhere git reports nothing. */
+function isDeleted([verb, ...words]: readonly string[], name: string): boolean {
+  const isMeant = words.some((word) => /^(?:-[a-z]*[dD]|--delete)$/.test(word))
+  return verb === 'branch' && isMeant && words.some((word) => `refs/heads/${word}` === name)
 }
 
 /** Whether the agent or a gate has made it where there was none: if it was there before and looks as before, somebody had deleted it meanwhile. */

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import {
   dropperOfStashes,
   leftBeside,
+  ownerOfAlias,
   ownerOfRef,
   ownerOfStash,
   type Ledger,
@@ -106,5 +107,22 @@ describe('stashes', () => {
     ['stash list', 'user'],
   ])('O12, O13: entries that are gone after `git %s` were dropped by the %s', (command, owner) => {
     expect(dropperOfStashes(ledger([], [command]))).toBe(owner)
+  })
+})
+
+describe('ownerOfAlias', () => {
+  it.each([
+    ['O12: nobody told of it', [], [], 'user'],
+    ['O13: its deletion was written', ['A>'], [], 'agent'],
+    ['O13: it was made or led elsewhere', [], ['symbolic-ref refs/heads/x refs/heads/y'], 'agent'],
+    ['O13: with a reason', [], ['symbolic-ref -m why refs/heads/x refs/heads/y'], 'agent'],
+    ['O13: it was deleted', [], ['symbolic-ref --delete refs/heads/x'], 'agent'],
+    ['O13: it was deleted as a branch', [], ['branch -qD w x'], 'agent'],
+    ['O13: another was renamed over it', [], ['branch -M y x'], 'agent'],
+    ['O12: the agent only asked', [], ['symbolic-ref --short refs/heads/x'], 'user'],
+    ['O12: another was led to it', [], ['symbolic-ref refs/heads/y refs/heads/x'], 'user'],
+    ['O12: branches were listed', [], ['branch --list x'], 'user'],
+  ])('%s', (_, writes, commands, owner) => {
+    expect(ownerOfAlias(name, ledger(writes, commands))).toMatchObject({ owner })
   })
 })

@@ -587,13 +587,72 @@ test.each([
   at.git('branch', 'other')
   const before = at.git('rev-parse', 'main')
   const end = await ralph(at, ['loop', 'demo', '--agent-command', once(`${deed}; ${failed}`), '--json'])
-  expect([end.code, told(end).join()]).toEqual([
-    0,
-    expect.stringContaining('the agent deleted main; it is back'),
-  ])
+  expect([end.code, told(end).join()]).toEqual([0, expect.stringContaining('main another name for')])
+  expect(told(end).join()).not.toContain('deleted main')
   expect(at.git('for-each-ref', '--format=%(refname:short)%(symref)', 'refs/heads')).toBe(
     'main\nother\nralph/demo',
   )
   expect(at.git('rev-parse', 'main')).toBe(before)
   expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
 })
+
+/** Each that is another name for one, with what it leads to. */
+function aliases(at: Scratch): string[] {
+  return at
+    .git(
+      'for-each-ref',
+      '--format=%(refname:short)%(if)%(symref)%(then) -> %(symref:short)%(end)',
+      'refs/heads',
+    )
+    .split('\n')
+    .filter((line) => line.includes(' -> '))
+}
+
+test.each([['the agent'], ['a gate']])(
+  "O13: what %s does to another name for a branch of the user's goes back: deleted, made plain, or led elsewhere",
+  async (who) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.git('branch', 'other')
+    for (const name of ['deleted', 'gone-d', 'plain', 'over', 'led', 'Größe', 'beside'])
+      at.git('symbolic-ref', `refs/heads/${name}`, 'refs/heads/main')
+    at.git('symbolic-ref', 'refs/heads/nowhere', 'refs/heads/none')
+    const were = aliases(at)
+    const deed = [
+      'git symbolic-ref --delete refs/heads/deleted',
+      'git branch -q -D gone-d Größe nowhere',
+      'git symbolic-ref -d refs/heads/plain',
+      'git branch plain HEAD~0',
+      'git branch x',
+      'git branch -M x over',
+      'git symbolic-ref -m why refs/heads/led refs/heads/other',
+      'git symbolic-ref refs/heads/fresh refs/heads/other',
+      beside(at, 'git symbolic-ref -d refs/heads/beside'),
+    ].join('; ')
+    const isAgents = who === 'the agent'
+    const gate = at.script('gate.sh', `#!/bin/sh\n[ -e ../deeds ] && exit 0\n: > ../deeds\n${deed}\n`)
+    const options = isAgents
+      ? ['--agent-command', once(`${deed}; ${failed}`)]
+      : ['--agent-command', goodAgent, '--verify', gate]
+    const end = await ralph(at, ['loop', 'demo', ...options, '--json'])
+    expect(end.code).toBe(0)
+    expect(aliases(at)).toEqual(were.filter((line) => !line.startsWith('beside')))
+    expect(at.git('symbolic-ref', 'refs/heads/nowhere')).toBe('refs/heads/none')
+    expect(at.git('branch', '--list', 'fresh', 'x')).toBe('')
+    const n = isAgents ? '1' : '1-gates'
+    const lines = told(end)
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        `${who} deleted deleted, another name for main; it is that again`,
+        `${who} deleted nowhere, another name for none; it is that again`,
+        `${who} made plain, another name for main, a branch of its own; it is that name again, and the branch is refs/ralph/demo/moved/${n}/heads/plain`,
+        `${who} made led another name for other; it is one for main again`,
+        `${who} made fresh, another name for other; it is put away, and comes back with: git symbolic-ref refs/heads/fresh refs/heads/other`,
+      ]),
+    )
+    expect(lines.join('\n')).not.toMatch(/moved (plain|over)\b|deleted (plain|over)\b/)
+    if (isAgents)
+      expect(lines.join('\n')).toContain(
+        'beside was deleted; it stays so; to have it again: git symbolic-ref refs/heads/beside refs/heads/main',
+      )
+  },
+)

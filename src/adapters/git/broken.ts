@@ -4,11 +4,10 @@ import { readFileSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { inflateSync } from 'node:zlib'
 import type { Git } from './git.ts'
-import { moveRefs, readRefs } from './refs.ts'
+import { moveRefs, readRefs, shortRef } from './refs.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { Store } from './store.ts'
 import { looseSince } from './sync.ts'
-import { shortRef } from './whose-refs.ts'
 
 /** After a death: they are put aside, and refs that need them go back to where they were at the last checkpoint. */
 export async function putBrokenAside(store: Store, snapshot: Snapshot | undefined): Promise<void> {

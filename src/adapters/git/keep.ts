@@ -3,6 +3,7 @@
 import { join } from 'node:path'
 import { headWords } from '../../core/ownership-tree.ts'
 import type { KeptAttempt } from '../../ports.ts'
+import { aliasesTold, putBackAliases, readAliases, withoutAliases } from './aliases.ts'
 import {
   conflictsIn,
   hasWork,
@@ -30,7 +31,16 @@ import { missingObjects } from './pins.ts'
 import type { Others } from './plain-tree.ts'
 import { findMoved } from './moved-files.ts'
 import { whyUnfit } from './required.ts'
-import { madeAgain, moveRefs, readRef, readRefs, setHead, type RefChanges, type Refs } from './refs.ts'
+import {
+  madeAgain,
+  moveRefs,
+  readRef,
+  readRefs,
+  setHead,
+  shortRef,
+  type RefChanges,
+  type Refs,
+} from './refs.ts'
 import { apart, leftBehind, planReunion, reunite } from './reunite.ts'
 import type { Store } from './store.ts'
 import { exempt } from './scan.ts'
@@ -61,7 +71,6 @@ import {
   madeTold,
   othersTold,
   planRefs,
-  shortRef,
 } from './whose-refs.ts'
 
 /** Idempotent: a second run of the same number finds the refs in place and adds only what is new. */
@@ -94,7 +103,8 @@ async function keepWhole(
     readRef(git, ref),
     autostashes(git.gitDir),
   ])
-  const { own: all, others, again } = planRefs(store, snapshot, now.all, ledger)
+  const plan = planRefs(store, snapshot, now.all, await readAliases(git, true), ledger)
+  const { own: all, others, again, aliases } = plan
   const beside = await leftWhereItStands(git, snapshot, now, ledger)
   const stashes = planStashes(snapshot.stash_log, log, ledger)
   const were = await earlierValues(git, others)
@@ -224,6 +234,7 @@ async function keepWhole(
     ...changes.moved.map(({ name, from, to }) => `update ${name} ${from} ${to}`),
     ...(await Promise.all(changes.deleted.map((each) => madeAgain(git, each)))),
   ])
+  await putBackAliases(git, aliases.own)
   await putBackStashes(git, snapshot.stash_log, {
     back: stashes.dropped.filter((hash) => !gone.has(hash)),
     away: stashes.made.map(({ hash }) => hash),
@@ -249,7 +260,8 @@ async function keepWhole(
       .map((hash) => lostRef({ name: 'a stash entry', from: hash })),
   ]
   const warnings = [
-    ...told(store, { ...changes, created: away }, stashes, halfDone, aside),
+    ...told(store, withoutAliases({ ...changes, created: away }, aliases.own), stashes, halfDone, aside),
+    ...(await aliasesTold(git, 'the agent', aliases.own, aside)),
     ...trees.map((tree) => treeTold(tree, standing.includes(tree))),
     ...inside.warnings,
     ...(reunion.warnings.length === 0 &&
@@ -277,6 +289,7 @@ async function keepWhole(
   const notes = [
     ...othersTold(
       others,
+      aliases.others,
       `${moved}/before`,
       were.some(({ from }) => !gone.has(from)),
     ),

@@ -55,7 +55,10 @@ function readTold(lines: readonly string[], by: Watched): Omit<Ledger, 'commands
       if (!ref.startsWith('refs/') && !(ref === 'HEAD' && tree === '.')) continue
       const to = value(next)
       const from = value(old) ?? found.get(ref)
-      if (to?.startsWith('ref:') === true) {
+      // Of another name for a branch: what it leads to is no commit (git 2.46).
+      if (ref !== 'HEAD' && [from, to].some((end) => end?.startsWith('ref:') === true)) {
+        writes.push({ by, ref, from: plain(from), to: plain(to) })
+      } else if (to?.startsWith('ref:') === true) {
         switches.push({ by, head: to.slice('ref:'.length) })
       } else if (from === to) {
         packed.add(`${to ?? ''} ${ref}`)
@@ -65,6 +68,10 @@ function readTold(lines: readonly string[], by: Watched): Omit<Ledger, 'commands
     }
   }
   return { writes, switches, trees: [...trees] }
+}
+
+function plain(end: string | undefined): string | undefined {
+  return end?.startsWith('ref:') === true ? undefined : end
 }
 
 function value(hash: string): string | undefined {

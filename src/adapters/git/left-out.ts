@@ -2,12 +2,11 @@
 import type { Ledger } from '../../core/ownership.ts'
 import { contentsOf } from './exact-bytes.ts'
 import { named, type Git } from './git.ts'
-import type { RefChanges } from './refs.ts'
+import { shortRef, type RefChanges } from './refs.ts'
 import { workedFrom } from './reunite.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { StashEntry } from './stash-list.ts'
 import { emptyTree, isAncestor, orEmpty } from './tree.ts'
-import { shortRef } from './whose-refs.ts'
 
 /** A place with work in it: the commits that were there before, each with what came on top of it. */
 interface Place {

@@ -54,6 +54,10 @@ function kindOf(name: string): string {
 /** Each work tree has its own. */
 const ofWorkTree = new Set(['refs/bisect', 'refs/rewritten'])
 
+function rootOf({ gitDir, gitCommonDir }: Git, kind: string): string {
+  return ofWorkTree.has(kind) ? gitDir : gitCommonDir
+}
+
 /**
  * As `for-each-ref` lists them, symbolic ones apart. Undefined: ask git. `isThorough`: also what was written into a ref's file itself,
  * which git never does.
@@ -62,8 +66,7 @@ export function listRefs(git: Git, kinds: readonly string[], isThorough: boolean
   if (isElsewhere(git)) return undefined
   const loose = new Map<string, string>()
   // First these: whoever packs writes the packed one before the loose one goes.
-  for (const kind of kinds)
-    collectLoose(ofWorkTree.has(kind) ? git.gitDir : git.gitCommonDir, kind, loose, isThorough)
+  for (const kind of kinds) collectLoose(rootOf(git, kind), kind, loose, isThorough)
   const { refs, pictures } = readPacked(git)
   const known = pictures.get(kinds.join()) ?? newPicture(refs, loose, kinds)
   pictures.set(kinds.join(), known)
@@ -71,6 +74,18 @@ export function listRefs(git: Git, kinds: readonly string[], isThorough: boolean
   for (const [name, hash] of loose) if (known.loose.get(name) !== hash) over.set(textOf(name), hash)
   for (const name of known.loose.keys()) if (!loose.has(name)) over.set(textOf(name), refs.get(name) ?? '')
   return picture(known.base, over)
+}
+
+/** Other names for a ref, with what each leads to. Undefined: ask git. */
+export function listAliases(git: Git, isThorough: boolean): RefMap | undefined {
+  const found = new Map<string, string>()
+  for (const kind of kindsIn(git) ?? []) collectLoose(rootOf(git, kind), kind, found, isThorough)
+  const aliases = [...found].flatMap(([name, hash]) => {
+    const place = Buffer.from(`${rootOf(git, kindOf(name))}/`)
+    const target = hash === '' ? readTarget(Buffer.concat([place, Buffer.from(name, 'latin1')])) : undefined
+    return target === undefined ? [] : [[textOf(name), target]]
+  })
+  return isElsewhere(git) ? undefined : Object.fromEntries(aliases)
 }
 
 /** Empty when it is not there. Undefined: ask git, for it is no plain one. */
@@ -181,6 +196,18 @@ function readLoose(place: Buffer): string | undefined {
     if (!kind.isFile() && !kind.isSymbolicLink()) return ''
     const found = /^([0-9a-f]{40}(?:[0-9a-f]{24})?)(?:\s|$)/.exec(readFileSync(place, 'latin1'))?.[1] ?? ''
     return /^0+$/.test(found) ? '' : found
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+/** Of a symbolic ref, also where it is a link; undefined for others. */
+function readTarget(place: Buffer): RefName | undefined {
+  try {
+    const isLink = lstatSync(place).isSymbolicLink()
+    const link = isLink ? readlinkSync(place, 'latin1') : ''
+    return refIn(link.startsWith('refs/') ? `ref: ${link}` : readFileSync(place, 'latin1').trim())
   } catch (error) {
     if (isMissing(error)) return undefined
     throw error

@@ -48,6 +48,11 @@ export function shortName(ref: string): string {
   return ref.replace('refs/heads/', '')
 }
 
+/** Of any kind, with bytes that are no text replaced. */
+export function shortRef(name: string): string {
+  return name.replace(/^refs\/(heads\/)?/, '').replace(/[\udc80-\udcff]/gu, '\ufffd')
+}
+
 /** `isThorough` where an agent may have been at them, see `listRefs`. */
 export async function readRefs(git: Git, isThorough = false): Promise<Refs> {
   const head = readHead(git)

@@ -1,12 +1,13 @@
 // The end of an attempt, beyond its files: what gates did to refs goes back, others' commits are named, the ledger goes.
+import { aliasesTold, putBackAliases, readAliases, withoutAliases } from './aliases.ts'
 import { readLedger } from './ledger.ts'
 import { missingObjects } from './pins.ts'
-import { madeAgain, moveRefs, readRefs, setHead } from './refs.ts'
+import { madeAgain, moveRefs, readRefs, setHead, shortRef } from './refs.ts'
 import type { Store } from './store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { planStashes, putBackBeside, putBackStashes, readStashLog } from './stash-list.ts'
 import { forgetWatches, watchedGates } from './watch.ts'
-import { againTold, besideTold, madeTold, planRefs, shortRef } from './whose-refs.ts'
+import { againTold, besideTold, madeTold, planRefs } from './whose-refs.ts'
 
 /** Before a save or a revert; what the agent did was settled when the attempt was kept. */
 export async function settleGates(store: Store, snapshot: Snapshot): Promise<void> {
@@ -23,8 +24,8 @@ export async function settleGates(store: Store, snapshot: Snapshot): Promise<voi
   }
   if (ledger.writes.length + ledger.commands.length === 0) return
   const besideBack = await putBackBeside(store, all, ledger)
-  const [now, log] = await Promise.all([readRefs(git), readStashLog(git)])
-  const { own, again } = planRefs(store, snapshot, now.all, ledger)
+  const [now, led, log] = await Promise.all([readRefs(git), readAliases(git), readStashLog(git)])
+  const { own, again, aliases } = planRefs(store, snapshot, now.all, led, ledger)
   const stashes = planStashes(snapshot.stash_log, log, ledger)
   const gone = await missingObjects(git, [
     ...[...own.moved, ...own.deleted].map(({ from }) => from),
@@ -51,12 +52,17 @@ export async function settleGates(store: Store, snapshot: Snapshot): Promise<voi
     ...moved.map(({ name, from, to }) => `update ${name} ${from} ${to}`),
     ...(await Promise.all(deleted.map((each) => madeAgain(git, each)))),
   ])
+  await putBackAliases(git, aliases.own)
   const back = stashes.dropped.filter((hash) => !gone.has(hash))
   await putBackStashes(git, snapshot.stash_log, { back, away: stashes.made.map(({ hash }) => hash) })
+  const said = withoutAliases({ moved, deleted, created: own.created }, aliases.own)
   const lines = [
-    ...moved.map(({ name }) => `a gate moved ${shortRef(name)}; it is back, its version is ${aside(name)}`),
-    ...deleted.map(({ name }) => `a gate deleted ${shortRef(name)}; it is back`),
-    ...madeTold('a gate', own.created, aside),
+    ...said.moved.map(
+      ({ name }) => `a gate moved ${shortRef(name)}; it is back, its version is ${aside(name)}`,
+    ),
+    ...said.deleted.map(({ name }) => `a gate deleted ${shortRef(name)}; it is back`),
+    ...madeTold('a gate', said.created, aside),
+    ...(await aliasesTold(git, 'a gate', aliases.own, aside)),
     ...againTold('a gate', again),
     ...stashes.made.map(
       ({ hash, message }) => `a gate stashed work (${message}); it is kept: ${git.typed} stash apply ${hash}`,

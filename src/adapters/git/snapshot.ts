@@ -7,6 +7,7 @@ import { drop, readdir } from '../files/now.ts'
 import { fileMark, readRecord, writeDurably } from '../files/whole.ts'
 import { RalphError } from '../../core/error.ts'
 import { headOf, type Head, type RefName } from '../../core/git-facts.ts'
+import { readAliases } from './aliases.ts'
 import { globalSettings } from './conversions.ts'
 import { exactBytesSchema, rememberBytes } from './exact-bytes.ts'
 import { lstatNow } from './files.ts'
@@ -67,6 +68,8 @@ const snapshotSchema = z.object({
   refs: refMapSchema,
   /** A file beside it, for it is long and seldom changes. */
   refs_base: z.string().optional(),
+  /** Other names for a ref, by what they lead to; see aliases.ts. */
+  aliases: refMapSchema.optional(),
   stash_log: z.string(),
   /** Settings, hooks and info/ of the git directory; see guarded-files.ts. */
   guarded: z.record(z.string(), guardedFileSchema).optional(),
@@ -193,6 +196,7 @@ export async function composeSnapshot(
     index: what.index,
     own_index: what.ownIndex,
     refs: observed.refs.all,
+    aliases: await readAliases(store.git),
     stash_log: observed.stashLog,
     guarded,
     hooks_path: observed.settings.hooksPath,

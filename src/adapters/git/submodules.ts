@@ -1,6 +1,7 @@
 // Submodules that are checked out: each is looked at, recorded and restored by the same code as the repository around it.
 import { relative } from 'node:path'
 import { RalphError } from '../../core/error.ts'
+import { compareAliases, putBackAliases, readAliases } from './aliases.ts'
 import { attemptMoves } from './attempts.ts'
 import { insistOnConversions } from './conversions.ts'
 import { shown, type Git } from './git.ts'
@@ -8,7 +9,7 @@ import { mendRepository } from './mend.ts'
 import { operationsInProgress } from './operations.ts'
 import { outwaitLocks } from './stale-locks.ts'
 import { missingObjects } from './pins.ts'
-import { compareRefs, moveRefs, readRefs } from './refs.ts'
+import { compareRefs, madeAgain, moveRefs, readRefs } from './refs.ts'
 import { restoreSnapshot } from './restore.ts'
 import { timeName, type Store } from './store.ts'
 import { composeSnapshot, gitlinksOf, treeFolders, type Snapshot, type Submodule } from './snapshot.ts'
@@ -159,7 +160,11 @@ async function readSubmoduleSettings(git: Git): Promise<string[]> {
 /** Where the agent left them is kept under `moved/`. */
 async function putBackRefs(store: Store, snapshot: Snapshot): Promise<void> {
   const { git } = store
-  const [now, log] = await Promise.all([readRefs(git, true), readStashLog(git)])
+  const [now, aliases, log] = await Promise.all([
+    readRefs(git, true),
+    readAliases(git, true),
+    readStashLog(git),
+  ])
   const { moved, deleted, created } = compareRefs(snapshot.refs, now.all)
   const [were, are] = [snapshot.stash_log, log].map((text) => stashEntries(text).map(({ hash }) => hash))
   const dropped = were?.filter((hash) => are?.includes(hash) !== true) ?? []
@@ -177,8 +182,9 @@ async function putBackRefs(store: Store, snapshot: Snapshot): Promise<void> {
     ...moved
       .filter(({ from }) => !gone.has(from))
       .map(({ name, from, to }) => `update ${name} ${from} ${to}`),
-    ...deleted.filter(({ from }) => !gone.has(from)).map(({ name, from }) => `create ${name} ${from}`),
+    ...(await Promise.all(deleted.filter(({ from }) => !gone.has(from)).map((each) => madeAgain(git, each)))),
   ])
+  await putBackAliases(git, compareAliases(snapshot, { aliases, refs: now.all }))
   await putBackStashes(git, snapshot.stash_log, {
     back: dropped.filter((hash) => !gone.has(hash)),
     away: fresh,

@@ -1,10 +1,11 @@
 // Refs after an attempt, sorted by whose change it is: the agent's and the gates' go back, everybody else's stay as they are.
 import { leftBeside, ownerOfRef, wasMadeAgain, type Ledger } from '../../core/ownership.ts'
 import { shellWord } from '../process/shell-word.ts'
+import { aliasWords, planAliases, withoutAliases, type AliasChange, type AliasPlan } from './aliases.ts'
 import { lstatNow } from './files.ts'
 import { named, type Git } from './git.ts'
 import { headRef } from './ref-files.ts'
-import { compareRefs, type RefChanges, type Refs } from './refs.ts'
+import { compareRefs, shortRef, type RefChanges, type Refs } from './refs.ts'
 import type { Store } from './store.ts'
 import { restoreCommand } from './gone.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -17,9 +18,16 @@ export interface RefPlan {
   readonly others: RefChanges
   /** Deleted by somebody else meanwhile, and there again as it was by the agent or a gate. */
   readonly again: readonly string[]
+  readonly aliases: AliasPlan
 }
 
-export function planRefs(store: Store, snapshot: Snapshot, now: Refs['all'], ledger: Ledger): RefPlan {
+export function planRefs(
+  store: Store,
+  snapshot: Snapshot,
+  now: Refs['all'],
+  aliases: Refs['all'],
+  ledger: Ledger,
+): RefPlan {
   const changes = compareRefs(snapshot.refs, now)
   const branch = `refs/heads/ralph/${store.change}`
   const claimed = (name: string): { isOwn: boolean; isOthers: boolean; found: string | undefined } => {
@@ -28,7 +36,9 @@ export function planRefs(store: Store, snapshot: Snapshot, now: Refs['all'], led
     const isOwn = name === branch || owner === 'agent' || owner === 'gate'
     // Of the branch that the loop stands on a revert has to say more.
     const isOthers = !isOwn && owner !== 'other_loop' && name !== snapshot.head.ref
-    return { isOwn, isOthers, found: name === branch ? before : found }
+    // What an agent's git found there was another branch's.
+    const isAlias = snapshot.aliases?.[name] !== undefined
+    return { isOwn, isOthers, found: name === branch ? before : isAlias ? undefined : found }
   }
   const { ref } = snapshot.head
   const written = [...new Set(ledger.writes.map(({ ref: name }) => name))].filter((name) => name !== branch)
@@ -60,6 +70,7 @@ export function planRefs(store: Store, snapshot: Snapshot, now: Refs['all'], led
     again: written.filter((name) =>
       wasMadeAgain({ name, before: snapshot.refs[name], now: now[name] }, ledger),
     ),
+    aliases: planAliases(snapshot, { aliases, refs: now }, ledger, (name) => !claimed(name).isOwn),
   }
 }
 
@@ -96,21 +107,29 @@ export async function earlierValues(
 
 /** One line for all of them, without blame. */
 export function othersTold(
-  { moved, deleted, created }: RefChanges,
+  changes: RefChanges,
+  aliases: readonly AliasChange[],
   before: string,
   isPinned: boolean,
 ): string[] {
+  const { moved, deleted, created } = withoutAliases(changes, aliases)
+  const led = aliases.map((each) => aliasWords(each))
   const words = [
     ...moved.map(({ name }) => `${shortRef(name)} moved`),
     ...deleted.map(({ name }) => `${shortRef(name)} was deleted`),
     ...created.map(({ name }) => `${shortRef(name)} is new`),
+    ...led.map((each) => each.words),
   ]
   if (words.length === 0) return []
   const where = isPinned ? `; what they were is under ${before}` : ''
-  const again = isPinned
-    ? deleted.map(({ name }) => againCommand(name, `${before}/${name.replace(/^refs\//, '')}`))
-    : []
-  const back = again.length === 0 ? '' : `; to have them again: ${again.slice(0, most).join('; ')}`
+  const again = [
+    ...(isPinned ? deleted : []).map(({ name }) =>
+      againCommand(name, `${before}/${name.replace(/^refs\//, '')}`),
+    ),
+    ...led.flatMap((each) => each.again),
+  ]
+  const them = words.length === 1 ? 'it' : 'them'
+  const back = again.length === 0 ? '' : `; to have ${them} again: ${again.slice(0, most).join('; ')}`
   return [
     `changed beside the loop, not by the agent as far as ralph can tell: ${few(words)}; ${words.length === 1 ? 'it stays so' : 'they stay so'}${where}${back}`,
   ]
@@ -145,10 +164,6 @@ export function madeTold(
     ({ name }) =>
       `${who} made ${shortRef(name)}; it is put away, and comes back with: ${againCommand(name, aside(name))}`,
   )
-}
-
-export function shortRef(name: string): string {
-  return name.replace(/^refs\/(heads\/)?/, '').replace(/[\udc80-\udcff]/gu, '\ufffd')
 }
 
 const most = 5

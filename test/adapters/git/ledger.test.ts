@@ -109,6 +109,21 @@ describe('the ledger', () => {
     expect([...new Set(writes.map(({ ref }) => ref))]).toEqual(['refs/heads/topic', 'refs/heads/beside'])
   })
 
+  it('O13: another name for a branch is a write to it, and no switch of HEAD (as git 2.46 tells it)', async () => {
+    const { w, ledger } = await watched()
+    const none = '0'.repeat(40)
+    const lines = [
+      `wrote . ${none} ref:refs/heads/main refs/heads/also`,
+      `wrote . ref:refs/heads/main ${none} refs/heads/also`,
+      `wrote . ref:refs/heads/main ref:refs/heads/topic HEAD`,
+    ]
+    writeFileSync(join(w.dir, '.git/ralph/checkpoints/demo/watch/agent-1/ledger'), `${lines.join('\n')}\n`)
+    const { writes, switches } = await ledger()
+    const write = { by: 'agent', ref: 'refs/heads/also', from: undefined, to: undefined }
+    expect(writes).toEqual([write, write])
+    expect(switches).toEqual([{ by: 'agent', head: 'refs/heads/topic' }])
+  })
+
   it('O17: names are bytes', async () => {
     const { w, ledger, env } = await watched()
     execFileSync('sh', ['-c', String.raw`git branch "$(printf 'caf\351')"`], { cwd: w.dir, env })

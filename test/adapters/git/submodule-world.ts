@@ -43,6 +43,8 @@ export function addSubmodules(w: World): void {
   at(join(w.dir, odd), 'checkout', '-q', '--detach')
   at(join(w.dir, branched), 'checkout', '-q', '-b', 'feature')
   at(join(w.dir, branched), 'branch', 'spare')
+  for (const name of ['also', 'too'])
+    at(join(w.dir, branched), 'symbolic-ref', `refs/heads/${name}`, 'refs/heads/spare')
   for (const path of all) dirty(w, path)
 }
 
@@ -85,7 +87,7 @@ export function filesIn(w: World): Record<string, string> {
 
 const inside = [
   ['rev-parse', '--absolute-git-dir'],
-  ['for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads', 'refs/tags', 'refs/notes'],
+  ['for-each-ref', '--format=%(objectname) %(refname) %(symref)', 'refs/heads', 'refs/tags', 'refs/notes'],
   ['ls-files', '-s', '-v', '-z'],
   ['stash', 'list', '--format=%H %gs'],
   ['status', '--porcelain', '-z', '-uall'],

@@ -59,6 +59,13 @@ const deeds: Record<string, (w: World) => void> = {
     w.git('-C', plain, 'tag', 'agents-tag')
     w.git('-C', odd, 'checkout', '-q', '-f', '-B', 'main')
   },
+  'makes other names of branches, and branches of other names': (w) => {
+    w.git('-C', branched, 'symbolic-ref', 'refs/heads/main', 'refs/heads/spare')
+    w.git('-C', branched, 'symbolic-ref', 'refs/heads/new', 'refs/heads/spare')
+    w.git('-C', branched, 'symbolic-ref', '-d', 'refs/heads/also')
+    w.git('-C', branched, 'branch', 'also')
+    w.git('-C', branched, 'symbolic-ref', '-d', 'refs/heads/too')
+  },
   'resets, cleans and drops stashes': (w) => {
     for (const path of all) {
       w.git('-C', path, 'reset', '-q', '--hard')
