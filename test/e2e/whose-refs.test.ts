@@ -107,6 +107,26 @@ describe("O12, M4: the user's own refs", () => {
     expect(at.git('status', '--porcelain')).toBe(' M openspec/changes/demo/tasks.md\n?? story-1.txt')
   })
 
+  test('O12: with stashes a commit on top of one of the agent’s goes with that, and the command that is named makes it again', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('notes.txt', 'mine\n')
+    const agent = once(
+      `git commit -q --allow-empty -m other; echo ready; until [ -e "$HOME/go" ]; do sleep 0.05; done; ${failed}`,
+    )
+    const loop = start(at, ['loop', 'demo', '--checkpoint', 'stash', '--agent-command', agent, '--json'])
+    await loop.seen((out) => out.includes('"text":"ready'))
+    at.git('add', 'notes.txt')
+    at.git('commit', '-qm', 'mine')
+    at.write('../home/go', '')
+    const end = await loop.ended
+    expect(end.code).toBe(0)
+    const line = told(end).find((each) => each.includes('(mine)')) ?? ''
+    const [, back = 'false'] = /: (git diff-tree .*) brings it back$/.exec(line) ?? []
+    execFileSync('sh', ['-ec', back], { cwd: at.repo, env: at.env, stdio: 'pipe' })
+    expect(at.git('log', '--format=%s', '-2')).toBe('mine\nstart')
+    expect(at.git('show', '--format=', '--name-only', 'HEAD')).toBe('notes.txt')
+  })
+
   test('O12: with stashes on no branch the same commit is named, with the command that brings it back', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     at.git('switch', '-q', '--detach')

@@ -266,7 +266,7 @@ function lostRefs(world: World, words: string, fault: Tell): void {
     if ((now.get(name) ?? '') === hash) continue
     // A commit beside an attempt that was reverted goes with it, and is named with what brings it back.
     const way = new RegExp(
-      String.raw`git (?:-C \S+ )?(?:cherry-pick|reset --soft) ${hash.slice(0, 12)} brings it back`,
+      String.raw`git (?:-C \S+ )?(?:cherry-pick|reset --soft|commit -C) ${hash.slice(0, 12)} brings it back`,
     )
     const isTold = hash !== '' && way.test(words)
     if (isTold && world.tryGit(['rev-parse', '-q', '--verify', `${hash.slice(0, 12)}^{commit}`]) === hash)

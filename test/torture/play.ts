@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { advice } from './advice.ts'
 import { writeAttempt } from './agent.ts'
 import { hangBell } from './bell.ts'
-import type { Spawn } from './ledger.ts'
+import type { Spawn, Token } from './ledger.ts'
 import { alive, differences, isAlive, isRalphsGit, pictureOf } from './picture.ts'
 import type { Act, AttemptPlan, Event, Plan } from './plan.ts'
 import { playUser } from './user.ts'
@@ -113,7 +113,7 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
         }
         ledger.spawns.push(born)
         agents.set(pid, born)
-        sinceBegin.set(pid, ledger.tokens.length)
+        sinceBegin.set(pid, sinceLook(world, runs))
         deeds += 1
         story.push(
           `  agent ${index}: story ${storyId}, iteration ${iteration}: ${[...attempt.before, 'work', ...attempt.after, attempt.ending].join(', ')}`,
@@ -319,6 +319,17 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
 
 /** Steps are planned 0 to 3; the last is the moment before the promise, however few deeds there are. */
 const lastStep = 3
+
+/** Tokens from here on were written after ralph's last look at the tree: no program can know of them before the agent begins. */
+function sinceLook({ desk, ledger }: World, run: number): number {
+  const looks = readFileSync(join(desk, 'git.log'), 'utf8').split('\n')
+  const last = looks.findLastIndex((line) => line.endsWith(' look')) + 1
+  const isSince = ({ moment }: Token): boolean => {
+    const [, n, command] = /^at ralph's git call (\d+) of command (\d+)$/.exec(moment) ?? []
+    return Number(command) === run && Number(n) > last
+  }
+  return ledger.tokens.findLastIndex((token) => !isSince(token)) + 1
+}
 
 /** What the user wrote or made since the agent began, and its last deed took away. */
 function markTaken(world: World, since: number): void {

@@ -377,9 +377,10 @@ exit "$code"
     join(bin, 'git'),
     `git=${quoted(realGit)}
 [ -s "$desk/armed" ] && [ "$GIT_AUTHOR_EMAIL" = ralph@localhost ] && [ -z "$RALPH_ITERATION" ] || exec "$git" "$@"
-echo $$ >> "$desk/git.log"
+case " $* " in *" status --porcelain"*) look=look ;; *) look= ;; esac
+echo "$$ $look" >> "$desk/git.log"
 n=0
-while read -r pid; do n=$((n + 1)); [ "$pid" = $$ ] && break; done < "$desk/git.log"
+while read -r pid look; do n=$((n + 1)); [ "$pid" = $$ ] && break; done < "$desk/git.log"
 while read -r at when whom; do [ "$at" = "$n" ] && break; done < "$desk/armed"
 [ "$at" = "$n" ] || exec "$git" "$@"
 echo "$$ $when $whom $*" >> "$desk/struck"

@@ -197,14 +197,23 @@ export async function besideTold(
       }
       const rest = missing.slice(0, 5).map((path) => restoreCommand(short, path, git.typed))
       const but = rest.length === 0 ? '' : `, but for ${missing.length} of its files (${rest.join('; ')})`
-      const [parent, head] = (await git.line(['rev-parse', `${hash}^@`, 'HEAD'])).split('\n')
-      const back = parent === head ? `: ${git.typed} reset --soft ${short} brings it back` : ''
+      const back = await backCommand(git, hash)
       return [
-        `${begin} is no longer ${place}; what is in it stands in the work tree, uncommitted${but}, and ${kept}${back}`,
+        `${begin} is no longer ${place}; what is in it stands in the work tree, uncommitted${but}, and ${kept}${back === '' ? '' : `: ${back} brings it back`}`,
       ]
     }),
   )
   return lines.flat()
+}
+
+/** For a commit whose files stand in the work tree. Empty where another one has taken its place. */
+async function backCommand(git: Git, hash: string): Promise<string> {
+  const short = hash.slice(0, 12)
+  const [parent, head] = (await git.line(['rev-parse', `${hash}^@`, 'HEAD'])).split('\n')
+  if (parent === head) return `${git.typed} reset --soft ${short}`
+  if (parent === undefined || head === undefined || (await isAncestor(git, parent, head))) return ''
+  // What it stood on was the agent's, and is gone.
+  return `${git.typed} diff-tree -r -z --no-commit-id --name-only ${short} | ${git.typed} add --pathspec-from-file=- --pathspec-file-nul && ${git.typed} commit -C ${short}`
 }
 
 /** In a repair what the user had committed after the death stays. */
