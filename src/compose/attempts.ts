@@ -1,8 +1,8 @@
 // attempts, diff and restore: every attempt is kept under a ref, until the user says otherwise.
 import { resolve } from 'node:path'
-import { diffAttempt, diffCommits, listAttempts, listEarlier } from '../adapters/git/attempts.ts'
-import type { SavedAs } from '../adapters/git/attempts.ts'
-import { bringBack, writeAttempt } from '../adapters/git/bring-back.ts'
+import { diffAttempt, diffCommits, listAttempts, listEarlier } from '../adapters/git/attempt/attempts.ts'
+import type { SavedAs } from '../adapters/git/attempt/attempts.ts'
+import { bringBack, writeAttempt } from '../adapters/git/attempt/bring-back.ts'
 import { named } from '../adapters/git/git.ts'
 import { RalphError } from '../core/error.ts'
 import type { IterationRecord } from '../core/event.ts'

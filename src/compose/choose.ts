@@ -1,5 +1,5 @@
 // Which run a command means when no change is named: the one that runs, the one of this work tree, or the latest.
-import { readRef } from '../adapters/git/refs.ts'
+import { readRef } from '../adapters/git/refs/refs.ts'
 import { RalphError } from '../core/error.ts'
 import { nearest } from '../core/nearest.ts'
 import { isKnown, isRunning, knownRun, knownRuns } from './site.ts'

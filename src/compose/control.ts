@@ -1,8 +1,8 @@
 // done and clean, and the run in hand that they and `finish` need: each is carried out or refused with the reason.
-import { cleanAttempts, keptByCleaning, listAttempts, listEarlier } from '../adapters/git/attempts.ts'
+import { cleanAttempts, keptByCleaning, listAttempts, listEarlier } from '../adapters/git/attempt/attempts.ts'
 import { shown } from '../adapters/git/git.ts'
-import { wayOut } from '../adapters/git/lost-record.ts'
-import type { UsersOwn } from '../adapters/git/users-own.ts'
+import { wayOut } from '../adapters/git/start/lost-record.ts'
+import type { UsersOwn } from '../adapters/git/refs/users-own.ts'
 import { RalphError } from '../core/error.ts'
 import type { Control, Said } from '../ui/app.ts'
 import { chooseRun, onlyRun } from './choose.ts'

@@ -1,6 +1,6 @@
 // `--dry-run`: the preflight, the plan and the prompts; spawns and changes nothing.
 import { changeDirOf } from '../adapters/openspec/changes.ts'
-import { refuseReadOnly } from '../adapters/git/preflight.ts'
+import { refuseReadOnly } from '../adapters/git/start/preflight.ts'
 import { RalphError } from '../core/error.ts'
 import type { Settings } from '../core/event.ts'
 import { allGates } from '../core/limits.ts'

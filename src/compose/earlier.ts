@@ -1,7 +1,7 @@
 // The runs that a new one has replaced, numbered from the first: what history, attempts and diff call "run 1".
 import { join } from 'node:path'
 import { lookAtJournal } from '../adapters/files/journal-look.ts'
-import { listEarlier } from '../adapters/git/attempts.ts'
+import { listEarlier } from '../adapters/git/attempt/attempts.ts'
 import { RalphError } from '../core/error.ts'
 import { gateTimes } from '../core/report.ts'
 import type { LoopState } from '../core/state.ts'

@@ -1,7 +1,7 @@
 // Whether the work of a run has landed by the merge queue: its journal says so, and git's history agrees.
 import type { Git } from '../adapters/git/git.ts'
-import { isIn, landedRef } from '../adapters/git/landing.ts'
-import { readRef } from '../adapters/git/refs.ts'
+import { isIn, landedRef } from '../adapters/git/landing/landing.ts'
+import { readRef } from '../adapters/git/refs/refs.ts'
 import { RalphError } from '../core/error.ts'
 import type { Entry } from '../core/queue.ts'
 import type { LandedWork } from '../ui/app.ts'

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { queuePaths } from '../adapters/files/queue-files.ts'
-import { readAuthor } from '../adapters/git/author.ts'
+import { readAuthor } from '../adapters/git/formats/author.ts'
 import { shown, type Git } from '../adapters/git/git.ts'
 import {
   carryHome,
@@ -27,11 +27,11 @@ import {
   targetRefs,
   wasIn,
   whyNoTarget,
-} from '../adapters/git/landing.ts'
-import { readRef } from '../adapters/git/refs.ts'
-import { judgeResolution, markersLeft } from '../adapters/git/resolution.ts'
-import { isAncestor, treeOf } from '../adapters/git/tree.ts'
-import { loopTree } from '../adapters/git/worktrees.ts'
+} from '../adapters/git/landing/landing.ts'
+import { readRef } from '../adapters/git/refs/refs.ts'
+import { judgeResolution, markersLeft } from '../adapters/git/landing/resolution.ts'
+import { isAncestor, treeOf } from '../adapters/git/tree/tree.ts'
+import { loopTree } from '../adapters/git/start/worktrees.ts'
 import { changeDirOf } from '../adapters/openspec/changes.ts'
 import { findFiles, pathMatcher } from '../adapters/openspec/glob.ts'
 import { findCli } from '../adapters/openspec/cli.ts'

@@ -1,8 +1,8 @@
 // Which run a `loop` or `resume` means, and whether it begins, begins anew, goes on, or is done already.
 import { isPaused } from '../adapters/files/wish-files.ts'
-import { wayOut } from '../adapters/git/lost-record.ts'
-import { headRef } from '../adapters/git/ref-files.ts'
-import { readRef } from '../adapters/git/refs.ts'
+import { wayOut } from '../adapters/git/start/lost-record.ts'
+import { headRef } from '../adapters/git/formats/ref-files.ts'
+import { readRef } from '../adapters/git/refs/refs.ts'
 import { changeDirOf } from '../adapters/openspec/changes.ts'
 import { taskPattern } from '../adapters/openspec/project.ts'
 import { readTracked, trackedFiles } from '../adapters/openspec/tracked.ts'

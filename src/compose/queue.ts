@@ -21,9 +21,9 @@ import {
   landedRef,
   targetRefs,
   wasIn,
-} from '../adapters/git/landing.ts'
-import { readRef, readRefs, shortName } from '../adapters/git/refs.ts'
-import { isAncestor } from '../adapters/git/tree.ts'
+} from '../adapters/git/landing/landing.ts'
+import { readRef, readRefs, shortName } from '../adapters/git/refs/refs.ts'
+import { isAncestor } from '../adapters/git/tree/tree.ts'
 import { changeDirOf, listChanges } from '../adapters/openspec/changes.ts'
 import { rewrittenRequirements, saidDependencies } from '../adapters/openspec/dependencies.ts'
 import { archivedNames } from '../adapters/openspec/guard.ts'

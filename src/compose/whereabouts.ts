@@ -1,8 +1,8 @@
 // Where the work of a run is now, what became of its cleanup, and what its user still has to know: for `ralph status`.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { headRef } from '../adapters/git/ref-files.ts'
-import { readRef } from '../adapters/git/refs.ts'
+import { headRef } from '../adapters/git/formats/ref-files.ts'
+import { readRef } from '../adapters/git/refs/refs.ts'
 import type { Git } from '../adapters/git/git.ts'
 import { checkpointFolder } from '../adapters/git/store.ts'
 import { lastingWarnings } from '../core/outcome.ts'
@@ -93,7 +93,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
 /** Seldom needed: only a tree that is left is looked at. */
 async function onlyIn(git: Git, tree: string, home: string): Promise<string[]> {
   const [{ onlyInTree }, { hiddenPaths }] = await Promise.all([
-    import('../adapters/git/only-there.ts'),
+    import('../adapters/git/finish/only-there.ts'),
     import('./checkpoints.ts'),
   ])
   return await onlyInTree(git, tree, home, hiddenPaths)
@@ -151,7 +151,7 @@ export async function liveWords({ git }: Site, run: KnownRun): Promise<string[]>
       `a finish was cut off in the middle: until ralph finish ${change} --cleanup completes it, git status may show changes that are none`,
     ]
   if (openAttempt === undefined) return []
-  const { liveGuarded } = await import('../adapters/git/live.ts')
+  const { liveGuarded } = await import('../adapters/git/guard/live.ts')
   const live = await liveGuarded({ git, folder: checkpointFolder(git.gitCommonDir, change) })
   if (live.length === 0) return []
   const more = live.length > 5 ? ` and ${live.length - 5} more` : ''
@@ -213,7 +213,7 @@ async function notesOf(site: Site, { change, recall }: KnownRun): Promise<string
   const { git, env } = site
   // Seldom needed, and dear to load.
   const [{ isOffered }, { readSettingsFile }, { userFolder }, { unagreed }] = await Promise.all([
-    import('../adapters/git/aside.ts'),
+    import('../adapters/git/guard/aside.ts'),
     import('../config/files.ts'),
     import('../config/load.ts'),
     import('./config-trust.ts'),

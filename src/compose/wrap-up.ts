@@ -1,6 +1,6 @@
 // The last look at a change whose stories are all complete: does OpenSpec agree, what is left, and its archive if wished for.
 import { archiveChange } from '../adapters/openspec/finish.ts'
-import { cleanAttempts } from '../adapters/git/attempts.ts'
+import { cleanAttempts } from '../adapters/git/attempt/attempts.ts'
 import type { Config } from '../config/options.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
 import type { WrapUp } from '../engine/run.ts'

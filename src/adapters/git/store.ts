@@ -7,7 +7,7 @@ import type { Operation, Step } from '../../core/git-facts.ts'
 import type { GitMemory } from '../../core/git-memory.ts'
 import type { Absence } from '../../core/ownership.ts'
 import type { Clock, WriteAhead } from '../../ports.ts'
-import { readAuthor, type Author } from './author.ts'
+import { readAuthor, type Author } from './formats/author.ts'
 import type { Git, Repository } from './git.ts'
 
 export interface CheckpointDeps {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { gitIn } from '../../../src/adapters/git/git.ts'
 import { findRepository } from '../../../src/adapters/git/repository.ts'
-import { addWorktree } from '../../../src/adapters/git/worktrees.ts'
+import { addWorktree } from '../../../src/adapters/git/start/worktrees.ts'
 import type { RalphError } from '../../../src/core/error.ts'
 import { copyWorld, endTemplates, filesOf, worldOfTest as world, picture, type World } from './world.ts'
 

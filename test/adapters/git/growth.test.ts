@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { packLoose } from '../../../src/adapters/git/pack.ts'
-import { compareRefs, readRefs } from '../../../src/adapters/git/refs.ts'
+import { packLoose } from '../../../src/adapters/git/formats/pack.ts'
+import { compareRefs, readRefs } from '../../../src/adapters/git/refs/refs.ts'
 import { makeWorld, type World } from './world.ts'
 
 describe('what a long run leaves in the git directory', () => {

@@ -20,8 +20,8 @@ import {
   cleanAttempts,
   diffAttempt,
   listAttempts,
-} from '../../../src/adapters/git/attempts.ts'
-import { bringBack, writeAttempt } from '../../../src/adapters/git/bring-back.ts'
+} from '../../../src/adapters/git/attempt/attempts.ts'
+import { bringBack, writeAttempt } from '../../../src/adapters/git/attempt/bring-back.ts'
 import { gitIn } from '../../../src/adapters/git/git.ts'
 import { excludeFromGit, findRepository } from '../../../src/adapters/git/repository.ts'
 import { worldOfTest as world, picture, type World } from './world.ts'

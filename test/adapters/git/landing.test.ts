@@ -16,7 +16,7 @@ import {
   startOf,
   strayPaths,
   wasIn,
-} from '../../../src/adapters/git/landing.ts'
+} from '../../../src/adapters/git/landing/landing.ts'
 import { worldOfTest } from './world.ts'
 import type { World } from './world.ts'
 

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { listingOf } from '../../../src/adapters/git/listing.ts'
+import { listingOf } from '../../../src/adapters/git/tree/listing.ts'
 
 function folder(): string {
   const made = mkdtempSync(join(tmpdir(), 'ralph-listing-'))

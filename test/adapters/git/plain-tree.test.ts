@@ -15,10 +15,10 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { copyIndex } from '../../../src/adapters/git/index-file.ts'
-import { writePlainTree } from '../../../src/adapters/git/plain-tree.ts'
-import { scanTree } from '../../../src/adapters/git/scan.ts'
-import { writeTree } from '../../../src/adapters/git/tree.ts'
+import { copyIndex } from '../../../src/adapters/git/formats/index-file.ts'
+import { writePlainTree } from '../../../src/adapters/git/formats/plain-tree.ts'
+import { scanTree } from '../../../src/adapters/git/tree/scan.ts'
+import { writeTree } from '../../../src/adapters/git/tree/tree.ts'
 import { makeWorld, worldOfTest, type World } from './world.ts'
 
 const privateIndex = (w: World): string => join(w.root, 'private-index')

@@ -1,7 +1,7 @@
 // What an agent made of a conflict: what is refused, and what may land.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { markedCommit, mergeCommits } from '../../../src/adapters/git/landing.ts'
-import { judgeResolution, markersLeft } from '../../../src/adapters/git/resolution.ts'
+import { markedCommit, mergeCommits } from '../../../src/adapters/git/landing/landing.ts'
+import { judgeResolution, markersLeft } from '../../../src/adapters/git/landing/resolution.ts'
 import type { Conflict } from '../../../src/core/queue.ts'
 import { makeWorld } from './world.ts'
 

@@ -3,7 +3,7 @@ import { execSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { addWorktree } from '../../../src/adapters/git/worktrees.ts'
+import { addWorktree } from '../../../src/adapters/git/start/worktrees.ts'
 import type { RalphError } from '../../../src/core/error.ts'
 import { worldOfTest as world, picture, type World } from './world.ts'
 

@@ -1,8 +1,8 @@
 // Makes the loop's own work tree in a process of its own, so that it can be killed at any git command.
 import { join } from 'node:path'
 import { gitIn } from '../../../src/adapters/git/git.ts'
-import { clearStart } from '../../../src/adapters/git/started-tree.ts'
-import { addWorktree, type LoopTree } from '../../../src/adapters/git/worktrees.ts'
+import { clearStart } from '../../../src/adapters/git/start/started-tree.ts'
+import { addWorktree, type LoopTree } from '../../../src/adapters/git/start/worktrees.ts'
 
 export async function makeTree(dir: string, env: NodeJS.ProcessEnv): Promise<LoopTree & { left: string }> {
   const gitDir = join(dir, '.git')

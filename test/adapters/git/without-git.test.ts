@@ -3,11 +3,11 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { textOf } from '../../../src/adapters/git/bytes.ts'
-import { readRef, readRefs, refsUnder } from '../../../src/adapters/git/refs.ts'
+import { textOf } from '../../../src/adapters/git/formats/bytes.ts'
+import { readRef, readRefs, refsUnder } from '../../../src/adapters/git/refs/refs.ts'
 import { findRepository } from '../../../src/adapters/git/repository.ts'
-import { allSettings } from '../../../src/adapters/git/settings.ts'
-import { treeFolders } from '../../../src/adapters/git/snapshot.ts'
+import { allSettings } from '../../../src/adapters/git/formats/settings.ts'
+import { treeFolders } from '../../../src/adapters/git/revert/snapshot.ts'
 import {
   allTreeChanges,
   changedPaths,
@@ -15,7 +15,7 @@ import {
   treeChanges,
   treeOf,
   treeOfIndex,
-} from '../../../src/adapters/git/tree.ts'
+} from '../../../src/adapters/git/tree/tree.ts'
 import { makeWorld, type World } from './world.ts'
 
 const worlds: World[] = []

@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { scanTree } from '../../../src/adapters/git/scan.ts'
-import { distrustYoung } from '../../../src/adapters/git/young.ts'
+import { scanTree } from '../../../src/adapters/git/tree/scan.ts'
+import { distrustYoung } from '../../../src/adapters/git/tree/young.ts'
 import { worldOfTest, type Strategy, type World } from './world.ts'
 
 const longAgo = new Date('2026-01-01')

@@ -1,0 +1,44 @@
+// What somebody did between two attempts, in words: it becomes part of the checkpoint, and is named.
+import { textOf } from '../formats/bytes.ts'
+import { named, type Git } from '../git.ts'
+import { changedPaths } from '../tree/tree.ts'
+
+/** From one checkpoint to the next; `heads`: where HEAD was then and is now. */
+export async function adoptedWords(
+  git: Git,
+  checkpoints: { readonly from: string; readonly to: string },
+  heads: { readonly from: string | undefined; readonly to: string | undefined },
+  storyId: string,
+): Promise<string> {
+  const [paths, commits, replaced] = await Promise.all([
+    changedPaths(git, checkpoints.from, checkpoints.to),
+    commitsBetween(git, heads),
+    commitsBetween(git, { from: heads.to, to: heads.from }),
+  ])
+  const what = [
+    ...(commits.length === 0 ? [] : [`commits were made (${commits.join(', ')})`]),
+    // An amend, a rebase or a reset.
+    ...(replaced.length === 0 ? [] : [`commits were taken off the branch (${replaced.join(', ')})`]),
+    ...(paths.length === 0 ? [] : [`files were changed (${shortList(paths.map(named))})`]),
+  ]
+  return `since the last checkpoint ${what.join(' and ') || 'the work tree was changed'}; that is part of it now (before story ${storyId})`
+}
+
+/** Hash and subject of each, the newest first. */
+export async function commitsBetween(
+  git: Git,
+  { from, to }: { readonly from: string | undefined; readonly to: string | undefined },
+): Promise<string[]> {
+  if (from === to || from === undefined || to === undefined) return []
+  const list = await git.line(['log', '--format=%h %s', `${from}..${to}`])
+  return textOf(list)
+    .split('\n')
+    .filter((line) => line !== '')
+}
+
+function shortList(names: readonly string[]): string {
+  const rest = names.length - mostNames
+  return names.slice(0, mostNames).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
+}
+
+const mostNames = 10

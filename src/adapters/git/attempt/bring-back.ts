@@ -1,0 +1,149 @@
+// Brings a kept attempt back: into a folder of its own, or its changes three-way onto the work tree as it is.
+import { mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RalphError } from '../../../core/error.ts'
+import { shellWord } from '../../process/shell-word.ts'
+import { inScratch } from '../../process/temp.ts'
+import { applyTrees, conflict, takenPlaces, tryMerge, uncommitted } from '../landing/apply.ts'
+import { attemptsInside, findAttempt } from './attempts.ts'
+import type { AttemptRef, SavedAs } from './attempts.ts'
+import { notBroughtBack } from '../tree/exact-bytes.ts'
+import { hiddenEdits } from '../tree/flags.ts'
+import { shown, type Git } from '../git.ts'
+import { copyIndex, realIndex } from '../formats/index-file.ts'
+import { moveRefs, readRef } from '../refs/refs.ts'
+import { lateTold } from './reunite.ts'
+import { exempt, scanTree } from '../tree/scan.ts'
+import { checkpointFolder } from '../store.ts'
+import { nameInside } from '../submodules/submodule.ts'
+import { commitTree, treeChanges, writeTree } from '../tree/tree.ts'
+
+export interface BroughtBack {
+  /** Paths of the work tree that are not what they were. */
+  readonly paths: readonly string[]
+  readonly notes: readonly string[]
+  /** Commands that undo it, one for each repository that was changed. */
+  readonly undo: readonly string[]
+}
+
+export async function writeAttempt(
+  git: Git,
+  change: string,
+  n: number,
+  to: string,
+  saved?: SavedAs,
+): Promise<void> {
+  const { commit } = await findAttempt(git, change, n, saved)
+  await refuseFull(to)
+  await writeInto(git, to, commit)
+  for (const { path, git: inner, attempt } of await attemptsInside(git, change, n))
+    await writeInto(inner, join(to, shown(path)), attempt.commit)
+}
+
+/** What the attempt had changed, uncommitted; refuses, with nothing touched, where it and the tree changed the same. */
+export async function bringBack(
+  git: Git,
+  change: string,
+  n: number,
+  options: { readonly protectedPaths: readonly string[]; readonly saved?: SavedAs; readonly cwd?: string },
+): Promise<BroughtBack> {
+  const { protectedPaths } = options
+  const folder = checkpointFolder(git.gitCommonDir, change)
+  await mkdir(folder, { recursive: true })
+  const own = await findAttempt(git, change, n, options.saved)
+  const plans = [await plan(git, folder, { ...own, change }, protectedPaths)]
+  for (const { path, git: inner, attempt } of await attemptsInside(git, change, n))
+    plans.push({ ...(await plan(inner, folder, { ...attempt, change }, [])), prefix: `${path}/` })
+  const differing = plans.filter(({ paths }) => paths.length > 0)
+  for (const each of differing) await remember(each, each.git === git ? change : nameInside(change), n)
+  const late: string[] = []
+  for (const { git: at, before, after, prefix } of differing) {
+    const left = await applyTrees(at, folder, before, after, at === git ? protectedPaths : [])
+    late.push(...left.map((path) => `${prefix}${path}`))
+  }
+  return {
+    paths: differing
+      .flatMap(({ prefix, paths }) => paths.map((path) => `${prefix}${path}`))
+      .filter((path) => !late.includes(path)),
+    notes: lateTold(late),
+    undo: differing.map(({ git: at }) => {
+      const ref = `refs/ralph/${at === git ? change : nameInside(change)}/restored/${n}`
+      const inside = at.worktree === options.cwd ? 'git' : `git -C ${shellWord(at.worktree)}`
+      return `${inside} diff-tree -p --binary ${ref} | ${inside} apply -R`
+    }),
+  }
+}
+
+interface Plan {
+  readonly git: Git
+  readonly prefix: string
+  /** The tree as it is, uncommitted files included. */
+  readonly before: string
+  readonly after: string
+  readonly paths: readonly string[]
+}
+
+async function plan(
+  git: Git,
+  folder: string,
+  { n, base, commit, change }: AttemptRef & { readonly change: string },
+  protectedPaths: readonly string[],
+): Promise<Plan> {
+  const hint = `Nothing was touched. Commit or move your changes first, or look at the attempt elsewhere: \`ralph restore ${n} ${change} --to DIR\`.`
+  const isExempt = exempt(protectedPaths, [])
+  const index = join(folder, 'restore-index')
+  await copyIndex(git, realIndex(git), index)
+  const { tree: before } = await writeTree(git, index, await scanTree(git), isExempt)
+  const [from = '', to = ''] = (await git.line(['rev-parse', `${base}^{tree}`, `${commit}^{tree}`])).split(
+    '\n',
+  )
+  const { tree: after, conflicts } = await tryMerge(git, from, before, to)
+  if (conflicts.length > 0)
+    throw conflict(`attempt ${n} and ${git.worktree} changed the same lines`, conflicts, hint)
+  const changes = (await treeChanges(git, before, after)).filter(({ path }) => !isExempt(path))
+  const inTheWay = takenPlaces(git, changes)
+  inTheWay.push(...(await hiddenEdits(git, new Set(changes.map(({ path }) => path)))))
+  if (inTheWay.length > 0) throw uncommitted(git, inTheWay, hint)
+  const overwritten = changes.filter(({ from: old }) => old !== undefined).map(({ path }) => path)
+  const lossy = await notBroughtBack({ git, folder }, index, overwritten)
+  if (lossy.length > 0)
+    throw conflict(
+      'git converts these files, and would not bring back the bytes that they have now',
+      lossy,
+      hint,
+    )
+  return { git, prefix: '', before, after, paths: changes.map(({ path }) => path) }
+}
+
+/** Before anything is written: what the tree was, and what it becomes, under one ref; what an earlier restore left there stays its past. */
+async function remember({ git, before, after }: Plan, change: string, n: number): Promise<void> {
+  const ref = `refs/ralph/${change}/restored/${n}`
+  const earlier = await readRef(git, ref)
+  const was = await commitTree(git, before, [earlier], `before attempt ${n} was brought back`)
+  const is = await commitTree(git, after, [was], `attempt ${n} brought back`)
+  await moveRefs(git, 'restore', [`update ${ref} ${is}`])
+}
+
+async function refuseFull(to: string): Promise<void> {
+  await mkdir(to, { recursive: true }).catch((error: unknown) => {
+    if (!['EEXIST', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    throw new RalphError('usage', `${to} is no folder`, {
+      hint: 'Nothing was touched. Name a folder that is empty or not there yet.',
+      cause: error,
+    })
+  })
+  if ((await readdir(to)).length > 0) {
+    throw new RalphError('usage', `${to} is not empty`, {
+      hint: 'Name a folder that is empty or not there yet.',
+    })
+  }
+}
+
+async function writeInto(git: Git, to: string, commit: string): Promise<void> {
+  await inScratch(async (folder) => {
+    const index = join(folder, 'index')
+    const prefix = `--prefix=${to.replace(/\/*$/, '')}/`
+    await git.run(['read-tree', commit], { index })
+    await git.run(['checkout-index', '--all', '--force', '--quiet', prefix], { index })
+  })
+}

@@ -1,0 +1,543 @@
+// Keeps what an attempt left, whole and under refs, and puts every ref back that its agent moved or deleted.
+// Long because an attempt is kept in one go: each step needs what the one before it found.
+import { join } from 'node:path'
+import { headWords } from '../../../core/ownership-tree.ts'
+import type { KeptAttempt } from '../../../ports.ts'
+import { aliasesTold, putBackAliases, readAliases, withoutAliases } from '../refs/aliases.ts'
+import {
+  conflictsIn,
+  hasWork,
+  lostRepositories,
+  strayCommits,
+  sweptHome,
+  workElsewhere,
+} from '../refs/elsewhere.ts'
+import { addRaw, cannotConvert } from '../tree/exact-bytes.ts'
+import { dropFlags } from '../tree/flags.ts'
+import { named, shown, type Git } from '../git.ts'
+import { mendGitDirs } from '../submodules/git-dirs.ts'
+import { filesWithin, hiddenByAgent } from '../tree/hidden.ts'
+import { copyIndex, takeFrom } from '../formats/index-file.ts'
+import { rememberLook } from './just-kept.ts'
+import { keptOut, lookAtKeptOut } from '../tree/kept-out.ts'
+import { leftOut } from '../refs/left-out.ts'
+import { mendRepository } from '../guard/mend.ts'
+import { privateAgain } from '../tree/modes.ts'
+import { autostashes, endOperations, operationsInProgress } from '../start/operations.ts'
+import { openFiles, scanOpened } from '../tree/locked.ts'
+import { putBackOpened, type Opened } from '../tree/open.ts'
+import { readLedger } from '../refs/ledger.ts'
+import { missingObjects } from '../refs/pins.ts'
+import type { Others } from '../formats/plain-tree.ts'
+import { findMoved } from '../revert/moved-files.ts'
+import { whyUnfit } from '../tree/required.ts'
+import {
+  madeAgain,
+  moveRefs,
+  readRef,
+  readRefs,
+  setHead,
+  shortRef,
+  type RefChanges,
+  type Refs,
+} from '../refs/refs.ts'
+import { apart, leftBehind, planReunion, reunite } from './reunite.ts'
+import type { Store } from '../store.ts'
+import { exempt } from '../tree/scan.ts'
+import type { Snapshot } from '../revert/snapshot.ts'
+import { holdStripped } from '../tree/stripped.ts'
+import { shellWord } from '../../process/shell-word.ts'
+import {
+  planStashes,
+  putBackBeside,
+  putBackStashes,
+  readStashLog,
+  type StashPlan,
+} from '../stash/stash-list.ts'
+import { outwaitLocks, staleWords } from '../guard/stale-locks.ts'
+import { madeTrees, removeTrees, treeTold } from '../refs/made-trees.ts'
+import { keepSubmodules } from '../submodules/keep-submodules.ts'
+import {
+  changedPaths,
+  commitTree,
+  indexMark,
+  isAncestor,
+  joined,
+  treeOf,
+  treeOfIndex,
+  writeTree,
+} from '../tree/tree.ts'
+import { findSwept, sweptGone, sweptRef } from './swept.ts'
+import { deepWarnings } from '../tree/unseen.ts'
+import {
+  againTold,
+  besideRef,
+  earlierValues,
+  leftWhereItStands,
+  madeTold,
+  othersTold,
+  planRefs,
+} from '../refs/whose-refs.ts'
+
+/** Idempotent: a second run of the same number finds the refs in place and adds only what is new. */
+export async function keepAttempt(
+  store: Store,
+  n: number,
+  snapshot: Snapshot,
+  mayBeSaved: boolean,
+): Promise<KeptAttempt> {
+  return await store.git.forgiving(() => keepWhole(store, n, snapshot, mayBeSaved))
+}
+
+async function keepWhole(
+  store: Store,
+  n: number,
+  snapshot: Snapshot,
+  mayBeSaved: boolean,
+): Promise<KeptAttempt> {
+  const { git } = store
+  const ref = `${store.refs}/attempts/${n}`
+  await mendGitDirs(store, snapshot)
+  const mended = await mendRepository(store, snapshot, n)
+  const inside = await keepSubmodules(store, n, snapshot, mayBeSaved)
+  const locks = await outwaitLocks(store, 3000)
+  const ledger = await readLedger(store, n)
+  const besideBack = await putBackBeside(store, ledger)
+  const [now, log, earlier, stashed] = await Promise.all([
+    readRefs(git, true),
+    readStashLog(git),
+    readRef(git, ref),
+    autostashes(git.gitDir),
+  ])
+  const plan = planRefs(store, snapshot, now.all, await readAliases(git, true), ledger)
+  const { own: all, others, again, aliases } = plan
+  const beside = await leftWhereItStands(git, snapshot, now, ledger)
+  const stashes = planStashes(snapshot.stash_log, log, ledger)
+  const were = await earlierValues(git, others)
+  const strays = strayCommits(snapshot, ledger)
+  const gone = await missingObjects(git, [
+    ...[...all.moved, ...all.deleted, ...were].map(({ from }) => from),
+    ...stashes.dropped,
+    ...stashes.gone,
+    ...beside,
+    ...strays,
+  ])
+  // One that cannot come back must not keep the others away.
+  const changes = {
+    ...all,
+    moved: all.moved.filter(({ from }) => !gone.has(from)),
+    deleted: all.deleted.filter(({ from }) => !gone.has(from)),
+  }
+  const halfDone = operationsInProgress(git.gitDir)
+  // Nothing but files: no object can count that the tree does not name.
+  const isStill =
+    now.head.commit === snapshot.head.commit &&
+    [all, others].every(({ moved, created, deleted }) => [moved, created, deleted].every(isEmpty)) &&
+    [beside, strays, stashed].every(isEmpty) &&
+    [stashes.made, stashes.dropped, stashes.gone].every(isEmpty) &&
+    [ledger.writes, ledger.switches, ledger.trees].every(isEmpty)
+  const {
+    tree: seen,
+    nested,
+    special,
+    ignored,
+    opened,
+    paths,
+    deleted,
+    unfit,
+  } = await attemptTree(store, snapshot, true, isStill ? 'named' : 'any')
+  const stripped = unfit === '' ? await keepBytes(store, snapshot, seen, paths) : []
+  const elsewhere = findMoved(store, snapshot, [...paths, ...ignored])
+  const { tree, left } = await withHidden(store, snapshot, seen, ignored, elsewhere)
+  putBackOpened(opened)
+  const { head } = now
+  const headMoved = head.commit !== undefined && head.commit !== snapshot.head.commit
+  const onTop =
+    headMoved &&
+    (snapshot.head.commit === undefined || (await isAncestor(git, snapshot.head.commit, head.commit)))
+      ? head.commit
+      : undefined
+  const descends = onTop !== undefined
+  // The agent's own commits stay reachable whatever it did; so does the state that the attempt began with.
+  const heads = descends ? [onTop, snapshot.commit] : [snapshot.commit, headMoved ? head.commit : undefined]
+  const isPlain = descends && snapshot.commit === snapshot.head.commit
+  const parents = earlier !== undefined ? [earlier] : isPlain ? heads.slice(0, 1) : heads
+  // Asked again after the revert: there is nothing new, and nothing must lie on top of the attempt.
+  const isKept = earlier !== undefined && (tree === snapshot.tree || (await treeOf(git, earlier)) === tree)
+  const commit = isKept
+    ? earlier
+    : await commitTree(
+        git,
+        earlier === undefined ? tree : await withEarlier(store, snapshot, tree, earlier),
+        parents,
+        `attempt ${n}\n\nRalph-Base: ${snapshot.commit}`,
+      )
+  const out = lookAtKeptOut(store, snapshot, paths)
+  const commits = await madeCommits(git, snapshot, now, changes)
+  const found = leftBehind(store, snapshot, ledger, { now, log, tree: seen, isOnTop: !headMoved || descends })
+  const trees = await madeTrees(git, ledger)
+  const planned = mayBeSaved ? await planReunion(store, snapshot, found) : apart
+  const why = mayBeSaved ? await whyNot() : ''
+  const reunion = why === '' ? planned : { ...apart, refused: why }
+
+  async function whyNot(): Promise<string> {
+    const conflicts = halfDone.length > 0 ? await conflictsIn(git) : ''
+    if (conflicts !== '') return conflicts
+    const unfitting = inside.refused || (await whyUnfit(store, attemptIndex(store), { paths, unfit }))
+    if (unfitting !== '') return unfitting
+    if (out.refused !== '') return out.refused
+    const left = await leftOut(git, snapshot, {
+      tree: planned.to ?? seen,
+      head: head.commit,
+      refs: changes,
+      stashes: stashes.made,
+      ledger,
+    })
+    const isIdle = !headMoved && !inside.isChanged && !(await hasWork(git, snapshot.tree, seen))
+    return left === '' && isIdle ? await workElsewhere(store, snapshot, trees, ledger) : left
+  }
+
+  const swept = await findSwept(
+    store,
+    snapshot,
+    [...commits, ...changes.created.map(({ to }) => to), ...stashes.made.map(({ hash }) => hash)],
+    ledger,
+  )
+  const leaked = descends ? await leakedPaths(store, snapshot, onTop, paths) : []
+  // Without this step a checkpoint has the tree alone: what is in a branch's history gets pushed.
+  if (descends && leaked.length === 0) await store.step('keep', { did: 'head', commit: onTop })
+  for (const hash of beside) await store.step('keep', { did: 'beside', n, hash })
+  const moved = `${store.refs}/moved/${n}`
+  const aside = (name: string): string => `${moved}/${name.replace(/^refs\//, '')}`
+  const pins = [
+    ...were.map(({ name, from }) => [aside(`before/${name.replace(/^refs\//, '')}`), from] as const),
+    ...stashes.gone.map((hash) => [aside(`before/stash/${hash.slice(0, 12)}`), hash] as const),
+    ...beside.map((hash) => [besideRef(store, n, hash), hash] as const),
+    ...swept.map(({ commit: hash }) => [sweptRef(store, n, hash), hash] as const),
+    ...strays.map((hash) => [aside(`commits/${hash.slice(0, 12)}`), hash] as const),
+  ]
+  await moveRefs(git, `attempt ${n}`, [
+    `update ${ref} ${commit}`,
+    ...(reunion.gone.length > 0 ? [beforeRef(store, snapshot)] : []),
+    ...[...changes.moved, ...changes.created].map(({ name, to }) => `update ${aside(name)} ${to}`),
+    ...stashes.made.map(({ hash }) => `update ${aside(`stash/${hash.slice(0, 12)}`)} ${hash}`),
+    ...stashed.map((hash) => `update ${aside(`autostash/${hash.slice(0, 12)}`)} ${hash}`),
+    ...trees.map(({ name, head }) => `update ${aside(`worktrees/${name}`)} ${head}`),
+    ...pins.filter(([, hash]) => !gone.has(hash)).map(([name, hash]) => `update ${name} ${hash}`),
+  ])
+  if (head.ref !== snapshot.head.ref || head.ref === undefined)
+    await setHead(git, snapshot.head, `after attempt ${n}`)
+  await endOperations(git.gitDir)
+  const standing = await removeTrees(git, trees)
+  const away = changes.created.filter(({ name }) => !standing.some(({ branch }) => branch === name))
+  // Apart from what comes back: a branch `a` and a branch `a/b` cannot be there together.
+  await moveRefs(
+    git,
+    'put away',
+    away.map(({ name, to }) => `delete ${name} ${to}`),
+  )
+  await moveRefs(git, 'put back', [
+    ...changes.moved.map(({ name, from, to }) => `update ${name} ${from} ${to}`),
+    ...(await Promise.all(changes.deleted.map((each) => madeAgain(git, each)))),
+  ])
+  await putBackAliases(git, aliases.own)
+  await putBackStashes(git, snapshot.stash_log, {
+    back: stashes.dropped.filter((hash) => !gone.has(hash)),
+    away: stashes.made.map(({ hash }) => hash),
+  })
+
+  const united = reunion.to ?? seen
+  const late = reunion.to === undefined ? [] : await reunite(store, snapshot, seen, reunion.to)
+  if (mayBeSaved && (found.isSwept || ledger.switches.length > 0))
+    await privateAgain(store.git, snapshot, united)
+  const isRewritten = await anyRewritten(git, changes)
+  const stale = locks.map((lock) => staleWords(lock))
+  const dropped = besideBack > 0 || stashes.dropped.some((hash) => !gone.has(hash))
+  const lost = [
+    ...(leaked.length > 0
+      ? [
+          `the agent committed what git was told to ignore (${leaked.slice(0, 5).map(named).join(', ')}); its commits are not in the history of the branch, they are kept as ${ref}`,
+        ]
+      : []),
+    ...(dropped ? ['the agent dropped stash entries; they are back'] : []),
+    ...[...all.moved, ...all.deleted].filter(({ from }) => gone.has(from)).map(lostRef),
+    ...stashes.dropped
+      .filter((hash) => gone.has(hash))
+      .map((hash) => lostRef({ name: 'a stash entry', from: hash })),
+  ]
+  const warnings = [
+    ...told(store, withoutAliases({ ...changes, created: away }, aliases.own), stashes, halfDone, aside),
+    ...(await aliasesTold(git, 'the agent', aliases.own, aside)),
+    ...trees.map((tree) => treeTold(tree, standing.includes(tree))),
+    ...inside.warnings,
+    ...(reunion.warnings.length === 0 &&
+    found.move !== undefined &&
+    (!found.isOnTop || now.head.ref !== snapshot.head.ref)
+      ? [
+          `${headWords(found.move, 'agent')}; ${found.move.isRewritten === true ? 'its commits are as they were' : 'HEAD is back'}`,
+        ]
+      : reunion.warnings),
+    ...late,
+    ...mended,
+    ...lost,
+    ...stale,
+    ...nested.map(nestedWarning),
+    ...special.map(specialWarning),
+    ...(mayBeSaved ? out.warnings : stripped),
+    ...deepWarnings(store, snapshot),
+    ...lostRepositories(store, snapshot, elsewhere, mayBeSaved),
+    ...sweptHome(store, ledger),
+    ...left.map(
+      (path) =>
+        `${named(path)} is hidden by the agent's own ignore rules and too large, or closed to ralph, or holds a repository, so it is not kept with the attempt; a revert does not delete it, but moves it into ralph's folder`,
+    ),
+  ]
+  const notes = [
+    ...othersTold(
+      others,
+      aliases.others,
+      `${moved}/before`,
+      were.some(({ from }) => !gone.has(from)),
+    ),
+    ...againTold('the agent', again),
+    ...stashes.gone
+      .filter((hash) => !gone.has(hash))
+      .map(
+        (hash) => `a stash entry was dropped beside the loop; if that was not you: git stash store ${hash}`,
+      ),
+  ]
+  const isPlainWork = united === seen && nested.length + special.length + snapshot.gitlinks.length === 0
+  if (isPlainWork)
+    rememberLook(store, {
+      mayBeSaved,
+      base: snapshot.commit,
+      n,
+      tree: seen,
+      index: attemptIndex(store),
+      paths: [...paths, ...deleted],
+    })
+  return {
+    ref,
+    commit,
+    commits,
+    changed: united !== snapshot.tree || inside.isChanged,
+    historyRewritten: isRewritten,
+    warnings,
+    notes,
+    tree: united,
+    refused: reunion.refused,
+    isElsewhere: !found.isOnTop && reunion.to === undefined,
+    gone: [...reunion.gone, ...sweptGone(git, swept)],
+  }
+}
+
+/** In stash mode no later checkpoint leads back to it. */
+export function beforeRef({ refs }: Store, { commit }: Snapshot): string {
+  return `update ${refs}/archive/before-${commit.slice(0, 12)} ${commit}`
+}
+
+function isEmpty({ length }: { readonly length: number }): boolean {
+  return length === 0
+}
+
+/** The index of the attempt stays: a checkpoint of the same tree starts from it. */
+export async function attemptTree(
+  store: Store,
+  snapshot: Snapshot,
+  /** What git cannot convert is taken as it is on disk: for what is kept, not for a checkpoint. */
+  mayBeRaw = false,
+  others: Others = 'any',
+): Promise<AttemptTree> {
+  if (!mayBeRaw) return await treeNow(store, snapshot, false, others)
+  return await store.git.forgiving(async (failed) => {
+    const { unfit, ...found } = await treeNow(store, snapshot, true, others)
+    return { ...found, unfit: unfit || failed() }
+  })
+}
+
+interface AttemptTree {
+  readonly tree: string
+  readonly nested: readonly string[]
+  readonly special: readonly string[]
+  readonly ignored: readonly string[]
+  readonly opened: readonly Opened[]
+  /** Files that are not what the index had. */
+  readonly paths: readonly string[]
+  readonly deleted: readonly string[]
+  /** What git said to files that it could not convert; empty where it could. */
+  readonly unfit: string
+}
+
+async function treeNow(
+  store: Store,
+  snapshot: Snapshot,
+  mayBeRaw: boolean,
+  others: Others,
+): Promise<AttemptTree> {
+  const index = attemptIndex(store)
+  const { openAttempt = 0 } = store.memory()
+  const mark = (): string => `${snapshot.commit} ${openAttempt} ${indexMark(index)}`
+  // What was looked at before in this attempt need not be read again.
+  if (seenBefore.get(index) !== mark()) {
+    await copyIndex(store.git, join(store.folder, snapshot.index), index)
+    await dropFlags(store.git, index)
+  }
+  const scan = await scanOpened(store.git, { index })
+  const isExempt = keptOut(store, snapshot)
+  const opened = openFiles(store.git, scan, isExempt)
+  const changed = [...scan.changed, ...scan.untracked]
+  let unfit = ''
+  const written = await writeTree(store.git, index, scan, isExempt, others).catch(async (error: unknown) => {
+    unfit = mayBeRaw ? cannotConvert(error) : ''
+    if (unfit === '') throw error
+    const raw = await addRaw(
+      store.git,
+      snapshot,
+      index,
+      changed.filter((path) => !isExempt(path)),
+    )
+    return await writeTree(store.git, index, scan, (path) => isExempt(path) || raw.has(path))
+  })
+  if (written.nested.length + written.special.length === 0) seenBefore.set(index, mark())
+  return {
+    ...written,
+    ignored: scan.ignored,
+    opened,
+    paths: changed,
+    deleted: scan.deleted,
+    unfit,
+  }
+}
+
+/** Of an attempt, too, all bytes are kept, also those that a filter of the user's leaves out of git. */
+async function keepBytes(
+  store: Store,
+  snapshot: Snapshot,
+  tree: string,
+  paths: readonly string[],
+): Promise<string[]> {
+  const held = await holdStripped(store, snapshot, tree, attemptIndex(store), paths)
+  return held
+    .filter(({ isNew }) => isNew)
+    .map(
+      ({ path, id }) =>
+        `git's filters leave a part of ${named(path)} out; as the attempt left it: git cat-file blob ${id} > ${shellWord(shown(path))}`,
+    )
+}
+
+/** Kept again by a repair, maybe after its revert: what was undone already stays in it, whole files as they were then. */
+async function withEarlier(store: Store, snapshot: Snapshot, tree: string, earlier: string): Promise<string> {
+  const { git } = store
+  const now = new Set(await changedPaths(git, snapshot.tree, tree))
+  const undone = (await changedPaths(git, snapshot.tree, earlier)).filter((path) => !now.has(path))
+  if (undone.length === 0) return tree
+  const index = join(store.folder, 'earlier-index')
+  await git.run(['read-tree', tree], { index })
+  await takeFrom(git, index, earlier, undone)
+  return await git.line(['write-tree'], { index })
+}
+
+/** Indexes of attempts that hold what was seen of a plain tree. */
+const seenBefore = new Map<string, string>()
+
+/** For the attempt alone: whether a checkpoint takes them is up to the ignore rules that it takes. */
+export async function withHidden(
+  store: Store,
+  snapshot: Snapshot,
+  tree: string,
+  ignored: readonly string[],
+  /** Ignored before: a revert puts it back, and an attempt has no business with it. */
+  moved = findMoved(store, snapshot, ignored),
+): Promise<{ tree: string; left: readonly string[] }> {
+  const hidden = await hiddenByAgent(store, snapshot, ignored)
+  const before = moved.map(({ now, isFolder }) => (isFolder ? `${now}/` : now))
+  const isExempt = exempt(store.protectedPaths, [...snapshot.ignored, ...before])
+  const { files, left } = await filesWithin(store.git, hidden, isExempt)
+  if (files.length === 0) return { tree, left }
+  const index = join(store.folder, 'hidden-index')
+  await copyIndex(store.git, attemptIndex(store), index)
+  await store.git.run(['update-index', '--add', '--replace', '-z', '--stdin'], {
+    index,
+    input: joined(files),
+  })
+  return { tree: await treeOfIndex(store.git, index), left }
+}
+
+export function attemptIndex(store: Store): string {
+  return join(store.folder, 'attempt-index')
+}
+
+/** Ignored at the checkpoint, and in a commit now. */
+async function leakedPaths(
+  store: Store,
+  snapshot: Snapshot,
+  head: string,
+  seen: readonly string[],
+): Promise<string[]> {
+  if (snapshot.head.ref?.startsWith('refs/heads/ralph/') !== true) return []
+  const isExempt = exempt(store.protectedPaths, snapshot.ignored)
+  const args = ['log', '-z', '-m', '--format=', '--name-only', '--no-renames', '--diff-filter=A']
+  const added = await store.git.list([...args, `${snapshot.commit}..${head}`])
+  const isOut = keptOut(store, snapshot)
+  const isWork = new Set(seen.filter((path) => !isOut(path)))
+  return [...new Set(added.filter((path) => isExempt(path) && !isWork.has(path)))]
+}
+
+async function madeCommits(git: Git, snapshot: Snapshot, now: Refs, changes: RefChanges): Promise<string[]> {
+  const tips = [now.head.commit, ...changes.moved.map(({ to }) => to), ...changes.created.map(({ to }) => to)]
+  if (tips.every((tip) => tip === undefined || tip === snapshot.commit)) return []
+  const known = new Set([...Object.values(snapshot.refs), snapshot.commit])
+  const fresh = tips.filter((tip) => tip !== undefined && !known.has(tip))
+  if (fresh.length === 0) return []
+  const input = `${[...fresh, ...[...known].map((hash) => `^${hash}`)].join('\n')}\n`
+  const out = await git.line(['rev-list', '--reverse', '--topo-order', '--ignore-missing', '--stdin'], {
+    input,
+  })
+  return out.split('\n').filter((hash) => hash !== '')
+}
+
+async function anyRewritten(git: Git, changes: RefChanges): Promise<boolean> {
+  const branches = changes.moved.filter(({ name }) => name.startsWith('refs/heads/'))
+  for (const { from, to } of branches) if (!(await isAncestor(git, from, to))) return true
+  return false
+}
+
+function told(
+  store: Store,
+  changes: RefChanges,
+  stashes: StashPlan,
+  halfDone: readonly string[],
+  aside: (name: string) => string,
+): string[] {
+  const branch = `refs/heads/ralph/${store.change}`
+  const foreign = changes.moved.filter(({ name }) => name !== branch)
+  return [
+    ...foreign.map(
+      ({ name }) => `the agent moved ${shortRef(name)}; it is back, the agent's version is ${aside(name)}`,
+    ),
+    // Whoever moves the loop's own branch, it goes back: nobody has looked whose deed that was.
+    ...changes.deleted.map(({ name }) =>
+      name === branch
+        ? `${shortRef(name)} was deleted or renamed while the agent worked, by whom ralph cannot tell; it is back`
+        : `the agent deleted ${shortRef(name)}; it is back`,
+    ),
+    ...madeTold('the agent', changes.created, aside),
+    ...stashes.made.map(
+      ({ hash, message }) =>
+        `the agent stashed work (${message}); it is kept: ${store.git.typed} stash apply ${hash}`,
+    ),
+    ...halfDone.map((name) => `the agent left a ${name} half done; it was ended`),
+  ]
+}
+
+function lostRef({ name, from }: { name: string; from: string }): string {
+  return `the agent destroyed ${shortRef(name)}: the object ${from} is no longer in the repository, so it could not be put back`
+}
+
+function nestedWarning(folder: string): string {
+  return `${named(folder)} is a repository of its own; its files were saved as plain files`
+}
+
+function specialWarning(path: string): string {
+  return `${named(path)} was a file and is a pipe, a socket or a device now; git can only hold that the file is gone`
+}

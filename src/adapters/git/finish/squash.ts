@@ -1,0 +1,218 @@
+// One commit of the loop's work, on the branch that the user came from: made by the user's own `git commit`, hooks and signing included.
+import { join } from 'node:path'
+import type { SquashPlan } from '../../../core/git-facts.ts'
+import { writeDurably } from '../../files/whole.ts'
+import { exec, type ExecResult } from '../../process/exec.ts'
+import { shellWord } from '../../process/shell-word.ts'
+import { conflict, tryMerge } from '../landing/apply.ts'
+import type { Git } from '../git.ts'
+import { realIndex, takeFrom } from '../formats/index-file.ts'
+import { topPath } from '../attempt/gone.ts'
+import { readRefs } from '../refs/refs.ts'
+import { listed } from '../attempt/reunite.ts'
+import { scanTree } from '../tree/scan.ts'
+import type { Store } from '../store.ts'
+import { changedPaths, isAncestor, orEmpty, treeOf } from '../tree/tree.ts'
+
+/** `commit`: what was made; else why it was not, and what to type. */
+export type Squashed = { readonly commit: string } | { readonly refused: string; readonly hint: string }
+
+interface Squashing {
+  readonly onto: string | undefined
+  readonly base: string
+  readonly tip: string
+  readonly message: string
+  /** Where the user stood, and what they had not committed there. */
+  readonly began: string
+  readonly startPaths: readonly string[]
+}
+
+/** What is to be committed: the loop's work alone, not what the user had not committed. Undefined where there is none. */
+export async function planSquash(
+  store: Store,
+  { onto, base, tip, message, began, startPaths }: Squashing,
+): Promise<SquashPlan | undefined> {
+  const { change } = store
+  const git = placeOf(store)
+  const ours = await treeOf(git, await orEmpty(git, onto))
+  const theirs = await treeOf(git, tip)
+  let { tree, conflicts } = await tryMerge(git, await treeOf(git, base), ours, theirs)
+  // Whoever has just written a plan has seldom committed it: it goes with the work that it describes.
+  const isOwn = (path: string): boolean => isOfPlan(change, path)
+  // A change without a tasks.md of its own has the one in the root.
+  const isRooted = conflicts.includes('tasks.md') && !(await hasOwnPlan(git, theirs, isOwn))
+  const isPlan = (path: string): boolean => isOwn(path) || (isRooted && path === 'tasks.md')
+  const plan = conflicts.length > 0 && conflicts.every(isPlan) ? startPaths.filter(isPlan) : []
+  if (plan.length > 0) {
+    const index = join(store.folder, 'squash-index')
+    await git.run(['read-tree', base], { index })
+    await takeFrom(git, index, began, plan)
+    const without = await git.line(['write-tree'], { index })
+    ;({ tree, conflicts } = await tryMerge(git, without, ours, theirs))
+  }
+  if (conflicts.length > 0) {
+    throw conflict(
+      'the loop went on with lines that you had not committed when it began',
+      conflicts,
+      `Nothing was touched. Bring everything to your branch, uncommitted, and commit there what you want: ralph finish ${change} --cleanup`,
+    )
+  }
+  return tree === ours ? undefined : { message, tree, onto, ...(plan.length > 0 && { plan }) }
+}
+
+/** In the folder of the change, wherever the repository has its openspec folder. */
+export function isOfPlan(change: string, path: string): boolean {
+  return `/${path}`.includes(`/openspec/changes/${change}/`)
+}
+
+async function hasOwnPlan(git: Git, tree: string, isOwn: (path: string) => boolean): Promise<boolean> {
+  const paths = await git.list(['ls-tree', '-r', '-z', '--name-only', tree])
+  return paths.some((path) => isOwn(path) && path.endsWith('/tasks.md'))
+}
+
+/** Idempotent: a commit that is there already is not made twice. */
+export async function commitSquash(store: Store, plan: SquashPlan): Promise<Squashed> {
+  const git = placeOf(store)
+  const { onto, tree, message } = plan
+  const file = join(store.folder, 'squash-message')
+  const before = (await readRefs(git)).head.commit
+  await writeDurably(file, `${message}\n`)
+  const work = await changedPaths(git, await orEmpty(git, onto), tree)
+  if (before !== onto) return await found(store, plan, before, work)
+  const index = join(store.folder, 'squash-index')
+  await git.run(['read-tree', tree], { index })
+  const result = await exec('git', ['commit', '--quiet', '-F', file], {
+    cwd: git.worktree,
+    env: { ...usersEnvironment(store.env ?? process.env), ...store.marker?.(), GIT_INDEX_FILE: index },
+    timeoutMs,
+  })
+  const now = (await readRefs(git)).head.commit
+  if (now !== onto) return await found(store, plan, now, work)
+  // As after a `git commit` that was refused: all of it is staged, and the same command can be typed again.
+  const isWork = new Set(work)
+  const isAlone = (await stagedPaths(git, onto)).every((path) => isWork.has(path))
+  await takeFrom(git, realIndex(git), tree, await unstaged(git, onto, tree))
+  const away = result.exitCode === 0 ? await takenBack(git, index, onto, work) : []
+  const back = away.length === 0 ? '' : `${git.typed} restore${onlyThese(away)} && `
+  return {
+    refused: result.exitCode === 0 ? 'a hook of yours took the commit back' : wordsOf(result),
+    hint: `The work is there and staged, nothing is lost. Fix what it says, then: ${back}${git.typed} commit -F ${shellWord(file)}${isAlone ? '' : onlyThese(work)}`,
+  }
+}
+
+/** Of the work, the files that are as before it, by a hook that resets: git's own refusals leave them alone. */
+async function takenBack(
+  git: Git,
+  index: string,
+  onto: string | undefined,
+  work: readonly string[],
+): Promise<string[]> {
+  await git.run(['read-tree', await orEmpty(git, onto)], { index })
+  const { changed, deleted, untracked } = await scanTree(git, { index })
+  const isOther = new Set([...changed, ...deleted, ...untracked])
+  const isStaged = new Set(await git.list(['ls-files', '-z']))
+  return work.filter((path) => !isOther.has(path) && isStaged.has(path))
+}
+
+/** HEAD is elsewhere: by this commit, one of an earlier try, or one that somebody made meanwhile. */
+async function found(
+  store: Store,
+  plan: SquashPlan,
+  head: string | undefined,
+  work: readonly string[],
+): Promise<Squashed> {
+  const git = placeOf(store)
+  const { onto, tree } = plan
+  const isWork = new Set(work)
+  // A hook may have taken out of the message what tells it.
+  const isHead = (await changedPaths(git, await orEmpty(git, head), tree)).every((path) => !isWork.has(path))
+  const made = (await madeBefore(store, git, onto, head)) ?? (isHead ? head : undefined)
+  if (made === undefined) {
+    const file = join(store.folder, 'squash-message')
+    return {
+      refused: 'somebody committed on the branch meanwhile',
+      hint: `The work is in the work tree, uncommitted. Commit it: ${git.typed} add${onlyThese(work)} && ${git.typed} commit -F ${shellWord(file)}${onlyThese(work)}`,
+    }
+  }
+  const [other, changed] = await Promise.all([
+    changedPaths(git, made, tree),
+    changedPaths(git, await orEmpty(git, onto), made),
+  ])
+  const isOther = new Set(other)
+  const isChanged = new Set(changed)
+  // What a hook has written otherwise is in it, what a hook has left out is not.
+  const lacking = work.filter((path) => isOther.has(path) && !isChanged.has(path))
+  const done = await settled(git, plan, made)
+  if (lacking.length === 0) return done
+  return {
+    refused: `a hook left ${listed(lacking)} out of the commit ${made.slice(0, 12)}`,
+    hint: `That part of the work is in the work tree, uncommitted: ${git.typed} add${onlyThese(lacking)} && ${git.typed} commit --amend --no-edit`,
+  }
+}
+
+function onlyThese(paths: readonly string[]): string {
+  return ` -- ${paths.map(topPath).join(' ')}`
+}
+
+/** Hooks may run the tests. */
+const timeoutMs = 30 * 60_000
+
+export function placeOf({ git, home }: Store): Git {
+  return home === undefined ? git : git.at(home)
+}
+
+/** The index follows, as git's own does after a commit of some paths only. */
+async function settled(git: Git, { onto }: SquashPlan, commit: string): Promise<Squashed> {
+  await takeFrom(git, realIndex(git), commit, await unstaged(git, onto, commit))
+  return { commit }
+}
+
+/** Of what differs, the paths that are in the index as they were: what the user has staged since is theirs. */
+async function unstaged(git: Git, onto: string | undefined, to: string): Promise<string[]> {
+  const staged = new Set(await stagedPaths(git, onto))
+  return (await changedPaths(git, await orEmpty(git, onto), to)).filter((path) => !staged.has(path))
+}
+
+async function stagedPaths(git: Git, onto: string | undefined): Promise<string[]> {
+  const start = await orEmpty(git, onto)
+  return await git.list(['diff-index', '--cached', '--name-only', '--no-renames', '-z', start])
+}
+
+/** By an earlier try, which was cut off before it could say so; undefined when there is none. */
+async function madeBefore(
+  { change }: Store,
+  git: Git,
+  onto: string | undefined,
+  head: string | undefined,
+): Promise<string | undefined> {
+  if (head === undefined || (onto !== undefined && !(await isAncestor(git, onto, head)))) return undefined
+  const range = onto === undefined ? [head] : [head, `^${onto}`]
+  const found = await git.line([
+    'log',
+    '--format=%H',
+    '--fixed-strings',
+    `--grep=Ralph-Change: ${change}`,
+    ...range,
+  ])
+  return found.split('\n').at(-1) || undefined
+}
+
+/** Their own, but for what would lead git elsewhere. */
+function usersEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const isTheirs = (name: string): boolean =>
+    !name.startsWith('GIT_') || /^GIT_(AUTHOR|COMMITTER|CONFIG|SSH|TRACE|EXEC_PATH|ASKPASS)/.test(name)
+  return {
+    ...Object.fromEntries(Object.entries(env).filter(([name]) => isTheirs(name))),
+    GIT_EDITOR: 'true',
+  }
+}
+
+function wordsOf({ spawnError, timedOut, stderr, stdout, exitCode }: ExecResult): string {
+  if (spawnError !== undefined) return spawnError.message
+  if (timedOut) return `it took longer than ${timeoutMs / 60_000} minutes`
+  const said = `${stdout.toString('utf8')}\n${stderr}`
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== '')
+  return said.slice(-20).join('\n') || `exit code ${exitCode ?? 'none'}`
+}

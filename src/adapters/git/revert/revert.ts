@@ -1,0 +1,287 @@
+// Makes the work tree byte for byte what a snapshot holds; ignored and protected files are not touched.
+import { existsSync, rmSync } from 'node:fs'
+import { mkdir, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RalphError } from '../../../core/error.ts'
+import { isExact, putBackBytes } from '../tree/exact-bytes.ts'
+import { above, beyondFolders, diskMark, lstatIfThere, lstatNow, onDisk } from '../tree/files.ts'
+import { named, type Git } from '../git.ts'
+import { gatherGitDir } from '../submodules/git-dirs.ts'
+import { hiddenByAgent, holdsExempt } from '../tree/hidden.ts'
+import { changesJustKept } from '../attempt/just-kept.ts'
+import { keptOut } from '../tree/kept-out.ts'
+import { scanOpened } from '../tree/locked.ts'
+import { openFolders, putBackFolderModes, putBackModes } from '../tree/modes.ts'
+import { openAbove } from '../tree/open.ts'
+import { findMoved, putBackMoved, tellPutBack, type MovedFile } from './moved-files.ts'
+import { removePath } from '../tree/remove.ts'
+import { asideOf, isAllHeld, type PutAside } from './set-aside.ts'
+import type { Store } from '../store.ts'
+import { scanEmptyFolders, type Scan } from '../tree/scan.ts'
+import { bareNames, nestedRepositories, treeFolders, type Snapshot } from './snapshot.ts'
+import type { TreeChange, TreeFolder } from '../formats/objects.ts'
+import { absentPaths } from '../tree/sparse.ts'
+import { syncPaths } from '../formats/sync.ts'
+import { joined, withSameTree } from '../tree/tree.ts'
+import { putBackUnignored } from '../tree/unignored.ts'
+import { removeDeep, removeSpecial } from '../tree/unseen.ts'
+
+/**
+ * Idempotent. Each round may bring to light what an edited .gitignore hid in the round before. In a repair `stays` is what the user
+ * has changed since the loop died.
+ */
+export async function revertTree(
+  store: Store,
+  snapshot: Snapshot,
+  stays: (path: string) => boolean,
+  /** Called with what is about to go or to be overwritten. */
+  goes: (paths: readonly string[]) => Promise<void>,
+  /** What a ref of ralph's holds, asked after that: nothing else is ever deleted. */
+  holds: () => Promise<(path: string) => boolean>,
+): Promise<void> {
+  const { git } = store
+  const index = join(store.folder, snapshot.index)
+  const isNeverTouched = keptOut(store, snapshot)
+  const isExempt = (path: string): boolean => isNeverTouched(path) || stays(path)
+  // Git makes the folder of a submodule, but never moves what stands in it: that comes after.
+  const submodules = new Set((snapshot.submodules ?? []).map(({ path }) => path))
+  const isInside = (path: string): boolean =>
+    submodules.has(path) && lstatNow(git.worktree, path)?.isDirectory() === true
+  const folders = await treeFolders(git, snapshot.tree)
+  const names = [...folders.map(({ path }) => path), ...bareNames(snapshot.empty)]
+  openFolders(git, names)
+  await removeDeep(store, snapshot, names)
+  // Before git looks: a repository that goes away under it makes it fail.
+  const putAside = asideOf(store)
+  await removeNested(store, snapshot, folders, stays, putAside)
+  let left: string[] = []
+  const written = new Set<string>()
+  /** On another device: it cannot be put aside. */
+  const inPlace: string[] = []
+  for (let round = 0; round < 5; round += 1) {
+    if (round === 1) await removeSpecial(store, snapshot, stays)
+    const [scan, empty] = await Promise.all([
+      round === 0 ? firstLook(store, snapshot, index) : scanOpened(git, { index }),
+      round > 0 ? scanEmptyFolders(git, index) : [],
+    ])
+    // Once the checkpoint's own rules are back in place, git says exactly what the agent's rules still hide.
+    const hidden = round > 0 ? await hiddenByAgent(store, snapshot, scan.ignored) : []
+    const superfluous = [
+      ...scan.untracked.filter((path) => !isExempt(path)),
+      ...hidden.filter((path) => !stays(path) && !(path.endsWith('/') && holdsExempt(store, snapshot, path))),
+    ]
+    const { back: returned, waiting } = await putBackAll(store, snapshot, scan, superfluous, stays)
+    const isReturned = within(returned.map(({ now }) => now))
+    const isWaiting = within(round < 3 ? waiting.map(({ now }) => now) : [])
+    const extra = superfluous.filter(
+      (path) => !isReturned(path) && !isWaiting(path) && !within(inPlace)(path),
+    )
+    // What git has brought back and still calls another: by rules that came after the checkpoint took these bytes.
+    const isBack = (path: string): boolean => written.has(path) && isExact(git, snapshot, path)
+    const wrong = [...scan.changed, ...scan.deleted].filter(
+      (path) => !isExempt(path) && !isInside(path) && !isBack(path),
+    )
+    left = [...extra, ...wrong, ...[...returned, ...waiting].map(({ now }) => now)]
+    if (round > 0)
+      await settleEmptyFolders(
+        store,
+        snapshot,
+        empty.filter((folder) => !stays(folder)),
+      )
+    if (left.length === 0 && round > 0) {
+      await putBackBytes(store, snapshot, stays)
+      await putBackUnignored(store, snapshot, stays)
+      putBackModes(git, snapshot, stays)
+      putBackFolderModes(git, snapshot, names)
+      // Else a power cut could leave them empty, and nobody would know that it was no edit.
+      await syncPaths(git, [...written])
+      return
+    }
+    const marks = new Map(left.map((path) => [path, diskMark(git.worktree, path)]))
+    await goes(left)
+    // Written once more in this very moment: the next round takes it.
+    const isResting = (path: string): boolean => diskMark(git.worktree, path) === marks.get(path)
+    const isHeld = extra.length + wrong.length > 0 ? await holds() : () => true
+    const topOf = topFolder(store, snapshot, names, [...scan.untracked, ...hidden].filter(stays))
+    for (const path of extra) {
+      if (!isResting(path)) continue
+      if (path.endsWith('/') && existsSync(onDisk(git.worktree, `${path}.git`))) {
+        await gatherGitDir(store, snapshot, path.slice(0, -1))
+        await putAside({ path, isRepository: true })
+      } else if (path.endsWith('/') ? await isAllHeld(store, path, isHeld) : isHeld(path))
+        await removePath(git.worktree, path)
+      else {
+        const { now: top, was } = waiting.find(({ now }) => within([now])(path)) ?? { now: topOf(path) }
+        if (within(inPlace)(path) || (await putAside({ path: top, was }))) continue
+        inPlace.push(top)
+      }
+    }
+    const absent = await absentPaths(git, index, wrong, snapshot.outside)
+    for (const path of absent) if (isResting(path)) await removePath(git.worktree, path)
+    const back = wrong.filter((path) => !absent.has(path) && isResting(path))
+    await clearTheWay(store, back, isHeld, putAside)
+    await withSameTree(index, () => checkOut(git, index, back))
+    for (const path of back) written.add(path)
+    if (round > 0) await putBackBytes(store, snapshot, (path) => !back.includes(path))
+  }
+  throw new RalphError(
+    'checkpoint_failed',
+    `the work tree could not be brought back to its checkpoint; still different: ${left.slice(0, 5).map(named).join(', ')}`,
+    {
+      hint: `Everything is kept: see \`ralph attempts ${store.change}\`. Mend or remove these files, then \`ralph resume\`.`,
+    },
+  )
+}
+
+/** What lay elsewhere at the checkpoint. Of what would not go anyway, only what has kept its name, or is a folder: the rest may be as it should. */
+async function putBackAll(
+  store: Store,
+  snapshot: Snapshot,
+  scan: Pick<Scan, 'untracked' | 'ignored'>,
+  superfluous: readonly string[],
+  stays: (path: string) => boolean,
+): Promise<{ back: MovedFile[]; waiting: MovedFile[] }> {
+  const back: MovedFile[] = []
+  const waiting: MovedFile[] = []
+  for (const moved of findMoved(store, snapshot, [...scan.untracked, ...scan.ignored])) {
+    const isThere = within([moved.now])
+    const isHolder = superfluous.some((path) => path.endsWith('/') && within([path.slice(0, -1)])(moved.now))
+    const goes = isHolder || superfluous.some((path) => isThere(path))
+    if (stays(moved.now) || !(goes || moved.isFolder || leaf(moved.now) === leaf(moved.was))) continue
+    if (await putBackMoved(store, moved)) back.push(moved)
+    else if (goes) waiting.push(moved)
+  }
+  await tellPutBack(store, back)
+  return { back, waiting }
+}
+
+/** Whether a path is one of these or lies in one. */
+function within(folders: readonly string[]): (path: string) => boolean {
+  return (path) =>
+    folders.some((folder) => path === folder || path === `${folder}/` || path.startsWith(`${folder}/`))
+}
+
+/** The outermost folder of a path that came with it as a whole, so that it is moved in one go. */
+function topFolder(
+  store: Store,
+  snapshot: Snapshot,
+  folders: readonly string[],
+  staying: readonly string[],
+): (path: string) => string {
+  const known = new Set(folders)
+  const old = [...staying, ...snapshot.special, ...snapshot.deep, ...bareNames(snapshot.nested)]
+  return (path) => {
+    const bare = path.replace(/\/$/, '')
+    const isNew = (folder: string): boolean =>
+      !known.has(folder) &&
+      !holdsExempt(store, snapshot, `${folder}/`) &&
+      !old.some((each) => each.startsWith(`${folder}/`))
+    return above(bare).reverse().find(isNew) ?? bare
+  }
+}
+
+/** Git deletes what stands where a file has to be, with all that lies in it. */
+async function clearTheWay(
+  store: Store,
+  paths: readonly string[],
+  isHeld: (path: string) => boolean,
+  putAside: PutAside,
+): Promise<void> {
+  const { worktree } = store.git
+  const blockers = paths.flatMap((path) => {
+    const file = above(path).find((folder) => {
+      const stats = lstatNow(worktree, folder)
+      return stats !== undefined && !stats.isDirectory()
+    })
+    if (file !== undefined) return [file]
+    return lstatNow(worktree, path)?.isDirectory() === true ? [`${path}/`] : []
+  })
+  for (const path of new Set(blockers)) if (!(await isAllHeld(store, path, isHeld))) await putAside({ path })
+}
+
+/** What to begin with: as the attempt was kept, where nobody has touched that since. */
+async function firstLook(
+  store: Store,
+  snapshot: Snapshot,
+  index: string,
+): Promise<Pick<Scan, 'changed' | 'deleted' | 'untracked' | 'ignored'>> {
+  const { attempt = 0 } = store.memory()
+  const isSparse = snapshot.outside !== undefined
+  const known = isSparse ? undefined : await changesJustKept(store, snapshot, attempt)
+  if (known === undefined) return await scanOpened(store.git, { index })
+  const paths = (isWanted: (each: TreeChange) => boolean): string[] =>
+    known.filter(isWanted).map(({ path }) => path)
+  return {
+    changed: paths(({ from, to }) => from !== undefined && to !== undefined),
+    deleted: paths(({ to }) => to === undefined),
+    untracked: paths(({ from }) => from === undefined),
+    ignored: [],
+  }
+}
+
+/** By force only where something else is in the way: a file that somebody makes after the removal stays for the next round. */
+async function checkOut(git: Git, index: string, paths: readonly string[]): Promise<void> {
+  if (paths.length === 0) return
+  openAbove(git.worktree, paths)
+  const isBeyond = beyondFolders(git.worktree)
+  const isBlocked = new Set(
+    paths.filter((path) => isBeyond(path) || lstatNow(git.worktree, path)?.isDirectory() === true),
+  )
+  const free = paths.filter((path) => !isBlocked.has(path))
+  for (const path of free) rmSync(onDisk(git.worktree, path), { force: true })
+  // Git forgets that mark of a file only where it finds one.
+  const args = ['checkout-index', '--ignore-skip-worktree-bits', '--index', '--quiet', '-z', '--stdin']
+  if (free.length > 0) await git.run(args, { index, input: joined(free), accept: [1] })
+  if (isBlocked.size > 0) await git.run([...args, '--force'], { index, input: joined([...isBlocked]) })
+}
+
+async function removeNested(
+  store: Store,
+  snapshot: Snapshot,
+  folders: readonly TreeFolder[],
+  stays: (path: string) => boolean,
+  putAside: PutAside,
+): Promise<void> {
+  const { worktree } = store.git
+  const submodules = (snapshot.submodules ?? []).map(({ path }) => `${path}/`)
+  // Of submodules only what is checked out now counts: `nested` may be older.
+  const known = new Set([...snapshot.nested.filter((path) => !path.endsWith('/')), ...submodules])
+  for (const folder of nestedRepositories(store.git, folders)) {
+    if (known.has(folder) || stays(`${folder.replace(/\/$/, '')}/.git`)) continue
+    if (folder.endsWith('/')) {
+      await gatherGitDir(store, snapshot, folder.slice(0, -1))
+      await putAside({ path: folder, isRepository: true })
+      await mkdir(onDisk(worktree, folder), { recursive: true })
+    } else await putAside({ path: `${folder}/.git`, isRepository: true })
+  }
+}
+
+async function settleEmptyFolders(store: Store, snapshot: Snapshot, now: readonly string[]): Promise<void> {
+  const before = new Set(snapshot.empty)
+  const extra = now.filter((folder) => !before.has(folder))
+  for (const folder of extra.sort().reverse()) await removeEmpty(store, folder, before)
+  for (const folder of snapshot.empty) {
+    if ((await lstatIfThere(store.git.worktree, folder.slice(0, -1))) === undefined) {
+      openAbove(store.git.worktree, [folder])
+      await mkdir(onDisk(store.git.worktree, folder), { recursive: true })
+    }
+  }
+}
+
+/** Upwards as far as folders are empty and were not there before. */
+async function removeEmpty(store: Store, folder: string, before: ReadonlySet<string>): Promise<void> {
+  openAbove(store.git.worktree, [folder])
+  for (let path = folder; path !== '' && !before.has(path); path = path.replace(/[^/]*\/$/, '')) {
+    try {
+      await rmdir(onDisk(store.git.worktree, path.slice(0, -1)))
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code
+      if (code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOTDIR') return
+      if (code !== 'ENOENT') throw error
+    }
+  }
+}
+
+function leaf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}

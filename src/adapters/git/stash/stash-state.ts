@@ -1,0 +1,97 @@
+// The whole state of the work tree as a stash has it: files, index and new files apart, and all of them in one tree.
+import { join } from 'node:path'
+import { dropFlags } from '../tree/flags.ts'
+import { copyDurably, copyIndex, realIndex } from '../formats/index-file.ts'
+import { keptOut } from '../tree/kept-out.ts'
+import type { Store } from '../store.ts'
+import { scanEmptyFolders } from '../tree/scan.ts'
+import { observe } from '../revert/observe.ts'
+import { saveSnapshot, type Observed, type Snapshot } from '../revert/snapshot.ts'
+import { storeStash } from './stash-list.ts'
+import type { Inside } from '../submodules/submodules.ts'
+import { commitTree, treeOfIndex, writeTree } from '../tree/tree.ts'
+
+export interface FullState {
+  readonly observed: Observed
+  /** Tracked and untracked, as in the work tree. */
+  readonly tree: string
+  readonly isExempt: (path: string) => boolean
+}
+
+/** Leaves copies of the user's index in the private folder: `own-index` as it is, `full-index` with the whole tree. */
+export async function fullState(store: Store, earlier: Snapshot | undefined): Promise<FullState> {
+  await copyIndex(store.git, realIndex(store.git), own(store))
+  await copyIndex(store.git, own(store), full(store))
+  await dropFlags(store.git, full(store))
+  const observed = await observe(store, full(store))
+  const nested = observed.scan.untracked.filter((path) => path.endsWith('/'))
+  const isExempt = keptOut(store, earlier ?? { ignored: [...observed.scan.ignored, ...nested] })
+  const { tree } = await writeTree(store.git, full(store), observed.scan, isExempt)
+  // In the user's index a deleted file still fills its folder.
+  const empty =
+    observed.scan.deleted.length > 0 ? await scanEmptyFolders(store.git, full(store)) : observed.empty
+  return { observed: { ...observed, empty }, tree, isExempt }
+}
+
+export async function recordState(
+  store: Store,
+  state: FullState,
+  commit: string,
+  earlier: Snapshot | undefined,
+  inside?: readonly Inside[],
+): Promise<void> {
+  const indexes = await storeIndexes(store, commit)
+  await saveSnapshot(store, state.observed, {
+    commit,
+    tree: state.tree,
+    ...indexes,
+    earlier,
+    ...(inside && { inside }),
+  })
+}
+
+/** Of the state that was seen last, under names of their own. */
+export async function storeIndexes(
+  store: Store,
+  commit: string,
+): Promise<{ index: string; ownIndex: string }> {
+  const names = { index: `index-${commit}-full`, ownIndex: `index-${commit}-own` }
+  await copyDurably(store.git, full(store), join(store.folder, names.index))
+  const isThere = await copyDurably(store.git, own(store), join(store.folder, names.ownIndex))
+  return isThere ? names : { ...names, ownIndex: 'none' }
+}
+
+/** The tree of what is staged. */
+export async function stagedTree(store: Store): Promise<string> {
+  return await treeOfIndex(store.git, own(store))
+}
+
+/** The shape of `git stash push -u`, so that plain `git stash apply --index` brings it back without ralph. */
+export async function storeEntry(store: Store, state: FullState, name: string): Promise<void> {
+  const { git } = store
+  const { head } = state.observed.refs
+  const tracked = join(store.folder, 'tracked-index')
+  await copyIndex(store.git, own(store), tracked)
+  await dropFlags(git, tracked)
+  const staged = await commitTree(git, await stagedTree(store), [head.commit], `index of ${name}`)
+  const { tree } = await writeTree(git, tracked, { ...state.observed.scan, untracked: [] }, state.isExempt)
+  const isPlain = (path: string): boolean => !path.endsWith('/') && !state.isExempt(path)
+  const untracked = state.observed.scan.untracked.filter(isPlain)
+  const parents = [head.commit, staged]
+  if (untracked.length > 0) {
+    const fresh = join(store.folder, 'untracked-index')
+    await git.run(['read-tree', '--empty'], { index: fresh })
+    const nothing = { changed: [], deleted: [], ignored: [], staged: [], unmerged: [], isBlind: false }
+    const written = await writeTree(git, fresh, { ...nothing, untracked }, state.isExempt)
+    parents.push(await commitTree(git, written.tree, [], `untracked files of ${name}`))
+  }
+  await storeStash(git, await commitTree(git, tree, parents, name), name)
+}
+
+function own(store: Store): string {
+  return join(store.folder, 'own-index')
+}
+
+function full(store: Store): string {
+  return join(store.folder, 'full-index')
+}

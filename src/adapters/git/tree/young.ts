@@ -1,0 +1,146 @@
+// Entries of an index that git would trust too early: it compares whole seconds, and of two changes in one second only the mtime, which
+// anybody can put back. Such a file is compared byte by byte, whatever kind of index it is.
+import { createHash } from 'node:crypto'
+import { copyFileSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { inScratchFile } from '../../process/temp.ts'
+import type { Git } from '../git.ts'
+import { isSplit, makeWhole } from '../formats/split-index.ts'
+
+/** A look through an index, the repository's own unless one is named; it stays as it is. */
+export async function lookThrough<T>(
+  git: Git,
+  index: string | undefined,
+  look: (index: string | undefined) => Promise<T>,
+): Promise<T> {
+  const file = index ?? join(git.gitDir, 'index')
+  const isTwo = index === undefined && isSplit(file, git.gitDir)
+  const doubted = isTwo ? undefined : withoutYoung(file)
+  if (doubted === undefined && !isTwo) return await look(index)
+  return await inScratchFile(async (copy) => {
+    if (doubted === undefined) return await lookThrough(git, await wholeCopy(git, file, copy), look)
+    write(copy, doubted)
+    return await look(copy)
+  })
+}
+
+async function wholeCopy(git: Git, index: string, copy: string): Promise<string> {
+  const { mtimeMs } = statSync(index)
+  copyFileSync(index, copy)
+  await makeWhole(git, copy)
+  write(copy, { bytes: readFileSync(copy), mtimeMs })
+  return copy
+}
+
+/** In a private index: git would say of these that it has them already. */
+export function distrustIn(index: string, paths: readonly string[]): void {
+  const wanted = new Set(paths)
+  const doubted = wanted.size === 0 ? undefined : withoutYoung(index, (path) => wanted.has(path))
+  if (doubted === undefined) return
+  write(`${index}.tmp`, doubted)
+  renameSync(`${index}.tmp`, index)
+}
+
+interface Doubted {
+  readonly bytes: Buffer
+  readonly mtimeMs: number
+}
+
+function write(file: string, { bytes, mtimeMs }: Doubted): void {
+  writeFileSync(file, bytes, { mode: 0o600 })
+  // By its time git tells what else it has to compare.
+  const seconds = Math.floor(mtimeMs) / 1000
+  utimesSync(file, seconds, seconds)
+}
+
+/** Undefined where there is none of them. */
+function withoutYoung(index: string, isWanted?: (path: string) => boolean): Doubted | undefined {
+  const stats = statSync(index, { throwIfNoEntry: false })
+  if (stats?.isFile() !== true) return undefined
+  const { mtimeMs } = stats
+  const bytes = distrustYoung(readFileSync(index), Math.floor(mtimeMs / 1000), isWanted)
+  return bytes && { bytes, mtimeMs }
+}
+
+/** What git writes after it has looked at a file may be a moment younger. */
+const slackSeconds = 1
+
+/**
+ * The bytes of an index of this time, changed so that no entry as young as it is trusted. Undefined, and nothing changed, where there is
+ * none, or it is no index.
+ */
+export function distrustYoung(
+  bytes: Buffer,
+  seconds: number,
+  isWanted?: (path: string) => boolean,
+): Buffer | undefined {
+  for (const { length, name } of kinds) {
+    const young = youngIn(bytes, length, seconds - slackSeconds, isWanted)
+    if (young === undefined) continue
+    if (young.length === 0) return undefined
+    // As git itself marks them.
+    for (const at of young) bytes.writeUInt32BE(0, at + 36)
+    const end = bytes.length - length
+    // All zeros: `index.skipHash`.
+    if (bytes.subarray(end).some((byte) => byte !== 0))
+      createHash(name).update(bytes.subarray(0, end)).digest().copy(bytes, end)
+    return bytes
+  }
+  return undefined
+}
+
+const kinds = [
+  { name: 'sha1', length: 20 },
+  { name: 'sha256', length: 32 },
+] as const
+
+/**
+ * Where the entries of files and links are that git may trust, of this second or later; undefined where entries and extensions, with
+ * hashes of this length, do not fill it exactly. One pass that makes nothing for an entry: there may be 100,000 of them, at every look.
+ */
+function youngIn(
+  bytes: Buffer,
+  hashLength: number,
+  since: number,
+  isWanted: ((path: string) => boolean) | undefined,
+): readonly number[] | undefined {
+  const end = bytes.length - hashLength
+  if (end < 12 || bytes.toString('latin1', 0, 4) !== 'DIRC') return undefined
+  const version = bytes.readUInt32BE(4)
+  if (![2, 3, 4].includes(version)) return undefined
+  const young: number[] = []
+  let at = 12
+  let before = ''
+  for (let left = bytes.readUInt32BE(8); left > 0; left--) {
+    const flagsAt = at + 40 + hashLength
+    if (flagsAt + 4 > end) return undefined
+    const flags = bytes.readUInt16BE(flagsAt)
+    let nameAt = flagsAt + ((flags & 0x4000) === 0 ? 2 : 4)
+    let kept = ''
+    if (version === 4) {
+      // How much of the name before goes, in seven bits at a time.
+      let byte = bytes[nameAt++] ?? 0
+      let cut = byte & 0x7f
+      while ((byte & 0x80) !== 0 && nameAt < end) {
+        byte = bytes[nameAt++] ?? 0
+        cut = (cut + 1) * 128 + (byte & 0x7f)
+      }
+      kept = before.slice(0, Math.max(0, before.length - cut))
+    }
+    // How long the name is, up to 4,095, is in the flags.
+    let nameEnd = nameAt + (flags & 0xfff) - kept.length
+    if (bytes[nameEnd] !== 0) nameEnd = bytes.indexOf(0, nameAt)
+    if (nameEnd < nameAt || nameEnd >= end) return undefined
+    if (version === 4) before = kept + bytes.toString('latin1', nameAt, nameEnd)
+    if (bytes.readUInt32BE(at) >= since && isTrusted(bytes, at)) {
+      if (isWanted === undefined || isWanted(kept + bytes.toString('latin1', nameAt, nameEnd))) young.push(at)
+    }
+    at = version === 4 ? nameEnd + 1 : at + ((nameEnd - at + 8) & ~7)
+  }
+  while (at + 8 <= end) at += 8 + bytes.readUInt32BE(at + 4)
+  return at === end ? young : undefined
+}
+
+function isTrusted(bytes: Buffer, at: number): boolean {
+  return [0o10, 0o12].includes(bytes.readUInt32BE(at + 24) >> 12) && bytes.readUInt32BE(at + 36) !== 0
+}
