@@ -8,7 +8,7 @@ const text = fileURLToPath(new URL('../src/ui/print/text.ts', import.meta.url))
 /**
  * Yoga waits for its WebAssembly at the top level of its module, which only a module can do, and the packs are scripts: here it is begun
  * there, and waited for by whoever opens the screens. Whether this is a CI decides ralph itself; and nobody looks at it with React's tools.
- * A picture is rows that were cut to the width before (src/ui/tui/screen.tsx): they need not be put together cell by cell, each one measured,
+ * A picture is rows that were cut to the width before (src/ui/tui/start.tsx): they need not be put together cell by cell, each one measured,
  * which was half of the work of a flood.
  */
 const instead = {

@@ -92,7 +92,7 @@ describe('the process belongs to the door', () => {
     const users = files.filter((file) => ofProcess.test(withoutComments(file.text))).map(({ path }) => path)
     expect(users).toContain('main.ts')
     // A program of its own, run by `--agent demo`.
-    const own = new Set(['main.ts', 'program.ts', 'statusline.ts', 'adapters/agents/demo-program.ts'])
+    const own = new Set(['main.ts', 'program.ts', 'statusline.ts', 'adapters/agents/demo.ts'])
     expect(users.filter((path) => !path.startsWith('ui/cli/') && !own.has(path))).toEqual([])
   })
 })

@@ -1,6 +1,6 @@
 // Chooses the checkpoint strategy and gives it what it needs.
 import { statSync } from 'node:fs'
-import { takeOver } from '../adapters/git/guard/aside.ts'
+import { takeOver } from '../adapters/git/guard/refused-settings.ts'
 import { branchCheckpoints } from '../adapters/git/branch.ts'
 import type { Repository } from '../adapters/git/git.ts'
 import { treeChangesNow } from '../adapters/git/formats/objects.ts'

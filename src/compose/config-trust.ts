@@ -5,11 +5,10 @@ import { basename, dirname, join } from 'node:path'
 import * as z from 'zod'
 import { once } from '../core/once.ts'
 import { readRecord, writeDurably } from '../adapters/files/whole.ts'
-import { settingChanges } from '../config/changes.ts'
-import type { KeptValues } from '../config/changes.ts'
 import type { SettingsFile } from '../config/files.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { RalphError } from '../core/error.ts'
+import { optionKeys, type OptionKey } from '../config/options.ts'
 
 export type Level = 'project' | 'user'
 
@@ -120,4 +119,22 @@ function agreedOf(common: string, level: Level): string {
 async function write(file: string, value: unknown): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   await writeDurably(file, `${JSON.stringify(value, null, 2)}\n`, { rights: { mode: 0o600 } })
+}
+
+/** As they are kept: of `agent_env` never the values. */
+type KeptValues = Readonly<Partial<Record<OptionKey, unknown>>>
+
+/** `verify: ["npm test"] -> not set`, one for each key that differs; empty when none does. */
+function settingChanges(before: KeptValues, now: KeptValues): readonly string[] {
+  return optionKeys
+    .filter((key) => JSON.stringify(before[key]) !== JSON.stringify(now[key]))
+    .map((key) => `${key}: ${shownValue(key, before[key])} -> ${shownValue(key, now[key])}`)
+}
+
+function shownValue(key: OptionKey, value: unknown): string {
+  if (value === undefined) return 'not set'
+  // Of `agent_env` the names only.
+  if (key === 'agent_env' && typeof value === 'object' && value !== null) return Object.keys(value).join(', ')
+  const text = Array.isArray(value) && value.length === 1 ? JSON.stringify(value[0]) : JSON.stringify(value)
+  return text.length > 160 ? `${text.slice(0, 159)}…` : text
 }

@@ -18,7 +18,7 @@ import {
   type Level,
 } from './config-trust.ts'
 import { gateFiles } from './gate-files.ts'
-import { openRepository } from '../adapters/git/tree/open.ts'
+import { openRepository } from '../adapters/git/tree/owner-access.ts'
 import { readKept, settingsFile } from './run-settings.ts'
 import { pathsOf } from './site.ts'
 import type { Site } from './site.ts'

@@ -1,6 +1,6 @@
 // `ralph finish`: the choice, carried out on a run in hand, and the user's word on settings that agents changed.
 import { existsSync } from 'node:fs'
-import { onlyInTree, removalWords } from '../adapters/git/finish/only-there.ts'
+import { onlyInTree, removalWords } from '../adapters/git/finish/only-in-worktree.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
 import { remoteOf } from '../adapters/git/formats/remote.ts'
 import { readSettingsFile } from '../config/files.ts'

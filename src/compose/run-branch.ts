@@ -8,7 +8,7 @@ import { operationTimes, refuseHalfDone } from '../adapters/git/start/operations
 import { headRef, headText } from '../adapters/git/formats/ref-files.ts'
 import { readRef, shortName } from '../adapters/git/refs/refs.ts'
 import { sweepTree } from '../adapters/git/guard/stale-locks.ts'
-import { refuseTaken } from '../adapters/git/refs/taken.ts'
+import { refuseTaken } from '../adapters/git/refs/branch-in-use.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import type { CleanupPlan } from '../core/git-facts.ts'
 import { RalphError } from '../core/error.ts'

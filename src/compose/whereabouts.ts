@@ -93,7 +93,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
 /** Seldom needed: only a tree that is left is looked at. */
 async function onlyIn(git: Git, tree: string, home: string): Promise<string[]> {
   const [{ onlyInTree }, { hiddenPaths }] = await Promise.all([
-    import('../adapters/git/finish/only-there.ts'),
+    import('../adapters/git/finish/only-in-worktree.ts'),
     import('./checkpoints.ts'),
   ])
   return await onlyInTree(git, tree, home, hiddenPaths)
@@ -151,8 +151,8 @@ export async function liveWords({ git }: Site, run: KnownRun): Promise<string[]>
       `a finish was cut off in the middle: until ralph finish ${change} --cleanup completes it, git status may show changes that are none`,
     ]
   if (openAttempt === undefined) return []
-  const { liveGuarded } = await import('../adapters/git/guard/live.ts')
-  const live = await liveGuarded({ git, folder: checkpointFolder(git.gitCommonDir, change) })
+  const { leftInForce } = await import('../adapters/git/guard/left-in-force.ts')
+  const live = await leftInForce({ git, folder: checkpointFolder(git.gitCommonDir, change) })
   if (live.length === 0) return []
   const more = live.length > 5 ? ` and ${live.length - 5} more` : ''
   return [
@@ -213,7 +213,7 @@ async function notesOf(site: Site, { change, recall }: KnownRun): Promise<string
   const { git, env } = site
   // Seldom needed, and dear to load.
   const [{ isOffered }, { readSettingsFile }, { userFolder }, { unagreed }] = await Promise.all([
-    import('../adapters/git/guard/aside.ts'),
+    import('../adapters/git/guard/refused-settings.ts'),
     import('../config/files.ts'),
     import('../config/load.ts'),
     import('./config-trust.ts'),

@@ -395,10 +395,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           const [n, change] = numberFirst(words)
           const iteration = options.iteration ?? (n === undefined ? undefined : iterationNumber(n))
           const { observe } = await app()
-          const [{ logWriter }, { logHead }] = await Promise.all([
-            import('../print/log-writer.ts'),
-            import('../print/log-head.ts'),
-          ])
+          const { logHead, logWriter } = await import('../print/log.ts')
           // What a gate printed may be set in columns.
           const { write, head, end } = logWriter(io.stdout, { json, raw, isWrapped: gate === undefined })
           const began = (attempt: LoggedAttempt): void => head(logHead(attempt, io))
@@ -550,7 +547,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
                 'see what there is with: ralph attempts; delete it with: ralph clean --attempts',
               ),
         ask: async ({ control }, [change], { attempts = false, yes = false }, { io, readerGone }) => {
-          const { confirmAt } = await import('../print/confirm.ts')
+          const { confirmAt } = await import('../print/ask.ts')
           return control.clean({ change, attempts, agrees: yes ? undefined : confirmAt(io, readerGone) })
         },
       }),

@@ -1,9 +1,8 @@
 // `ralph diff`: what an attempt had changed; a patch in a pipe, for a person on a terminal short, coloured and in a pager.
 import { spawn } from 'node:child_process'
 import type { AttemptDiff, DiffRequest } from '../app.ts'
-import { isTerminal, paintFor } from '../io.ts'
-import { patchText } from '../print/patch.ts'
-import { oneLine } from '../print/text.ts'
+import { isTerminal, paintFor, type Paint } from '../io.ts'
+import { oneLine, clean } from '../print/text.ts'
 import type { Context } from './context.ts'
 
 export async function showDiff(
@@ -57,4 +56,17 @@ async function paged(text: string, pager: string, env: NodeJS.ProcessEnv): Promi
     child.stdin.on('error', () => undefined)
     child.stdin.end(text)
   })
+}
+
+function patchText(patch: string, paint: Paint): string {
+  if (!paint.isColorSupported) return patch
+  return patch
+    .split('\n')
+    .map((line) => {
+      const shown = clean(line)
+      if (shown.startsWith('+')) return paint.green(shown)
+      if (shown.startsWith('-')) return paint.red(shown)
+      return shown.startsWith('@@') ? paint.cyan(shown) : shown
+    })
+    .join('\n')
 }

@@ -4,16 +4,14 @@ import type { LoadedConfig, RawFlags } from '../../config/load.ts'
 import { inOneLine, RalphError } from '../../core/error.ts'
 import type { LoopEvent } from '../../core/event.ts'
 import type { Config } from '../../config/options.ts'
-import type { App, LoopEnd, LoopRequest } from '../app.ts'
-import { isTerminal } from '../io.ts'
+import type { App, LoopEnd, LoopRequest, Observe } from '../app.ts'
+import { isTerminal, type Io } from '../io.ts'
 import { agreesAt, humanAt } from '../print/choice.ts'
 import { githubPrinter } from '../print/github.ts'
 import { jsonPrinter, roomIn } from '../print/json.ts'
 import { plainPrinter } from '../print/plain.ts'
-import { folded } from '../print/layout.ts'
-import type { Sheet } from '../print/layout.ts'
-import type { Printer } from '../print/printer.ts'
-import { silent } from '../print/printer.ts'
+import { folded, type Sheet } from '../print/layout.ts'
+import { silent, type Printer } from '../print/printer.ts'
 import { terminalPrinter } from '../print/terminal.ts'
 import { oneLine, shellWord } from '../print/text.ts'
 import { typedRows } from '../print/typed.ts'
@@ -21,11 +19,12 @@ import { attention } from '../print/title.ts'
 import type { StartRequest } from '../tui/client.ts'
 import { agreesElsewhere, tellBegan } from './attended.ts'
 import type { Context } from './context.ts'
-import { writeJobSummary } from './job-summary.ts'
 import { givenWords } from './loop-options.ts'
 import { withPicked } from './pick.ts'
 import { respond } from './row.ts'
 import { driveBySignals } from './signals.ts'
+import { appendFile } from 'node:fs/promises'
+import { reportMarkdown } from '../print/report-md.ts'
 
 /** Who started it from another process. */
 interface Followed {
@@ -257,4 +256,15 @@ function printerFor({ io }: Context, { json, notify }: Pick<Config, 'json' | 'no
     isSilent: notify === false,
     typedRows: typedRows(io.stdin),
   })
+}
+
+/** A summary that cannot be written is no reason to fail a job whose loop is done. */
+async function writeJobSummary(io: Io, observe: Observe, change: string): Promise<void> {
+  const file = io.env['GITHUB_STEP_SUMMARY'] ?? ''
+  if (io.env['GITHUB_ACTIONS'] !== 'true' || file === '') return
+  try {
+    await appendFile(file, `${reportMarkdown(await observe.report(change))}\n`)
+  } catch (error) {
+    io.stderr.write(`warning: the job's summary could not be written: ${(error as Error).message}\n`)
+  }
 }

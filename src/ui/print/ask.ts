@@ -1,6 +1,8 @@
 // Asks one question on a terminal in its normal line mode, so that Ctrl-C and even kill -9 leave it sane.
 import { createInterface } from 'node:readline'
-import type { Io } from '../io.ts'
+import { isTerminal, type Io } from '../io.ts'
+import { RalphError } from '../../core/error.ts'
+import { folded } from './layout.ts'
 
 export interface Question<Answer> {
   readonly lines: readonly string[]
@@ -33,5 +35,28 @@ export async function ask<Answer>(
   } finally {
     reader.close()
     stdin.pause()
+  }
+}
+
+export function confirmAt(io: Io, stop: AbortSignal): (question: string) => Promise<boolean> {
+  return async (question) => {
+    if (!isTerminal(io.stdin) || !isTerminal(io.stdout)) {
+      throw new RalphError('usage', `${question} Nobody is there to ask.`, {
+        hint: 'Nothing was deleted. To delete without a question, add: --yes',
+      })
+    }
+    const lines = folded(`${question} [y/N]`, io.stdout.columns).split('\n')
+    const answer = await ask(
+      io,
+      {
+        lines: lines.slice(0, -1),
+        prompt: `${lines.at(-1) ?? ''} `,
+        interpret: (word) =>
+          word === 'y' || word === 'yes' ? 'yes' : /^(?:|n|no)$/.test(word) ? 'no' : undefined,
+        again: 'please type y or n: ',
+      },
+      stop,
+    )
+    return answer === 'yes'
   }
 }

@@ -4,16 +4,13 @@ import type { IterationRecord } from '../../core/event.ts'
 import type { Decisions, StatusReport } from '../app.ts'
 import { verdictName } from '../vocabulary.ts'
 import { storyTitle } from './describe.ts'
-import { earlierLines } from './earlier.ts'
-import { factLines } from './facts.ts'
+import { factLines, type Fact } from './facts.ts'
 import { entryLines } from './layout.ts'
-import type { Fact } from './facts.ts'
 import { nextSteps, planOf } from './status-next.ts'
-import { stepLines } from './step-lines.ts'
-import type { Step } from './step-lines.ts'
-import { ago, headWord, isAside, stopOf, waits, workWords, yoursRows } from './status.ts'
-import type { StatusView } from './status.ts'
+import { stepLines, type Step } from './step-lines.ts'
+import { ago, headWord, isAside, stopOf, waits, workWords, yoursRows, type StatusView } from './status.ts'
 import { clip, clockTime, excerpt, oneLine, plural } from './text.ts'
+import type { Paint } from '../io.ts'
 
 type FailedGate = NonNullable<Decisions['failed_gate']>
 
@@ -180,4 +177,16 @@ export function traceText(
 
 function factText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'none')
+}
+
+function earlierLines(folders: readonly string[], paint: Paint): readonly string[] {
+  if (folders.length === 0) return []
+  const runs = plural(folders.length, 'earlier run')
+  const are = folders.length === 1 ? 'is' : 'are'
+  return [
+    paint.dim(
+      `${runs} ${are} not shown: ralph attempts lists what ${folders.length === 1 ? 'it' : 'they'} tried; journal and transcripts:`,
+    ),
+    ...folders.map((folder) => paint.dim(`  ${oneLine(folder)}`)),
+  ]
 }

@@ -1,7 +1,7 @@
 // Opens the terminal UI: the alternate screen, keys, mouse and size, pictures at most ten times a second; and gives the terminal back as it was.
 import * as ink from 'ink'
-import type { Io } from '../io.ts'
-import { paintFor } from '../io.ts'
+import { Box, Text } from 'ink'
+import { paintFor, type Io } from '../io.ts'
 import { isTalk } from '../../core/cursor.ts'
 import { attention, popTitle, pushTitle, titleBytes, titleOf } from '../print/title.ts'
 import { legible } from '../vocabulary.ts'
@@ -12,9 +12,8 @@ import type { Size } from './frame.ts'
 import type { Act, Input } from './inputs.ts'
 import { keysOf } from './keys.ts'
 import { enterBytes, leaveBytes } from '../print/modes.ts'
-import { Screen } from './screen.tsx'
-import { opened, update, view } from './view-model.ts'
-import type { Entry, Model } from './view-model.ts'
+import { opened, update, view, type Entry, type Model } from './view-model.ts'
+import { memo, type ReactElement } from 'react'
 
 export interface Terminal extends Pick<Io, 'stdin' | 'stdout' | 'env'> {
   /** `notify: false`: no bell. */
@@ -218,4 +217,21 @@ export async function startTui(client: Client, entry: Entry, terminal: Terminal)
         redraw()
       }),
   }
+}
+
+/** Most rows stay as they are from one picture to the next. */
+const Row = memo(function Row({ text }: { readonly text: string }): ReactElement {
+  // A row without a character would have no height.
+  return <Text wrap="truncate-end">{text === '' ? ' ' : text}</Text>
+})
+
+export function Screen({ rows }: { readonly rows: readonly string[] }): ReactElement {
+  return (
+    <Box flexDirection="column">
+      {rows.map((text, at) => (
+        // A row is its place.
+        <Row key={at} text={text} />
+      ))}
+    </Box>
+  )
 }

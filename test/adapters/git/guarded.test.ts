@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { takeOver } from '../../../src/adapters/git/guard/aside.ts'
+import { takeOver } from '../../../src/adapters/git/guard/refused-settings.ts'
 import { blankMemory, remember } from '../../../src/core/git-memory.ts'
 import type { LoopEvent } from '../../../src/core/event.ts'
 import { checkpointFolder } from '../../../src/adapters/git/store.ts'

@@ -3,7 +3,7 @@ import { createElement } from 'react'
 import { render } from 'ink-testing-library'
 import { expect, test } from 'vitest'
 import { drawn } from '../../../src/ui/tui/draw.ts'
-import { Screen } from '../../../src/ui/tui/screen.tsx'
+import { Screen } from '../../../src/ui/tui/start.tsx'
 import { view } from '../../../src/ui/tui/view-model.ts'
 import { halfWay, playing } from './played.ts'
 

@@ -11,21 +11,21 @@ import {
   strayCommits,
   sweptHome,
   workElsewhere,
-} from '../refs/elsewhere.ts'
+} from '../refs/work-elsewhere.ts'
 import { addRaw, cannotConvert } from '../tree/exact-bytes.ts'
 import { dropFlags } from '../tree/flags.ts'
 import { named, shown, type Git } from '../git.ts'
 import { mendGitDirs } from '../submodules/git-dirs.ts'
-import { filesWithin, hiddenByAgent } from '../tree/hidden.ts'
+import { filesWithin, hiddenByAgent } from '../tree/hidden-by-agent.ts'
 import { copyIndex, takeFrom } from '../formats/index-file.ts'
 import { rememberLook } from './just-kept.ts'
 import { keptOut, lookAtKeptOut } from '../tree/kept-out.ts'
-import { leftOut } from '../refs/left-out.ts'
+import { leftOut } from '../refs/work-left-out.ts'
 import { mendRepository } from '../guard/mend.ts'
 import { privateAgain } from '../tree/modes.ts'
 import { autostashes, endOperations, operationsInProgress } from '../start/operations.ts'
-import { openFiles, scanOpened } from '../tree/locked.ts'
-import { putBackOpened, type Opened } from '../tree/open.ts'
+import { openFiles, scanOpened } from '../tree/unreadable.ts'
+import { putBackOpened, type Opened } from '../tree/owner-access.ts'
 import { readLedger } from '../refs/ledger.ts'
 import { missingObjects } from '../refs/pins.ts'
 import type { Others } from '../formats/plain-tree.ts'
@@ -67,7 +67,7 @@ import {
   treeOfIndex,
   writeTree,
 } from '../tree/tree.ts'
-import { findSwept, sweptGone, sweptRef } from './swept.ts'
+import { findSwept, sweptGone, sweptRef } from './lost-ignored.ts'
 import { deepWarnings } from '../tree/unseen.ts'
 import {
   againTold,

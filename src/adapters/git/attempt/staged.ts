@@ -5,14 +5,14 @@ import type { Git } from '../git.ts'
 import { copyIndex, installIndex, realIndex } from '../formats/index-file.ts'
 import { missingObjects } from '../refs/pins.ts'
 import { moveRefs, readRef, readRefs } from '../refs/refs.ts'
-import { topPath } from './gone.ts'
+import { topPath } from './lost-files.ts'
 import { listed } from './reunite.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
 import { timeName, type Store } from '../store.ts'
 import { outermost } from '../submodules/submodule.ts'
 import { syncLoose } from '../formats/sync.ts'
 import { commitTree, indexMark, joined, orEmpty, treeOfIndex } from '../tree/tree.ts'
-import { distrustIn } from '../tree/young.ts'
+import { distrustIn } from '../tree/racy-entries.ts'
 
 export interface StagedEntry {
   readonly path: string

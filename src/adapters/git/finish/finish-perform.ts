@@ -15,7 +15,7 @@ import { loadSnapshot } from '../revert/snapshot.ts'
 import { commitSquash, placeOf, type Squashed } from './squash.ts'
 import { keepStaged } from '../attempt/staged.ts'
 import type { Store } from '../store.ts'
-import { refuseTaken } from '../refs/taken.ts'
+import { refuseTaken } from '../refs/branch-in-use.ts'
 import { changedPaths, indexMark, isAncestor, orEmpty } from '../tree/tree.ts'
 
 export async function redoFinish(store: Store, plan: CleanupPlan): Promise<string> {

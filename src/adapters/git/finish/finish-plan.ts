@@ -13,7 +13,7 @@ import { originName, placeOf, readRef, readRefs, shortName, type Refs } from '..
 import { placeOf as placeOfWork } from './squash.ts'
 import { differing, stageIn, type StagedEntry } from '../attempt/staged.ts'
 import { timeName, type Store } from '../store.ts'
-import { refuseTaken } from '../refs/taken.ts'
+import { refuseTaken } from '../refs/branch-in-use.ts'
 import { changedPaths, isAncestor, orEmpty, treeOf } from '../tree/tree.ts'
 
 /** The loop ran in the user's checkout. */

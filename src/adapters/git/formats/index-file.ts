@@ -1,12 +1,19 @@
 // Copies of git's index: taken as bytes, installed under git's own lock, so that no command sees half of one.
-import { closeSync, constants as fsConstants, openSync, readFileSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  constants as fsConstants,
+  openSync,
+  readFileSync,
+  statSync,
+  existsSync,
+  readdirSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { RalphError } from '../../../core/error.ts'
 import { copyFile, drop, link, rename, rm, stat, utimes } from '../../files/now.ts'
 import { syncFiles } from '../../files/whole.ts'
 import type { Git } from '../git.ts'
-import { isSplit, makeWhole } from './split-index.ts'
 import { lockedFile } from '../guard/stale-locks.ts'
 import { joined } from '../tree/tree.ts'
 
@@ -130,4 +137,14 @@ export async function takeLock(git: Git, lock: string): Promise<void> {
   }
   const { message, hint } = lockedFile(git, lock)
   throw new RalphError('checkpoint_failed', message, { hint })
+}
+
+/** `core.splitIndex`, `git update-index --split-index`. Hardly anybody has one, and the look for the second file, in this folder, is a short one. */
+export function isSplit(index: string, folder: string): boolean {
+  const isBeside = readdirSync(folder).some((name) => name.startsWith('sharedindex.'))
+  return isBeside && existsSync(index) && readFileSync(index).includes('link')
+}
+
+export async function makeWhole(git: Git, copy: string): Promise<void> {
+  await git.run(['update-index', '--no-split-index', '--force-write-index'], { index: copy })
 }

@@ -10,7 +10,7 @@ import { isTaken } from '../../process/pid.ts'
 import { alternatesFile, shallowFile } from '../formats/borrowed.ts'
 import { onDisk } from '../tree/files.ts'
 import type { Git } from '../git.ts'
-import { exactStatsOf, namesOfFolders, openToRead, statsOf } from '../tree/open.ts'
+import { exactStatsOf, namesOfFolders, openToRead, statsOf } from '../tree/owner-access.ts'
 import type { Store } from '../store.ts'
 
 export const guardedFileSchema = z.object({

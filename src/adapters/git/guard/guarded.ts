@@ -4,7 +4,7 @@ import { mkdir, readdir, rm } from '../../files/now.ts'
 import { readIfThere, syncFolder, writeDurably } from '../../files/whole.ts'
 import { settleGitSettings, type GitSetting, type SettingChange } from '../../../core/ownership.ts'
 import { shellWord } from '../../process/shell-word.ts'
-import { isRalphsOwn, setAside } from './aside.ts'
+import { isRalphsOwn, setAside } from './refused-settings.ts'
 import { alternatesFile, putBackBorrowed, shallowFile } from '../formats/borrowed.ts'
 import { listSettings, withValues } from '../formats/config-file.ts'
 import { onDisk } from '../tree/files.ts'
@@ -23,7 +23,7 @@ import {
   type Guarded,
 } from './guarded-files.ts'
 import { named, type Git } from '../git.ts'
-import { statsOf } from '../tree/open.ts'
+import { statsOf } from '../tree/owner-access.ts'
 import type { Store } from '../store.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
 

@@ -7,7 +7,7 @@ import { above, beyondFolders, canRead, diskMark, lstatNow, onDisk } from '../tr
 import { hiddenEdits, showCommand } from '../tree/flags.ts'
 import { named, type Git } from '../git.ts'
 import { putBackModes, readModes } from '../tree/modes.ts'
-import { openAbove, putBackOpened } from '../tree/open.ts'
+import { openAbove, putBackOpened } from '../tree/owner-access.ts'
 import type { TreeChange } from '../formats/objects.ts'
 import { removePath } from '../tree/remove.ts'
 import { exempt, scanTree } from '../tree/scan.ts'

@@ -7,7 +7,7 @@ import { named, type Git } from '../git.ts'
 import { headRef } from '../formats/ref-files.ts'
 import { compareRefs, shortRef, type RefChanges, type Refs } from './refs.ts'
 import type { Store } from '../store.ts'
-import { restoreCommand } from '../attempt/gone.ts'
+import { restoreCommand } from '../attempt/lost-files.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
 import { isAncestor } from '../tree/tree.ts'
 

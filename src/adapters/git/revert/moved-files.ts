@@ -3,7 +3,15 @@ import { readdirSync } from 'node:fs'
 import { mkdir, rename } from 'node:fs/promises'
 import { above, beyondFolders, lstatNow, onDisk, parentOf } from '../tree/files.ts'
 import { named, type Git } from '../git.ts'
-import { exactStatsOf, isOpen, openAbove, openFolder, placeOf, putBackOpened, statsOf } from '../tree/open.ts'
+import {
+  exactStatsOf,
+  isOpen,
+  openAbove,
+  openFolder,
+  placeOf,
+  putBackOpened,
+  statsOf,
+} from '../tree/owner-access.ts'
 import { pruneAbove } from '../tree/remove.ts'
 import { exempt } from '../tree/scan.ts'
 import type { Snapshot } from './snapshot.ts'

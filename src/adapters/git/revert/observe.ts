@@ -1,6 +1,6 @@
 // Everything a checkpoint has to know of the repository now, asked of git once and side by side.
 import { join } from 'node:path'
-import { refuseLocked } from '../tree/locked.ts'
+import { refuseLocked } from '../tree/unreadable.ts'
 import { operationsInProgress } from '../start/operations.ts'
 import { readRefs } from '../refs/refs.ts'
 import type { Store } from '../store.ts'

@@ -1,8 +1,8 @@
 // Back to exactly the snapshot: refs, HEAD, half-done operations, files, index; in this order, each step repeatable.
 import { join } from 'node:path'
 import { applyTrees } from '../landing/apply.ts'
-import { claimTree, staying, tellClaims, tellCommitted } from '../attempt/claims.ts'
-import { keepLate, noteLateCommit } from '../attempt/late.ts'
+import { findEdits, staying, tellEdits, tellCommitted } from './edits-since-death.ts'
+import { keepLate, noteLateCommit } from './late-edits.ts'
 import { mendGitDirs, removeNewGitDirs } from '../submodules/git-dirs.ts'
 import { installIndex, takeFrom } from '../formats/index-file.ts'
 import { mendRepository } from '../guard/mend.ts'
@@ -17,7 +17,7 @@ import { requireSnapshot, type Snapshot } from './snapshot.ts'
 import { noteStaged } from '../attempt/staged.ts'
 import { storeOf, submoduleAt } from '../submodules/submodule.ts'
 import { restoreSubmodules } from '../submodules/submodules.ts'
-import { putBackSwept } from '../attempt/swept.ts'
+import { putBackSwept } from '../attempt/lost-ignored.ts'
 import { indexTheirs, theirCommits, type TheirCommits } from '../refs/their-commits.ts'
 import { commitTree, treeChanges, treeOf, treeOfIndex } from '../tree/tree.ts'
 
@@ -29,8 +29,8 @@ export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: 
 async function restoreWhole(store: Store, snapshot: Snapshot, holder: string): Promise<boolean> {
   const { git } = store
   await mendGitDirs(store, snapshot)
-  const claims = await claimTree(store, snapshot)
-  await tellClaims(store, snapshot, claims, holder)
+  const claims = await findEdits(store, snapshot)
+  await tellEdits(store, snapshot, claims, holder)
   const { attempt = 0 } = store.memory()
   await mendRepository(store, snapshot, attempt)
   await settleGates(store, snapshot)
@@ -140,7 +140,7 @@ function indexFile(store: Store, snapshot: Snapshot): string | undefined {
 /** A revert that a kill cut off: what was changed since is in no attempt, so it is kept apart before anything else goes. */
 export async function restoreFound(store: Store, snapshot: Snapshot): Promise<void> {
   const holder = `${store.refs}/moved/${timeName(store)}/work-tree`
-  const { theirs, doubtful } = await claimTree(store, snapshot)
+  const { theirs, doubtful } = await findEdits(store, snapshot)
   if (theirs.length + doubtful.length > 0) {
     const { tree } = await attemptTree(store, snapshot, true)
     const commit = await commitTree(store.git, tree, [snapshot.commit], 'found after the loop had died')
@@ -162,7 +162,7 @@ export async function isAsLeft(store: Store, seen?: Snapshot): Promise<boolean> 
   // It had been saved before the crash, or by the repair: nothing waits for what the tree is now.
   if (saved !== undefined && isKept !== true) return true
   const snapshot = seen ?? (await requireSnapshot(store))
-  if (!(await claimTree(store, snapshot)).isSlight) return false
+  if (!(await findEdits(store, snapshot)).isSlight) return false
   const { ref } = snapshot.head
   const tip = ref === undefined ? undefined : (await readRefs(store.git)).all[ref]
   if ((await theirCommits(store, snapshot, tip)) !== undefined) return false

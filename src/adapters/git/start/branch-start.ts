@@ -13,7 +13,7 @@ import { copyDurably, copyIndex, installIndex, realIndex } from '../formats/inde
 import type { Git } from '../git.ts'
 import { putAway, wayOut } from './lost-record.ts'
 import { ownPathsNow } from '../formats/objects.ts'
-import { storedOrigin, storeOrigin } from './origin.ts'
+import { storedOrigin, storeOrigin } from './starting-point.ts'
 import {
   doubtful,
   refuseAlias,

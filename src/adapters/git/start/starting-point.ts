@@ -1,9 +1,10 @@
-// Where the user stands, for a loop in a work tree of its own: HEAD, or where the loop came from that has HEAD on its branch.
-import type { Head } from '../../../core/git-facts.ts'
+// Where the user stood when a run began, kept beside the journal; and where a loop in a work tree of its own begins.
+import { headOf, type Head } from '../../../core/git-facts.ts'
 import type { Git } from '../git.ts'
-import { storedOrigin } from './origin.ts'
 import { readRefs, shortName } from '../refs/refs.ts'
-import { checkpointFolder } from '../store.ts'
+import { checkpointFolder, type Store } from '../store.ts'
+import { join } from 'node:path'
+import { readIfThere, writeDurably } from '../../files/whole.ts'
 
 interface StartingPoint {
   readonly head: Head
@@ -28,4 +29,20 @@ export function besideNote(change: string, { head, beside }: StartingPoint): str
   const { ref, commit = '' } = head
   const from = ref === undefined ? '' : `${shortName(ref)} `
   return `this checkout is on ralph/${beside}, where the loop of ${beside} works; ${change} begins at ${from}(${commit.slice(0, 12)}), without what is uncommitted or of that loop here`
+}
+
+export async function storeOrigin(store: Store, origin: Head): Promise<void> {
+  await writeDurably(file(store), JSON.stringify(origin))
+}
+
+export async function storedOrigin(store: Pick<Store, 'folder'>): Promise<Head | undefined> {
+  const text = await readIfThere(file(store))
+  if (text === undefined) return undefined
+  const origin = headOf(JSON.parse(text.toString('utf8')))
+  if (origin === undefined) throw new TypeError(`${file(store)} is not what ralph wrote`)
+  return origin
+}
+
+function file(store: Pick<Store, 'folder'>): string {
+  return join(store.folder, 'origin.json')
 }

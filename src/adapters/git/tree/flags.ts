@@ -10,7 +10,7 @@ import { named, shown, type Git } from '../git.ts'
 import { copyIndex, realIndex } from '../formats/index-file.ts'
 import { allSettings, readSettings } from '../formats/settings.ts'
 import { entryPath, indexEntries, indexMark, joined } from './tree.ts'
-import { distrustIn } from './young.ts'
+import { distrustIn } from './racy-entries.ts'
 
 /**
  * Of every entry, or `only` of these. Not `skip-worktree` where it says what is so, that there is no file, nor in a sparse checkout:

@@ -1,6 +1,6 @@
 // What is in a folder besides plain files: read once, and again only when the folder itself has changed.
 import { readdirSync, type Dirent, type Stats } from 'node:fs'
-import { statsOf } from './open.ts'
+import { statsOf } from './owner-access.ts'
 
 /** Names in bytes (latin1). */
 interface Listing {

@@ -2,7 +2,7 @@
 import { chmodSync } from 'node:fs'
 import { lstatNow, onDisk } from './files.ts'
 import type { Git } from '../git.ts'
-import { isOwn, openFolder, placeOf, statsOf } from './open.ts'
+import { isOwn, openFolder, placeOf, statsOf } from './owner-access.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
 import { changedPaths } from './tree.ts'
 

@@ -5,7 +5,7 @@ import { again, RalphError } from '../../../core/error.ts'
 import type { Checkpoints } from '../../../ports.ts'
 import { shellWord } from '../../process/shell-word.ts'
 import { named } from '../git.ts'
-import { openRepository } from './open.ts'
+import { openRepository } from './owner-access.ts'
 import type { Store } from '../store.ts'
 
 /** The same checkpoints; a refusal of the file system comes out of them as an error with its remedy. */

@@ -4,7 +4,7 @@ import { mkdir, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { copyAll, within } from '../../files/copy.ts'
 import { onDisk, parentOf } from './files.ts'
-import { namesOfFolders, openAbove, openWithin, statsOf } from './open.ts'
+import { namesOfFolders, openAbove, openWithin, statsOf } from './owner-access.ts'
 
 /** Removes a file or folder, then the folders above it that became empty, as git does. */
 export async function removePath(worktree: string, path: string): Promise<void> {

@@ -2,7 +2,7 @@
 import type { Git } from '../git.ts'
 import { emptyFolders } from './files.ts'
 import { findUnseen } from './unseen.ts'
-import { lookThrough } from './young.ts'
+import { lookThrough } from './racy-entries.ts'
 
 export interface Scan {
   /** Tracked paths whose file differs from the index (content, mode, type, intent to add). */

@@ -9,8 +9,8 @@ import { treeChangesNow, treeOfNow, writeCommit, type TreeChange } from '../form
 import { knownTree, plainEntries, writePlainTree, type Others } from '../formats/plain-tree.ts'
 import type { Scan } from './scan.ts'
 import { syncLoose } from '../formats/sync.ts'
-import { mendNamed, mendTorn } from '../formats/torn.ts'
-import { distrustIn } from './young.ts'
+import { mendNamed, mendTorn } from '../formats/damaged-objects.ts'
+import { distrustIn } from './racy-entries.ts'
 
 export interface WrittenTree {
   readonly tree: string

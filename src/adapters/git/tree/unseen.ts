@@ -1,9 +1,9 @@
 // What git does not see of a work tree: pipes, sockets and devices, and folders nested deeper than a path can be long.
 import { named, type Git } from '../git.ts'
-import { holdsExempt } from './hidden.ts'
+import { holdsExempt } from './hidden-by-agent.ts'
 import { onDisk } from './files.ts'
 import { listingOf } from './listing.ts'
-import { placeOf } from './open.ts'
+import { placeOf } from './owner-access.ts'
 import { removePath } from './remove.ts'
 import type { Store } from '../store.ts'
 import { exempt } from './scan.ts'

@@ -8,7 +8,7 @@ import { findGuarded, isSameFile, isSettingsFile } from './guarded-files.ts'
 import { loadSnapshot } from '../revert/snapshot.ts'
 import type { Store } from '../store.ts'
 
-export async function liveGuarded({ git, folder }: Pick<Store, 'git' | 'folder'>): Promise<string[]> {
+export async function leftInForce({ git, folder }: Pick<Store, 'git' | 'folder'>): Promise<string[]> {
   const snapshot = await loadSnapshot({ folder })
   const before = snapshot?.guarded
   if (snapshot === undefined || before === undefined) return []

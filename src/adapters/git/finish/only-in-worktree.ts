@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, readlinkSync, type Stats } from 'node:fs'
 import { lstatNow, onDisk } from '../tree/files.ts'
 import { hiddenEdits } from '../tree/flags.ts'
 import { named, type Git } from '../git.ts'
-import { placeOf } from '../tree/open.ts'
+import { placeOf } from '../tree/owner-access.ts'
 import { exempt, isCache, scanTree } from '../tree/scan.ts'
 import { findTree } from '../start/worktrees.ts'
 

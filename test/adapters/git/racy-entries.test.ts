@@ -4,7 +4,7 @@ import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, utimesSync, 
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { scanTree } from '../../../src/adapters/git/tree/scan.ts'
-import { distrustYoung } from '../../../src/adapters/git/tree/young.ts'
+import { distrustRacy } from '../../../src/adapters/git/tree/racy-entries.ts'
 import { worldOfTest, type Strategy, type World } from './world.ts'
 
 const longAgo = new Date('2026-01-01')
@@ -126,7 +126,7 @@ describe.each(['branch', 'stash'] as const)('an edit that git does not see (%s)'
   })
 })
 
-describe('an index in which no young entry is trusted', () => {
+describe('an index in which no racy entry is trusted', () => {
   it.each<[string, string[], (w: World) => void]>([
     ['of version 2', [], () => undefined],
     ['of version 3', [], (w) => w.user('update-index', '--skip-worktree', 'd/4.txt')],
@@ -148,8 +148,8 @@ describe('an index in which no young entry is trusted', () => {
     const staged = w.user('ls-files', '-s', '-v')
     const bytes = readFileSync(index)
     const second = Math.floor(lstatSync(join(w.dir, 'd', '7.txt')).ctimeMs / 1000)
-    expect(distrustYoung(bytes, second + 60)).toBeUndefined()
-    const doubted = distrustYoung(bytes, second, (path) => path === 'd/7.txt') ?? Buffer.alloc(0)
+    expect(distrustRacy(bytes, second + 60)).toBeUndefined()
+    const doubted = distrustRacy(bytes, second, (path) => path === 'd/7.txt') ?? Buffer.alloc(0)
     writeFileSync(index, doubted)
     expect(w.user('ls-files', '-s', '-v')).toBe(staged)
     expect(w.user('ls-files', '--debug', 'd/7.txt')).toContain('size: 0\t')
@@ -170,7 +170,7 @@ describe('an index in which no young entry is trusted', () => {
   })
 
   it('is no concern of what is no index', () => {
-    expect(distrustYoung(Buffer.from('DIRC'), 0)).toBeUndefined()
-    expect(distrustYoung(Buffer.alloc(200, 'DIRC\0\0\0\x02'), 0)).toBeUndefined()
+    expect(distrustRacy(Buffer.from('DIRC'), 0)).toBeUndefined()
+    expect(distrustRacy(Buffer.alloc(200, 'DIRC\0\0\0\x02'), 0)).toBeUndefined()
   })
 })

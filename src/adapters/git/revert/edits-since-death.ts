@@ -4,19 +4,19 @@ import { ownerOfPath, type Absence } from '../../../core/ownership.ts'
 import { quoted } from '../../process/shell-word.ts'
 import { lstatNow, parentOf } from '../tree/files.ts'
 import { named } from '../git.ts'
-import { filesWithin, hiddenByAgent } from '../tree/hidden.ts'
+import { filesWithin, hiddenByAgent } from '../tree/hidden-by-agent.ts'
 import { keptOut } from '../tree/kept-out.ts'
-import { scanOpened } from '../tree/locked.ts'
+import { scanOpened } from '../tree/unreadable.ts'
 import { mendRepository } from '../guard/mend.ts'
-import { restoreCommand, shellName } from './gone.ts'
+import { restoreCommand, shellName } from '../attempt/lost-files.ts'
 import { moveRefs } from '../refs/refs.ts'
 import { outermost } from '../submodules/submodule.ts'
 import type { Store } from '../store.ts'
 import { exempt } from '../tree/scan.ts'
 import { besideRef } from '../refs/whose-refs.ts'
-import { bareNames, treeFolders, type Snapshot } from '../revert/snapshot.ts'
+import { bareNames, treeFolders, type Snapshot } from './snapshot.ts'
 
-export interface Claims {
+export interface EditsSinceDeath {
   /** The user's, so it stays as it is. */
   readonly theirs: readonly string[]
   /** Of these: files of the checkpoint, so that the attempt may have written to them as well. */
@@ -29,10 +29,10 @@ export interface Claims {
   readonly isSlight: boolean
 }
 
-const none: Claims = { theirs: [], shared: [], doubtful: [], deleted: [], isSlight: true }
+const none: EditsSinceDeath = { theirs: [], shared: [], doubtful: [], deleted: [], isSlight: true }
 
 /** None outside of a repair. */
-export async function claimTree(store: Store, snapshot: Snapshot): Promise<Claims> {
+export async function findEdits(store: Store, snapshot: Snapshot): Promise<EditsSinceDeath> {
   const absence = store.absence?.()
   if (absence === undefined) return none
   const { git } = store
@@ -70,7 +70,7 @@ export async function claimTree(store: Store, snapshot: Snapshot): Promise<Claim
 }
 
 /** A path that is the user's, or that cannot come back without taking one of theirs away. */
-export function staying(store: Store, { theirs }: Claims): (path: string) => boolean {
+export function staying(store: Store, { theirs }: EditsSinceDeath): (path: string) => boolean {
   const absence = store.absence?.()
   if (absence === undefined) return () => false
   const own = new Set(bareNames(theirs))
@@ -83,10 +83,10 @@ export function staying(store: Store, { theirs }: Claims): (path: string) => boo
 }
 
 /** What a repair says before it undoes anything; `holder` is the ref that has all of it. */
-export async function tellClaims(
+export async function tellEdits(
   store: Store,
   snapshot: Snapshot,
-  claims: Claims,
+  claims: EditsSinceDeath,
   holder: string,
 ): Promise<void> {
   const { theirs, shared, doubtful, deleted } = claims

@@ -17,7 +17,7 @@ export async function hasWork(git: Git, before: string, after: string): Promise<
   return (await changedPaths(git, before, after)).some((path) => !/(^|\/)tasks\.md$/.test(path))
 }
 
-/** Why a promise of a work tree without work does not count: the work is on no branch, or in another work tree. See left-out.ts for the rest. */
+/** Why a promise of a work tree without work does not count: the work is on no branch, or in another work tree. See work-left-out.ts for the rest. */
 export async function workElsewhere(
   { git }: Store,
   snapshot: Snapshot,

@@ -9,13 +9,13 @@ import { copyIndex } from '../formats/index-file.ts'
 import { writePlainTree } from '../formats/plain-tree.ts'
 import { moveRefs, readRef, type Refs } from '../refs/refs.ts'
 import type { Store } from '../store.ts'
-import type { Snapshot } from '../revert/snapshot.ts'
+import type { Snapshot } from './snapshot.ts'
 import { outermost } from '../submodules/submodule.ts'
 import { commitTree, joined, treeOf, treeOfIndex } from '../tree/tree.ts'
 import { besideRef, leftWhereItStands } from '../refs/whose-refs.ts'
-import { distrustIn } from '../tree/young.ts'
+import { distrustIn } from '../tree/racy-entries.ts'
 
-/** `paths` are about to go. In a repair the user's stay anyway, see claims.ts. */
+/** `paths` are about to go. In a repair the user's stay anyway, see edits-since-death.ts. */
 export async function keepLate(store: Store, snapshot: Snapshot, paths: readonly string[]): Promise<void> {
   const { git } = store
   const { attempt, isKept, keptMs } = store.memory()

@@ -1,9 +1,11 @@
 // Writes a transcript: harmless wherever it ends up, as JSON lines for programs, or raw by request.
 import { StringDecoder } from 'node:string_decoder'
-import type { Output } from '../io.ts'
-import { isTerminal } from '../io.ts'
-import { wrapWords } from './layout.ts'
-import { clean, widthOf } from './text.ts'
+import { isTerminal, paintFor, type Output, type Io } from '../io.ts'
+import { wrapWords, entryLines } from './layout.ts'
+import { clean, widthOf, clockTime, oneLine } from './text.ts'
+import type { LoggedAttempt } from '../app.ts'
+import { legible, mark } from '../vocabulary.ts'
+import { storyTitle } from './describe.ts'
 
 export interface LogWriter {
   readonly write: (bytes: Uint8Array) => void
@@ -52,4 +54,23 @@ export function logWriter(
     },
     end,
   }
+}
+
+export function logHead(
+  { change_id: change, n, story_id: id, title, index, total, attempt, started }: LoggedAttempt,
+  { stdout, env }: Pick<Io, 'stdout' | 'env'>,
+): readonly string[] {
+  const paint = paintFor(stdout, env)
+  const place = index === 0 ? '' : `${String(index)}/${String(total)} `
+  const again = attempt === 1 ? '' : `, try ${String(attempt)}`
+  const columns = isTerminal(stdout) ? Math.max(20, stdout.columns ?? 80) : undefined
+  return entryLines(
+    {
+      sign: mark('working', paint),
+      text: `${place}${storyTitle(id, title)}${again}`,
+      style: paint.bold,
+      right: `#${String(n)} of ${oneLine(change)}   ${clockTime(started)}`,
+    },
+    { paint, columns },
+  ).map((line) => legible(line, env))
 }

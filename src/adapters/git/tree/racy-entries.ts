@@ -1,11 +1,11 @@
-// Entries of an index that git would trust too early: it compares whole seconds, and of two changes in one second only the mtime, which
+// Racy entries of an index (git's own word), which git would trust too early: it compares whole seconds, and of two changes in one second only the mtime, which
 // anybody can put back. Such a file is compared byte by byte, whatever kind of index it is.
 import { createHash } from 'node:crypto'
 import { copyFileSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inScratchFile } from '../../process/temp.ts'
 import type { Git } from '../git.ts'
-import { isSplit, makeWhole } from '../formats/split-index.ts'
+import { isSplit, makeWhole } from '../formats/index-file.ts'
 
 /** A look through an index, the repository's own unless one is named; it stays as it is. */
 export async function lookThrough<T>(
@@ -15,7 +15,7 @@ export async function lookThrough<T>(
 ): Promise<T> {
   const file = index ?? join(git.gitDir, 'index')
   const isTwo = index === undefined && isSplit(file, git.gitDir)
-  const doubted = isTwo ? undefined : withoutYoung(file)
+  const doubted = isTwo ? undefined : withoutRacy(file)
   if (doubted === undefined && !isTwo) return await look(index)
   return await inScratchFile(async (copy) => {
     if (doubted === undefined) return await lookThrough(git, await wholeCopy(git, file, copy), look)
@@ -35,7 +35,7 @@ async function wholeCopy(git: Git, index: string, copy: string): Promise<string>
 /** In a private index: git would say of these that it has them already. */
 export function distrustIn(index: string, paths: readonly string[]): void {
   const wanted = new Set(paths)
-  const doubted = wanted.size === 0 ? undefined : withoutYoung(index, (path) => wanted.has(path))
+  const doubted = wanted.size === 0 ? undefined : withoutRacy(index, (path) => wanted.has(path))
   if (doubted === undefined) return
   write(`${index}.tmp`, doubted)
   renameSync(`${index}.tmp`, index)
@@ -54,11 +54,11 @@ function write(file: string, { bytes, mtimeMs }: Doubted): void {
 }
 
 /** Undefined where there is none of them. */
-function withoutYoung(index: string, isWanted?: (path: string) => boolean): Doubted | undefined {
+function withoutRacy(index: string, isWanted?: (path: string) => boolean): Doubted | undefined {
   const stats = statSync(index, { throwIfNoEntry: false })
   if (stats?.isFile() !== true) return undefined
   const { mtimeMs } = stats
-  const bytes = distrustYoung(readFileSync(index), Math.floor(mtimeMs / 1000), isWanted)
+  const bytes = distrustRacy(readFileSync(index), Math.floor(mtimeMs / 1000), isWanted)
   return bytes && { bytes, mtimeMs }
 }
 
@@ -66,20 +66,20 @@ function withoutYoung(index: string, isWanted?: (path: string) => boolean): Doub
 const slackSeconds = 1
 
 /**
- * The bytes of an index of this time, changed so that no entry as young as it is trusted. Undefined, and nothing changed, where there is
+ * The bytes of an index of this time, changed so that no racy entry is trusted. Undefined, and nothing changed, where there is
  * none, or it is no index.
  */
-export function distrustYoung(
+export function distrustRacy(
   bytes: Buffer,
   seconds: number,
   isWanted?: (path: string) => boolean,
 ): Buffer | undefined {
   for (const { length, name } of kinds) {
-    const young = youngIn(bytes, length, seconds - slackSeconds, isWanted)
-    if (young === undefined) continue
-    if (young.length === 0) return undefined
+    const racy = racyIn(bytes, length, seconds - slackSeconds, isWanted)
+    if (racy === undefined) continue
+    if (racy.length === 0) return undefined
     // As git itself marks them.
-    for (const at of young) bytes.writeUInt32BE(0, at + 36)
+    for (const at of racy) bytes.writeUInt32BE(0, at + 36)
     const end = bytes.length - length
     // All zeros: `index.skipHash`.
     if (bytes.subarray(end).some((byte) => byte !== 0))
@@ -98,7 +98,7 @@ const kinds = [
  * Where the entries of files and links are that git may trust, of this second or later; undefined where entries and extensions, with
  * hashes of this length, do not fill it exactly. One pass that makes nothing for an entry: there may be 100,000 of them, at every look.
  */
-function youngIn(
+function racyIn(
   bytes: Buffer,
   hashLength: number,
   since: number,
@@ -108,7 +108,7 @@ function youngIn(
   if (end < 12 || bytes.toString('latin1', 0, 4) !== 'DIRC') return undefined
   const version = bytes.readUInt32BE(4)
   if (![2, 3, 4].includes(version)) return undefined
-  const young: number[] = []
+  const racy: number[] = []
   let at = 12
   let before = ''
   for (let left = bytes.readUInt32BE(8); left > 0; left--) {
@@ -133,12 +133,12 @@ function youngIn(
     if (nameEnd < nameAt || nameEnd >= end) return undefined
     if (version === 4) before = kept + bytes.toString('latin1', nameAt, nameEnd)
     if (bytes.readUInt32BE(at) >= since && isTrusted(bytes, at)) {
-      if (isWanted === undefined || isWanted(kept + bytes.toString('latin1', nameAt, nameEnd))) young.push(at)
+      if (isWanted === undefined || isWanted(kept + bytes.toString('latin1', nameAt, nameEnd))) racy.push(at)
     }
     at = version === 4 ? nameEnd + 1 : at + ((nameEnd - at + 8) & ~7)
   }
   while (at + 8 <= end) at += 8 + bytes.readUInt32BE(at + 4)
-  return at === end ? young : undefined
+  return at === end ? racy : undefined
 }
 
 function isTrusted(bytes: Buffer, at: number): boolean {

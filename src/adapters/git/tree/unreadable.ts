@@ -3,7 +3,15 @@ import { accessSync, constants } from 'node:fs'
 import { RalphError } from '../../../core/error.ts'
 import { lstatNow, onDisk } from './files.ts'
 import { named, type Git } from '../git.ts'
-import { isOpen, namesOfFolders, openFile, openFolder, placeOf, statsOf, type Opened } from './open.ts'
+import {
+  isOpen,
+  namesOfFolders,
+  openFile,
+  openFolder,
+  placeOf,
+  statsOf,
+  type Opened,
+} from './owner-access.ts'
 import { exempt, scanTree, type Scan } from './scan.ts'
 
 export async function refuseLocked(git: Git, scan: Scan): Promise<void> {
