@@ -15,7 +15,7 @@ export interface Judgement {
 export function judge(ended: AgentEnded, specLost: string, limits: Limits): Judgement {
   const judged = judgedBy(ended, specLost, limits)
   if (ended.reached === undefined || judged.reason === '') return judged
-  return { ...judged, reason: `${judged.reason}; it reached ${ended.reached.join(' and ')}` }
+  return { ...judged, reason: `it reached ${ended.reached.join(' and ')}: ${judged.reason}` }
 }
 
 type Limits = Pick<Settings, 'iteration_timeout_min' | 'idle_timeout_min'>

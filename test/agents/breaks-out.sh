@@ -29,6 +29,10 @@ mv .git .git-moved && echo "moved .git" >> "$loot" && mv .git-moved .git
 echo 'verify: ["true"]
 sandbox: "off"' > ralph.yaml
 echo planted > .git/ralph/changes/demo/planted
+# Opened, and left as it is: what is written there would end the run, and all that comes below.
+for own in $(find .git/ralph -name journal.ndjson -o -name '*lock*'); do
+  true >> "$own" && echo "opened $own" >> "$loot"
+done
 git update-ref refs/heads/other HEAD
 
 ralph=$(sed -n 's/.*"terminal_pid": \([0-9]*\).*/\1/p' .claude/loop-state.json)

@@ -106,6 +106,26 @@ describe.skipIf(!hasBwrap)(`a caged loop${skipped}`, () => {
     expect(doctor.stdout).toContain('No permissions to create new namespace')
   })
 
+  test('no bubblewrap on PATH: exit 2, nothing is touched, and it is said how to get it, by doctor too', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const bin = join(at.root, 'bin')
+    mkdirSync(bin)
+    for (const name of ['git', 'sh', 'node'])
+      symlinkSync(
+        execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim(),
+        join(bin, name),
+      )
+    const env = { PATH: bin, RALPH_SANDBOX: 'strict' }
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent], { env })
+    expect(end.code).toBe(2)
+    expect(end.stderr).toContain('--sandbox strict is not possible here: bubblewrap (bwrap) is not installed')
+    expect(end.stderr).toContain('sudo apt install bubblewrap')
+    expect(existsSync(join(at.repo, '.git/ralph'))).toBe(false)
+    expect(at.git('status', '--porcelain')).toBe('')
+    const doctor = await ralph(at, ['doctor'], { env })
+    expect(doctor.stdout).toContain('strict is not possible: bubblewrap (bwrap) is not installed')
+  })
+
   test('fails in the middle of a run: the loop stops, and nothing runs without it', async () => {
     const at = scratch({ tasks: tasksOf(2) })
     const real = execFileSync('sh', ['-c', 'command -v bwrap'], { encoding: 'utf8' }).trim()
@@ -285,6 +305,10 @@ async function attempt(mode: Mode, asPlainUser = false): Promise<Facts> {
           : 'refused',
       'change `ralph.yaml`': end.stdout.includes('gate: test -f') ? 'not used' : 'done',
       "write into ralph's own data": done(holds(join(at.repo, '.git/ralph/changes/demo/planted'))),
+      "change ralph's journal, its lock": [/opened .*journal/, /opened .*lock/]
+        .map((words) => done(words.test(loot)))
+        .filter((word, index, words) => words.indexOf(word) === index)
+        .join(' and '),
       'move another branch':
         at.git('for-each-ref', 'refs/heads/other', 'refs/heads/main') === beside.refs ? 'undone' : 'done',
       'signal ralph': done(loot.includes('signalled ralph')),
@@ -381,25 +405,25 @@ describe('limits', () => {
     },
     { name: 'a file that fills the disk', flags: ['--max-file-size', '5M'], deed: 'cat /dev/zero > full' },
   ]
-  for (const sandbox of hasBwrap ? ['off', 'workspace'] : ['off'])
+  for (const sandbox of hasBwrap ? modes : (['off'] as const))
     for (const { name, flags, deed } of cases)
-      test(`${name} is held, and the reason says by what: sandbox ${sandbox}`, async () => {
-        const at = scratch({ tasks: tasksOf(1) })
-        const agent = `${deed}; exit 1`
-        const end = await ralph(at, [
-          'loop',
-          'demo',
-          '--sandbox',
-          sandbox,
-          '--max-retries',
-          '0',
-          ...flags,
-          '--agent-command',
-          agent,
-        ])
-        expect(end.code).toBe(3)
-        expect(at.state().iterations[0]?.reason).toContain(`it reached ${flags.join(' ')}`)
-        expect(existsSync(join(at.repo, 'full'))).toBe(false)
-        expect(findAlive({ marker: { HOME: join(at.root, 'home') } })).toEqual([])
-      })
+      test.each(['agent', 'gate'])(
+        `${name} is held, and the reason says by what: sandbox ${sandbox}, %s`,
+        async (who) => {
+          const at = scratch({ tasks: tasksOf(1) })
+          const words =
+            who === 'agent'
+              ? ['--agent-command', `${deed}; exit 1`]
+              : ['--agent-command', goodAgent, '--verify', `${deed}; exit 1`]
+          const limited = ['--sandbox', sandbox, '--max-retries', '0', ...flags]
+          const end = await ralph(at, ['loop', 'demo', ...limited, ...words])
+          expect(end.code).toBe(3)
+          const reached = `it reached ${flags.join(' ')}`
+          // First: what the program said of it may be long, and a screen shows its beginning.
+          const before = who === 'agent' ? '^' : String.raw` failed(?: \(exit \d+\))?: (?:ended by \w+, )?`
+          expect(at.state().iterations[0]?.reason).toMatch(new RegExp(`${before}${reached}`))
+          expect(existsSync(join(at.repo, 'full'))).toBe(false)
+          expect(findAlive({ marker: { HOME: join(at.root, 'home') } })).toEqual([])
+        },
+      )
 })

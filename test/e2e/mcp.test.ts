@@ -113,6 +113,33 @@ test('MCP: the official inspector lists and calls every tool and reads every res
   expect(JSON.parse(one.contents?.[0]?.text ?? '')).toMatchObject({ change_id: 'demo', status: 'done' })
 })
 
+test('MCP: the official inspector lists and calls every tool that controls, too', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.write('ralph.yaml', `agent_command: ${JSON.stringify(waits(at))}\n`)
+  at.git('add', '-A')
+  at.git('commit', '-qm', 'settings')
+  const allowed = ['--allow-control']
+  const { tools = [] } = await inspect(at, allowed, ['--method', 'tools/list', '--strict'])
+  expect(tools.map(({ name }) => name)).toEqual([...looks, ...controls])
+  expect(tools.filter(({ outputSchema }) => outputSchema === undefined)).toEqual([])
+  const deed = async (name: string, ...args: string[]): Promise<object | undefined> => {
+    const pairs = ['change_id=demo', ...args].flatMap((pair) => ['--tool-arg', pair])
+    const asked = ['--method', 'tools/call', '--tool-name', name, ...pairs]
+    return (await inspect(at, allowed, asked)).structuredContent
+  }
+  expect(await deed('start_loop', 'max_retries=0')).toMatchObject({ started: true, change_id: 'demo' })
+  expect(await deed('stop_loop')).toMatchObject({ stopped: true })
+  expect(await deed('resume_loop', 'feedback=go on')).toMatchObject({ started: true })
+  writeFileSync(join(at.root, 'go'), '')
+  const client = await connect(at)
+  await expect
+    .poll(async () => loopsIn((await client.call('list_loops')).data), { timeout: 60_000 })
+    .toMatchObject([{ status: 'done', freshness: 'ended' }])
+  expect(await deed('finish_loop', 'choice=cleanup')).toMatchObject({ message: expect.any(String) })
+  expect(at.git('branch', '--show-current')).toBe('main')
+  expect(at.read('story-1.txt')).toBe('x\n')
+})
+
 test('MCP: what docs/mcp.md tells to type is understood by the real Claude Code and the real Codex, and Claude Code connects', () => {
   const page = readFileSync(resolve(import.meta.dirname, '../../docs/mcp.md'), 'utf8')
   const [claude, codex] = ['claude', 'codex'] as const

@@ -49,6 +49,24 @@ for (const row of rows) {
       expect(stdout).toContain('claim 2 accepted')
     })
 
+    test('a claim for another story is none, and what it breaks after an accepted one is judged again: not complete', async () => {
+      const at = scratch({ tasks: tasksOf(2) })
+      const made = (content: string): Step => ({ do: 'write', path: join(at.repo, 'made.txt'), content })
+      const other: Step = { ...claim, input: { summary: 'all done', story: '2' } }
+      const script = [made('good'), other, claim, made('bad'), done]
+      const server = await serve((call) => script[call.results] ?? done)
+      const end = await loop(row, at, server, ['--verify', gate, '--max-retries', '0'])
+      expect(end.code).toBe(3)
+      const claims = eventsOf(end).flatMap((event) =>
+        event.type === 'claim.judged' ? [`${event.claim} ${event.outcome}`] : [],
+      )
+      expect(claims).toEqual(['1 accepted'])
+      expect(at.state()).toMatchObject({
+        iterations: [{ verdict: 'gate_failed', story_id: '1' }],
+        stories: [{ tasks_done: 0 }, { tasks_done: 0 }],
+      })
+    })
+
     test('a tool of it that finds the secret, or guesses one, cannot claim: not complete, and told', async () => {
       const at = scratch({ tasks: tasksOf(1) })
       const made: Step = { do: 'write', path: join(at.repo, 'made.txt'), content: 'good' }

@@ -1,7 +1,13 @@
 // Runs the user's gates: each by `sh -c` in the work tree, and nothing of it alive afterwards.
 import { RalphError } from '../../core/error.ts'
 import type { Limits } from '../../core/resource-limits.ts'
-import { findFailure, missesTarget } from '../../core/gate-failure.ts'
+import {
+  failureSentence,
+  findFailure,
+  lastLines,
+  missesTarget,
+  type GateFailure,
+} from '../../core/gate-failure.ts'
 import type { GateResult, Gates } from '../../ports.ts'
 import { cageFault, type Cage } from './cage.ts'
 import { faultMessage } from './fault.ts'
@@ -45,15 +51,13 @@ export function shellGates(options: ShellGatesOptions): Gates {
       const result = (rest: Pick<GateResult, 'outcome' | 'exitCode'>, note = ''): GateResult => {
         const durationMs = Math.round(performance.now() - began)
         const exit = rest.exitCode === undefined ? rest.outcome.replaceAll('_', ' ') : `exit ${rest.exitCode}`
-        log?.write(
-          Buffer.from(`${note === '' ? '' : `${note.trimStart()}\n`}(${exit}, ${durationMs} ms)\n\n`),
-        )
+        log?.write(Buffer.from(`${note === '' ? '' : `${note}\n`}(${exit}, ${durationMs} ms)\n\n`))
         log?.close()
         const failure =
-          rest.outcome === 'failed' ? findFailure(inTree(searched.text(), options.cwd)) : undefined
+          rest.outcome === 'failed' ? failureIn(inTree(searched.text(), options.cwd), note) : undefined
         return {
           ...rest,
-          outputTail: `${tail.text()}${note}`,
+          outputTail: [tail.text(), note].filter((text) => text !== '').join('\n'),
           outputLines,
           ...(failure !== undefined && { failure }),
           ...(warning !== undefined && { warning }),
@@ -98,12 +102,14 @@ export function shellGates(options: ShellGatesOptions): Gates {
         const minutes = Number(((options.timeoutMs ?? 0) / 60_000).toFixed(2))
         return result(
           { outcome: 'failed' },
-          `\nended by ralph after ${minutes} ${minutes === 1 ? 'minute' : 'minutes'} (--iteration-timeout)`,
+          `ended by ralph after ${minutes} ${minutes === 1 ? 'minute' : 'minutes'} (--iteration-timeout)`,
         )
       }
-      const reached = ended.reached === undefined ? '' : `\nit reached ${ended.reached.join(' and ')}`
-      if (ended.exitCode === undefined || ended.cause === 'limits')
-        return result({ outcome: 'failed' }, `\nended by ${ended.signal ?? 'a signal'}${reached}`)
+      const reached = ended.reached === undefined ? '' : `it reached ${ended.reached.join(' and ')}`
+      if (ended.exitCode === undefined || ended.cause === 'limits') {
+        const by = `ended by ${ended.signal ?? 'a signal'}`
+        return result({ outcome: 'failed' }, reached === '' ? by : `${by}, ${reached}`)
+      }
       // What a shell answers when there is no such program, or none that may be run: the gate has judged nothing.
       const couldNotRun =
         ended.exitCode === 126 ||
@@ -120,6 +126,14 @@ const tailBytes = 4096
 const searchedBytes = 512 * 1024
 const logBytes = 32 * 1024 * 1024
 const lineFeed = 10
+
+/** What ralph itself knows of the end comes before what the gate said. */
+function failureIn(output: string, note: string): GateFailure | undefined {
+  const found = findFailure(output)
+  if (note === '') return found
+  const said = found === undefined ? lastLines(output, 5) : [failureSentence(found)]
+  return { what: note, message: said }
+}
 
 /** Paths as a person in the work tree would write them. */
 function inTree(text: string, cwd: string): string {
