@@ -200,14 +200,14 @@ async function withQueue<T>(
               const isAnew = how === 'loop' && (await isPlannedAgain(site, change))
               return await request.start(change, isAnew ? 'anew' : how, at)
             },
-            resolve: async (change, conflict, { target, slot }) =>
+            resolve: async (change, conflict, { target, ...at }) =>
               request.start(change, 'resolve', {
                 base: conflict.marked,
-                slot,
+                ...at,
                 text: await resolveTask(site, change, target, conflict),
               }),
-            tryAgain: (change, problems, slot) =>
-              request.start(change, 'resume', { base: '', slot, text: `Not yet: ${problems.join('; ')}.` }),
+            tryAgain: (change, problems, at) =>
+              request.start(change, 'resume', { base: '', ...at, text: `Not yet: ${problems.join('; ')}.` }),
             accept: async (change) => void (await sayDone(site, change)),
             hold: () => Promise.resolve(lowDisk(site)),
           },
@@ -337,6 +337,7 @@ async function loopFacts(site: Site, change: string): Promise<LoopFacts> {
   const common = {
     isApart: state.phase === 'idle' || state.home !== undefined,
     costUsd: totalCostUsd(state) ?? 0,
+    ...(state.phase !== 'idle' && { run: state.runId }),
     ...(tip !== undefined && { tip }),
   }
   if (isRunning(run)) return { ...common, loop: 'running' }
@@ -353,6 +354,7 @@ async function loopFacts(site: Site, change: string): Promise<LoopFacts> {
     loop: 'ended',
     exitCode: state.status === 'done' ? 0 : (outcome?.exitCode ?? 1),
     reason: outcome?.reason ?? 'its loop failed',
+    isShort: outcome?.stopReason === 'budget',
   }
 }
 
@@ -501,7 +503,7 @@ async function entryReport(
     after: entry.after,
     stories_done: state.stories.filter(({ status }) => status === 'done').length,
     stories_total: state.stories.length,
-    cost_usd: totalCostUsd(state) ?? 0,
+    cost_usd: entry.earlierUsd + (totalCostUsd(state) ?? 0),
     branch: `ralph/${entry.change}`,
     candidate: entry.candidate?.commit ?? '',
     landed: entry.landed?.commit ?? '',

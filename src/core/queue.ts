@@ -39,6 +39,8 @@ const bodies = () =>
       for: z.enum(parkedFor),
       why: z.string(),
       hint: z.string(),
+      /** Of its loop, where that has ended. */
+      cost_usd: z.number().nonnegative().optional(),
     }),
     z.object({
       type: z.literal('loop.spawned'),
@@ -47,13 +49,19 @@ const bodies = () =>
       base: hash.optional(),
       /** From 1; no two loops that run at once have the same one. */
       slot: z.number().int().positive(),
+      /** The run that was there before: where there is no other one yet, the loop has not begun. */
+      over: z.string().optional(),
       reserved_usd: z.number().optional(),
+      /** The most that its run may cost, with what it has cost before: nobody spends what another one has reserved. */
+      max_cost_usd: z.number().optional(),
     }),
     z.object({
       type: z.literal('loop.ended'),
       change,
       cost_usd: z.number().nonnegative(),
       tip: hash.optional(),
+      /** Its share of the budget is used up: it goes on where more is left. */
+      is_short: z.boolean().optional(),
     }),
     z.object({ type: z.literal('candidate.began'), change, base: hash, tip: hash }),
     z.object({
@@ -82,6 +90,7 @@ const bodies = () =>
       tip: hash.optional(),
       /** Files that had no conflict and were changed all the same. */
       beside: z.array(z.string()).optional(),
+      cost_usd: z.number().nonnegative().optional(),
     }),
     z.object({ type: z.literal('candidate.built'), change, base: hash, tip: hash, commit: hash }),
     z.object({
@@ -155,6 +164,8 @@ export interface Conflict {
   readonly generated: readonly string[]
   /** A loop works on it, or has. */
   readonly isBegun: boolean
+  /** What was wrong with what an agent made of it last. */
+  readonly problems: readonly string[]
 }
 
 export interface Entry {
@@ -171,10 +182,20 @@ export interface Entry {
   readonly parkedFor?: (typeof parkedFor)[number]
   /** How often its loop was started. */
   readonly spawns: number
+  /** The run that was there before its loop was started last. */
+  readonly over?: string
   /** Which place it has among those that run; 0 before its first. */
   readonly slot: number
   readonly reservedUsd: number
+  /** Of its runs that have ended. */
   readonly costUsd: number
+  /** Of those before the one at hand. */
+  readonly earlierUsd: number
+  /** The most that the run at hand may cost; `shortUsd`: it has ended by that. */
+  readonly maxCostUsd?: number
+  readonly shortUsd?: number
+  /** It landed, or was taken out, before the queue was opened: no part of that budget. */
+  readonly isPast?: true
   /** How often in a row somebody moved the target while it was gated. */
   readonly moves: number
   readonly candidate?: Candidate
@@ -260,6 +281,7 @@ export function evolveQueue(state: QueueState, event: QueueEvent): QueueState {
           spawns: 0,
           moves: 0,
           ...(isBusy(entry) && { isLeft: true as const }),
+          ...((entry.state === 'landed' || entry.state === 'removed') && { isPast: true as const }),
         })),
       }
     case 'queue.halted':
@@ -342,6 +364,11 @@ function added(state: QueueState, event: Extract<QueueEvent, { type: 'entry.adde
     ...(known?.refused !== undefined && { refused: known.refused }),
     ...(known?.unresolved !== undefined && { unresolved: known.unresolved }),
     gates: known?.gates ?? [],
+    ...(known !== undefined &&
+      known.isPast !== true && {
+        costUsd: known.costUsd,
+        earlierUsd: known.state === 'landed' ? known.costUsd : known.earlierUsd,
+      }),
   }
   return [...entries.filter((each) => each !== known), entry]
 }
@@ -372,6 +399,7 @@ function blankEntry(name: string, target: string, place: number): Entry {
     slot: 0,
     reservedUsd: 0,
     costUsd: 0,
+    earlierUsd: 0,
     moves: 0,
     tries: 0,
     generated: [],
@@ -383,11 +411,12 @@ function blankEntry(name: string, target: string, place: number): Entry {
 function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState): Entry {
   // What was under way when it was taken out brings it back only by having landed.
   if (entry.state === 'removed' && event.type !== 'landed') return entry
-  const { candidate, conflict, parkedFor: _, isTakenBack: __, isLeft: ___, ...plain } = entry
+  const { candidate, conflict, parkedFor: _, isTakenBack: __, isLeft: ___, over: ____, ...plain } = entry
   const quiet = { ...plain, why: '', hint: '' }
   switch (event.type) {
     case 'entry.removed':
-      return { ...quiet, state: 'removed', reservedUsd: 0 }
+      // A loop that runs goes on, and may spend what it was given.
+      return { ...quiet, state: 'removed' }
     case 'entry.first':
       return { ...entry, place: Math.min(0, ...entries.map(({ place }) => place)) - 1 }
     case 'entry.retried':
@@ -405,6 +434,7 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
     case 'entry.parked':
       return {
         ...plain,
+        costUsd: costAfter(entry, event.cost_usd),
         state: 'parked',
         ...(conflict !== undefined && { hadConflict: true as const }),
         parkedFor: event.for,
@@ -420,20 +450,31 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
         state: conflict === undefined ? 'running' : 'resolving',
         slot: event.slot,
         spawns: entry.spawns + (event.base === undefined ? 0 : 1),
+        ...(event.over !== undefined && { over: event.over }),
         reservedUsd: event.reserved_usd ?? 0,
+        ...(event.max_cost_usd !== undefined && { maxCostUsd: event.max_cost_usd }),
       }
     case 'loop.ended':
-      return { ...quiet, state: 'done', reservedUsd: 0, costUsd: event.cost_usd }
+      return {
+        ...quiet,
+        ...(event.is_short === true
+          ? { state: 'waiting', ...(entry.maxCostUsd !== undefined && { shortUsd: entry.maxCostUsd }) }
+          : { state: 'done' }),
+        reservedUsd: 0,
+        costUsd: costAfter(entry, event.cost_usd),
+      }
     case 'candidate.began':
       return { ...quiet, state: 'merging' }
     case 'candidate.conflicted': {
       const { base, tip, paths, marked, said, generated = entry.generated } = event
       const about = { base, tip, paths, marked, generated, ...(said !== undefined && { said }) }
-      const begins: Conflict = { ...about, isBegun: false }
+      const begins: Conflict = { ...about, isBegun: false, problems: [] }
       return {
         ...quiet,
         state: 'resolving',
         spawns: 0,
+        // An agent puts them together in a run of its own.
+        earlierUsd: entry.costUsd,
         tries: entry.tries + 1,
         generated,
         gates: [...new Set([...entry.gates, ...(event.gates ?? [])])],
@@ -445,8 +486,15 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
       return entry
     case 'resolution.judged':
       return event.problems.length === 0
-        ? { ...settled(quiet), state: 'done', reservedUsd: 0 }
-        : { ...entry, tries: entry.tries + 1, ...(event.tip !== undefined && { refused: event.tip }) }
+        ? { ...settled(quiet), state: 'done', reservedUsd: 0, costUsd: costAfter(entry, event.cost_usd) }
+        : {
+            ...entry,
+            tries: entry.tries + 1,
+            ...(conflict !== undefined && {
+              conflict: { ...conflict, isBegun: false, problems: event.problems },
+            }),
+            ...(event.tip !== undefined && { refused: event.tip }),
+          }
     case 'candidate.built':
       return {
         ...quiet,
@@ -490,6 +538,11 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
   }
 }
 
+/** Of all its runs, where the one at hand has cost this. */
+function costAfter({ costUsd, earlierUsd }: Entry, ofRun: number | undefined): number {
+  return ofRun === undefined ? costUsd : earlierUsd + ofRun
+}
+
 function settled(entry: Entry): Entry {
   const { unresolved: _, ...rest } = entry
   return rest
@@ -508,9 +561,13 @@ export interface LoopFacts {
   /** Of a run that was finished in the user's checkout: what it still has for the queue to do. */
   readonly left?: 'uncommitted' | 'nothing'
   readonly loop: 'none' | 'running' | 'dead' | 'ended'
+  /** Its name: each start gives another one. */
+  readonly run?: string
   /** Of one that has ended. */
   readonly exitCode?: number
   readonly reason?: string
+  /** It has ended because it may not cost more. */
+  readonly isShort?: boolean
   readonly costUsd: number
   /** Of its branch. */
   readonly tip?: string
@@ -531,14 +588,21 @@ export type QueueStep =
       readonly change: string
       readonly how: 'loop' | 'resume'
       readonly slot: number
+      readonly money?: Money
     }
-  /** An agent puts both sides of a conflict together, in the change's own work tree. */
-  | { readonly do: 'resolve'; readonly change: string; readonly slot: number }
+  /** An agent puts both sides of a conflict together, in the change's own work tree; the same one again where something was wrong. */
+  | { readonly do: 'resolve'; readonly change: string; readonly slot: number; readonly money?: Money }
   | { readonly do: 'judge'; readonly change: string }
   | { readonly do: 'land'; readonly change: string }
 
+/** Of a budget for all: what is set aside for a loop, and with that the most that its run may cost. */
+export interface Money {
+  readonly reservedUsd: number
+  readonly maxCostUsd: number
+}
+
 /** A loop that dies again and again is looked at by a person. */
-const mostSpawns = 3
+export const mostSpawns = 3
 /** A target that moves under every candidate is somebody at work. */
 const mostMoves = 3
 
@@ -561,13 +625,33 @@ function loopSteps(entry: Entry, { loops }: QueueFacts): readonly QueueStep[] {
   const { change } = entry
   const facts = loops.get(change)
   if (facts === undefined || facts.loop === 'running') return []
+  const place = { slot: entry.slot, ...moneyOf(entry) }
+  if (isUnbegun(entry, facts) && entry.spawns < mostSpawns)
+    return [{ do: 'spawn', change, how: 'resume', ...place }]
   if (isDone(facts)) return [{ do: 'tell', event: endedWith(change, facts) }]
-  if (goesOn(entry, facts)) return [{ do: 'spawn', change, how: 'resume', slot: entry.slot }]
+  if (isShort(entry, facts)) return [{ do: 'tell', event: { ...endedWith(change, facts), is_short: true } }]
+  if (goesOn(entry, facts)) return [{ do: 'spawn', change, how: 'resume', ...place }]
   const isDead = facts.loop === 'dead' || facts.loop === 'none'
   if (isDead && entry.spawns < mostSpawns)
-    return [{ do: 'spawn', change, how: facts.loop === 'dead' ? 'resume' : 'loop', slot: entry.slot }]
+    return [{ do: 'spawn', change, how: facts.loop === 'dead' ? 'resume' : 'loop', ...place }]
   const why = isDead ? `its loop was killed ${entry.spawns} times` : endWords(facts)
-  return [{ do: 'tell', event: parked(change, forOf(facts.exitCode), why, wayOut(change, facts.exitCode)) }]
+  const event = parked(change, forOf(facts.exitCode), why, wayOut(change, facts.exitCode))
+  return [{ do: 'tell', event: { ...event, cost_usd: facts.costUsd } }]
+}
+
+/** The queue was killed before it could start the loop that it had written down: what is there is the run before that. */
+function isUnbegun({ over }: Entry, { loop, run }: LoopFacts): boolean {
+  return over !== undefined && over === run && loop !== 'running' && loop !== 'none'
+}
+
+/** By the share of the budget that the queue gave it: what others leave of theirs is for it, too. */
+function isShort({ maxCostUsd }: Entry, facts: LoopFacts): boolean {
+  return maxCostUsd !== undefined && facts.loop === 'ended' && facts.isShort === true
+}
+
+/** What it was given already: it goes on with that. */
+function moneyOf({ reservedUsd, maxCostUsd }: Entry): { readonly money?: Money } {
+  return maxCostUsd === undefined ? {} : { money: { reservedUsd, maxCostUsd } }
 }
 
 /** Stopped or at a limit while no queue was there: who types `ralph up` wants it to go on. */
@@ -584,38 +668,48 @@ function endWords({ exitCode = 0, reason = 'its loop failed' }: LoopFacts): stri
 }
 
 /** Tries of one conflict, then a person looks at it. */
-export const mostTries = 2
+const mostTries = 2
 
-function resolveSteps(state: QueueState, entry: Entry, { loops }: QueueFacts): readonly QueueStep[] {
+function resolveSteps(state: QueueState, entry: Entry, all: QueueFacts): readonly QueueStep[] {
   const { change, conflict, tries } = entry
   if (conflict === undefined) return []
   const paths = conflict.paths.join(', ')
-  if (!conflict.isBegun) {
-    if (tries > mostTries)
-      return [{ do: 'tell', event: conflictParked(change, paths, `${mostTries} tries used`) }]
-    const taken = state.entries.filter((each) => isBusy(each)).map(({ slot }) => slot)
-    return [{ do: 'resolve', change, slot: freeSlot(new Set(taken)) }]
+  const facts = all.loops.get(change)
+  if (!conflict.isBegun || (facts !== undefined && isUnbegun(entry, facts))) {
+    if (tries > mostTries) {
+      const why = conflict.problems.join('; ') || `${mostTries} tries used`
+      return [{ do: 'tell', event: conflictParked(change, paths, why) }]
+    }
+    const taken = new Set(
+      state.entries.filter((each) => each !== entry && isBusy(each)).map(({ slot }) => slot),
+    )
+    const asked = { do: 'resolve', change, slot: freeSlot(taken) } as const
+    if (state.maxCostUsd === undefined) return [asked]
+    const free = freeUsd(state)
+    const places = Math.max(1, state.jobs - taken.size)
+    const { money = shareOf(entry, { free, places, ofRun: 0, likelyUsd: 0 }) } =
+      entry.reservedUsd > 0 ? moneyOf(entry) : {}
+    if (money !== undefined) return [{ ...asked, money }]
+    const hint = `With more (--max-cost) it goes on: ralph up ${change}`
+    return [
+      { do: 'tell', event: parked(change, 'limit', `conflict in ${paths}: the budget is used up`, hint) },
+    ]
   }
-  const facts = loops.get(change)
   if (facts === undefined || facts.loop === 'running') return []
   if (facts.loop === 'ended' && (facts.exitCode === 5 || facts.exitCode === 0))
     return [{ do: 'judge', change }]
   if (goesOn(entry, facts) || (facts.loop === 'dead' && entry.spawns < mostSpawns))
-    return [{ do: 'spawn', change, how: 'resume', slot: entry.slot }]
-  return [
-    {
-      do: 'tell',
-      event: parked(
-        change,
-        facts.loop === 'ended' ? forOf(facts.exitCode) : 'failed',
-        `conflict in ${paths}: ${facts.loop === 'ended' ? endWords(facts) : 'its loop was killed'}`,
-        `To let an agent try again: ralph queue retry ${change}. To do it yourself, merge by hand on ralph/${change} and commit there before that`,
-      ),
-    },
-  ]
+    return [{ do: 'spawn', change, how: 'resume', slot: entry.slot, ...moneyOf(entry) }]
+  const event = parked(
+    change,
+    facts.loop === 'ended' ? forOf(facts.exitCode) : 'failed',
+    `conflict in ${paths}: ${facts.loop === 'ended' ? endWords(facts) : 'its loop was killed'}`,
+    `To let an agent try again: ralph queue retry ${change}. To do it yourself, merge by hand on ralph/${change} and commit there before that`,
+  )
+  return [{ do: 'tell', event: { ...event, cost_usd: facts.costUsd } }]
 }
 
-export function conflictParked(change: string, paths: string, why: string): QueueBody {
+function conflictParked(change: string, paths: string, why: string): QueueBody {
   return parked(
     change,
     'failed',
@@ -632,7 +726,7 @@ function isDone({ loop, exitCode }: LoopFacts): boolean {
   return loop === 'ended' && exitCode === 0
 }
 
-function endedWith(change: string, { costUsd, tip }: LoopFacts): QueueBody {
+function endedWith(change: string, { costUsd, tip }: LoopFacts): Extract<QueueBody, { type: 'loop.ended' }> {
   return { type: 'loop.ended', change, cost_usd: costUsd, ...(tip !== undefined && { tip }) }
 }
 
@@ -662,23 +756,46 @@ export function parked(
 function spawnSteps(state: QueueState, ordered: readonly Entry[], facts: QueueFacts): readonly QueueStep[] {
   const taken = new Set(ordered.filter(isBusy).map(({ slot }) => slot))
   let free = freeUsd(state)
-  return ordered
-    .filter((entry) => entry.state === 'waiting')
-    .flatMap((entry): QueueStep[] => {
-      const { change } = entry
-      const found = facts.loops.get(change)
-      const why = waitsFor(state, entry, { ...facts, isFull: taken.size >= state.jobs, freeUsd: free })
-      const before = found === undefined ? undefined : asFound(change, found)
-      const isBlocked = why !== '' && (before === undefined || entry.after.length > 0)
-      if (isBlocked)
-        return why === entry.why ? [] : [{ do: 'tell', event: { type: 'entry.waiting', change, why } }]
-      if (before !== undefined && before.type !== 'loop.spawned') return [{ do: 'tell', event: before }]
-      const slot = freeSlot(taken)
-      taken.add(slot)
-      if (before !== undefined) return [{ do: 'tell', event: { ...before, slot } }]
-      free -= facts.likelyUsd
-      return [{ do: 'spawn', change, how: (found?.loop ?? 'none') === 'none' ? 'loop' : 'resume', slot }]
-    })
+  const waiting = ordered.filter((entry) => entry.state === 'waiting')
+  return waiting.flatMap((entry, at): QueueStep[] => {
+    const { change } = entry
+    const found = facts.loops.get(change)
+    const places = Math.max(1, Math.min(state.jobs - taken.size, waiting.length - at))
+    const ofRun = found?.costUsd ?? 0
+    const money =
+      state.maxCostUsd === undefined
+        ? undefined
+        : shareOf(entry, { free, places, ofRun, likelyUsd: facts.likelyUsd })
+    const isPoor = state.maxCostUsd !== undefined && money === undefined
+    const why = waitsFor(state, entry, { hold: facts.hold, isFull: taken.size >= state.jobs, isPoor })
+    const before = found === undefined ? undefined : asFound(change, found)
+    const isBlocked = why !== '' && (before === undefined || entry.after.length > 0)
+    if (isBlocked)
+      return why === entry.why ? [] : [{ do: 'tell', event: { type: 'entry.waiting', change, why } }]
+    if (before !== undefined && before.type !== 'loop.spawned') return [{ do: 'tell', event: before }]
+    const slot = freeSlot(taken)
+    taken.add(slot)
+    if (before !== undefined) return [{ do: 'tell', event: { ...before, slot } }]
+    free -= money?.reservedUsd ?? 0
+    const how = (found?.loop ?? 'none') === 'none' ? 'loop' : 'resume'
+    return [{ do: 'spawn', change, how, slot, ...(money !== undefined && { money }) }]
+  })
+}
+
+/**
+ * As much as falls to it of what is free, and at least what one usually takes: all that run can spend theirs, and together not more than
+ * the budget. Undefined: too little is left.
+ */
+function shareOf(
+  { shortUsd = 0 }: Entry,
+  { free, places, ofRun, likelyUsd }: { free: number; places: number; ofRun: number; likelyUsd: number },
+): Money | undefined {
+  if (free <= 0 || free < likelyUsd) return undefined
+  const reservedUsd = Math.max(likelyUsd, Math.floor((free / places) * 10_000) / 10_000)
+  if (reservedUsd === 0) return undefined
+  const maxCostUsd = ofRun + reservedUsd
+  // With no more than it had it would end at once again.
+  return maxCostUsd <= shortUsd ? undefined : { reservedUsd, maxCostUsd }
 }
 
 /** What somebody has done already: a loop that runs is adopted, one that is done is landed, one in the user's checkout is left alone. */
@@ -715,7 +832,7 @@ function freeSlot(taken: ReadonlySet<number>): number {
 function waitsFor(
   state: QueueState,
   entry: Entry,
-  facts: QueueFacts & { readonly isFull: boolean; readonly freeUsd: number },
+  facts: { readonly hold: string; readonly isFull: boolean; readonly isPoor: boolean },
 ): string {
   if (state.halted !== undefined) return `the queue has halted: ${state.halted.why}`
   for (const name of entry.after) {
@@ -730,14 +847,15 @@ function waitsFor(
   }
   if (facts.hold !== '') return facts.hold
   if (facts.isFull) return state.jobs === 1 ? 'waits for the one that runs' : 'waits for a free place'
-  if (facts.freeUsd < facts.likelyUsd || facts.freeUsd <= 0) return 'waits: the budget is used up'
+  if (facts.isPoor) return 'waits: the budget is used up'
   return ''
 }
 
 /** Of the budget for all: what is neither spent nor reserved. */
 export function freeUsd({ entries, maxCostUsd }: QueueState): number {
   if (maxCostUsd === undefined) return Number.POSITIVE_INFINITY
-  return maxCostUsd - entries.reduce((sum, { costUsd, reservedUsd }) => sum + costUsd + reservedUsd, 0)
+  const now = entries.filter(({ isPast }) => isPast !== true)
+  return maxCostUsd - now.reduce((sum, { costUsd, reservedUsd }) => sum + costUsd + reservedUsd, 0)
 }
 
 const landing: ReadonlySet<EntryState> = new Set(['merging', 'gating'])

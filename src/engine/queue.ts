@@ -1,16 +1,15 @@
 // Drives the merge queue: asks what is due, starts loops as processes of their own, lands what is done, one after the other.
 import {
-  conflictParked,
   dueNow,
   evolveQueue,
   inOrder,
   isOwnLanding,
-  mostTries,
+  mostSpawns,
   parked,
   queueExit,
   targetOf,
 } from '../core/queue.ts'
-import type { Conflict, Entry, LoopFacts, QueueBody, QueueEvent, QueueState } from '../core/queue.ts'
+import type { Conflict, Entry, LoopFacts, Money, QueueBody, QueueEvent, QueueState } from '../core/queue.ts'
 import { RalphError } from '../core/error.ts'
 import type { GateResult } from '../ports.ts'
 
@@ -27,19 +26,19 @@ export interface QueuePorts {
     start(
       change: string,
       how: 'loop' | 'resume',
-      at: { readonly base: string; readonly slot: number },
+      at: { readonly base: string; readonly slot: number; readonly maxCostUsd?: number },
     ): Promise<{ readonly refused?: string; readonly exitCode?: number }>
     /** In the change's own work tree, from both sides with their markers. */
     resolve(
       change: string,
       conflict: Conflict,
-      at: { readonly target: string; readonly slot: number },
+      at: { readonly target: string; readonly slot: number; readonly maxCostUsd?: number },
     ): Promise<{ readonly refused?: string; readonly exitCode?: number }>
     /** The same agent goes on with what was wrong. */
     tryAgain(
       change: string,
       problems: readonly string[],
-      slot: number,
+      at: { readonly slot: number; readonly maxCostUsd?: number },
     ): Promise<{ readonly refused?: string; readonly exitCode?: number }>
     /** Nothing was wrong: its loop is done. */
     accept(change: string): Promise<void>
@@ -262,10 +261,16 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     }
   }
 
+  const spawnedAt = async (change: string, base: string, { slot, money }: Place): Promise<QueueBody> => {
+    const { run } = await ports.loops.facts(change)
+    const of = money && { reserved_usd: money.reservedUsd, max_cost_usd: money.maxCostUsd }
+    return { type: 'loop.spawned', change, base, slot, ...(run !== undefined && { over: run }), ...of }
+  }
+
   const spawn = async (
     change: string,
     how: 'loop' | 'resume',
-    slot: number,
+    place: Place,
     stop: AbortSignal,
   ): Promise<void> => {
     const base = await baseNow(targetOf(state, change))
@@ -273,8 +278,8 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     // There is one tree to try merges in.
     if (landingNow !== undefined && (await unseenBy(change, base)).length > 0) return await ports.pulse(stop)
     if (!(await isGreen(change, base, stop))) return
-    tell({ type: 'loop.spawned', change, base: base.commit, slot, reserved_usd: likelyUsd(state) })
-    refusedAs(change, await ports.loops.start(change, how, { base: base.commit, slot }))
+    tell(await spawnedAt(change, base.commit, place))
+    refusedAs(change, await ports.loops.start(change, how, { base: base.commit, ...placeOf(place) }))
   }
 
   const refusedAs = (
@@ -283,19 +288,27 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
   ): void => {
     // Who stops the queue ends what is only beginning, too: that is no fault of the change.
     if (refused === undefined || isStopped()) return
+    // One that a killed queue has started takes its lock just now: it is taken up when it has.
+    if (exitCode === 7 && (entry(change)?.spawns ?? 0) < mostSpawns) return
     const kind = exitCode === 5 ? 'human' : exitCode === 6 ? 'limit' : 'failed'
     tell(parked(change, kind, refused, `Fix it, then: ralph queue retry ${change}`))
   }
 
-  const resolve = async (change: string, slot: number): Promise<void> => {
+  const resolve = async (change: string, place: Place): Promise<void> => {
     const { conflict } = entry(change) ?? {}
     if (conflict === undefined) return
-    tell({ type: 'loop.spawned', change, base: conflict.marked, slot, reserved_usd: likelyUsd(state) })
-    refusedAs(change, await ports.loops.resolve(change, conflict, { target: targetOf(state, change), slot }))
+    tell(await spawnedAt(change, conflict.marked, place))
+    const [at, { problems }] = [placeOf(place), conflict]
+    refusedAs(
+      change,
+      problems.length > 0
+        ? await ports.loops.tryAgain(change, problems, at)
+        : await ports.loops.resolve(change, conflict, { target: targetOf(state, change), ...at }),
+    )
   }
 
   const judge = async (change: string): Promise<void> => {
-    const { conflict, slot = 1 } = entry(change) ?? {}
+    const { conflict } = entry(change) ?? {}
     if (conflict === undefined) return
     const { problems, beside, tip } = await ports.landing.judge(change, conflict)
     if (problems.length === 0) await ports.loops.accept(change)
@@ -305,11 +318,8 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
       problems: [...problems],
       ...(tip !== undefined && { tip }),
       ...(beside.length > 0 && { beside: [...beside] }),
+      cost_usd: (await ports.loops.facts(change)).costUsd,
     })
-    if (problems.length === 0) return
-    if ((entry(change)?.tries ?? 0) > mostTries)
-      return tell(conflictParked(change, conflict.paths.join(', '), problems.join('; ')))
-    refusedAs(change, await ports.loops.tryAgain(change, problems, slot))
   }
 
   /** One change, from its branch to the target. Returns when it has landed, was parked, or has to begin again. */
@@ -552,8 +562,8 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
         // Takes a while, in which everything else may change: then it is asked again what is due.
         const slow = due.find((step) => step.do !== 'tell' && step.do !== 'land')
         if (slow !== undefined) {
-          if (slow.do === 'spawn') await onTarget(slow.change, spawn(slow.change, slow.how, slow.slot, stop))
-          else if (slow.do === 'resolve') await resolve(slow.change, slow.slot)
+          if (slow.do === 'spawn') await onTarget(slow.change, spawn(slow.change, slow.how, slow, stop))
+          else if (slow.do === 'resolve') await resolve(slow.change, slow)
           else if (slow.do === 'judge') await judge(slow.change)
           continue
         }
@@ -595,6 +605,15 @@ export async function takenBack(
         })
   }
   return gone
+}
+
+interface Place {
+  readonly slot: number
+  readonly money?: Money
+}
+
+function placeOf({ slot, money }: Place): { readonly slot: number; readonly maxCostUsd?: number } {
+  return { slot, ...(money !== undefined && { maxCostUsd: money.maxCostUsd }) }
 }
 
 /** The dearest of those that have ended, but for the dearest tenth: what one more will probably take. */

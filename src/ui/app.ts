@@ -167,8 +167,14 @@ export interface UpRequest {
   readonly start: (
     change: string,
     how: 'loop' | 'anew' | 'resume' | 'resolve',
-    /** `text`: what is to be resolved, or what was wrong with that. */
-    at: { readonly base: string; readonly slot: number; readonly text?: string },
+    at: {
+      readonly base: string
+      readonly slot: number
+      /** Its share of the budget for all. */
+      readonly maxCostUsd?: number
+      /** What is to be resolved, or what was wrong with that. */
+      readonly text?: string
+    },
   ) => Promise<{ readonly refused?: string; readonly exitCode?: number }>
   readonly tell: (event: QueueEvent, state: QueueState) => void
   readonly stop: AbortSignal

@@ -195,7 +195,83 @@ describe('what is due', () => {
       change: 'b',
       how: 'loop',
       slot: 1,
+      money: { reservedUsd: 3, maxCostUsd: 3 },
     })
+  })
+
+  it('Q17 I7: loops side by side share the budget; one that has used up its share goes on with what others leave, and not without more', () => {
+    const budget = { ...opened, max_cost_usd: 10 } as QueueBody
+    const given = (change: string, slot: number, usd: number, most = usd): QueueBody =>
+      ({ ...spawned(change, slot), reserved_usd: usd, max_cost_usd: most }) as QueueBody
+    expect(dueNow(after(budget, added('a'), added('b')), facts())).toMatchObject([
+      { change: 'a', money: { reservedUsd: 5, maxCostUsd: 5 } },
+      { change: 'b', money: { reservedUsd: 5, maxCostUsd: 5 } },
+    ])
+    const both = [budget, added('a'), added('b'), given('a', 1, 5), given('b', 2, 5)]
+    const short = { loop: 'ended', exitCode: 6, isShort: true, costUsd: 4.5 } as const
+    const [step] = dueNow(after(...both), facts({ a: short, b: { loop: 'running' } }))
+    expect(step).toMatchObject({ do: 'tell', event: { type: 'loop.ended', cost_usd: 4.5, is_short: true } })
+    if (step?.do !== 'tell') throw new Error('nothing told')
+    // The other one may still spend its five: half a dollar is no more than it had.
+    expect(dueNow(after(...both, step.event), facts({ a: short, b: { loop: 'running' } }))).toEqual([
+      { do: 'tell', event: { type: 'entry.waiting', change: 'a', why: 'waits: the budget is used up' } },
+    ])
+    const left = after(...both, step.event, ended('b', 1))
+    expect(freeUsd(left)).toBe(4.5)
+    expect(dueNow(left, facts({ a: short }))).toContainEqual({
+      do: 'spawn',
+      change: 'a',
+      how: 'resume',
+      slot: 1,
+      money: { reservedUsd: 4.5, maxCostUsd: 9 },
+    })
+    const usedUp = after(...both, step.event, ended('b', 5.5))
+    expect(dueNow(usedUp, facts({ a: short })).filter((each) => each.do === 'spawn')).toEqual([])
+  })
+
+  it('I7: what a loop that failed has cost counts, also one that put a conflict together; what landed before does not', () => {
+    const budget = { ...opened, max_cost_usd: 10 } as QueueBody
+    const failed = after(budget, added('a'), spawned('a'))
+    const [step] = dueNow(failed, facts({ a: { loop: 'ended', exitCode: 3, costUsd: 4 } }))
+    if (step?.do !== 'tell') throw new Error('nothing told')
+    expect(freeUsd(after(budget, added('a'), spawned('a'), step.event))).toBe(6)
+    const conflicted: QueueBody = {
+      type: 'candidate.conflicted',
+      change: 'a',
+      base: hash('a'),
+      tip: hash('b'),
+      paths: ['x.txt'],
+      marked: hash('c'),
+    }
+    const judged: QueueBody = { type: 'resolution.judged', change: 'a', problems: [], cost_usd: 2 }
+    const story = [budget, added('a'), spawned('a'), ended('a', 3), conflicted, spawned('a'), judged]
+    expect(freeUsd(after(...story))).toBe(5)
+    expect(freeUsd(after(...story, landed('a')))).toBe(5)
+    expect(freeUsd(after(...story, landed('a'), budget))).toBe(10)
+  })
+
+  it('Q8: a loop that was written down and never started is started, whatever the run before it came to', () => {
+    const over = { ...spawned('a'), over: 'run 1' } as QueueBody
+    const ofRun = (run: string, exitCode: number): QueueFacts =>
+      facts({ a: { loop: 'ended', exitCode, run } })
+    const state = after(opened, added('a'), over)
+    expect(dueNow(state, ofRun('run 1', 3))).toEqual([{ do: 'spawn', change: 'a', how: 'resume', slot: 1 }])
+    expect(dueNow(state, ofRun('run 2', 3))).toMatchObject([{ do: 'tell', event: { type: 'entry.parked' } }])
+    const conflicted: QueueBody = {
+      type: 'candidate.conflicted',
+      change: 'a',
+      base: hash('a'),
+      tip: hash('b'),
+      paths: ['x.txt'],
+      marked: hash('c'),
+    }
+    const resolving = [opened, added('a'), spawned('a'), ended('a'), conflicted, over]
+    expect(dueNow(after(...resolving), ofRun('run 1', 0))).toEqual([{ do: 'resolve', change: 'a', slot: 1 }])
+    expect(dueNow(after(...resolving), ofRun('run 2', 5))).toEqual([{ do: 'judge', change: 'a' }])
+    const wrong: QueueBody = { type: 'resolution.judged', change: 'a', problems: ['no'] }
+    const again = after(...resolving, wrong)
+    expect(dueNow(again, ofRun('run 2', 5))).toEqual([{ do: 'resolve', change: 'a', slot: 1 }])
+    expect(again.entries).toMatchObject([{ conflict: { problems: ['no'] } }])
   })
 
   it('I3: one that was taken out stays out, whatever its gates say then; one that is under way is not begun anew by being added', () => {

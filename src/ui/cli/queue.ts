@@ -80,13 +80,13 @@ export async function runUp(
     gates: config.verify,
     gateTimeoutMs: config.iteration_timeout * 60_000,
     kept: config,
-    start: async (change, how, { base, slot, text }) => {
+    start: async (change, how, { slot, ...at }) => {
       const env = { RALPH_SLOT: String(slot), RALPH_PORT_BASE: String(firstPort + slot * portsEach) }
       const started = await client.start({
         change,
         how: how === 'resume' ? 'resume' : 'loop',
-        flags: loopFlags(flags, how, { base, text }),
-        ...(how === 'resume' && { feedback: text }),
+        flags: loopFlags(flags, how, at),
+        ...(how === 'resume' && { feedback: at.text }),
         env,
         isAlone: true,
       })
@@ -126,10 +126,11 @@ export async function runUp(
 function loopFlags(
   flags: RawFlags,
   how: 'loop' | 'anew' | 'resume' | 'resolve',
-  { base, text }: { readonly base: string; readonly text: string | undefined },
+  { base, text, maxCostUsd }: Omit<Parameters<UpRequest['start']>[2], 'slot'>,
 ): RawFlags {
   const { json: _, no_tui: __, dry_run: ___, fresh: ____, max_iterations: most, ...passed } = flags
-  const common = { ...passed, on_complete: 'keep' }
+  const share = maxCostUsd === undefined ? {} : { max_cost: String(maxCostUsd) }
+  const common = { ...passed, ...share, on_complete: 'keep' }
   const limit = most === undefined ? {} : { max_iterations: most }
   if (how === 'resume') return { ...common, ...limit }
   const apart = { ...common, worktree: true, from: base }

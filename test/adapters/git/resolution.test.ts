@@ -67,7 +67,7 @@ beforeAll(async () => {
   const { tree, conflicts: paths } = await mergeCommits(world.gitPort, base, tip)
   expect(paths).toEqual(['both.test.js', 'call.js', 'gone.js', 'shared.txt', 'two.js'])
   const marked = await markedCommit(world.gitPort, tree, tip, base)
-  conflict = { base, tip, paths, marked, generated: [], isBegun: true }
+  conflict = { base, tip, paths, marked, generated: [], isBegun: true, problems: [] }
 })
 
 it.each([
