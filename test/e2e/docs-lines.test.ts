@@ -20,10 +20,6 @@ const pages = ['README.md', 'docs', 'docs/how-to'].flatMap((path) =>
 const network = 'from the network'
 const login = 'asks a person to log in'
 const long = 'takes minutes, or installs other programs; run by hand before a release'
-const queue = 'many loops at once, and worktrees beside the repository; run by test/e2e/queue.test.ts'
-const submodule =
-  'in a submodule that the reader has; the refs are proved by test/adapters/git/submodules.test.ts'
-
 /** By page and line: why it is not run here. */
 const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'README.md': { 'npm install --global ralphtool': network, 'npx ralphtool demo': network },
@@ -37,28 +33,7 @@ const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'npm install --global @google/gemini-cli': network,
     gemini: login,
   },
-  'docs/checkpoints.md': {
-    'git -C sub for-each-ref refs/ralph': submodule,
-    'git -C sub diff HEAD refs/ralph/<change>/superproject/checkpoint': submodule,
-    'git -C sub restore --source refs/ralph/<change>/superproject/checkpoint -- x': submodule,
-    'git -C sub restore --source refs/ralph/<change>/superproject/archive/<time> -- x': submodule,
-  },
   'docs/comparison.md': { 'npm run bench scenarios': long, 'npx tsx bench/scenarios.ts 9': long },
-  'docs/parallel.md': {
-    'ralph up --verify "npm test"': queue,
-    'ralph up add-login add-export --jobs 3': queue,
-    'ralph queue': queue,
-    'ralph queue pull': queue,
-    'ralph queue --watch': queue,
-    'ralph queue add fix-menu': queue,
-    'ralph queue first fix-menu': queue,
-    'ralph queue retry add-export': queue,
-    'ralph queue remove polish': queue,
-    'ralph land add-login': queue,
-    'ralph stop --all': queue,
-    'git worktree remove ../greeter-ralph-add-login': queue,
-    'git branch -D ralph/add-login': queue,
-  },
   'docs/performance.md': {
     'npm run bench': long,
     'npm run bench -- --peers': long,
@@ -105,6 +80,8 @@ function readersRepository(): Scratch {
   const at = scratch({ tasks: tasksOf(1) })
   for (const change of ['add-login', 'add-logout', 'add-greeting'])
     at.write(`openspec/changes/${change}/tasks.md`, tasksOf(3))
+  for (const change of ['add-export', 'fix-menu', 'polish'])
+    at.write(`openspec/changes/${change}/tasks.md`, tasksOf(1))
   const scripts = { test: 'true', lint: 'true', unit: 'true', typecheck: 'true' }
   at.write('package.json', JSON.stringify({ scripts }))
   at.write('src/x', 'x\n')
@@ -175,6 +152,16 @@ async function withStuckRun(): Promise<Scratch> {
 
 let again: (() => Scratch) | undefined
 
+/** A change that is done in a work tree of its own, one that is parked, and one that waits. */
+async function withQueue(): Promise<Scratch> {
+  const at = readersRepository()
+  const fails = ['--agent-command', 'false', '--max-retries', '0']
+  expect((await ralph(at, ['loop', 'add-login', '--agent', 'claude', '--worktree'])).code).toBe(0)
+  expect((await ralph(at, ['up', 'add-export', ...fails])).code).toBe(3)
+  expect((await ralph(at, ['queue', 'add', 'polish'])).code).toBe(0)
+  return at
+}
+
 /** For the ways back by plain git: a branch that was archived, and a stash. Each line is a way of its own. */
 async function byGit(at: Scratch, lines: readonly string[]): Promise<readonly string[]> {
   const failing = ['--agent', 'claude', '--fresh', '--verify', 'false', '--max-retries', '2']
@@ -187,6 +174,33 @@ async function byGit(at: Scratch, lines: readonly string[]): Promise<readonly st
   const named = (line: string): string =>
     Object.entries(names).reduce((text, [name, value]) => text.replaceAll(name, value), line)
   return lines.filter(Boolean).flatMap((line) => ['git reset -q --hard && git clean -qfd', named(line)])
+}
+
+/** The last line is one for after the end. */
+async function inSubmodule(lines: readonly string[]): Promise<[Scratch, readonly string[]]> {
+  const at = readersRepository()
+  at.git('-c', 'protocol.file.allow=always', 'submodule', 'add', '-q', at.repo, 'sub')
+  at.git('commit', '-qm', 'a submodule')
+  at.write('sub/x', 'mine\n')
+  const agent = `echo x >> sub/x; echo '<promise>COMPLETE</promise>'`
+  expect((await ralph(at, ['loop', 'add-login', '--agent-command', agent])).code).toBe(0)
+  const archive = 'refs/ralph/add-login/superproject/archive'
+  const time = `$(git -C sub for-each-ref --format='%(refname:lstrip=5)' ${archive})`
+  const named = lines
+    .filter(Boolean)
+    .map((line) => line.replace('<change>', 'add-login').replace('<time>', time))
+  return [at, [...named.slice(0, -1), 'ralph finish --cleanup', ...named.slice(-1), 'grep mine sub/x']]
+}
+
+/** Where the lines are typed, and with the names that things have there. */
+async function sceneOf(page: string, part: readonly string[]): Promise<[Scratch, readonly string[]]> {
+  if (part.some((line) => line.includes('git -C sub'))) return inSubmodule(part)
+  const isFresh = part.some((line) => /\bralph (?:loop|run|demo|init|up)\b/.test(bare(line)))
+  if (isFresh) return [readersRepository(), part]
+  if (page === 'docs/parallel.md')
+    return [await withQueue(), part.map((line) => line.replace('../greeter-', '../repo-'))]
+  const at = await withStuckRun()
+  return [at, part.every((line) => /^(?:git |$)/.test(line)) ? await byGit(at, part) : part]
 }
 
 /** As one script of a shell: a line may use what another has set. Says which line failed. */
@@ -229,6 +243,13 @@ describe('the lines of README and docs', () => {
       return Object.keys(lines).filter((line) => !there.has(line))
     })
     expect(stale).toEqual([])
+    // Of those that take long, at least the name.
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object }
+    const named = blocks.flatMap(({ lines }) =>
+      lines.flatMap((line) => /^npm run (\S+)/.exec(line)?.[1] ?? []),
+    )
+    expect(Object.keys(scripts)).toEqual(expect.arrayContaining(named))
+    expect(named).toContain('torture')
     expect(blocks.flatMap(({ lines }) => lines).length).toBeGreaterThan(60)
   })
 
@@ -244,11 +265,8 @@ describe('the lines of README and docs', () => {
         }))
   })
 
-  test.each(cases)('$page: $first', async ({ part }) => {
-    const isFresh = part.some((line) => /\bralph (?:loop|run|demo|init)\b/.test(line))
-    const at = isFresh ? readersRepository() : await withStuckRun()
-    const isByGit = part.every((line) => /^(?:git |$)/.test(line))
-    const { code, said } = await typed(at, isByGit ? await byGit(at, part) : part)
+  test.each(cases)('$page: $first', async ({ page, part }) => {
+    const { code, said } = await typed(...(await sceneOf(page, part)))
     expect({ code, said: code === 0 ? '' : said }).toEqual({ code: 0, said: '' })
   })
 
