@@ -119,32 +119,46 @@ const go: Format = (lines) => {
   const what = failed.find((name) => !failed.some((other) => other.startsWith(`${name}/`)))
   if (what === undefined) return undefined
   const at = lines.findIndex((line) => named(line) === what)
-  const said = /^\s+(\S+_test\.go:\d+): (.*)$/
+  const said = /^\s+(\S+_test\.go:\d+):(?: (.*))?$/
   const after = until(lines.slice(at + 1), (line) => !/^\s/.test(line))
   const from = lines.findLastIndex((line, index) => index < at && /^=== RUN|^\s*--- /.test(line))
   const before = lines.slice(from + 1, at)
   const found = [...after, ...before].map((line) => said.exec(line)).find((match) => match !== null)
+  if (found === undefined) {
+    const rest = lines.slice(at + 1)
+    return {
+      what,
+      message: rest.filter((line) => line.startsWith('panic: ')).slice(0, 1),
+      where: firstMatch(rest, /^\s+(\S+_test\.go:\d+)(?: |$)/),
+    }
+  }
+  // Of testify: its own lines tell it.
+  const error = after.findIndex((line) => /^\s*Error:\s/.test(line))
+  const block = until(after.slice(error), (line) => /^\s*(?:Diff|Messages|Test):/.test(line))
+  const words = block.map((line) => line.replace(/^\s*Error:/, ''))
   return {
     what,
-    message: found === undefined ? [] : [found[2] ?? ''],
-    where: found?.[1],
+    message: told(found[2] === undefined && error >= 0 ? words : [found[2] ?? '']),
+    where: found[1],
   }
 }
 
 const vitest: Format = (lines) => {
-  const at = lines.findIndex((line) => /^\s*FAIL\s+\S+\.\S+ (?:>|\[) ?/.test(line))
+  const at = lines.findIndex((line) => /^\s*FAIL\s+(?:\|.+?\|\s+)?\S+\.\S+ (?:>|\[) /.test(line))
   if (at < 0) return undefined
   const rest = lines.slice(at + 1).filter((line) => !/^\s*FAIL\s/.test(line))
   const body = until(rest, (line, index) => index > 0 && (line === '' || /^\s*(?:❯|at )/.test(line)))
   return {
-    what: (lines[at] ?? '').replace(/^\s*FAIL\s+/, '').replace(/ \[ .* \]$/, ''),
+    what: (lines[at] ?? '').replace(/^\s*FAIL\s+(?:\|.+?\|\s+)?/, '').replace(/ \[ .* \]$/, ''),
     message: told(body.map((line) => line.replace(/ \/\/ Object\.is equality$/, '').replace(assertion, ''))),
     where: firstMatch(rest, /^\s*❯ (?:.*\s)?(\S+:\d+:\d+)$/),
   }
 }
 
 const pytest: Format = (lines) => {
-  const summary = lines.map((line) => /^(?:FAILED|ERROR) (\S+)(?: - (.*))?$/.exec(line)).find(Boolean)
+  const summary = lines
+    .map((line) => /^(?:FAILED|ERROR) (\S+\.py\b.*?)(?: - (.*))?$/.exec(line))
+    .find(Boolean)
   const heading = lines.map((line) => /^_{3,} (.+?) _{3,}$/.exec(line)).find(Boolean)
   const said = lines.flatMap((line) => /^E {2,}(\S.*)$/.exec(line)?.[1] ?? []).slice(0, 1)
   const what = summary?.[1] ?? (said.length > 0 ? heading?.[1] : undefined)
@@ -152,20 +166,22 @@ const pytest: Format = (lines) => {
   return {
     what,
     message: told((said.length > 0 ? said : [summary?.[2] ?? '']).map((line) => line.replace(assertion, ''))),
-    where: firstMatch(lines, /^(\S+\.py:\d+): /),
+    // Not a file of Python's own that the error passed on its way.
+    where: firstMatch(lines, /^([^\s/]\S*\.py:\d+): /) ?? firstMatch(lines, /^(\S+\.py:\d+): /),
   }
 }
 
 const cargo: Format = (lines) => {
-  const at = lines.findIndex((line) => /^thread '.+' (?:\(\d+\) )?panicked at /.test(line))
-  const failed = firstMatch(lines, /^test (\S+) \.\.\. FAILED$/)
+  const at = lines.findIndex((line) => /^\s*thread '.+' (?:\(\d+\) )?panicked at /.test(line))
+  const failed =
+    firstMatch(lines, /^test (\S+) \.\.\. FAILED$/) ?? firstMatch(lines, /^\s*FAIL \[ *[\d.]+s\] (.+)$/)
   if (at < 0 || failed === undefined) return failed === undefined ? undefined : { what: failed, message: [] }
   const head = lines[at] ?? ''
-  const body = until(lines.slice(at + 1), (line) => line === '' || /^(?:stack backtrace|note):/.test(line))
+  const body = until(lines.slice(at + 1), (line) => line === '' || /^\s*(?:stack backtrace|note):/.test(line))
   // Before Rust 1.73 the message stood on the same line.
   const old = /panicked at '(.*)', (\S+)$/.exec(head)
   return {
-    what: /^thread '(.+?)'/.exec(head)?.[1] ?? failed,
+    what: /^\s*thread '(.+?)'/.exec(head)?.[1] ?? failed,
     message: told(old === null ? body : [old[1] ?? '']),
     where: old?.[2] ?? /panicked at (\S+?):?$/.exec(head)?.[1],
   }
@@ -177,12 +193,13 @@ const tap: Format = (lines) => {
   if (at < 0) return undefined
   const body = until(lines.slice(at + 1), (line) => /^\s*(?:\.\.\.|(?:not )?ok\b.*)$/.test(line))
   const key = (name: string): string | undefined =>
-    firstMatch(body, new RegExp(`^\\s*${name}: (.*)$`))?.replace(/^(['"])(.*)\1$/, '$2')
+    firstMatch(body, new RegExp(`^\\s*${name}: +(.*)$`))?.replace(/^(['"])(.*)\1$/, '$2')
   const start = body.findIndex((line) => /^\s*error: [|>]/.test(line))
   const depth = indentOf(body[start] ?? '')
   const block =
     start < 0 ? [] : until(body.slice(start + 1), (line) => line !== '' && indentOf(line) <= depth)
   const [expected, actual] = [key('expected'), key('actual')]
+  const said = start < 0 ? (key('error') ?? key('message')) : undefined
   // A file that could not be loaded: why stands in the comments above it.
   if (key('error') === 'test failed') {
     const comments = lines.slice(0, at).map((line) => line.replace(/^\s*# ?/, ''))
@@ -193,12 +210,12 @@ const tap: Format = (lines) => {
   return {
     what: (lines[at] ?? '').replace(/^\s*not ok \d*(?: -)? ?/, ''),
     message:
-      start < 0
-        ? told([key('error') ?? key('message') ?? ''])
+      said !== undefined
+        ? told([said])
         : expected !== undefined && actual !== undefined && !/^[|>]/.test(expected + actual)
           ? [`expected ${expected}, got ${actual}`]
           : told(block),
-    where: key('location') ?? key('at'),
+    where: key('location') ?? key('at')?.replace(/^.*\((.+)\)$/, '$1'),
   }
 }
 
@@ -221,6 +238,7 @@ const error: Format = (lines) => {
     (line) =>
       !isOfPackageManager(line) &&
       (/^\S.*[:)] error(?: TS\d+)?: \S/.test(line) ||
+        /^(?:vet: )?\S+\.go:\d+:\d+: \S/.test(line) ||
         /^(?:error(?:\[E\d+\])?|fatal|panic): \S/i.test(line) ||
         /^\s*\d+:\d+\s+error\s/.test(line) ||
         /^\s*(?:Uncaught )?\w*(?:Error|Exception)(?: \[\w+\])?: \S/.test(line) ||

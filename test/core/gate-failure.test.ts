@@ -25,6 +25,26 @@ describe('F25: a failed gate says which test failed, and why', () => {
     ],
     ['go', 'TestGreet/hungarian: got "hello", want "szia" (greet_test.go:16)'],
     ['go-verbose', 'TestGreet: got "hello", want "szia" (greet_test.go:16)'],
+    ['go-testify', 'TestGreet: Not equal: expected: "szia" actual : "hello" (greet_test.go:12)'],
+    [
+      'go-panic',
+      'TestGreet: panic: runtime error: index out of range [3] with length 2 [recovered] (/home/me/app/greet_test.go:8)',
+    ],
+    ['go-build', './greet.go:5:9: undefined: missing'],
+    [
+      'pytest-collect',
+      "tests/test_greet.py: ModuleNotFoundError: No module named 'app' (tests/test_greet.py:1)",
+    ],
+    ['unittest', "AssertionError: 'hello' != 'szia'"],
+    [
+      'vitest-project',
+      "test/greet.test.ts > greets in Hungarian: expected 'hello' to be 'szia' (test/greet.test.ts:14:23)",
+    ],
+    [
+      'nextest',
+      'tests::hungarian: assertion `left == right` failed left: "hello" right: "szia" (src/lib.rs:14:9)',
+    ],
+    ['tape', 'greets in Hungarian: expected szia, got hello (/home/me/app/test.js:7:5)'],
   ])('%s', (name, sentence) => {
     const found = findFailure(outputOf(name))
     expect(found && failureSentence(found)).toBe(sentence)
@@ -52,6 +72,10 @@ describe('F25: a failed gate says which test failed, and why', () => {
     [
       "# file:///a/src/greet.js:2\n# x\n# ^\n# ReferenceError: x is not defined\n#     at file:///a/src/greet.js:2:1\n# Subtest: /a/t.js\nnot ok 1 - /a/t.js\n  ---\n  location: '/a/t.js:1:1'\n  error: 'test failed'\n  ...\n",
       'ReferenceError: x is not defined (/a/src/greet.js:2)',
+    ],
+    [
+      'FAILED t/test_a.py::test_x[a b] - assert 1 == 2\nERROR something else\n',
+      't/test_a.py::test_x[a b]: assert 1 == 2',
     ],
     ['ok 1 - a\nnot ok 2 - later # TODO\nnot ok 3 - login\n', 'login'],
     ['it is all wrong\nnpm error Lifecycle script `test` failed with error:\n', 'it is all wrong'],
