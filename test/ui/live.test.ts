@@ -143,6 +143,16 @@ describe('is a manual loop done?', () => {
     expect(await asked(typed)).toBe(answer)
   })
 
+  it('F13: no line of the question is wider than the terminal', async () => {
+    const stdin = Object.assign(new PassThrough(), { isTTY: true })
+    const stdout = Object.assign(new Sink(), { isTTY: true, columns: 60 })
+    stdin.end('l\n')
+    const options = { stdin, stdout, env: { NO_COLOR: '1' }, isQuiet: false, before: () => undefined }
+    await humanAt(options).isDone('Add a login', new AbortController().signal)
+    expect(stdout.text).toContain('l  later     stop here; then `ralph done`')
+    expect(stdout.text.split('\n').filter((line) => line.length > 60)).toEqual([])
+  })
+
   it('a stop answers for the person: later', async () => {
     expect(await asked('y\n', AbortSignal.abort())).toBe('later')
   })

@@ -313,6 +313,22 @@ describe('plain lines', () => {
     expect(out).not.toContain('finish')
   })
 
+  it('U5: a manual loop that waits for its user counts no boxes, and names ralph done, whatever boxes are open', () => {
+    const { out } = plain([
+      event({ ...started, settings: { ...started.settings, done_criteria: 'manual' } }),
+      event({
+        ...complete,
+        status: 'stopped',
+        exit_code: 5,
+        reason: 'The agent says that it is complete; you decide whether it is.',
+        stop_reason: 'human',
+        totals: { ...complete.totals, tasks_done: 0, tasks_total: 4 },
+      }),
+    ])
+    expect(out).toContain('done?       ralph done add-login   if you agree; or ralph resume --feedback')
+    expect(out).not.toContain('of 4 tasks')
+  })
+
   it.each([
     [{ max_cost_usd: 1 }, '--max-cost is used up: $1.20 of $1.00', {}, '--max-cost USD'],
     [{ max_tokens: 9 }, '--max-tokens is used up: 10 tokens of 9 tokens', {}, '--max-tokens N'],

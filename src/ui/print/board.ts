@@ -121,6 +121,11 @@ function meaningOf(story: StorySummary, { storyId, last }: Board): Meaning {
   return last?.story_id === story.id ? 'failed' : 'open'
 }
 
+/** Its user decides when it is done, not the boxes. */
+export function isManual({ started }: Pick<Board, 'started'>): boolean {
+  return started?.settings.done_criteria === 'manual'
+}
+
 /** The whole at a glance: by name while there is room for that, else mark by mark. */
 export function storyRow(board: Board, sheet: Sheet): readonly string[] {
   const { stories } = board
@@ -130,7 +135,8 @@ export function storyRow(board: Board, sheet: Sheet): readonly string[] {
   const names = stories.map(({ id, title }, index) => `${marks[index] ?? ''} ${storyName(id, title)}`)
   if (board.attempts === 0) {
     const all = plural(stories.length, 'story', 'stories')
-    const counts = `${done > 0 ? `${String(done)} of ${all} done` : all}, ${plural(board.tasksTotal, 'task')}`
+    const told = done > 0 ? `${String(done)} of ${all} done` : all
+    const counts = isManual(board) ? told : `${told}, ${plural(board.tasksTotal, 'task')}`
     const whole = partsLines([...names, counts], '   ', sheet)
     if (whole.length <= 3 && stories.length <= 12) return whole
     return [`${marks.join('')}   ${counts}`]

@@ -44,9 +44,9 @@ export function humanAt(options: HumanOptions): Human {
       const lines = [
         '',
         paint.bold(`The agent says that this is done: ${oneLine(task)}`),
-        '  y  yes, it is done',
-        '  n  no, continue with another attempt',
-        '  l  later: stop here; then `ralph done`, or `ralph resume --feedback "…"`',
+        ...doneChoices.flatMap((choice) =>
+          answerLines(choice, { paint, columns: options.stdout.columns ?? 80 }),
+        ),
       ]
       const prompt = 'done? yes, no or later? [later] '
       const interpret = meaning({ y: 'done', n: 'go_on', l: 'later' } as const, 'later')
@@ -118,6 +118,12 @@ export async function agreesAt(
 }
 
 type Choice = readonly [answer: string, what: string]
+
+const doneChoices: readonly Choice[] = [
+  ['yes', 'it is done'],
+  ['no', 'continue with another attempt'],
+  ['later', 'stop here; then `ralph done`, or `ralph resume --feedback "…"`'],
+]
 
 function choices(originalBranch: string, branch: string, worktree?: string): readonly Choice[] {
   const original = branchName(originalBranch)

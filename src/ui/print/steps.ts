@@ -2,6 +2,7 @@
 import { recordGone } from '../../core/error.ts'
 import { keepsWork } from '../../core/report.ts'
 import type { Board } from './board.ts'
+import { isManual } from './board.ts'
 import { branchName } from './describe.ts'
 import type { Sheet } from './layout.ts'
 import { stepLines } from './step-lines.ts'
@@ -95,7 +96,7 @@ function goOn(complete: Complete, change: string, { started }: Board): Step {
     return [go, `${resume} ${budgetFlags(complete, started?.settings)}`, 'with a larger budget']
   if (complete.stop_reason === 'model')
     return [go, `${resume} --model NAME`, 'with a model that the agent knows']
-  if (complete.stop_reason === 'human' && complete.totals.tasks_done === complete.totals.tasks_total) {
+  if (complete.stop_reason === 'human' && isManual({ started })) {
     return ['done?', `ralph done ${change}`, 'if you agree; or ralph resume --feedback "…"']
   }
   if (complete.exit_code === 3 || complete.exit_code === 4)

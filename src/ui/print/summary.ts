@@ -2,7 +2,7 @@
 import type { GoneFile, LoopEvent } from '../../core/event.ts'
 import { mark, statusMeaning, statusWord } from '../vocabulary.ts'
 import type { Board } from './board.ts'
-import { figures } from './board.ts'
+import { figures, isManual } from './board.ts'
 import { branchName } from './describe.ts'
 import { entryLines } from './layout.ts'
 import type { Sheet } from './layout.ts'
@@ -40,7 +40,7 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
   const { status, totals, stop_reason: stop } = result
   const { paint } = sheet
   const sign = mark(statusMeaning(status), paint)
-  const counts = countWords(totals, status === 'done')
+  const counts = countWords(totals, status === 'done', isManual(board))
   // The time is the board's, as in the rows above: gates take some, too.
   const right =
     totals.iterations === 0
@@ -100,12 +100,12 @@ function told(lines: readonly string[]): readonly string[] {
     .slice(0, mostReason)
 }
 
-function countWords(totals: Result['totals'], isDone: boolean): string {
+function countWords(totals: Result['totals'], isDone: boolean, hasNoBoxes: boolean): string {
   const of = (done: number, total: number, one: string, many: string): string =>
     isDone && done === total ? plural(total, one, many) : `${String(done)} of ${plural(total, one, many)}`
   const stories = `${String(totals.stories_done)} of ${plural(totals.stories_total, 'story', 'stories')}`
   const tasks = of(totals.tasks_done, totals.tasks_total, 'task', 'tasks')
-  return `${stories}, ${tasks}, ${plural(totals.iterations, 'attempt')}`
+  return `${stories}, ${hasNoBoxes ? '' : `${tasks}, `}${plural(totals.iterations, 'attempt')}`
 }
 
 function lostWords({ not_kept: lost, iterations }: Result['totals']): readonly string[] {
@@ -147,7 +147,7 @@ export function goneLines(gone: readonly GoneFile[]): readonly string[] {
   if (gone.length === 0) return []
   const rest = gone.length - mostGone
   return [
-    `while the loop ran, ${plural(gone.length, 'file')} that you had not committed ${gone.length === 1 ? 'was' : 'were'} removed or set back; to have ${gone.length === 1 ? 'it' : 'them'} again:`,
+    `while the loop ran, ${plural(gone.length, 'file')} that you had not committed ${gone.length === 1 ? 'was' : 'were'} removed or reverted; to get ${gone.length === 1 ? 'it' : 'them'} back:`,
     ...gone.slice(0, mostGone).map(({ restore }) => `  ${clean(restore)}`),
     ...(rest > 0 ? [`  and ${rest} more: ralph status --json`] : []),
   ]
@@ -159,7 +159,7 @@ function whereWords({ complete, board, finished, begun, isUnborn, isSetAside }: 
   const { started } = board
   if (isNothingKept(complete) && isCleanedUp(complete, finished) && begun && started !== undefined)
     return [
-      `Nothing was kept: you are back on ${branchName(started.original_branch)}, with your files as they were${isSetAside === true ? ', but for what the notes name' : ''}.`,
+      `Nothing was kept: you are back on ${branchName(started.original_branch)}, with your files as they were${isSetAside === true ? ', except for what the notes name' : ''}.`,
     ]
   if (finished?.ok && !isKeptOnBranch(finished.message)) {
     if (finished.message !== '') return finishedWords(finished.message)

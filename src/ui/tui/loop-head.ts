@@ -44,7 +44,7 @@ export function headOf(screen: LoopScreen, world: World): Head {
   const forecast = state === undefined || !isRunning(screen) ? undefined : forecastOf(state, world.nowMs)
   const counts = `${String(done)}/${plural(stories.length, 'story', 'stories')}`
   const tasks =
-    state === undefined || state.tasksTotal === 0
+    state === undefined || state.tasksTotal === 0 || state.settings?.done_criteria === 'manual'
       ? ''
       : `${String(state.tasksDone)}/${plural(state.tasksTotal, 'task')}`
   const left = forecast === undefined ? [] : line(forecastWords(forecast), dim)
@@ -185,7 +185,7 @@ function phaseWords({ state }: LoopScreen): string {
     settling: 'ticking the boxes',
     saving: 'saving',
     reverting: 'undoing the attempt',
-    recording: 'writing it down',
+    recording: 'recording it',
     finishing: 'finishing',
   }
   return words[state?.phase ?? ''] ?? ''
