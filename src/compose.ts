@@ -166,7 +166,7 @@ function folderOf(io: Surroundings): string {
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
     throw new RalphError('not_a_repository', 'The current folder is gone: it was deleted or moved.', {
-      hint: 'Nothing was touched. Go to a folder that is there, e.g. cd "$PWD" if it has been made again, and type the command once more.',
+      hint: 'Nothing was touched. Go to a folder that exists (cd "$PWD" if it has been made again), then type the command again.',
       cause,
     })
   }

@@ -35,7 +35,7 @@ export async function missingAgent(
   if (path !== undefined) {
     const file = resolve(cwd, path)
     if (!existsSync(file)) return says(`there is no file ${path}`, 'Write it, or change --agent-command.')
-    if (!statSync(file).isFile()) return says(`${path} is no program`, 'Change --agent-command.')
+    if (!statSync(file).isFile()) return says(`${path} is not a program`, 'Change --agent-command.')
     return isProgram(file) ? undefined : says(`${path} is not executable`, `Type: chmod +x ${path}`)
   }
   const missing = await noProgram(command, { cwd, env: { ...env, ...own } })

@@ -48,7 +48,7 @@ export async function begunAnew(
   const left = await leftInArchive(git, state.git, isBack)
   const named = [
     ...left.before.map((file) => ({ ...file, was: 'was yours, not committed, when the earlier run began' })),
-    ...left.beside.map((file) => ({ ...file, was: 'was edited beside the earlier run' })),
+    ...left.beside.map((file) => ({ ...file, was: 'was edited while the earlier run was there' })),
   ]
   const last = left.beside.length > 0 ? state.git.checkpoint : state.git.initial
   return [
@@ -57,7 +57,7 @@ export async function begunAnew(
       .slice(0, 10)
       .map(
         ({ path, restore, was }) =>
-          `${path} ${was}; it is only in the archive now; to have it again: ${restore}`,
+          `${path} ${was}; it is only in the archive now; to get it back: ${restore}`,
       ),
     ...(named.length > 10
       ? [`${named.length - 10} more such files are in the commit ${last ?? ''} alone`]

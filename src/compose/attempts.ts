@@ -98,7 +98,7 @@ async function noNumber(site: Site, { change, state }: KnownRun, typed: string):
   const whose = story === undefined ? change : `story ${story.id} of ${change}`
   const says = shown.length === 0 ? `no attempt of ${whose} is kept` : `the attempts of ${whose} are ${list}`
   const [last] = shown.toReversed()
-  return new RalphError('attempt_not_found', `${typed} is no number of an attempt: ${says}.`, {
+  return new RalphError('attempt_not_found', `${typed} is not the number of an attempt: ${says}.`, {
     hint:
       last === undefined
         ? `What is kept: ralph attempts ${change}`
@@ -258,7 +258,7 @@ async function inThisTree<T>(
   const aside = `Bring the attempt into a folder instead: ralph restore ${n} ${change} --to DIR`
   return openRun(site, change, { purpose: 'repair' }, async (held) => {
     if (needsRepair(held.run)) {
-      throw new RalphError('repository_state', `The loop of ${change} died, and is not in order yet.`, {
+      throw new RalphError('repository_state', `The loop of ${change} died, and is not repaired yet.`, {
         hint: `Nothing was touched. First: ralph resume ${change}, or ralph finish ${change} --keep. ${aside}`,
       })
     }

@@ -46,13 +46,13 @@ export async function cagingOf(wish: CageWish, env: NodeJS.ProcessEnv, from: str
   const allowed = wish.sandbox_allow.map((path) => atHome(path, env, from))
   const missing = allowed.find((path) => !existsSync(path))
   if (missing !== undefined)
-    throw new RalphError('config', `sandbox_allow names ${missing}, and there is no such file or folder.`, {
-      hint: 'Nothing was touched. Make it first, or take it out.',
+    throw new RalphError('config', `sandbox_allow names ${missing}, which does not exist.`, {
+      hint: 'Nothing was touched. Create it first, or remove it there.',
     })
   const hosts = wish.sandbox_hosts.map((text) => {
     const host = hostOf(text)
     if (host !== undefined && !(isLoopbackName(host.name) && host.port === undefined)) return host
-    throw new RalphError('config', `sandbox_hosts names ${text}, which is no host that can be allowed.`, {
+    throw new RalphError('config', `sandbox_hosts names ${text}, which is not a host that can be allowed.`, {
       hint: 'Nothing was touched. Write example.org, *.example.org, example.org:8443 or localhost:8080.',
     })
   })

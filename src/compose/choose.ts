@@ -50,7 +50,7 @@ export async function onlyRun(site: Site, form: string): Promise<string | undefi
 export async function must(site: Site, change: string | undefined, known?: Knowing): Promise<KnownRun> {
   const run = await chooseRun(site, change, 'any', known)
   if (run !== undefined) {
-    if (run.damage !== undefined) site.warn(`${run.damage} Shown is what stood before that line.`)
+    if (run.damage !== undefined) site.warn(`${run.damage} This shows what came before that line.`)
     return run
   }
   throw new RalphError(

@@ -79,7 +79,7 @@ export async function refuseUnagreed(common: string, files: LoadedConfig['files'
   const [first] = await unagreed(common, files)
   if (first === undefined) return
   throw new RalphError('config', `${first}.`, {
-    hint: `Nothing was touched. If it is what you want, type the same command again with --accept-config. If not, bring yours back (git diff shows what it was) or edit it: a version of your own needs no flag.`,
+    hint: `Nothing was touched. If you want this, type the same command again with --accept-config. If not, restore your version (git diff shows it) or edit the file: your own version needs no flag.`,
   })
 }
 
@@ -93,7 +93,7 @@ export async function unagreed(common: string, files: LoadedConfig['files']): Pr
     const changes = last === undefined ? [] : changesSince(last, file)
     const what = changes.length === 0 ? '' : ` (${changes.join('; ')})`
     found.push(
-      `${nameOf(level, file)} was ${file.sha === '' ? 'removed' : 'changed'} while #${by.n} of ${by.change} ran${what}, and you have not agreed to that`,
+      `${nameOf(level, file)} was ${file.sha === '' ? 'removed' : 'changed'} while #${by.n} of ${by.change} ran${what}, and you have not accepted that`,
     )
   }
   return found

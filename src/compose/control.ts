@@ -20,7 +20,7 @@ export async function sayDone(site: Site, change: string | undefined): Promise<S
     if (state.settings?.done_criteria !== 'manual') {
       throw new RalphError(
         'usage',
-        `${name} is done when its tasks are ticked; only a loop with --done manual waits for a human's word.`,
+        `${name} is done when its tasks are ticked; only a loop with --done manual can be marked as done.`,
         { hint: `Where it stands: ralph status ${name}` },
       )
     }
@@ -32,7 +32,7 @@ export async function sayDone(site: Site, change: string | undefined): Promise<S
       await loop.run()
     })
     return {
-      message: `${name} is done, by your word.`,
+      message: `${name} is marked as done.`,
       next: `ralph finish ${name} --cleanup (or --keep)`,
       data,
     }
@@ -53,7 +53,7 @@ export async function cleanRun(
       .length
     const own = kept > 0 ? (await keptByCleaning(site.git, name)).length : 0
     const stays =
-      own === 0 ? '' : ` What ralph holds of your own (${own === 1 ? '1 ref' : `${own} refs`}) stays.`
+      own === 0 ? '' : ` What ralph keeps of your own work (${own === 1 ? '1 ref' : `${own} refs`}) stays.`
     const question = `Delete ${attemptsOf(kept, name)}? They cannot be brought back.${stays}`
     if (kept > 0 && !(await agrees(question)))
       return { message: 'Nothing was deleted.', data: { change_id: name, attempts: 0 } }
@@ -63,7 +63,7 @@ export async function cleanRun(
     if (needsRepair(run)) {
       throw new RalphError(
         'unfinished_run',
-        `The work tree of ${run.change} has yet to be put in order, and its attempts may hold what nothing else does.`,
+        `The work tree of ${run.change} is not repaired yet, and its attempts may hold the only copy of your work.`,
         { hint: `First: ralph resume ${run.change} or ralph finish ${run.change} --keep` },
       )
     }
@@ -81,7 +81,7 @@ export async function cleanRun(
 function keptWords(kept: readonly UsersOwn[]): readonly string[] {
   if (kept.length === 0) return []
   return [
-    'These stay, for they may be your own work, and no branch, tag or stash has it. To delete one: git update-ref -d REF',
+    'These stay: they may be your own work, and no branch, tag or stash has it. To delete one: git update-ref -d REF',
     ...kept.map(({ ref, what }) => `  ${ref}   ${what}`),
   ]
 }

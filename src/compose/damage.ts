@@ -42,10 +42,10 @@ export async function explained(
 /** The state file is the loop's own last word; without it, what stood before the damaged line. */
 export async function damagedStatus(site: Site, run: KnownRun): Promise<StatusReport> {
   const file = await stateOf(site, run)
-  const shown = file === undefined ? 'what stood before that line' : 'what the state file says'
+  const shown = file === undefined ? 'what came before that line' : 'what the state file says'
   return {
     ...ofTheDead(file ?? toStateFile(run.state), isRunning(run)),
-    problem: `${run.damage} Shown is ${shown}.`,
+    problem: `${run.damage} This shows ${shown}.`,
   }
 }
 
@@ -57,7 +57,7 @@ export async function lostStatus(site: Site, change: string | undefined): Promis
   if (run.state.phase !== 'idle' || run.damage !== undefined) return undefined
   return {
     ...ofTheDead(file, isRunning(run)),
-    problem: `The journal ${run.paths.journal} is empty or gone. Shown is what the state file says.`,
+    problem: `The journal ${run.paths.journal} is empty or gone. This shows what the state file says.`,
   }
 }
 

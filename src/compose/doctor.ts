@@ -217,7 +217,7 @@ async function loopCheck(run: KnownRun): Promise<Check> {
     return warning(name, detail, `ralph stop ${change}; then ${fix}`)
   }
   if (needsRepair(run)) {
-    const detail = `${state.status}, and its work tree has yet to be put in order`
+    const detail = `${state.status}, and its work tree still has to be repaired`
     return warning(name, detail, fix)
   }
   return ok(name, isRunning(run) ? 'running' : state.status)
@@ -248,7 +248,7 @@ function settingsFix(detail: string): string {
     const [, file = '', change = ''] = changed
     return `Look at it: git log -p -1 -- ${file}, or git diff -- ${file}. Agree: ralph finish ${change} --accept-config. Or write your own version: that needs no flag.`
   }
-  const open = /^the open run of (\S+) goes on/.exec(detail)?.[1]
+  const open = /^the open run of (\S+) continues/.exec(detail)?.[1]
   return open === undefined
     ? 'Rename it, or unset it.'
     : `To use the file as it is: ralph resume ${open} --accept-config`

@@ -37,10 +37,10 @@ export async function finishOrAccept(
     const doubtful = await unagreed(site.git.gitCommonDir, files)
     await agree(site.git.gitCommonDir, files)
     const taken = [
-      ...doubtful.map((what) => what.replace(/, and you have not agreed to that$/, ': agreed')),
+      ...doubtful.map((what) => what.replace(/, and you have not accepted that$/, ': agreed')),
       ...(await acceptGitSettings(site, run.change)),
     ]
-    const message = taken.length === 0 ? `There was nothing to agree to for ${run.change}.` : taken.join('\n')
+    const message = taken.length === 0 ? `There was nothing to accept for ${run.change}.` : taken.join('\n')
     return {
       ...finished,
       message: finished === undefined ? message : `${finished.message}\n${message}`,
@@ -121,7 +121,7 @@ export async function finishHeld(
     }),
     ...(!isDone && {
       next: (await isPlanGone(site, run))
-        ? `the change ${run.change} is not in openspec/changes any more; if you want to go on with it, bring its folder back, then ralph resume ${run.change}`
+        ? `the change ${run.change} is not in openspec/changes any more; to continue it, bring its folder back, then ralph resume ${run.change}`
         : kept === 'cleanup' && run.state.settings?.checkpoint === 'branch' && run.state.home === undefined
           ? `ralph resume ${run.change} runs what is left, with the same agent and gates`
           : `ralph resume ${run.change}`,
@@ -153,7 +153,7 @@ async function landedSaid(
       : []),
   ]
   return {
-    message: `${change} has landed on ${target} as ${commit.slice(0, 7)}: nothing is left to bring, and nothing was touched. Its branch ralph/${change} stays.`,
+    message: `${change} has landed on ${target} as ${commit.slice(0, 7)}: nothing is left to do, and nothing was touched. Its branch ralph/${change} stays.`,
     ...(onward.length > 0 && { next: onward.join('; ') }),
     data: { change_id: change, choice, user_paths: [], loop_paths: [], landed: commit },
   }

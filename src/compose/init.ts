@@ -56,7 +56,7 @@ function refuseExisting(folder: string): void {
     (name) => lstatSync(join(folder, name), { throwIfNoEntry: false }) !== undefined,
   )
   if (there === undefined) return
-  throw new RalphError('config', `${join(folder, there)} is there already.`, {
+  throw new RalphError('config', `${join(folder, there)} already exists.`, {
     hint: 'Nothing was touched. What it sets: ralph config. What else can be set: ralph loop --help',
   })
 }
@@ -67,7 +67,7 @@ function writeNew(path: string, text: string): void {
     writeFileSync(path, text, { flag: 'wx', flush: true })
   } catch (cause) {
     const isThere = (cause as NodeJS.ErrnoException).code === 'EEXIST'
-    const why = isThere ? 'is there already' : `cannot be written: ${(cause as Error).message}`
+    const why = isThere ? 'already exists' : `cannot be written: ${(cause as Error).message}`
     throw new RalphError(isThere ? 'config' : 'disk', `${path} ${why}.`, {
       hint: 'Nothing was written there.',
       cause,

@@ -184,7 +184,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
         return { conflicts: others, marked: await markedCommit(git, made.tree, tip, base), generated: toMake }
       if (made.failed !== undefined)
         return {
-          refused: `\`${made.failed.command}\`, which makes ${toMake.join(', ')} anew, failed: ${made.failed.line}`,
+          refused: `\`${made.failed.command}\`, which regenerates ${toMake.join(', ')}, failed: ${made.failed.line}`,
           hint: `Its output: ${logOf(change)}. Fix it, then: ralph queue retry ${change}`,
         }
       const run = await knownRun(site, change)
@@ -216,7 +216,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       if (markers.length > 0)
         return {
           refused: `git’s conflict markers are in ${markers.join(', ')}`,
-          hint: `Put both sides together on ralph/${change} and commit there, then: ralph queue retry ${change}`,
+          hint: `Merge both sides on ralph/${change} and commit there, then: ralph queue retry ${change}`,
         }
       const isNothing = (await treeOf(git, commit)) === (await treeOf(git, base))
       const saved = run.state.git.lastCheckpoint
@@ -252,7 +252,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       const result = await runIn(there, command, change, stop, logOf(change))
       if (!existsSync(join(there.worktree, '.git'))) {
         scratch = undefined
-        const outputTail = `somebody removed ${there.worktree} while it ran`
+        const outputTail = `${there.worktree} was removed while it ran`
         return { outcome: 'could_not_run', outputTail, durationMs: 0, changed: [] }
       }
       return { ...result, changed: await strayPaths(there, commit, isSetUp) }
@@ -282,7 +282,7 @@ async function notSince(
   const typed = at === undefined ? 'git' : `git -C ${at}`
   return {
     refused: `it began at ${lost.slice(0, 12)}, which was taken off its target since, and what it did builds on that in ${paths.map(shown).join(', ')}`,
-    hint: `Put it on what is there now: ${typed} rebase --onto ${base.slice(0, 12)} ${lost.slice(0, 12)} ralph/${change}; then: ralph queue retry ${change}`,
+    hint: `Rebase it onto what is there now: ${typed} rebase --onto ${base.slice(0, 12)} ${lost.slice(0, 12)} ralph/${change}; then: ralph queue retry ${change}`,
   }
 }
 

@@ -58,9 +58,9 @@ async function recordedDeaths(site: Site): Promise<Fix[]> {
       const isStill = isDead(await knownRun(site, change))
       return {
         name: `loop ${change}`,
-        before: 'it was killed, and nothing says so',
-        after: 'recorded as stopped; its work tree and its agent are left to you',
-        ...(isStill && { failed: 'the record cannot be written now' }),
+        before: 'it was killed, and that is not recorded',
+        after: 'recorded as stopped; its work tree and its agent are not touched',
+        ...(isStill && { failed: 'it cannot be recorded now' }),
       }
     }),
   )

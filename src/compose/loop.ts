@@ -200,7 +200,7 @@ async function runHeld(
     const what =
       tasksDone === tasksTotal
         ? `Every box in ${change.tasksFile} is ticked; open those to be done again: - [ ].`
-        : `No story of ${name} is open, so there is nothing to begin anew.`
+        : `No story of ${name} is open, so there is nothing to start over.`
     const why = `${what} The earlier run stays as it is. See: ralph status ${name}`
     return { exitCode: 0, note: recovered === '' ? why : `${recovered}; ${why}` }
   }
@@ -312,7 +312,7 @@ async function runHeld(
         mode === 'resume' ? '' : unarchived(change, config, site.env),
         ...(config.agent ?? [])
           .filter((agent) => !settings.agents.includes(agent))
-          .map((agent) => `${agent} is not on PATH: the chain goes on without it`),
+          .map((agent) => `${agent} is not on PATH: the chain continues without it`),
         ...settings.agents.map((agent) => doubleLogin(agent, site.env, config)),
       ],
       tell: request.tell,

@@ -73,7 +73,7 @@ async function otherLoop(
     patienceMs: brief.written_by === 'ralph' ? 90_000 : (minutes + 5) * 60_000,
   })
   if (brief.written_by === 'ralph') {
-    const problem = 'The journal of this loop is not there; shown is what its state file says.'
+    const problem = 'The journal of this loop is missing; this shows what its state file says.'
     return { ...brief, freshness, worktree, problem }
   }
   return {

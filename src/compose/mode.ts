@@ -90,7 +90,7 @@ export async function modeOf(
   if (wish === 'resume') {
     if (!hasRun) {
       const hint = (await wayOut(site.git, change)) || `Start one: ralph loop ${change}`
-      throw new RalphError('nothing_to_resume', `There is no run of ${change} to go on with.`, {
+      throw new RalphError('nothing_to_resume', `There is no run of ${change} to continue.`, {
         hint,
       })
     }
@@ -164,9 +164,9 @@ export async function refuseLeftover(here: Site, change: string): Promise<void> 
   if (left === undefined) return
   throw new RalphError(
     'repository_state',
-    `The loop of ${left.change} died in this work tree, and what its agent left there has yet to be put in order.`,
+    `The loop of ${left.change} died in this work tree, and what its agent left there is not cleaned up yet.`,
     {
-      hint: `Nothing was touched. First: ralph resume ${left.change}, or ralph finish ${left.change} --cleanup (or --keep). Or beside it: ralph loop ${change} --worktree`,
+      hint: `Nothing was touched. First: ralph resume ${left.change}, or ralph finish ${left.change} --cleanup (or --keep). Or run this change in its own folder: ralph loop ${change} --worktree`,
     },
   )
 }

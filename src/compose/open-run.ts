@@ -112,9 +112,9 @@ export async function siteOf(site: Site, run: KnownRun): Promise<Site> {
         if (!isCutOff) throw error
         throw new RalphError(
           'repository_state',
-          `${worktree}, where ${run.change} runs, has lost its repository: one of the two was moved.`,
+          `${worktree}, where ${run.change} runs, has lost its repository: one of them was moved.`,
           {
-            hint: `Nothing was touched, and nothing is lost. Bring them together: ${site.git.typed} worktree repair ${shellWord(worktree)}, then ${again}.`,
+            hint: `Nothing was touched, and nothing is lost. Connect them again: ${site.git.typed} worktree repair ${shellWord(worktree)}, then ${again}.`,
             cause: error,
           },
         )
@@ -132,7 +132,7 @@ export async function siteOf(site: Site, run: KnownRun): Promise<Site> {
     ? `Move that folder away (mv ${shellWord(worktree)} ${shellWord(`${worktree}.mine`)}), then`
     : 'If it was removed:'
   throw new RalphError('repository_state', treeProblem(run.change, worktree), {
-    hint: `Nothing was touched. If it was moved by hand, tell git: git worktree repair NEW-FOLDER, then type the command again. ${first} git worktree prune && git worktree add ${cleaned === undefined ? '' : '--detach '}${shellWord(worktree)} ${branch} makes it again, for ralph resume ${run.change} or ralph finish ${run.change} --cleanup. Its commits are on ${branch}: git merge --squash ${branch} brings them here. To start over: git worktree prune, then ralph loop ${run.change} --fresh`,
+    hint: `Nothing was touched. If it was moved by hand, tell git: git worktree repair NEW-FOLDER, then type the command again. ${first} git worktree prune && git worktree add ${cleaned === undefined ? '' : '--detach '}${shellWord(worktree)} ${branch} creates it again, for ralph resume ${run.change} or ralph finish ${run.change} --cleanup. Its commits are on ${branch}: git merge --squash ${branch} brings them here. To start over: git worktree prune, then ralph loop ${run.change} --fresh`,
   })
 }
 

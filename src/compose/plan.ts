@@ -114,7 +114,7 @@ export async function openChange(
       config.done === undefined ? found.warning : '',
       pattern === patternNow
         ? ''
-        : `the plan of this run is ${pattern}, as when it began; OpenSpec's files (openspec/config.yaml, the schema) now say ${patternNow}. To go on with that one: ralph resume ${name} --accept-config`,
+        : `the plan of this run is ${pattern}, as when it began; OpenSpec's files (openspec/config.yaml, the schema) now say ${patternNow}. To continue with that one: ralph resume ${name} --accept-config`,
       // Optional, so it is no news at each start that it is not there; `doctor` says it.
       isAbsent ? '' : note,
       ...plan.lints.map((lint) => `${lint.file}:${lint.line} ${lint.message}`),
@@ -124,7 +124,7 @@ export async function openChange(
 
 function otherPlace(name: string, now: string, before: string): RalphError {
   return new RalphError('config', `The run of ${name} began with the plan in ${changeDirOf(before, name)}.`, {
-    hint: `Nothing was touched. Here it would be the one in ${changeDirOf(now, name)}. Go to ${before} and type the command again; to go on with the other plan: ralph resume ${name} --accept-config`,
+    hint: `Nothing was touched. Here it would be the one in ${changeDirOf(now, name)}. Go to ${before} and type the command again; to continue with the other plan: ralph resume ${name} --accept-config`,
   })
 }
 

@@ -54,7 +54,7 @@ export async function up(site: Site, request: UpRequest): Promise<number> {
   const before = await queueNow(site.git)
   const of = (name: string): Entry | undefined => before.entries.find(({ change }) => change === name)
   if (request.into !== undefined) refuseElsewhere(before, request.changes, target)
-  // In a checkout that has not followed yet they look as if they were open.
+  // In a checkout that is not updated yet they look as if they were open.
   const landed = new Set(before.entries.flatMap(({ change, state }) => (state === 'landed' ? [change] : [])))
   for (const name of landed)
     if (open.includes(name) && (await isPlannedAgain(site, name))) landed.delete(name)
@@ -598,9 +598,9 @@ export async function pullLanded(site: Site): Promise<Said> {
   if (isSetBack)
     throw new RalphError(
       'finish_conflict',
-      `${target} was set back or rewritten: what landed holds commits that it had and has no longer.`,
+      `${target} was reset or rewritten: what landed holds commits that it had and has no longer.`,
       {
-        hint: `Nothing was touched. If they are to come back: ${site.git.typed} merge ${landedRef(target)}. If not: ${site.git.typed} update-ref ${landedRef(target)} refs/heads/${target}`,
+        hint: `Nothing was touched. To bring them back: ${site.git.typed} merge ${landedRef(target)}. If not: ${site.git.typed} update-ref ${landedRef(target)} refs/heads/${target}`,
       },
     )
   if (head.ref !== `refs/heads/${target}`) {

@@ -31,7 +31,9 @@ export async function checkOutRunBranch({ git, warn }: Site, { change, state }: 
   const stood = headRef(git)
   if (!(await goTo(git, change, branch))) return
   const back = `${git.typed} switch ${stood === undefined ? '--detach -' : shellWord(shortName(stood))}`
-  warn(`this checkout goes to ${branch}, where the run of ${change} goes on; back afterwards: ${back}`)
+  warn(
+    `this checkout goes to ${branch}, where the run of ${change} continues; to go back afterwards: ${back}`,
+  )
 }
 
 /**
@@ -72,7 +74,7 @@ async function goTo(git: Git, change: string, branch: string): Promise<boolean> 
       'repository_state',
       `The run of ${change} is on ${branch}, and there are changes on ${place}${git.typed === 'git' ? '' : ` in ${git.worktree}`}: ${changedNames(out)}.`,
       {
-        hint: `Nothing was touched. If ralph was killed, some of them may be its agent's: git switch takes them along. Put them away (${git.typed} stash -u) or commit what is yours, then \`${git.typed} switch ${branch}\` and type the command again.`,
+        hint: `Nothing was touched. If ralph was killed, some of them may be its agent's: git switch takes them along. Stash them (${git.typed} stash -u) or commit what is yours, then \`${git.typed} switch ${branch}\` and type the command again.`,
       },
     )
   }

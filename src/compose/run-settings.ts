@@ -162,7 +162,7 @@ export async function keptByRuns(
       return changes.length === 0
         ? []
         : [
-            `the open run of ${run.change} goes on with the settings of its start, not with ${nameOf('project', project)} as it is now (${changes.join('; ')}); to use the file: ralph resume ${run.change} --accept-config`,
+            `the open run of ${run.change} continues with the settings of its start, not with ${nameOf('project', project)} as it is now (${changes.join('; ')}); to use the file: ralph resume ${run.change} --accept-config`,
           ]
     })
   return (await Promise.all(lines)).flat()
@@ -203,13 +203,9 @@ function isReplaced(key: OptionKey, flags: ReadonlyMap<OptionKey, unknown>, run:
 function refuseOtherCheckpoint(run: KnownRun, wanted: string | undefined): void {
   const checkpoint = run.state.settings?.checkpoint
   if (checkpoint === undefined || wanted === undefined || wanted === checkpoint) return
-  throw new RalphError(
-    'usage',
-    `This run keeps its checkpoints by ${checkpoint}; that cannot be changed half-way.`,
-    {
-      hint: `Go on without --checkpoint, or start over: ralph loop ${run.change} --fresh --checkpoint ${wanted}`,
-    },
-  )
+  throw new RalphError('usage', `This run uses --checkpoint ${checkpoint}; that cannot be changed now.`, {
+    hint: `Continue without --checkpoint, or start over: ralph loop ${run.change} --fresh --checkpoint ${wanted}`,
+  })
 }
 
 function lostSettings({ change }: KnownRun): RalphError {
@@ -217,7 +213,7 @@ function lostSettings({ change }: KnownRun): RalphError {
     'config',
     `The settings that the run of ${change} was started with are no longer known.`,
     {
-      hint: `Nothing was touched. Look at those of now (ralph config); to go on with them: ralph resume ${change} --accept-config`,
+      hint: `Nothing was touched. See the present ones (ralph config); to continue with them: ralph resume ${change} --accept-config`,
     },
   )
 }
@@ -289,7 +285,7 @@ async function fileWarnings(
     told.push(
       acceptsFiles
         ? `${nameOf(level, file)} is used as it is now: ${changes.join('; ')}`
-        : `${nameOf(level, file)} is not what it was when this run began${when}: ${changes.join('; ')}. The run goes on with the settings of its start; to use the file as it is now: ralph resume ${change} --accept-config`,
+        : `${nameOf(level, file)} is not what it was when this run began${when}: ${changes.join('; ')}. The run continues with the settings of its start; to use the file as it is now: ralph resume ${change} --accept-config`,
     )
   }
   return told

@@ -131,7 +131,7 @@ export async function runSession(session: Session): Promise<number> {
 function endedAllTheSame(site: Site, state: LoopState, error: unknown): LoopState {
   if (!(error instanceof RalphError) || state.phase !== 'ended') throw error
   if (state.outcome?.stopReason !== 'error')
-    site.warn(`${error.message} The next command writes down that the loop has ended.`)
+    site.warn(`${error.message} The next command records that the loop has ended.`)
   return state
 }
 

@@ -66,7 +66,7 @@ function refuseNoFolder(gitCommonDir: string): void {
   const folder = join(gitCommonDir, 'ralph')
   const stats = statSync(folder, { throwIfNoEntry: false })
   if (stats === undefined || stats.isDirectory()) return
-  throw new RalphError('repository_state', `${folder} is no folder, and ralph keeps its own data there.`, {
+  throw new RalphError('repository_state', `${folder} is not a folder, and ralph keeps its own data there.`, {
     hint: `Nothing was touched. Move it away: mv ${shellWord(folder)} ${shellWord(`${folder}.old`)}; then ${again}.`,
   })
 }

@@ -72,7 +72,7 @@ function hosted(change: string, pid: number): RalphError {
 /** It had ended, and only asked where its work goes: there is nothing to resume. */
 function stoppedAtQuestion(change: string, pid: number): Said {
   return {
-    message: `${change} was done already and only asked what to do with its work (pid ${pid}); the question is closed, and the work stays where it is.`,
+    message: `${change} was done already and was only asking what to do with its work (pid ${pid}); the question is closed, and the work stays where it is.`,
     next: `ralph finish ${change} --cleanup (or --keep)`,
     data: { stopped: true, change_id: change, pid },
   }
@@ -86,7 +86,7 @@ function putAside(before: KnownRun, { change, state, recall }: KnownRun): string
   const undone = recall('checkpoint.reverted').at(-1)
   if (undone?.n === last.n && undone.files_total === 0)
     return '\nThe work tree is at the checkpoint; the attempt had changed nothing.'
-  return `\nThe work tree is back at the checkpoint; what was changed since is put aside: ralph diff ${last.n} ${change}; bring it back: ralph restore ${last.n} ${change}`
+  return `\nThe work tree is back at the checkpoint; what was changed since is kept: ralph diff ${last.n} ${change}; bring it back: ralph restore ${last.n} ${change}`
 }
 
 /** Where the journal cannot be read the lock still tells whose the orphans are. */

@@ -148,7 +148,7 @@ export async function liveWords({ git }: Site, run: KnownRun): Promise<string[]>
   const { openAttempt, pending } = run.state.git
   if (pending?.operation.op === 'finish')
     return [
-      `a finish was cut off in the middle: until ralph finish ${change} --cleanup completes it, git status may show changes that are none`,
+      `a finish was cut off in the middle: until ralph finish ${change} --cleanup completes it, git status may show changes that are not real`,
     ]
   if (openAttempt === undefined) return []
   const { leftInForce } = await import('../adapters/git/guard/left-in-force.ts')
@@ -156,7 +156,7 @@ export async function liveWords({ git }: Site, run: KnownRun): Promise<string[]>
   if (live.length === 0) return []
   const more = live.length > 5 ? ` and ${live.length - 5} more` : ''
   return [
-    `the attempt that died left what git runs or obeys: ${live.slice(0, 5).join(', ')}${more}; that is in force until ralph resume ${change} or ralph finish ${change} puts it back`,
+    `the attempt that died left settings or hooks that git uses: ${live.slice(0, 5).join(', ')}${more}; they stay active until ralph resume ${change} or ralph finish ${change} puts it back`,
   ]
 }
 

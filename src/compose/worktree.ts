@@ -59,7 +59,7 @@ export async function enterWorktree(
   }
   if (config.worktree === undefined) return { site: home, home, brought: [], ...common }
   if (config.checkpoint === 'stash') {
-    throw new RalphError('usage', '--checkpoint stash has no use in a work tree of its own.', {
+    throw new RalphError('usage', '--checkpoint stash cannot be used with --worktree.', {
       hint: 'Leave out --checkpoint stash or --worktree.',
     })
   }

@@ -54,7 +54,7 @@ export async function readSettingsFile(folder: string): Promise<SettingsFile> {
   if (second !== undefined) {
     return useless(
       configError(
-        `both ${file.path} and ${second.path} are there, and only one can count`,
+        `${file.path} and ${second.path} both exist, and ralph reads only one`,
         'remove one of them',
       ),
     )
@@ -103,7 +103,7 @@ async function document({ path, text }: { path: string; text: string }): Promise
   } catch (error) {
     const [reason = ''] = String(error instanceof Error ? error.message : error).split('\n')
     throw configError(
-      `${path} is no valid ${path.endsWith('.json') ? 'JSON' : 'YAML'}: ${reason}`,
+      `${path} is not valid ${path.endsWith('.json') ? 'JSON' : 'YAML'}: ${reason}`,
       'correct that line',
     )
   }

@@ -172,7 +172,7 @@ const options = {
     kind: 'commands',
     default: {},
     flagless: 'file',
-    help: 'for ralph up: the command that makes a generated file anew when two changes conflict in it, by its path or glob',
+    help: 'for ralph up: the command that regenerates a file when two changes conflict in it, by its path or glob',
   },
   on_complete: {
     group: 'Work and end',
@@ -231,14 +231,14 @@ const options = {
     value: 'HOW',
     choices: ['off', 'workspace', 'strict'],
     default: 'off',
-    help: 'keep agent, gates and set-up in: workspace = they write only the work tree and their caches, and see no keys; strict = no network besides, apart from --sandbox-hosts',
+    help: 'confine agent, gates and set-up: workspace = they write only the work tree and their caches, and see no keys; strict = also no network, except --sandbox-hosts',
   },
   sandbox_allow: {
     group: 'Sandbox',
     kind: 'texts',
     value: 'PATH',
     default: [],
-    help: 'a file or folder outside the work tree that the sandbox may write, too (repeatable)',
+    help: 'a file or folder outside the work tree that the sandbox may also write (repeatable)',
   },
   sandbox_hosts: {
     group: 'Sandbox',
@@ -252,7 +252,7 @@ const options = {
     kind: 'switch',
     default: true,
     flagless: 'file',
-    help: 'whether gates and --setup run in the sandbox, too',
+    help: 'whether gates and --setup also run in the sandbox',
   },
   limit_wait: {
     group: 'Limits',

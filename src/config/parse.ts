@@ -120,7 +120,7 @@ function suggestion(key: OptionKey, raw: unknown): string | undefined {
   const words = typeof raw === 'string' ? raw.split(',').map((word) => word.trim()) : []
   const wrong = words.find((word) => !choices.includes(word))
   if (key === 'on_complete' && wrong === 'squash')
-    return 'a squash is for you to say, once the loop has ended: ralph finish --squash'
+    return 'squash when the loop has ended: ralph finish --squash'
   const near = wrong === undefined ? undefined : nearest(wrong, choices)
   // The message has the list already.
   if (kind === 'choice') return near === undefined ? undefined : `did you mean ${near}?`

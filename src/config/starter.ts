@@ -12,7 +12,7 @@ export interface Starter {
 
 /** With their defaults, or with a value that makes sense for many. Short words: all of it fits a screen of 80 columns. */
 const offered: readonly (readonly [key: OptionKey, value: string, what: string])[] = [
-  ['sandbox', 'workspace', 'recommended: agent and gates kept in'],
+  ['sandbox', 'workspace', 'recommended: confines agent and gates'],
   ['max_retries', '3', 're-runs of a story after its first attempt'],
   ['iteration_timeout', '45', 'minutes for one run of the agent or of a gate'],
   ['max_cost', '20', 'dollars; checked before each run'],
@@ -37,7 +37,7 @@ export function starterFile({ agent, gates, otherGates }: Starter): string {
     ...(otherGates.length === 0 ? [] : ['# Found, and not used:']),
     ...otherGates.map((gate) => `#   - ${JSON.stringify(gate)}`),
     '',
-    '# Often wanted, too; take the # away:',
+    '# Often used; remove the # to set one:',
     ...offered.map(([key, value, what]) => `# ${`${key}: ${value}`.padEnd(width)}  # ${what}`),
     '',
   ].join('\n')

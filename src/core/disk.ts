@@ -25,7 +25,11 @@ const troubles: Readonly<Record<string, Trouble>> = {
     mend: 'Free some space',
   },
   EROFS: { words: /Read-only file system/, message: 'The disk is read-only', mend: 'Make it writable' },
-  EIO: { words: /Input\/output error/, message: 'The disk cannot be read or written', mend: 'Look after it' },
+  EIO: {
+    words: /Input\/output error/,
+    message: 'The disk cannot be read or written',
+    mend: 'Check the disk',
+  },
   EACCES: refused,
   EPERM: refused,
 }

@@ -176,7 +176,7 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
       return enter(
         {
           ...state,
-          outcome: outcome('done', 'A human said that it is done.', ''),
+          outcome: outcome('done', 'You marked it as done.', ''),
           stories: state.stories.map((story) => ({ ...story, status: 'done' as const })),
         },
         { phase: 'completing' },

@@ -135,7 +135,7 @@ const go: Format = (lines) => {
   // Of testify: its own lines tell it.
   const error = after.findIndex((line) => /^\s*Error:\s/.test(line))
   const block = until(after.slice(error), (line) => /^\s*(?:Diff|Messages|Test):/.test(line))
-  const words = block.map((line) => line.replace(/^\s*Error:/, ''))
+  const words = block.map((line) => line.replace(/^\s*Error:/, '').replaceAll(/\s+/g, ' '))
   return {
     what,
     message: told(found[2] === undefined && error >= 0 ? words : [found[2] ?? '']),

@@ -21,7 +21,7 @@ export interface LoopBrief {
   readonly stop_reason?: string
 }
 
-/** `alive`: its process is there and gives signs; `stale`: nobody can tell; `dead`: it did not end, and its process is gone. */
+/** `alive`: its process is there and active; `stale`: nobody can tell; `dead`: it did not end, and its process is gone. */
 export type Freshness = 'alive' | 'stale' | 'dead' | 'ended'
 
 /** A living loop gives a sign twice a second: after a minute without one it hangs, or its machine does. */

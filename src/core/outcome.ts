@@ -13,7 +13,7 @@ export const stopExits = { ...signalExits, unread: signalExits.SIGHUP }
 /** Whose doing a stop is, in the words of the person who reads it. */
 export function stoppedBy(signal: keyof typeof stopExits): string {
   if (signal === 'SIGINT') return 'stopped by you'
-  if (signal === 'unread') return 'stopped by a closed pipe: nobody reads its output any more'
+  if (signal === 'unread') return 'stopped by a closed pipe: the program that read its output has ended'
   return signal === 'SIGHUP'
     ? 'stopped by a closed terminal (SIGHUP)'
     : 'stopped by ralph stop, or by SIGTERM'

@@ -314,7 +314,7 @@ export function ownerOfLock(lock: LockFacts): Claim {
   if (holders === undefined || isGitAtWork === undefined)
     return lock.isInOwnFolder
       ? { owner: 'ralph', evidence: 'only ralph writes to that folder' }
-      : { owner: 'unknown', evidence: 'nobody can see which process holds it' }
+      : { owner: 'unknown', evidence: 'ralph cannot see which process holds it' }
   if (holders.length > 0) return { owner: 'user', evidence: `process ${holders.join(', ')} has it open` }
   if (lock.isInOwnFolder) return { owner: 'ralph', evidence: 'only ralph writes to that folder' }
   if (isGitAtWork) return { owner: 'user', evidence: 'a git command is at work in this repository' }
@@ -373,7 +373,7 @@ export function ownerOfPath(
       ...slight(folderMs),
     }
   return own === 'ralph' && changedMs !== undefined
-    ? { owner: 'ralph', evidence: 'it changed while ralph put the tree in order' }
+    ? { owner: 'ralph', evidence: 'it changed while ralph repaired the tree' }
     : { owner: 'agent', evidence: 'it changed while the loop lived' }
 }
 

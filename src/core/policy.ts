@@ -92,7 +92,7 @@ function tasksEnd(state: StartedState): Decision | undefined {
     return end(
       outcome(
         'human',
-        `Only tasks for a human are left: ${state.humanTasks.join('; ')}.`,
+        `Only tasks for a person are left: ${state.humanTasks.join('; ')}.`,
         `Do them, tick their boxes${state.home === undefined ? '' : ` in ${state.worktree}/${state.tasksFile}`}, then type: ralph resume ${state.changeId}`,
       ),
     )

@@ -119,7 +119,7 @@ function report({ whenComplete, withoutPromise }: Protocol, offersClaims: boolea
 - ${withoutPromise}${offersClaims ? `\n\n${claims}` : ''}`
 }
 
-const claims = `If you have the tool story_complete (of the MCP server ralph_story), call it when you think that you are done: it checks the boxes and runs the project's gates at once, and answers with what failed, so that you can mend it here and now. Once it has accepted, end your turn. story_failed reports that it cannot be done, report_progress what you are at, record_learning a note for those who come after you.`
+const claims = `If you have the tool story_complete (of the MCP server ralph_story), call it when you think that you are done: it checks the boxes and runs the project's gates at once, and answers with what failed, so that you can fix it at once. Once it has accepted, end your turn. story_failed reports that it cannot be done, report_progress what you are at, record_learning a note for those who come after you.`
 
 function project(input: PromptInput): string[] {
   const parts: string[] = []

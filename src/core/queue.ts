@@ -513,7 +513,7 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
         isLanding: false,
         ...(entry.moves + 1 >= mostMoves && {
           why: `waits: its target or its branch was moved ${mostMoves} times while it was gated`,
-          hint: 'When nobody works there: ralph up',
+          hint: 'When nothing else moves them: ralph up',
         }),
       }
     case 'landing.began':
@@ -714,7 +714,7 @@ function conflictParked(change: string, paths: string, why: string): QueueBody {
     change,
     'failed',
     `conflict in ${paths}: ${why}`,
-    `Merge by hand on ralph/${change} and commit there (if it is right as it is, an empty commit will do), then: ralph queue retry ${change}`,
+    `Merge by hand on ralph/${change} and commit there (if it is right as it is, an empty commit is enough), then: ralph queue retry ${change}`,
   )
 }
 
@@ -737,7 +737,7 @@ function forOf(exitCode: number | undefined): (typeof parkedFor)[number] {
 
 function wayOut(change: string, exitCode = 1): string {
   const again = `ralph queue retry ${change}`
-  if (isStop(exitCode)) return `To go on with it: ${again}`
+  if (isStop(exitCode)) return `To continue it: ${again}`
   if (exitCode === 6) return `When that is over: ${again}`
   return exitCode === 5
     ? `ralph status ${change} shows what only you can do; then: ${again}`
@@ -893,7 +893,7 @@ export function seenEntry(
   const { state, why, hint } = entry
   if (isAlive || ['landed', 'parked', 'removed'].includes(state)) return { state, why, hint }
   if (state === 'running' || (state === 'resolving' && entry.conflict?.isBegun === true)) {
-    if (facts.loop === 'running') return { state, why: 'goes on; ralph up lands it', hint: '' }
+    if (facts.loop === 'running') return { state, why: 'continues; ralph up lands it', hint: '' }
     if (facts.loop === 'dead') return { state: 'waiting', why: 'its loop was killed', hint: '' }
     const exitCode = facts.exitCode ?? 0
     if (facts.loop === 'ended' && exitCode !== 0 && state === 'running') {

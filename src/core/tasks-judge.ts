@@ -84,7 +84,7 @@ function complaint(box: PlanBox, now: PlanBox | undefined, storyId: string | und
     return [`${nameOf(box)} ${why} and was ticked; unticked`]
   }
   if (wasDone || box.mark === now.mark) return []
-  return [`the mark of ${nameOf(box)} was changed to [${now.mark === '' ? ' ' : now.mark}]; put back`]
+  return [`the box of ${nameOf(box)} was changed to [${now.mark === '' ? ' ' : now.mark}]; put back`]
 }
 
 function isSameText(box: PlanBox, now: PlanBox): boolean {

@@ -35,7 +35,7 @@ function lintBox(box: PlanBox, index: number, tasks: readonly Task[], storyNumbe
     found.push({ ...at, message: `task ${task.id} is put off; no agent gets it` })
   const group = /^(\d+)\.\d/.exec(ownId)?.[1]
   if (group !== undefined && /^\d+$/.test(storyNumber) && group !== storyNumber) {
-    found.push({ ...at, message: `task ${ownId} stands under group ${storyNumber}` })
+    found.push({ ...at, message: `task ${ownId} is under group ${storyNumber}` })
   }
   if (task.state === 'done' && descendants(tasks, index).some((child) => tasks[child]?.state === 'open')) {
     found.push({ ...at, message: `task ${task.id} is ticked, but a task below it is open` })

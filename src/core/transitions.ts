@@ -268,14 +268,14 @@ export function choiceMade(state: StartedState, choice: Of<'choice.made'>['choic
   if (state.stop !== undefined) return conclude(state, interruptedOutcome(state))
   if (choice === 'done') {
     const stories = state.stories.map((story) => ({ ...story, status: 'done' as const }))
-    return conclude({ ...state, stories }, outcome('done', 'A human said that it is done.', ''))
+    return conclude({ ...state, stories }, outcome('done', 'You marked it as done.', ''))
   }
   if (choice === 'go_on') return follow(state)
   return conclude(
     state,
     outcome(
       'human',
-      'The agent says that it is complete; a human has to agree.',
+      'The agent says that it is complete; you decide whether it is.',
       `Type: ralph done ${state.changeId}, or ralph resume ${state.changeId} --feedback "what is missing"`,
     ),
   )

@@ -77,8 +77,8 @@ function whyOf(event: DecisiveEvent): Why {
       const { max_retries, stall_threshold, done_criteria, gates, agents, checkpoint } = event.settings
       const { max_tokens, max_cost_usd } = event.settings
       return [
-        event.resumed ? 'the run goes on' : 'the run begins',
-        done_criteria === 'tasks' ? 'done when every runnable task is ticked' : 'done when a human says so',
+        event.resumed ? 'the run continues' : 'the run begins',
+        done_criteria === 'tasks' ? 'done when every runnable task is ticked' : 'done when you say so',
         {
           tasks_file: event.tasks_file,
           max_retries,
@@ -108,7 +108,7 @@ function whyOf(event: DecisiveEvent): Why {
       return [claimWords(event), rule, { claim, outcome, reason }]
     }
     case 'failure.reported':
-      return [`the agent reports a failure: ${event.reason}`, 'the last word of the agent counts']
+      return [`the agent reports a failure: ${event.reason}`, 'the last report of the agent counts']
     case 'gate.ended': {
       const { exit_code, duration_ms, claim } = event
       const rule =
@@ -122,7 +122,7 @@ function whyOf(event: DecisiveEvent): Why {
       const left =
         remaining + not_asked === 1 ? '1 box is left open' : `${remaining + not_asked} boxes are left open`
       const rule =
-        'none ticked after COMPLETE: ralph ticks them; some ticked: the story goes on with the rest'
+        'none ticked after COMPLETE: ralph ticks them; some ticked: the story continues with the rest'
       return [
         ticked > 0 ? `ralph ticked ${ticked} ${ticked === 1 ? 'box' : 'boxes'}` : left,
         rule,
@@ -149,7 +149,7 @@ function whyOf(event: DecisiveEvent): Why {
       return ['the loop had died; its open attempt is recorded', rule, { at_ms, orphans }]
     }
     case 'repair.ended':
-      return [event.detail, 'resume, finish, done and loop --fresh put a dead loop in order']
+      return [event.detail, 'resume, finish, done and loop --fresh repair a dead loop']
     case 'loop.finished':
       return [`${event.choice}: ${event.message}`, 'the completion choice', { ok: event.ok }]
     case 'complete': {
@@ -171,7 +171,7 @@ function inputsOf(iteration: IterationRecord): Decision['inputs'] {
 const rules: Record<IterationRecord['verdict'], string> = {
   complete: 'COMPLETE, gates passed, boxes settled: a checkpoint is saved',
   partial: 'COMPLETE with some boxes open: kept, and one retry is used up',
-  progress: 'COMPLETE for all that was asked of a large story: kept, it goes on',
+  progress: 'COMPLETE for all that was asked of a large story: kept, it continues',
   failed: 'FAILED: restored, and the reason goes into the next prompt',
   gate_failed: 'a gate did not pass: restored, and its output goes into the next prompt',
   none: 'no promise: restored, tried again without added context',
@@ -183,5 +183,5 @@ const rules: Record<IterationRecord['verdict'], string> = {
   interrupted: 'stopped: uses no retry',
   budget: 'a tenth over the budget: ended',
   kept: 'manual mode: work without a promise is kept',
-  error: 'ralph could not go on: the tree stays as it is',
+  error: 'ralph could not continue: the tree stays as it is',
 }

@@ -28,7 +28,7 @@ export function claimDesk(context: Context, n: number, env: OpenClaim['env']): C
     const most = settings.claims ?? 0
     const number = current.claims + 1
     if (number > most) {
-      const message = `attempt #${n} has used up its claims (${most}); what it says at its end counts`
+      const message = `attempt #${n} has used up its claims (${most}); its final message decides`
       if (!isLimitTold) await tell({ type: 'warning', code: 'claims', message })
       isLimitTold = true
       return { isAccepted: false, claim: number, text: spent(most) }
@@ -173,12 +173,12 @@ function accepted(gates: number): string {
 }
 
 function advice(left: number): string {
-  if (left <= 0) return 'That was the last claim of this attempt. Mend it, and report in your final message.'
-  return `Mend it and call story_complete again (${left} ${left === 1 ? 'claim' : 'claims'} left), or call story_failed.`
+  if (left <= 0) return 'That was the last claim of this attempt. Fix it, and report in your final message.'
+  return `Fix it and call story_complete again (${left} ${left === 1 ? 'claim' : 'claims'} left), or call story_failed.`
 }
 
 function spent(most: number): string {
-  return `Not judged: the claims of this attempt (${most}) are used up. Mend what was missing, and report in your final message as the prompt says; it is judged then.`
+  return `Not judged: the claims of this attempt (${most}) are used up. Fix what was missing, and report in your final message as the prompt says; it is judged then.`
 }
 
 const over: ClaimAnswer = { isAccepted: false, claim: 0, text: 'Not judged: this attempt is over.' }

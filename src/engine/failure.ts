@@ -18,8 +18,8 @@ export function errorBody(error: unknown, state: LoopState, isRecorded: boolean)
     code: 'internal',
     message: `ralph failed: ${message}`,
     hint: isRecorded
-      ? `Nothing is lost: the attempts and the checkpoint are in git. Go on with: ralph resume ${state.changeId}`
-      : `Nothing was begun. Start again with: ralph loop ${state.changeId}`,
+      ? `Nothing is lost: the attempts and the checkpoint are in git. Continue with: ralph resume ${state.changeId}`
+      : `Nothing was started. Start again with: ralph loop ${state.changeId}`,
     exit_code: 1,
   }
 }
@@ -31,7 +31,7 @@ export function journalError(error: unknown, state: LoopState, isRecorded: boole
   return (
     diskError(error, hint) ??
     new RalphError('disk', `The journal cannot be written (${message}).`, {
-      hint: hint('Mend that'),
+      hint: hint('Fix that'),
       cause: error,
     })
   )
@@ -46,5 +46,5 @@ function hintFor({ changeId, worktree }: LoopState, isRecorded: boolean): (mend:
   return (mend) =>
     isRecorded
       ? `Nothing is lost: checkpoints and attempts are in git, the files in ${worktree} stay as they are. ${mend}, then type: ralph resume ${changeId}`
-      : `Nothing was begun. ${mend}, then type: ralph loop ${changeId}`
+      : `Nothing was started. ${mend}, then type: ralph loop ${changeId}`
 }

@@ -198,7 +198,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
         (await landing.wasHome(target, landed))
       if (isSetBack)
         return halted(
-          `${target} was set back or rewritten: what landed (${landed.slice(0, 12)}) holds commits that ${target} had and has no longer`,
+          `${target} was reset or rewritten: what landed (${landed.slice(0, 12)}) holds commits that ${target} had and has no longer`,
           `If that was no mistake: git update-ref ${ref} refs/heads/${target} (what landed and is not on ${target} can be landed again by its name). If it was: git switch ${target} && git merge ${ref}. Then ralph up`,
         )
     }
@@ -234,7 +234,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
         const fails = result.outcome === 'could_not_run' ? 'could not run' : 'fails'
         halted(
           `the gate \`${gate}\` ${fails} on ${target} together with what landed, without ${change}: ${lineOf(result)}`,
-          `Its output: ${ports.landing.logOf(change)}. Put them together: git switch ${target} && git merge refs/ralph-landed/${target}; fix it there and commit; then ralph up`,
+          `Its output: ${ports.landing.logOf(change)}. Merge them: git switch ${target} && git merge refs/ralph-landed/${target}; fix it there and commit; then ralph up`,
         )
         return false
       }
@@ -352,8 +352,8 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
         parked(
           change,
           'failed',
-          'what an agent made of its conflict was refused, and its branch is as it was then',
-          `Look: git diff ${base.commit.slice(0, 12)}...ralph/${change}. Commit on ralph/${change} what is right (if it is right as it is, an empty commit will do), then: ralph queue retry ${change}`,
+          'the merge that an agent made was refused, and its branch is as it was then',
+          `Look: git diff ${base.commit.slice(0, 12)}...ralph/${change}. Commit on ralph/${change} what is right (if it is right as it is, an empty commit is enough), then: ralph queue retry ${change}`,
         ),
       )
     // Git's own merge of both is no conflict any more, and nobody has said that it is right.

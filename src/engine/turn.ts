@@ -62,7 +62,7 @@ export async function runAgent(
     await tell({
       type: 'warning',
       code: 'exit_code',
-      message: `The agent said COMPLETE and then exited with code ${ended.exit_code}; its word counts, the gates decide.`,
+      message: `The agent said COMPLETE and then exited with code ${ended.exit_code}; COMPLETE counts, the gates decide.`,
     })
   }
   if (ended.survivors.length > 0) {
@@ -77,7 +77,7 @@ export async function runAgent(
     await tell({
       type: 'warning',
       code: 'agent',
-      message: `${agent} cannot run; the chain goes on without it. ${ended.last_words}`.trimEnd(),
+      message: `${agent} cannot run; the chain continues without it. ${ended.last_words}`.trimEnd(),
     })
   }
   await tell({

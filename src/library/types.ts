@@ -484,7 +484,7 @@ export type LoopSettings = {
   readonly setup?: string | undefined
   /** with --worktree: copy this ignored file or folder into it, for example .env (repeatable) */
   readonly worktree_copy?: string | readonly string[] | undefined
-  /** for ralph up: the command that makes a generated file anew when two changes conflict in it, by its path or glob */
+  /** for ralph up: the command that regenerates a file when two changes conflict in it, by its path or glob */
   readonly regenerate?: Readonly<Record<string, string>> | undefined
   /** what happens to the work at the end */
   readonly on_complete?: 'ask' | 'cleanup' | 'keep' | undefined
@@ -500,13 +500,13 @@ export type LoopSettings = {
   readonly max_processes?: number | undefined
   /** size of a file that the agent, or a gate, may write, such as 2G */
   readonly max_file_size?: string | undefined
-  /** keep agent, gates and set-up in: workspace = they write only the work tree and their caches, and see no keys; strict = no network besides, apart from --sandbox-hosts */
+  /** confine agent, gates and set-up: workspace = they write only the work tree and their caches, and see no keys; strict = also no network, except --sandbox-hosts */
   readonly sandbox?: 'off' | 'workspace' | 'strict' | undefined
-  /** a file or folder outside the work tree that the sandbox may write, too (repeatable) */
+  /** a file or folder outside the work tree that the sandbox may also write (repeatable) */
   readonly sandbox_allow?: string | readonly string[] | undefined
   /** a host that a strict sandbox may reach: example.org, *.example.org, localhost:8080 (repeatable) */
   readonly sandbox_hosts?: string | readonly string[] | undefined
-  /** whether gates and --setup run in the sandbox, too */
+  /** whether gates and --setup also run in the sandbox */
   readonly sandbox_gates?: boolean | undefined
   /** how long to wait for a provider's limit to reset */
   readonly limit_wait?: number | undefined

@@ -138,7 +138,7 @@ describe('files', () => {
     await projectFile('{"checkpoint":"stash"}', 'ralph.json')
     expect((await load()).config.checkpoint).toBe('stash')
     await projectFile('checkpoint: branch')
-    expect((await refusal()).message).toContain('only one can count')
+    expect((await refusal()).message).toContain('ralph reads only one')
   })
 
   it('an empty file, or one with comments only, sets nothing', async () => {
@@ -154,10 +154,10 @@ describe('files', () => {
   })
 
   it.each([
-    ['max_retries: 1\nmax_retries: 2', 'no valid YAML'],
+    ['max_retries: 1\nmax_retries: 2', 'not valid YAML'],
     ['max_retries: 1\nmax-retries: 2', 'is given twice'],
     ['- a\n- b', 'must hold settings'],
-    ['max_retries: [', 'no valid YAML'],
+    ['max_retries: [', 'not valid YAML'],
     ['max_retries:', 'must be a whole number, 0 or more, such as 3, not nothing'],
     ['max_retries: .nan', 'must be a whole number'],
     ['max_retries: !!js/function "() => 1"', 'must be a whole number'],

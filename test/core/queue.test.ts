@@ -317,7 +317,7 @@ describe('what a look shows', () => {
   }
   it.each([
     ['waiting', {}, [], 'waiting', 'waits for ralph up'],
-    ['running', { loop: 'running' }, [spawned('a')], 'running', 'goes on; ralph up lands it'],
+    ['running', { loop: 'running' }, [spawned('a')], 'running', 'continues; ralph up lands it'],
     ['stopped', { loop: 'ended', exitCode: 143 }, [spawned('a')], 'waiting', 'its loop was stopped'],
     ['killed', { loop: 'dead' }, [spawned('a')], 'waiting', 'its loop was killed'],
     ['failed', { loop: 'ended', exitCode: 3, reason: 'no' }, [spawned('a')], 'parked', 'no'],

@@ -160,7 +160,7 @@ describe('lints', () => {
   test.each([
     ['no-checkbox.md', 'there are lists but no boxes'],
     ['duplicate-numbers.md', 'task id 1.1 is already used in line 2'],
-    ['duplicate-numbers.md', 'task 2.1 stands under group 3'],
+    ['duplicate-numbers.md', 'task 2.1 is under group 3'],
     ['unclosed-fence.md', 'this fence never closes'],
     ['fence-and-comment.md', 'in a fence or a comment'],
     ['markers.md', 'story 1 has 19 boxes'],

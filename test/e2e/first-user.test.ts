@@ -137,7 +137,7 @@ describe('finish', () => {
     expect((await ralph(at, ['status', 'demo'])).stdout).toContain('next        ralph finish demo --cleanup')
     const settled = await ralph(at, ['finish', 'demo', '--cleanup'])
     expect(settled.code).toBe(0)
-    expect(settled.stdout).toContain('merged into main already: nothing was left to bring')
+    expect(settled.stdout).toContain('merged into main already: nothing was left to do')
     expect([at.git('branch', '--list', 'ralph/*'), at.git('status', '--porcelain')]).toEqual(['', ''])
     expect(at.read('README.md')).toBe('# both\n')
   })
@@ -162,7 +162,7 @@ describe('finish', () => {
     type(at, /\((git stash -u)\)/.exec(refused.stderr)?.[1] ?? 'false')
     const { stderr } = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
     expect(stderr).toContain(
-      'goes to ralph/demo, where the run of demo goes on; back afterwards: git switch feature',
+      'goes to ralph/demo, where the run of demo continues; to go back afterwards: git switch feature',
     )
   })
 
@@ -254,7 +254,7 @@ describe('what status and the others say', () => {
     const running = start(at, ['loop', 'demo', '--agent-command', agent, '--json'])
     await running.seen((out) => out.includes('"text":"ready'))
     const stopped = await ralph(at, ['stop'])
-    expect(stopped.stdout).toContain('put aside: ralph diff 1 demo; bring it back: ralph restore 1 demo')
+    expect(stopped.stdout).toContain('is kept: ralph diff 1 demo; bring it back: ralph restore 1 demo')
     const { stdout } = await ralph(at, ['status'])
     expect(stdout).toMatch(
       /^ {2}put aside +ralph diff 1 demo {3,}what #1 had done\n {14}ralph restore 1 demo {3,}bring it back$/m,
@@ -375,7 +375,7 @@ describe('words', () => {
     for (const command of ['config', 'doctor']) {
       const { stdout, stderr } = await ralph(at, [command])
       expect(stdout + stderr).toMatch(
-        /the open run of demo goes on with the settings of its start.*ralph\.yaml/,
+        /the open run of demo continues with the settings of its start.*ralph\.yaml/,
       )
       expect(stdout + stderr).toContain('ralph resume demo --accept-config')
     }
@@ -406,7 +406,7 @@ describe('words', () => {
     await loop(at, 'false')
     at.git('switch', '-q', 'main')
     const { stderr } = await loop(at, goodAgent, '--fresh')
-    const commands = [...stderr.matchAll(/is only in the archive now; to have it again: (.*)/g)]
+    const commands = [...stderr.matchAll(/is only in the archive now; to get it back: (.*)/g)]
     expect(commands).toHaveLength(2)
     for (const [, command = ''] of commands) type(at, command)
     expect([at.read('new file.txt'), at.read('README.md')]).toEqual(['mine\n', '# mine\n'])
@@ -444,7 +444,7 @@ describe('words', () => {
     at.write('mine.txt', 'mine\n')
     const done = await loop(at, `rm mine.txt; ${goodAgent}`)
     expect(done.stdout).toContain(
-      'while the loop ran, 1 file that you had not committed was removed or set back',
+      'while the loop ran, 1 file that you had not committed was removed or reverted',
     )
     const command = /git restore .*/.exec((await ralph(at, ['status'])).stdout)?.[0] ?? 'false'
     type(at, command)

@@ -126,7 +126,7 @@ describe('links that appear in place of the state file', () => {
     [
       'its folder',
       'until rm -rf .claude && ln -sT ../outside .claude; do :; done',
-      /was no folder any more; what was there is kept as .*\.claude\.backup-\d+/,
+      /was replaced by a file; that is kept as .*\.claude\.backup-\d+/,
     ],
     [
       'the file',
@@ -136,7 +136,7 @@ describe('links that appear in place of the state file', () => {
     [
       'its folder, and no link but a file',
       'until rm -rf .claude && echo mine > .claude; do :; done',
-      /was no folder any more; what was there is kept as .*\.claude\.backup-\d+/,
+      /was replaced by a file; that is kept as .*\.claude\.backup-\d+/,
     ],
   ])(
     'O15: in place of %s: what it leads to is not written over, and the loop goes on',
@@ -205,7 +205,7 @@ test('O12: a repository inside the work tree that goes, a checkout that is swept
   const unseen = 'env -i PATH="$PATH" HOME="$HOME" git stash drop -q'
   const end = await ralph(at, loop(`rm -rf own; ${unseen}; ${failed}`))
   const said = end.stdout + end.stderr
-  expect(said).toContain('the repository own/ went while the attempt ran')
+  expect(said).toContain('the repository own/ disappeared while the attempt ran')
   const command = /git stash store \w+/.exec(said)?.[0] ?? 'false'
   execFileSync('sh', ['-c', command], { cwd: at.repo, env: at.env })
   expect(at.git('show', 'stash:README.md')).toBe('stashed')
@@ -290,7 +290,7 @@ test('L: `restore --to` a file is refused with the reason', async () => {
     const end = await ralph(at, ['restore', '1', 'demo', '--to', to])
     expect([end.code, end.stderr]).toEqual([
       2,
-      expect.stringMatching(/README\.md.* is no folder\n.*Name a folder/),
+      expect.stringMatching(/README\.md.* is not a folder\n.*Name a folder/),
     ])
   }
   expect(at.read('README.md')).toBe('# scratch\n')
@@ -367,7 +367,7 @@ test.each([
   const end = await ralph(at, ['finish', 'demo', '--cleanup'])
   expect([end.code, end.stdout]).toEqual([0, expect.not.stringMatching(/next: ralph resume/)])
   expect(end.stdout).toMatch(
-    /next: the change demo is not in .*changes any more; if you want to go on with it, bring its folder back, then ralph resume demo/,
+    /next: the change demo is not in .*changes any more; to continue it, bring its folder back, then ralph resume demo/,
   )
 })
 
@@ -445,7 +445,7 @@ describe('right after a death', () => {
         const diff = /what the attempt had changed is in it too: README\.md \((git diff .*)\)/.exec(said)?.[1]
         expect([at.git('rev-parse', 'HEAD'), typed(diff)]).toEqual([commit, expect.stringContaining('+AG')])
       } else {
-        expect(said).toMatch(/your commit \w+ \(mine\).*stands in the work tree, uncommitted, but for 1 of/)
+        expect(said).toMatch(/your commit \w+ \(mine\).*is in the work tree, uncommitted, but for 1 of/)
         typed(/\((git restore .*README\.md')\)/.exec(said)?.[1])
         expect(at.read('README.md')).toBe('# scratch\nAG\n')
       }
@@ -460,7 +460,7 @@ describe('right after a death', () => {
     running.child.kill('SIGKILL')
     await running.ended
     const live =
-      /left what git runs or obeys: \.git\/config \(core\.hookspath = \.evil\), \.git\/hooks\/pre-commit; that is in force until ralph resume demo/
+      /left settings or hooks that git uses: \.git\/config \(core\.hookspath = \.evil\), \.git\/hooks\/pre-commit; they stay active until ralph resume demo/
     for (const command of [['status', 'demo'], ['doctor']])
       expect((await ralph(at, command)).stdout).toMatch(live)
     const finish = await ralph(at, ['finish', 'demo', '--cleanup'])

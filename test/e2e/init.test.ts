@@ -77,7 +77,7 @@ describe('ralph init', () => {
       writeFileSync(join(at.repo, name), '{}')
       const end = await ralph(at, ['init', '--yes', '--mcp'])
       expect(end.code).toBe(2)
-      expect(end.stderr).toContain(`${join(at.repo, name)} is there already.`)
+      expect(end.stderr).toContain(`${join(at.repo, name)} already exists.`)
       expect(at.read(name)).toBe('{}')
       expect(existsSync(join(at.repo, '.mcp.json'))).toBe(false)
     },

@@ -54,7 +54,9 @@ describe('a chain', () => {
     expect(end.code).toBe(0)
     expectTruth(at, end)
     const events = eventsOf(end)
-    expect(messagesOf(events)).toContainEqual(expect.stringMatching(/^codex .*the chain goes on without it/))
+    expect(messagesOf(events)).toContainEqual(
+      expect.stringMatching(/^codex .*the chain continues without it/),
+    )
     expect(events.filter((event) => event.type === 'waiting')).toMatchObject([{ agent: 'claude' }])
   })
 
@@ -67,7 +69,7 @@ describe('a chain', () => {
       withBin(at),
     )
     expect(end.code).toBe(0)
-    expect(messagesOf(eventsOf(end))).toContain('claude is not on PATH: the chain goes on without it')
+    expect(messagesOf(eventsOf(end))).toContain('claude is not on PATH: the chain continues without it')
     expect(readFileSync(args, 'utf8')).not.toMatch(/sonnet|--mine/)
     expect(at.state().iterations).toMatchObject([{ agent: 'codex', verdict: 'complete' }])
   })

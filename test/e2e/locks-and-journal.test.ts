@@ -215,7 +215,7 @@ describe('section 6.5, O16: every command that writes takes the locks', () => {
   })
 })
 
-describe('H3, O9: a journal that is not what ralph wrote', () => {
+describe('H3, O9: a journal that was changed by another program', () => {
   const journalOf = (at: Scratch): string => gitDir(at, 'ralph/changes/demo/journal.ndjson')
   const foreign = '{"v":1,"type":"x"}\\n'
 
@@ -402,7 +402,7 @@ describe('L: advice that works where it is given', () => {
       const at = scratch({ tasks: tasksOf(1) })
       writeFileSync(gitDir(at, 'ralph'), 'mine')
       const end = await ralph(at, command.split(' '))
-      expect(end.stderr + end.stdout).toMatch(/is no folder, and ralph keeps its own data there[^]*mv /)
+      expect(end.stderr + end.stdout).toMatch(/is not a folder, and ralph keeps its own data there[^]*mv /)
       expect(end.stderr).not.toContain('bug')
       expect(readFileSync(gitDir(at, 'ralph'), 'utf8')).toBe('mine')
     },

@@ -421,7 +421,7 @@ describe('which change, and what is in it', () => {
     writeFileSync(join(at.repo, plan), bytes())
     const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
     expect(end.code).toBe(2)
-    expect(end.stderr).toMatch(/tasks\.md has no boxes: there is nothing to do and nothing to call done/)
+    expect(end.stderr).toMatch(/tasks\.md has no boxes, so it has no tasks to run/)
     expect(end.stderr.length).toBeLessThan(1000)
     expect(existsSync(join(at.repo, '.git/ralph'))).toBe(false)
   })

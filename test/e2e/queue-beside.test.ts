@@ -43,7 +43,7 @@ it('Q1 Q20: refs and stashes that the queue, another loop and the user move whil
   const journal = readFileSync(runPaths(join(at.repo, '.git'), 'b').journal, 'utf8')
   expect(journal).not.toMatch(/"code":"agent_git"/)
   expect(journal).toMatch(
-    /not by the agent as far as ralph can tell: release moved, old was deleted, new is new; they stay so/,
+    /not by the agent as far as ralph can tell: release moved, old was deleted, new is new; they are left as they are/,
   )
   // Whoever wrote settings that git obeys: what they were is kept, and it is said how to get it back.
   const [, aside = ''] =

@@ -68,7 +68,7 @@ it('Q21: a command that fails parks the change with what it printed, and no agen
   const [, b] = (await report(at)).entries
   expect([b?.state, b?.why, b?.hint]).toEqual([
     'parked',
-    expect.stringMatching(/`echo no network[^`]*`, which makes lock.txt anew, failed: no network/),
+    expect.stringMatching(/`echo no network[^`]*`, which regenerates lock.txt, failed: no network/),
     expect.stringMatching(/Its output: \S+\/logs\/b\.log\. Fix it, then: ralph queue retry b/),
   ])
 })

@@ -42,7 +42,7 @@ it('I4 I6: what has landed says so in status, list and bare ralph; finish, up an
   const over = await ralph(at, ['status', 'a'])
   expect(over.stdout).toContain(as)
   expect(over.stdout).not.toMatch(/next|problem/)
-  expect((await ralph(at, ['finish', 'a', '--cleanup'])).stdout).toMatch(/nothing is left to bring/)
+  expect((await ralph(at, ['finish', 'a', '--cleanup'])).stdout).toMatch(/nothing is left to do/)
 
   // What is put on the branch afterwards has not landed.
   at.git('worktree', 'add', '-q', tree, 'ralph/a')

@@ -19,12 +19,12 @@ test('ralph up: a table; Enter joins a loop, Esc comes back; q stops it and its 
   first.type('q')
   const stopped = await first.ended
   expect([stopped.code, stopped.changed]).toEqual([130, []])
-  expect(first.text()).toMatch(/Stopped\. 2 loops go on: a, b\. To go on: ralph up/)
+  expect(first.text()).toMatch(/Stopped\. 2 loops continue: a, b\. To continue: ralph up/)
 
   const bare = onScreen(at, [])
   await bare.until('u queue')
   bare.type('u')
-  await bare.until(/▸ a +running .*goes on; ralph up lands it/)
+  await bare.until(/▸ a +running .*continues; ralph up lands it/)
   bare.type('\u001B')
   await bare.until('/ filter')
   bare.type('q')
@@ -35,7 +35,7 @@ test('ralph up: a table; Enter joins a loop, Esc comes back; q stops it and its 
   const over = await second.ended
   expect([over.code, over.changed]).toEqual([0, []])
   expect(second.text()).toMatch(
-    /Queue for main +3 of 3 landed +your main has not followed yet[^]*Take it: +ralph queue pull/,
+    /Queue for main +3 of 3 landed +your main is not updated yet[^]*Take it: +ralph queue pull/,
   )
   expect((await report(at)).entries.map(({ state }) => state)).toEqual(['landed', 'landed', 'landed'])
 })

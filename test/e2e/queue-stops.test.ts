@@ -20,7 +20,7 @@ it('stop: one loop beside the queue is parked for who stopped it; stop --all end
         change: 'b',
         state: 'parked',
         why: 'its loop was stopped',
-        hint: 'To go on with it: ralph queue retry b',
+        hint: 'To continue it: ralph queue retry b',
       },
     ],
   })

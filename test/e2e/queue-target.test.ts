@@ -35,9 +35,9 @@ it('I4 Q4: a target that somebody sets back stays so: the queue halts, pull refu
   expect((await ralph(at, ['up', 'a', '--pull', ...at.args])).code).toBe(0)
   at.git('reset', '-q', '--hard', before)
   const halted = await ralph(at, ['up', 'b', ...at.args])
-  expect([halted.code, halted.stdout]).toEqual([5, expect.stringContaining('main was set back or rewritten')])
+  expect([halted.code, halted.stdout]).toEqual([5, expect.stringContaining('main was reset or rewritten')])
   const pull = await ralph(at, ['queue', 'pull'])
-  expect([pull.code, pull.stderr]).toEqual([1, expect.stringContaining('was set back or rewritten')])
+  expect([pull.code, pull.stderr]).toEqual([1, expect.stringContaining('was reset or rewritten')])
   expect(at.git('rev-parse', 'main')).toBe(before)
 
   at.git('update-ref', 'refs/ralph-landed/main', 'refs/heads/main')

@@ -214,12 +214,12 @@ describe('signals', () => {
     running.child.stdout?.destroy()
     const end = await running.ended
     expect(end.code).toBe(129)
-    expect(end.stderr).toContain('Stopping… (nobody reads the output any more)')
-    expect(end.stderr).toContain('stopped by a closed pipe: nobody reads its output any more')
+    expect(end.stderr).toContain('Stopping… (the program that read the output has ended)')
+    expect(end.stderr).toContain('stopped by a closed pipe: the program that read its output has ended')
     expect(end.stderr).toContain('continue    ralph resume demo')
     expect(end.stderr).not.toContain('SIGHUP')
     const why = (await ralph(at, ['why', 'demo'])).stdout
-    expect(why).toContain('stopped by a closed pipe: nobody reads its output any more')
+    expect(why).toContain('stopped by a closed pipe: the program that read its output has ended')
     const status = (await ralph(at, ['status', 'demo'])).stdout
     expect(status).toContain('stopped by  a closed pipe')
   })

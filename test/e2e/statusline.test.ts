@@ -38,7 +38,7 @@ describe('the line', () => {
     ],
     ['of one that is paused', { waiting_for: 'pause' }, '‖ add-greeting 2/4 #5 paused $1.42'],
     ['of one that asks', { waiting_for: 'human' }, '! add-greeting 2/4 #5 needs you $1.42'],
-    ['of one that hangs', { freshness: 'stale' }, '! add-greeting 2/4 #5 no sign for 3m $1.42'],
+    ['of one that hangs', { freshness: 'stale' }, '! add-greeting 2/4 #5 no activity for 3m $1.42'],
     ['of one that was killed', { freshness: 'dead' }, '✕ add-greeting 2/4 #5 died $1.42'],
     [
       'of one that is done',

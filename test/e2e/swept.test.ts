@@ -29,7 +29,7 @@ describe("E3: the user's ignored file, swept by an agent's git", () => {
       const agent = `${sweep}; echo "<promise>FAILED: no</promise>"`
       const end = await ralph(at, ['loop', 'demo', '--max-retries', '0', '--agent-command', agent])
       expect(at.read('a.env')).toBe('SECRET\n')
-      expect(end.stderr).toMatch(/a\.env; it is back/)
+      expect(end.stderr).toMatch(/a\.env; they are back/)
     },
   )
 

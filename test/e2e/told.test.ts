@@ -65,12 +65,12 @@ describe('clean', () => {
     expect(holders()).toContain('/heads/agents')
     const asked = await ralph(at, ['clean', 'demo', '--attempts'])
     expect(asked.stderr).toMatch(
-      /They cannot be brought back\. What ralph holds of your own \(1 ref\) stays\./,
+      /They cannot be brought back\. What ralph keeps of your own work \(1 ref\) stays\./,
     )
     const { stdout } = await ralph(at, ['clean', 'demo', '--attempts', '--yes'])
     const kept = `refs/ralph/demo/moved/1/beside/${mine?.slice(0, 12)}`
     expect(holders()).toBe(kept)
-    expect(stdout).toContain('Deleted 1 attempt of demo.\nThese stay, for they may be your own work')
+    expect(stdout).toContain('Deleted 1 attempt of demo.\nThese stay: they may be your own work')
     expect(stdout).toContain(`  ${kept}   ${mine?.slice(0, 12)} (my commit)\n`)
     await ralph(at, ['finish', 'demo', '--cleanup'])
     await ralph(at, ['clean', 'demo', '--attempts', '--yes'])
@@ -400,7 +400,7 @@ describe('what happened', () => {
       return stderr
     }
     expect(await said('diff', '2.1')).toBe(
-      'error: 2.1 is no number of an attempt: the attempts of story 2 of demo are #2 (failed), #3 (failed).\n  See one: ralph diff 3 demo. All of them: ralph attempts demo\n',
+      'error: 2.1 is not the number of an attempt: the attempts of story 2 of demo are #2 (failed), #3 (failed).\n  See one: ralph diff 3 demo. All of them: ralph attempts demo\n',
     )
     expect(await said('diff', '1.2', 'demo')).toContain('story 1 of demo are #1 (complete)')
     expect(await said('diff', '7.1')).toContain('the attempts of demo are #1 (complete), #2 (failed), #3')

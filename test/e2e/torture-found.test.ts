@@ -98,7 +98,9 @@ test.for([{ flags: [] }, { flags: ['--worktree'] }])(
     const end = await ralph(at, fresh)
     expect(end.code).toBe(0)
     const said = (end.stdout + end.stderr).replaceAll(/\s+/g, ' ')
-    expect(said).toContain('README.md was edited beside the earlier run; it is only in the archive now')
+    expect(said).toContain(
+      'README.md was edited while the earlier run was there; it is only in the archive now',
+    )
     const [command = ''] = /git (?:-C \S+ )?restore --source=[0-9a-f]+ -- \S*README\.md\S*/.exec(said) ?? []
     execFileSync('bash', ['-c', command], { cwd: tree, env: at.env })
     expect(readFileSync(join(tree, 'README.md'), 'utf8')).toBe('edited beside the loop\n')

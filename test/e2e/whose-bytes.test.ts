@@ -30,7 +30,7 @@ test('L: PATH_MAX: an agent that makes a folder of 900 levels and fails: the loo
   const options = ['--agent-command', `${dig}; echo "<promise>FAILED: no</promise>"`, '--max-retries', '0']
   const loop = await ralph(at, ['loop', 'demo', ...options])
   expect(loop.code).toBe(3)
-  expect(loop.stderr).toContain('lies deeper than a path can be long')
+  expect(loop.stderr).toContain('is nested too deeply')
   expect((await ralph(at, ['resume', 'demo'])).code).toBe(3)
   expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
   expect(at.git('status', '--porcelain', '--ignored')).toBe('!! .claude/')

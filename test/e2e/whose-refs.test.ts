@@ -57,7 +57,7 @@ describe("O12, M4: the user's own refs", () => {
       const lines = told(end)
       expect(lines).toEqual([
         expect.stringMatching(
-          /^changed beside the loop, not by the agent as far as ralph can tell: moved moved, old was deleted, tags\/v1 was deleted, mine is new, tags\/v9 is new; they stay so/,
+          /^changed while the loop ran, not by the agent as far as ralph can tell: moved moved, old was deleted, tags\/v1 was deleted, mine is new, tags\/v9 is new; they are left as they are/,
         ),
       ])
       expect(lines[0]).toContain('git branch old refs/ralph/demo/moved/1/before/heads/old')
@@ -190,7 +190,7 @@ describe("O12, M4: the user's own refs", () => {
     const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--json'])
     expect([end.code, at.git('tag')]).toEqual([0, 'v1'])
     expect(told(end)).toEqual([
-      'tags/v1 was deleted beside the loop, and the agent made it again; it stays: git update-ref -d refs/tags/v1 deletes it',
+      'tags/v1 was deleted while the loop ran, and the agent made it again; it stays: git update-ref -d refs/tags/v1 deletes it',
     ])
   })
 
@@ -308,7 +308,7 @@ describe('O13, G3: the same by the agent', () => {
       expect(lines).toContain(`the agent deleted ${name}; it is back`)
     expect(lines).toContainEqual(expect.stringMatching(/^the agent moved other; it is back/))
     const made = lines.flatMap(
-      (line) => /^the agent made (\S+); .* comes back with: (.*)$/.exec(line)?.slice(1) ?? [],
+      (line) => /^the agent made (\S+); .* to get it back: (.*)$/.exec(line)?.slice(1) ?? [],
     )
     expect(made.filter((word) => !word.startsWith('git '))).toEqual(['feature/x', 'renamed', 'tags/v2'])
     for (const command of made.filter((word) => word.startsWith('git ')))
@@ -325,7 +325,7 @@ describe('O13, G3: the same by the agent', () => {
     expect([end.code, at.git('tag'), at.git('rev-parse', 'other')]).toEqual([0, '', before])
     expect(told(end)).toEqual([
       'a gate moved other; it is back, its version is refs/ralph/demo/moved/1-gates/heads/other',
-      expect.stringMatching(/^a gate made tags\/gated; .* comes back with: git tag gated /),
+      expect.stringMatching(/^a gate made tags\/gated; .* to get it back: git tag gated /),
     ])
   })
 
@@ -407,7 +407,7 @@ test('O12, O13: after a kill -9 the recovery still knows who did what', async ()
   const journal = at.read('.git/ralph/changes/demo/journal.ndjson')
   expect(journal).toContain('the agent deleted old; it is back')
   expect(journal).toContain(
-    'changed beside the loop, not by the agent as far as ralph can tell: mine was deleted',
+    'changed while the loop ran, not by the agent as far as ralph can tell: mine was deleted',
   )
 })
 
@@ -666,13 +666,13 @@ test.each([['the agent'], ['a gate']])(
         `${who} deleted nowhere, another name for none; it is that again`,
         `${who} made plain, another name for main, a branch of its own; it is that name again, and the branch is refs/ralph/demo/moved/${n}/heads/plain`,
         `${who} made led another name for other; it is one for main again`,
-        `${who} made fresh, another name for other; it is put away, and comes back with: git symbolic-ref refs/heads/fresh refs/heads/other`,
+        `${who} made fresh, another name for other; it is removed; to get it back: git symbolic-ref refs/heads/fresh refs/heads/other`,
       ]),
     )
     expect(lines.join('\n')).not.toMatch(/moved (plain|over)\b|deleted (plain|over)\b/)
     if (isAgents)
       expect(lines.join('\n')).toContain(
-        'beside was deleted; it stays so; to have it again: git symbolic-ref refs/heads/beside refs/heads/main',
+        'beside was deleted; it is left as it is; to get it back: git symbolic-ref refs/heads/beside refs/heads/main',
       )
   },
 )

@@ -138,7 +138,7 @@ describe('runs that a new one has replaced', () => {
     await ralph(at, ['resume', 'demo', ...failing('second')])
     const { decisions } = JSON.parse((await ralph(at, ['why', 'demo', '--json'])).stdout) as Decisions
     expect(decisions.map(({ decision }) => decision)).toEqual(
-      expect.arrayContaining(['the run begins', 'the run goes on']),
+      expect.arrayContaining(['the run begins', 'the run continues']),
     )
     expect(JSON.stringify(decisions)).toContain('first')
   })

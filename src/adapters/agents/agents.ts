@@ -226,7 +226,7 @@ async function converse(
   for (const path of end.came ?? [])
     tell({
       type: 'warning',
-      message: `${path} came while the agent ran, and later runs of it obey that file, outside of the sandbox, too: look at it, or remove it.`,
+      message: `${path} appeared while the agent ran, and later runs use that file, also outside the sandbox: check it, or remove it.`,
     })
   for (const message of strayWarnings(end, task.cwd, pidStarted, group.table))
     tell({ type: 'warning', message })

@@ -131,7 +131,7 @@ const tools = [
   {
     name: 'story_complete',
     takes: 'summary',
-    says: 'Claims that your story is complete. The boxes are checked and the gates of the project run at once; the answer says what failed, so that you can mend it and claim again.',
+    says: 'Claims that your story is complete. The boxes are checked and the gates of the project run at once; the answer says what failed, so that you can fix it and claim again.',
   },
   {
     name: 'story_failed',

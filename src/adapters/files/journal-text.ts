@@ -41,8 +41,8 @@ export async function parseJournal(
 export function damageOf(path: string, line: number, text: string): string {
   const what =
     readJson(text) === undefined
-      ? 'is damaged (it is no JSON)'
-      : 'is no event that this version of ralph knows'
+      ? 'is damaged (it is not JSON)'
+      : 'is not an event that this version of ralph knows'
   return `Line ${line} of the journal ${path} ${what}.`
 }
 

@@ -82,7 +82,7 @@ export function fileJournal(
       try {
         await look(own)
       } catch (error) {
-        onChanged(`the journal ${path} cannot be looked after any more: ${(error as Error).message}`)
+        onChanged(`the journal ${path} cannot be maintained any more: ${(error as Error).message}`)
       }
       own.close()
     },
@@ -175,7 +175,7 @@ async function openOwn(path: string): Promise<OwnFile> {
       await rename(draft, path)
       close()
       mark = markOf(fstatSync(opened(), { bigint: true }))
-      return `it is written anew${aside === '' ? '' : `, and what was found there is kept as ${aside}`}`
+      return `it is written again${aside === '' ? '' : `, and what was found there is kept as ${aside}`}`
     },
     close,
   }

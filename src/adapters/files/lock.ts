@@ -230,14 +230,14 @@ function locked(
   const who =
     (owner.purpose ?? 'loop') === 'loop'
       ? 'Another loop is running'
-      : 'Another ralph command is putting a loop in order'
+      : 'Another ralph command is repairing a loop'
   return new RalphError(
     'locked',
     `${who}${where}: change ${owner.change} in ${owner.worktree}, pid ${owner.pid}, since ${owner.since}.`,
     {
       hint:
         state.held === 'elsewhere'
-          ? `If that machine is surely not running it any more, delete ${path}.`
+          ? `If you are sure that machine no longer runs it, delete ${path}.`
           : (owner.purpose ?? 'loop') === 'loop'
             ? `Look: ralph status ${owner.change}. Stop it: ralph stop ${owner.change}.`
             : 'Nothing was touched. Type the command again in a moment.',

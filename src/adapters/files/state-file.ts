@@ -39,9 +39,7 @@ export async function openStateFile(
     if (stats !== undefined && !stats.isDirectory() && !(wasLink && isFolder(folder))) {
       const backup = `${folder}.backup-${Date.now()}`
       await rename(folder, backup)
-      tell(
-        `${folder}, where ralph's state file is, was no folder any more; what was there is kept as ${backup}`,
-      )
+      tell(`${folder}, the folder of ralph's state file, was replaced by a file; that is kept as ${backup}`)
     }
     if (!existsSync(folder)) await mkdir(folder)
     const now = await realpath(folder)
@@ -133,7 +131,7 @@ async function takeOver(
     if (code === 'EISDIR') return { foreign: {}, note: await putAside(path) }
     // Maybe before the first event of all: there need be no run yet that could be resumed.
     throw new RalphError('disk', `The state file cannot be read: ${(error as Error).message}`, {
-      hint: 'Nothing was touched. `.claude` must be a folder, and the file in it readable; mend that, then type the same command again.',
+      hint: 'Nothing was touched. `.claude` must be a folder, and the file in it readable; fix that, then type the same command again.',
       exitCode: 2,
       cause: error,
     })

@@ -254,6 +254,6 @@ function gitError(
     hint:
       named.length > 0
         ? `Another program holds the lock, or left it. If none is at work with git, remove the file that is named, then ${again}.`
-        : `Mend what git says, then ${again}.`,
+        : `Fix what git says, then ${again}.`,
   })
 }

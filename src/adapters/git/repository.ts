@@ -131,7 +131,7 @@ function refuseGutted(cwd: string): void {
   if (!existsSync(join(place, 'ralph')) || missing.length === 0) return
   throw new RalphError(
     'not_a_repository',
-    `git takes ${place} for no repository: it has no ${missing.join(', no ')}`,
+    `git does not accept ${place} as a repository: it has no ${missing.join(', no ')}`,
     {
       hint: `Nothing was touched. \`git init ${shellWord(dirname(place))}\` makes what is missing, and leaves the rest as it is; then ${again}.`,
     },

@@ -148,7 +148,7 @@ async function judgeChange(
     const aside = await writeJudged(guardDir, each, lost === '' ? judgement : undefined)
     if (aside !== '' && (lost !== '' || judgement.putBack.length > 0))
       putBack.push(
-        `what stood in ${each.file} is kept${await ifItWasYours(guardDir, aside, each.real, each.before)}`,
+        `what was in ${each.file} is kept${await ifItWasYours(guardDir, aside, each.real, each.before)}`,
       )
   }
   putBack.push(...(await restorePlan(places, pattern, guarded)), ...(await restoreRules(places, guarded)))

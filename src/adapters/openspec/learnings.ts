@@ -23,7 +23,7 @@ export async function ensureLearnings(path: string): Promise<void> {
 export async function addLearning(path: string, text: string): Promise<void> {
   await ensureLearnings(path)
   const stats = await lstatIfThere(path)
-  if (stats?.isFile() !== true) throw new Error(`${path} is no file`)
+  if (stats?.isFile() !== true) throw new Error(`${path} is not a file`)
   if (stats.size > mostBytes) throw new Error(`${path} has more than ${mostBytes} bytes`)
   await writeFile(path, `- ${text}\n`, { flag: 'a' })
 }

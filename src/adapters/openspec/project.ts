@@ -109,7 +109,7 @@ async function readYaml<T extends z.ZodType>(
     notes.push(`${path} has an unexpected shape; the built-in rules are used`)
   } catch (error) {
     if (isMissing(error)) return undefined
-    notes.push(`${path} is no valid YAML; the built-in rules are used`)
+    notes.push(`${path} is not valid YAML; the built-in rules are used`)
   }
   return undefined
 }

@@ -69,7 +69,7 @@ export function planOf(files: readonly TasksFile[], where: string): ReadPlan {
   if (plan.tasksTotal > 0) return plan
   const isEmpty = files.every(({ text }) => text.trim() === '')
   const message = isEmpty ? `${where} is empty` : `${where} has no boxes`
-  throw new RalphError('no_tasks', `${message}: there is nothing to do and nothing to call done`, {
+  throw new RalphError('no_tasks', `${message}, so it has no tasks to run`, {
     hint: 'Write each task as `- [ ] text`, or run the loop with `--done manual`.',
   })
 }

@@ -37,7 +37,7 @@ function probeMac(isStrict: boolean): Probe {
   const program = '/usr/bin/sandbox-exec'
   if (!isProgram(program)) return { why: 'there is no sandbox-exec', fix: 'Use a container.' }
   return isStrict
-    ? { why: 'strict is not there on macOS yet', fix: 'Use --sandbox workspace, and a firewall.' }
+    ? { why: 'strict is not available on macOS yet', fix: 'Use --sandbox workspace, and a firewall.' }
     : { program }
 }
 
@@ -55,6 +55,6 @@ function fixOf(): string {
   if (is('/proc/sys/kernel/unprivileged_userns_clone', '0'))
     return 'User namespaces are off: sudo sysctl kernel.unprivileged_userns_clone=1'
   if (is('/proc/sys/kernel/apparmor_restrict_unprivileged_userns', '1'))
-    return 'AppArmor keeps programs from user namespaces: allow it for bwrap (an AppArmor profile with "userns,"), or sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0'
+    return 'AppArmor blocks user namespaces: allow it for bwrap (an AppArmor profile with "userns,"), or sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0'
   return 'In a container it needs user namespaces: run ralph on the machine itself, or start the container with more rights.'
 }

@@ -120,7 +120,7 @@ export function cageFault(said: string): RalphError {
     'sandbox',
     `The sandbox could not be made, so nothing was run in it: ${why || 'it said nothing'}.`,
     {
-      hint: 'ralph doctor says what it needs. To go on without it: ralph resume --sandbox off',
+      hint: 'ralph doctor says what it needs. To continue without it: ralph resume --sandbox off',
     },
   )
 }

@@ -218,7 +218,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
               new Option('--land <how>', 'as one commit, or with its history').choices(['squash', 'merge']),
             )
             .option('--no-land', 'only run the loops')
-            .option('--pull', 'at the end your checkout follows what landed')
+            .option('--pull', 'at the end, update your checkout to what landed')
           const flags = addLoopOptions(bare, { except: notOfQueue, isShort: true })
           return Object.assign(bare, { flags })
         },
@@ -243,7 +243,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             .addOption(
               new Option('--land <how>', 'as one commit, or with its history').choices(['squash', 'merge']),
             )
-            .option('--pull', 'at the end your checkout follows what landed')
+            .option('--pull', 'at the end, update your checkout to what landed')
           const flags = addLoopOptions(bare, { except: notOfQueue, isShort: true })
           return Object.assign(bare, { flags })
         },
@@ -461,7 +461,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
               ).choices(['text', 'md', 'html', 'json'] as const),
             )
             .option('--output <file>', 'write it to this file')
-            .option('--force', 'write over a file that is no report')
+            .option('--force', 'overwrite a file that is not a report')
             .option('--open', 'open it (as HTML, unless --format says otherwise)')
             .option('--json', 'the same as --format json'),
         run: async (
@@ -575,7 +575,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       act({
         name: 'init',
         what: 'write a first ralph.yaml, with the agent and the gates found here',
-        note: 'It asks before it writes, and never writes over a file. Without a terminal and\nwithout --yes it only shows what it would write (exit code 2).',
+        note: 'It asks before it writes, and never overwrites a file. Without a terminal and\nwithout --yes it only shows what it would write (exit code 2).',
         example: 'ralph init',
         takes: (command) =>
           command
@@ -608,7 +608,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         note: 'Exit code 2: a loop cannot run here yet.',
         example: 'ralph doctor',
         takes: (command) =>
-          command.option('--fix', "put in order what is ralph's own and safe to; says what it did"),
+          command.option('--fix', "fix what is ralph's own and safe to fix; says what it did"),
         ask: async ({ observe, control }, _, { fix = false }) => {
           if (fix) {
             const fixes = await control.fix()
@@ -733,8 +733,8 @@ function spansOf({ since, today, week }: Span): readonly string[] {
 function refuseSpan({ length }: readonly string[]): RalphError | undefined {
   if (length <= 1) return undefined
   return wrong(
-    '--since, --today and --week are three answers to one question',
-    'type one of them: ralph usage --today, ralph usage --week, or ralph usage --since 7d',
+    'use only one of --since, --today and --week',
+    'type: ralph usage --today, ralph usage --week, or ralph usage --since 7d',
   )
 }
 

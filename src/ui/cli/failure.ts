@@ -50,7 +50,7 @@ const safe =
   'Your work is safe: checkpoints and attempts are kept, the journal is under ralph/ in the git directory.'
 
 const bugHint = `This is a bug in ralph. ${safe}
-See where it stands, and how to go on, with: ralph status`
+To see its state and what to type next: ralph status`
 
 /** Commander says 1 for a wrong flag; the contract says 2. */
 function usageError(error: CommanderError, command: string): RalphError {

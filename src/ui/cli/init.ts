@@ -35,7 +35,7 @@ export async function setUp(
   const { dim } = paintFor(io.stdout, io.env)
   if (!json) io.stdout.write(`\n${oneLine(found.path)}:\n\n${dim(text.trimEnd())}\n\n`)
   if (!yes && !isAsked) {
-    throw new RalphError('usage', `Nobody is there to ask whether to write ${found.path}.`, {
+    throw new RalphError('usage', `There is no terminal on which to ask whether to write ${found.path}.`, {
       hint: 'Nothing was written. To write it without a question, add: --yes',
     })
   }

@@ -42,7 +42,7 @@ export async function runMcp(
     complain: (message) => {
       complaints += 1
       if (complaints > mostComplaints) return
-      const last = complaints === mostComplaints ? ' (no more is said of such)' : ''
+      const last = complaints === mostComplaints ? ' (further errors are not shown)' : ''
       io.stderr.write(`ralph mcp: ${oneLine(message)}${last}\n`)
     },
     stop: stop.signal,

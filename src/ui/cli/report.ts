@@ -70,8 +70,8 @@ async function refuseOther(file: string): Promise<void> {
   if (before?.isFile() !== true || before.size === 0) return
   const text = await readFile(file, 'utf8').catch(() => '')
   if (reportMarks.some((mark) => mark.test(text))) return
-  throw new RalphError('usage', `${file} is there already, and is no report of ralph's.`, {
-    hint: 'Nothing was written. Name another file, or write over it with --force.',
+  throw new RalphError('usage', `${file} already exists and is not a report of ralph's.`, {
+    hint: 'Nothing was written. Name another file, or overwrite it with --force.',
   })
 }
 

@@ -162,7 +162,7 @@ function within(io: Io, folder: string, env: Io['env']): Io {
 function refuseNoFolder(folder: string): void {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return
   throw new RalphError('usage', `There is no folder ${folder}`, {
-    hint: 'Nothing was touched. -C wants the folder to work in: ralph -C <dir> status',
+    hint: 'Nothing was touched. -C needs the folder to work in: ralph -C <dir> status',
   })
 }
 

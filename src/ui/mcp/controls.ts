@@ -30,7 +30,7 @@ export function addControls(server: McpServer, { act, start }: Asking): void {
         return begun.exitCode === 0
           ? answer(begun.refused, { message: begun.refused, started: false })
           : refusal(begun.refused)
-      const message = `Started: ${begun.change}. It runs on by itself; ask get_ralph_status for it.`
+      const message = `Started: ${begun.change}. It runs in the background; get_ralph_status shows it.`
       const said = begun.said === '' ? message : `${message}\n${begun.said}`
       return answer(said, { message: said, change_id: begun.change, started: true })
     })
@@ -42,7 +42,7 @@ export function addControls(server: McpServer, { act, start }: Asking): void {
         'Start a Ralph loop over a change, in a process of its own that outlives this server. Agent, gates and all else come from ralph.yaml. At its end its work stays on its branch until finish_loop.',
       inputSchema: z.object({
         change_id: changeId,
-        fresh: z.boolean().default(false).describe('archive the earlier run of this change and start anew'),
+        fresh: z.boolean().default(false).describe('archive the earlier run of this change and start over'),
         worktree: z.boolean().default(false).describe('in a git work tree of its own'),
         manual: z.boolean().default(false).describe('a person decides when it is done, not the boxes'),
         task: text.optional().describe('with manual: what the agent is asked for'),

@@ -20,7 +20,7 @@ const loopShape = {
   freshness: z
     .enum(['alive', 'stale', 'dead', 'ended'])
     .describe(
-      'alive: its process is there and gives signs; stale: it may hang, or runs where nobody can tell; dead: it did not end, and its process is gone; ended: it has ended',
+      'alive: its process is there and active; stale: it may hang, or runs where ralph cannot see it; dead: it did not end, and its process is gone; ended: it has ended',
     ),
   written_by: z.enum(['ralph', 'wt-tools']),
   current_iteration: z.number(),

@@ -155,5 +155,5 @@ function instructionsFor(allowsControl: boolean): string {
     'Ralph runs a coding agent in a loop over an OpenSpec change, story by story. These tools show its loops: get_ralph_status for where they stand, get_loop_history and get_loop_log for what happened, get_attempt_diff for what an attempt changed. A loop whose freshness is dead has not ended: say so, and do not call it running.'
   return allowsControl
     ? `${looks} start_loop, stop_loop, resume_loop and finish_loop change things: use them only when the user asks for it.`
-    : `${looks} This server only looks; whoever wants to start and stop loops from here starts it as: ralph mcp --allow-control.`
+    : `${looks} This server only looks. To start and stop loops from here, run it as: ralph mcp --allow-control.`
 }

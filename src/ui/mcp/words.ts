@@ -75,7 +75,7 @@ function blockOf(loop: LoopSeen, nowMs: number): readonly string[] {
 
 const processWords: Readonly<Record<LoopSeen['freshness'], string>> = {
   alive: 'alive',
-  stale: 'stale: it gives no sign, or runs where nobody can tell',
+  stale: 'stale: it shows no activity, or runs where ralph cannot see it',
   dead: 'dead: it did not end, and its process is gone',
   ended: 'ended',
 }

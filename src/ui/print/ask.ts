@@ -41,7 +41,7 @@ export async function ask<Answer>(
 export function confirmAt(io: Io, stop: AbortSignal): (question: string) => Promise<boolean> {
   return async (question) => {
     if (!isTerminal(io.stdin) || !isTerminal(io.stdout)) {
-      throw new RalphError('usage', `${question} Nobody is there to ask.`, {
+      throw new RalphError('usage', `${question} There is no terminal to ask on.`, {
         hint: 'Nothing was deleted. To delete without a question, add: --yes',
       })
     }

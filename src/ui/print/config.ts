@@ -55,10 +55,10 @@ function sandboxLines(entries: readonly SettingEntry[]): readonly string[] {
   const { agents, caches: cached, hidden } = sandboxPlaces()
   return [
     '',
-    'In the sandbox can be written, besides the work tree, its TMPDIR and sandbox_allow:',
+    'The sandbox can write the work tree, its TMPDIR, sandbox_allow, and:',
     ...Object.entries(agents).map(([name, paths]) => `  ${name.padEnd(8)} ${paths.join(', ')}`),
     `  caches   ${cached.join(', ')}`,
-    `Not to be seen: ${hidden.join(', ')}`,
+    `Hidden in it: ${hidden.join(', ')}`,
   ]
 }
 

@@ -297,7 +297,7 @@ export function noteWords({ text }: Of<'note.added'>): string {
 export function stopLine({ signal, unread }: Of<'stop.requested'>, sheet: Sheet): string {
   const text =
     unread === true
-      ? 'Stopping… (nobody reads the output any more)'
+      ? 'Stopping… (the program that read the output has ended)'
       : signal === 'SIGINT'
         ? 'Stopping… press Ctrl-C again to kill it'
         : `Stopping… (${signal})`

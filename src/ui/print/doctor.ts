@@ -33,10 +33,10 @@ export function doctorText({ checks, fixes }: Diagnosis, sheet: Sheet): string {
 
 function fixLines(fixes: readonly Fix[], sheet: Sheet): readonly string[] {
   const { paint } = sheet
-  if (fixes.length === 0) return ['nothing that is safe to fix was found']
+  if (fixes.length === 0) return ['found nothing that is safe to fix']
   return fixes.flatMap(({ name, before, after, failed }) => {
     const [word, style] = failed === undefined ? ['fixed', paint.green] : ['failed', paint.red]
-    const now = failed === undefined ? `now: ${after}` : `still so: ${failed}`
+    const now = failed === undefined ? `now: ${after}` : `not fixed: ${failed}`
     const text = `${oneLine(name)}: ${oneLine(before)}; ${oneLine(now)}`
     const [first = '', ...rest] = entryLines({ indent: 8, text }, sheet)
     return [`${style(word.padEnd(6))}  ${first.slice(8)}`, ...rest]

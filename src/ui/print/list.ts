@@ -135,7 +135,7 @@ function nextSteps({ changes, checked_out: here }: ChangeList): readonly (readon
   if (waiting)
     steps.push([`ralph finish ${oneLine(waiting.name)} --cleanup`, 'bring its work to your branch'])
   if (changes.some(({ landed }) => landed?.is_pulled === false))
-    steps.push(['ralph queue pull', 'your branch follows what has landed'])
+    steps.push(['ralph queue pull', 'update your branch to what has landed'])
   if (open) {
     steps.push([`ralph loop ${oneLine(open.name)} --dry-run`, 'see what it would do; changes nothing'])
     steps.push([`ralph loop ${oneLine(open.name)}`, 'run it'])

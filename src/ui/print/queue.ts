@@ -141,13 +141,13 @@ function wordsOf(event: QueueEvent): string {
       return `▸ ${event.change}: merging`
     case 'candidate.conflicted':
       return event.said === undefined
-        ? `✕ ${event.change}: conflict in ${event.paths.join(', ')}; an agent puts both sides together`
-        : `✕ ${event.change}: its plan does not go with the specs that landed (${event.said}); an agent brings it up to date`
+        ? `✕ ${event.change}: conflict in ${event.paths.join(', ')}; an agent merges both sides`
+        : `✕ ${event.change}: its plan no longer fits the specs that landed (${event.said}); an agent brings it up to date`
     case 'candidate.regenerated':
-      return `✓ ${event.change}: made anew: ${event.paths.join(', ')}`
+      return `✓ ${event.change}: regenerated: ${event.paths.join(', ')}`
     case 'resolution.judged':
       return event.problems.length === 0
-        ? `✓ ${event.change}: both sides are put together${event.beside === undefined ? '' : `; changed beside the conflict: ${event.beside.join(', ')}`}`
+        ? `✓ ${event.change}: both sides are merged${event.beside === undefined ? '' : `; also changed: ${event.beside.join(', ')}`}`
         : `✕ ${event.change}: not yet: ${event.problems.join('; ')}`
     case 'candidate.built':
       return ''
@@ -156,7 +156,7 @@ function wordsOf(event: QueueEvent): string {
         ? `✓ ${event.change}: gate passed: ${event.gate}${event.flaky ? ' (it failed once, and passed when it ran again)' : ''}`
         : `✕ ${event.change}: gate ${event.outcome === 'failed' ? 'failed' : 'could not run'}: ${event.gate}`
     case 'base.moved':
-      return `▸ ${event.change}: somebody moved the target, so it is merged again`
+      return `▸ ${event.change}: the target was moved, so it is merged again`
     case 'landing.began':
     case 'target.followed':
       return ''
@@ -260,7 +260,7 @@ const leastRoom = 30
 /** Where everything stands: each reason whole, and what to type. */
 export function queueText(report: QueueReport, sheet: Sheet, now: number, isPulled = false): string {
   const { paint } = sheet
-  const behind = isBehind(report) && !isPulled ? `   your ${report.target} has not followed yet` : ''
+  const behind = isBehind(report) && !isPulled ? `   your ${report.target} is not updated yet` : ''
   if (report.entries.length === 0) return 'The queue is empty. Fill it: ralph up, or ralph queue add <change>'
   const rows = queueRows(report, now)
   const widths = queueWidths(rows)
@@ -306,8 +306,10 @@ export function queueNext(report: QueueReport): readonly string[] {
   if (report.alive) return ['ralph up is at work; ralph queue --watch follows it']
   const isOpen = report.entries.some(({ state }) => !['landed', 'parked', 'removed'].includes(state))
   return [
-    ...(isOpen && report.halted === undefined ? ['next: ralph up   (nobody works on it now)'] : []),
-    ...(isBehind(report) ? [`next: ralph queue pull   (${report.target} follows what has landed)`] : []),
+    ...(isOpen && report.halted === undefined ? ['next: ralph up   (it is not running now)'] : []),
+    ...(isBehind(report)
+      ? [`next: ralph queue pull   (${report.target} is updated to what has landed)`]
+      : []),
   ]
 }
 
@@ -334,10 +336,10 @@ export function upSummary(
           `What landed is on refs/ralph-landed/${report.target}; your ${report.target} is not changed${where}. Take it: ralph queue pull`,
         ]
       : []),
-    ...(isStopped && running.length === 0 ? ['Stopped. Nothing runs any more; go on with: ralph up'] : []),
+    ...(isStopped && running.length === 0 ? ['Stopped. Nothing is running; continue with: ralph up'] : []),
     ...(isStopped && running.length > 0
       ? [
-          `Stopped. ${plural(running.length, 'loop goes', 'loops go')} on: ${names}. To go on: ralph up; to stop ${running.length === 1 ? 'it' : 'them'}, too: ralph stop --all`,
+          `Stopped. ${plural(running.length, 'loop continues', 'loops continue')}: ${names}. To continue: ralph up; to stop ${running.length === 1 ? 'it' : 'them'} as well: ralph stop --all`,
         ]
       : []),
   ]

@@ -56,4 +56,4 @@ function taskName(id: string, text: string): string {
   return oneLine(id.includes('#') || text.startsWith(id) ? text : `${id} ${text}`)
 }
 
-const storyNotes = { human: 'only a person can go on', deferred: 'put off' }
+const storyNotes = { human: 'only a person can do it', deferred: 'put off' }

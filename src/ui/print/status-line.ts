@@ -39,7 +39,7 @@ function stateOf(loop: LineLoop, nowMs: number, silentMs: number): readonly [Mea
   if (loop.stories_open !== undefined) return ['open', 'open']
   if (loop.freshness === 'ended')
     return [endings.get(loop.status) ?? 'waiting', clip(oneLine(loop.status), 20)]
-  if (loop.freshness === 'stale') return ['human', `no sign for ${spanOf(silentMs)}`]
+  if (loop.freshness === 'stale') return ['human', `no activity for ${spanOf(silentMs)}`]
   if (loop.waiting_for === 'human') return ['human', 'needs you']
   if (loop.waiting_for === 'pause') return ['waiting', 'paused']
   if (loop.waiting_for !== undefined) {

@@ -86,7 +86,7 @@ export function workWords(report: StatusReport): string {
   const original = branchName(report.original_branch)
   const { branch, checked_out: here, home, worktree, cleaned_at: cleaned, uncommitted } = report.where ?? {}
   if (branch === undefined) return `from ${original}, in ${oneLine(report.worktree_name)}`
-  if (branch === '') return 'nothing was begun; the repository is as it was'
+  if (branch === '') return 'nothing was started; the repository is not changed'
   if (branch === report.original_branch)
     return `in your work tree, on ${original}${uncommitted ? ', uncommitted' : ''}`
   if (cleaned !== undefined) {
@@ -120,7 +120,7 @@ function landedWords({ target, commit, is_pulled: isPulled }: LandedWork): strin
   const words = `landed on ${oneLine(target)} as ${commit.slice(0, 7)}`
   return isPulled
     ? words
-    : `${words} (refs/ralph-landed/${oneLine(target)}; your ${oneLine(target)} has not followed yet)`
+    : `${words} (refs/ralph-landed/${oneLine(target)}; your ${oneLine(target)} is not updated yet)`
 }
 
 function spentBy({ total_tokens: tokens, iterations }: StatusReport): SpentTokens {

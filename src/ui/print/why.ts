@@ -151,7 +151,7 @@ export function traceText(
   { change_id: change, decisions, earlier_runs: earlier }: Decisions,
   { paint, columns }: Pick<StatusView, 'paint' | 'columns'>,
 ): string {
-  if (decisions.length === 0) return `no decision of a loop on ${oneLine(change)} is on record`
+  if (decisions.length === 0) return `no loop of ${oneLine(change)} is on record`
   const lines = decisions.map(({ time, n, decision, rule, inputs }) => {
     const where = n === undefined ? '' : ` #${String(n)}`
     const facts = Object.entries(inputs).map(

@@ -35,7 +35,7 @@ export function endingExtent(
 /** As the plain printer says it, for this width. */
 export function endLines(screen: EndingScreen, width: number): readonly Line[] {
   const { complete, board } = screen.loop
-  if (complete === undefined) return [line('The run has no end on record.')]
+  if (complete === undefined) return [line('How this run ended is not recorded.')]
   return resultLines(complete, board, { paint, columns: width + 1 }).map(fromPainted)
 }
 

@@ -72,7 +72,7 @@ function choiceView(screen: EndingScreen, world: World): View {
   })
   const asked = [[], ...savedLines(screen, width), [], question, [], ...choices.flat()]
   const below: readonly Line[] = [
-    ...(screen.isBusy ? [[], line(`${spinner(world.frame)} On it…`, styleFor('working'))] : []),
+    ...(screen.isBusy ? [[], line(`${spinner(world.frame)} Working…`, styleFor('working'))] : []),
     ...(screen.problem === ''
       ? []
       : [

@@ -163,7 +163,7 @@ function diffLines(screen: LoopScreen, width: number): readonly Line[] {
       : undefined
   const what = isOpen
     ? `What #${String(last.n)} ${screen.life === 'dead' ? 'left in the work tree' : 'has changed so far'}`
-    : `What #${String(last.n)} changed${last.turnout.reverted === undefined ? '' : ' (undone, kept aside)'}`
+    : `What #${String(last.n)} changed${last.turnout.reverted === undefined ? '' : ' (undone, kept)'}`
   if (patch === undefined) return [line('Looking at the files…', dim)]
   const cut = isOpen && screen.now?.is_cut === true
   return [

@@ -131,7 +131,9 @@ function storyLine(story: StorySummary, screen: LoopScreen, world: World, width:
 function noteLines(screen: LoopScreen, columns: number): readonly Line[] {
   const { note } = screen
   if (note === undefined) return []
-  const title = isRunning(screen) ? 'A note for the next prompt' : 'The run has ended: nobody gets this note'
+  const title = isRunning(screen)
+    ? 'A note for the next prompt'
+    : 'The run has ended: no agent will read this note'
   return paneLines({
     width: columns,
     height: 3,

@@ -218,7 +218,7 @@ function stopping(screen: LoopScreen, nowMs: number): Step<LoopScreen> {
     )
   }
   const next = { ...screen, presses }
-  const says = 'Stopping: the agent is ended, the attempt kept aside, the files restored. qqq kills.'
+  const says = 'Stopping: the agent is ended, its attempt kept, the files restored. qqq kills.'
   if (presses.length > 1 || screen.state?.stop !== undefined) return { screen: next, acts: [], says }
   return { screen: next, acts: [{ do: 'stop', change, isForce: false }], says }
 }

@@ -152,10 +152,10 @@ function aboutLines(screen: QueueScreen, { size, nowMs }: World): readonly Line[
     ...wrapped(row?.hint ?? '', line('   ')),
     ...(report.alive || !isBehind
       ? []
-      : wrapped(`ralph queue pull: ${report.target} follows what has landed`, line('   '))),
+      : wrapped(`ralph queue pull: ${report.target} is updated to what has landed`, line('   '))),
     ...(report.alive || screen.isOwn || !isOpen
       ? []
-      : wrapped('Nobody works on it now; go on with: ralph up', line('   '))),
+      : wrapped('It is not running now; continue with: ralph up', line('   '))),
   ].slice(0, Math.max(2, Math.floor(size.rows / 3)))
 }
 
@@ -168,7 +168,7 @@ function footLine(screen: QueueScreen, columns: number, says: string, hasList: b
       : [['enter', row.state === 'running' || row.state === 'resolving' ? 'join it' : 'look at its run']]
   const list: readonly KeyHint[] = hasList ? [['esc', 'all changes']] : []
   return keyLine(
-    [...own, ...list, ['q', screen.isOwn ? 'stop ralph up; its loops go on' : 'quit'], ['?', 'keys']],
+    [...own, ...list, ['q', screen.isOwn ? 'stop ralph up; its loops continue' : 'quit'], ['?', 'keys']],
     columns,
   )
 }

@@ -346,7 +346,7 @@ function typedInLoop(model: Model, key: Key): Updated {
 }
 
 function detached(model: Model, { change }: LoopScreen): Updated {
-  const words = [`The loop of ${change} goes on.`, `Join it again with: ralph attach ${change}`]
+  const words = [`The loop of ${change} continues.`, `Join it again with: ralph attach ${change}`]
   return quit(model, 0, words)
 }
 

@@ -62,8 +62,8 @@ describe('journal', () => {
   })
 
   test.each([
-    ['of a newer version', '{"v":2,"seq":2,"type":"from.the.future"}', 'is no event that this version'],
-    ['of no known type', '{"v":1,"type":"x"}', 'is no event that this version'],
+    ['of a newer version', '{"v":2,"seq":2,"type":"from.the.future"}', 'is not an event that this version'],
+    ['of no known type', '{"v":1,"type":"x"}', 'is not an event that this version'],
     ['that is damaged', '{"v":1,"seq":2,"ti\u0000\u0000', 'is damaged'],
   ])('O9, section 6.7: a line %s is said, with its number, and never skipped', async (_, line, why) => {
     const journal = fileJournal(path)

@@ -181,7 +181,7 @@ describe('the state beside a journal', () => {
     const lines = text.split('\n')
     writeFileSync(path, [...lines.slice(0, 40), '{"half": ', ...lines.slice(41)].join('\n'))
     const { damage, state } = await lookAtJournal(path, change)
-    expect(damage).toBe(`Line 41 of the journal ${path} is damaged (it is no JSON).`)
+    expect(damage).toBe(`Line 41 of the journal ${path} is damaged (it is not JSON).`)
     expect(state).toEqual(await whole())
   })
 
@@ -193,7 +193,7 @@ describe('the state beside a journal', () => {
     appendFileSync(path, '\n')
     mark()
     const { damage, state } = await lookAtJournal(path, change)
-    expect(damage).toBe(`Line ${count} of the journal ${path} is damaged (it is no JSON).`)
+    expect(damage).toBe(`Line ${count} of the journal ${path} is damaged (it is not JSON).`)
     expect(state.branch).toBe('ralph/kept')
   })
 

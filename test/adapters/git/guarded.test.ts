@@ -215,7 +215,7 @@ describe.each<[Strategy, 'save' | 'restore']>([
       w.write('.git/objects/info/alternates', `${w.root}/away/objects\n`)
       w.git('repack', '-adlq')
     })
-    const command = /its own again: (.*)$/.exec(told.find((line) => line.includes('borrow')) ?? '')?.[1]
+    const command = /has them all: (.*)$/.exec(told.find((line) => line.includes('borrow')) ?? '')?.[1]
     execFileSync('sh', ['-c', command ?? 'false'], { cwd: w.dir, env: w.env, stdio: 'ignore' })
     rmSync(join(w.root, 'away'), { recursive: true })
     expect([w.git('rev-list', '--count', 'main').trim(), w.git('fsck', '--no-dangling')]).toEqual(['3', ''])
@@ -370,7 +370,7 @@ describe('taking over what a complete attempt had changed', () => {
     await w.checkpoints().start('start')
     for (const n of [1, 2]) await attempt(w, n, () => w.git('config', 'alias.a', 'b'))
     const [first = '', second = ''] = warnings(w)
-    expect(second).toBe('changed while #2 ran, as while #1 ran, and put back: .git/config (alias.a = b)')
+    expect(second).toBe('changed while #2 ran, as while #1 ran, and restored: .git/config (alias.a = b)')
     expect(second.length).toBeLessThan(first.length)
     await accept(w)
     expect(w.git('config', 'alias.a')).toBe('b\n')

@@ -108,7 +108,7 @@ it('Q4 I2 I4: what landed and what the user committed are the same merge wheneve
   expect(await moveLanded(git, 'main', landed, undefined)).toBe(true)
   expect(await moveLanded(git, 'main', old('other', head), undefined)).toBe(false)
   world.git('branch', '-qf', 'main', old('mine', head))
-  expect(await carryHome(git, 'main', head)).toBe('somebody has moved main')
+  expect(await carryHome(git, 'main', head)).toBe('main was moved meanwhile')
   const base = await landingBase(git, 'main')
   const merged = 'commit' in base ? base.commit : ''
   expect(world.git('show', '-s', '--format=%ct', merged)).toBe(

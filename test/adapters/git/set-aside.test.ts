@@ -22,7 +22,7 @@ const told = (w: World, code: string): string[] =>
   w.journal.flatMap((event) => (event.type === 'warning' && event.code === code ? [event.message] : []))
 
 /** The command that a message ends with. */
-const wayBack = (message = ''): string => message.split('To have it again: ')[1] ?? 'false'
+const wayBack = (message = ''): string => message.split('To get it back: ')[1] ?? 'false'
 
 /** More than an attempt keeps of what only the agent's rules hide. */
 const large = Buffer.alloc(21_000_000, 'data\n')

@@ -64,7 +64,7 @@ describe('finish --squash', () => {
     hook(w, 'pre-commit', 'env -u GIT_INDEX_FILE git commit -q --no-verify --allow-empty -m theirs')
     const report = await checkpoints.finish('squash', message)
     expect(report.commit).toBeUndefined()
-    expect(report.refused?.why).toContain('somebody committed on the branch meanwhile')
+    expect(report.refused?.why).toContain('another commit was made on the branch meanwhile')
     expect(w.git('log', '-1', '--format=%s').trim()).toBe('theirs')
     expect([w.read('one.txt'), w.read('src/b.txt')]).toEqual(['1', 'loop\n'])
     w.write('mine.txt', 'not the loop’s')

@@ -85,7 +85,7 @@ describe.each<Strategy>(['branch', 'stash'])('what git does not see (%s)', (stra
     dig(w, 'deep')
     dig(w, 'src/x')
     const { warnings } = await checkpoints.keep(1)
-    expect(warnings.join('\n')).toMatch(/what is in deep\/d+\/d+\/… lies deeper than a path can be long/)
+    expect(warnings.join('\n')).toMatch(/what is in deep\/d+\/d+\/… is nested too deeply/)
     await checkpoints.restore()
     await checkpoints.ensure('1')
     expect(readdirSync(w.dir).sort()).toEqual(before)

@@ -295,7 +295,7 @@ describe('control', () => {
       {
         do: 'quit',
         exitCode: 0,
-        words: ['The loop of add-greeting goes on.', 'Join it again with: ralph attach add-greeting'],
+        words: ['The loop of add-greeting continues.', 'Join it again with: ralph attach add-greeting'],
       },
     ])
   })
@@ -350,7 +350,7 @@ describe('the end', () => {
     )
     player.asked()
     expect(player.type('\u001B[B\r').asked()).toEqual([{ do: 'finish', change, choice: 'cleanup' }])
-    expect(player.text()).toContain('On it…')
+    expect(player.text()).toContain('Working…')
     player.hear({ type: 'said', act: 'finish', message: 'The work is on main, uncommitted.' })
     expect(player.text()).toContain('The work is on main, uncommitted.')
     expect(player.text()).not.toContain('ralph finish')
@@ -463,7 +463,7 @@ describe('the end', () => {
       )
     const end = whole.at(-1)?.body
     if (end?.type !== 'complete') throw new Error('no end')
-    const reason = 'The agent says that it is complete; a human has to agree.'
+    const reason = 'The agent says that it is complete; you decide whether it is.'
     const waits = { ...end, status: 'stopped', stop_reason: 'human', exit_code: 5, reason } as const
     const waiting = [...manual(whole.slice(0, -1)), { at: 700, body: waits }]
     const agreed = [...waiting, { at: 710, body: { type: 'human.done' } as const }, { at: 710, body: end }]

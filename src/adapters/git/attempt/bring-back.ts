@@ -127,14 +127,14 @@ async function remember({ git, before, after }: Plan, change: string, n: number)
 async function refuseFull(to: string): Promise<void> {
   await mkdir(to, { recursive: true }).catch((error: unknown) => {
     if (!['EEXIST', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
-    throw new RalphError('usage', `${to} is no folder`, {
-      hint: 'Nothing was touched. Name a folder that is empty or not there yet.',
+    throw new RalphError('usage', `${to} is not a folder`, {
+      hint: 'Nothing was touched. Name a folder that is empty or does not exist yet.',
       cause: error,
     })
   })
   if ((await readdir(to)).length > 0) {
     throw new RalphError('usage', `${to} is not empty`, {
-      hint: 'Name a folder that is empty or not there yet.',
+      hint: 'Name a folder that is empty or does not exist yet.',
     })
   }
 }

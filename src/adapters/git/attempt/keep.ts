@@ -303,7 +303,8 @@ async function keepWhole(
     ...stashes.gone
       .filter((hash) => !gone.has(hash))
       .map(
-        (hash) => `a stash entry was dropped beside the loop; if that was not you: git stash store ${hash}`,
+        (hash) =>
+          `a stash entry was dropped while the loop ran, not by the agent; if that was not you: git stash store ${hash}`,
       ),
   ]
   const isPlainWork = united === seen && nested.length + special.length + snapshot.gitlinks.length === 0
@@ -539,5 +540,5 @@ function nestedWarning(folder: string): string {
 }
 
 function specialWarning(path: string): string {
-  return `${named(path)} was a file and is a pipe, a socket or a device now; git can only hold that the file is gone`
+  return `${named(path)} was a file and is a pipe, a socket or a device now; git can only record that the file is gone`
 }

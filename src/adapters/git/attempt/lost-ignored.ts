@@ -124,13 +124,13 @@ async function tell(
   if (back.length > 0)
     await warn(
       'moved_back',
-      `the agent's git took away what git ignores: ${few(back)}; it is back, and only you may read it`,
+      `the agent's git deleted ignored files: ${few(back)}; they are back, readable only by you`,
     )
   const [first] = left
   if (first !== undefined)
     await warn(
       'set_aside',
-      `the agent's git took away what git ignores: ${few(left)}; something is in the way, so it is not back. To have it again: ${restoreCommand(commit.slice(0, 12), first, store.git.typed)}`,
+      `the agent's git deleted ignored files: ${few(left)}; something is in the way, so they are not back. To get them back: ${restoreCommand(commit.slice(0, 12), first, store.git.typed)}`,
     )
 }
 

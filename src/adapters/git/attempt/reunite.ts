@@ -106,7 +106,7 @@ export async function planReunion(store: Store, snapshot: Snapshot, left: Left):
     return { ...apart, gone: await goneFiles(store, snapshot, left.tree) }
   const { tree, conflicts } = await tryMerge(git, compared.base, snapshot.tree, left.tree)
   if (conflicts.length > 0) {
-    const refused = `${judgement.why}; its work cannot be put together with the files that were there before, both changed ${listed(conflicts)}`
+    const refused = `${judgement.why}; its work cannot be merged with the files that were there before, both changed ${listed(conflicts)}`
     return { ...apart, refused }
   }
   const gone = await goneFiles(store, snapshot, tree)

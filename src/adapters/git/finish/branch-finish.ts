@@ -192,7 +192,7 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
     squash !== undefined && commit !== undefined ? await changedPaths(git, squash.tree, commit) : []
   const said = [
     isMerged
-      ? `the work was merged into ${nameOf(origin)} already: nothing was left to bring`
+      ? `the work was merged into ${nameOf(origin)} already: nothing was left to do`
       : commit !== undefined
         ? `the work is one commit on ${nameOf(origin)}, ${commit.slice(0, 12)}${await besidesWork(git, { initial, tip, startPaths, touched, plan: squash?.plan ?? [], hooked })}`
         : squashing !== undefined && made === undefined

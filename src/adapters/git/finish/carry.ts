@@ -91,7 +91,7 @@ function takeOver(paths: readonly string[], from: string, to: string, { change }
     const mine = shellWord(join(to, shown(path)))
     return `mv ${mine} ${shellWord(`${join(to, shown(path))}.mine`)} && cp ${shellWord(join(from, shown(path)))} ${mine}`
   })
-  return `The cleanup has touched nothing. You and the loop changed the same lines. Take the loop's file, and keep yours beside it: ${commands.join(' && ')}; then ralph finish ${change} --cleanup again.`
+  return `The cleanup has touched nothing. You and the loop changed the same lines. Take the loop's file, and keep a copy of yours: ${commands.join(' && ')}; then ralph finish ${change} --cleanup again.`
 }
 
 async function unchangedSince(

@@ -121,7 +121,7 @@ async function deleteBranch(store: Store, { tip, time }: CleanupPlan): Promise<s
 }
 
 function switched({ git, change }: Store, safe: string): RalphError {
-  return new RalphError('finish_conflict', `Somebody switched ${git.worktree} to another branch.`, {
+  return new RalphError('finish_conflict', `${git.worktree} was switched to another branch.`, {
     hint: `${safe} ${git.typed} switch ralph/${change}, then ralph finish ${change} --cleanup again.`,
   })
 }

@@ -52,7 +52,7 @@ export async function planSquash(
   }
   if (conflicts.length > 0) {
     throw conflict(
-      'the loop went on with lines that you had not committed when it began',
+      'the loop changed lines that you had not committed when it began',
       conflicts,
       `Nothing was touched. Bring everything to your branch, uncommitted, and commit there what you want: ralph finish ${change} --cleanup`,
     )
@@ -130,7 +130,7 @@ async function found(
   if (made === undefined) {
     const file = join(store.folder, 'squash-message')
     return {
-      refused: 'somebody committed on the branch meanwhile',
+      refused: 'another commit was made on the branch meanwhile',
       hint: `The work is in the work tree, uncommitted. Commit it: ${git.typed} add${onlyThese(work)} && ${git.typed} commit -F ${shellWord(file)}${onlyThese(work)}`,
     }
   }

@@ -83,7 +83,7 @@ async function putBackAlternates(
       : []),
     ...(fresh.length > 0
       ? [
-          `while #${n} ran this repository was made to borrow objects from ${fresh.join(', ')} (.git/${alternatesFile}); that stays, for some may be only there: keep that folder until the repository has all of its own again: ${whole}`,
+          `while #${n} ran this repository began to borrow objects from ${fresh.join(', ')} (.git/${alternatesFile}); that stays, as some may be only there: keep that folder until the repository has them all:  ${whole}`,
         ]
       : []),
   ]

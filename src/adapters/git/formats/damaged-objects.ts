@@ -102,7 +102,7 @@ export async function putBrokenAside(store: Store, snapshot: Snapshot | undefine
   }
   await moveRefs(git, 'repair', back)
   const refs = back.map((command) => shortRef(command.split(' ')[1] ?? ''))
-  const message = `the loop ended before what its agent gave to git was on the disk: ${broken.length} objects cannot be read and are put aside in ${relative(git.worktree, aside)}${refs.length === 0 ? '' : `; back where they were: ${refs.join(', ')}`}`
+  const message = `the loop ended before what its agent gave to git was on the disk: ${broken.length} objects cannot be read and are moved to ${relative(git.worktree, aside)}${refs.length === 0 ? '' : `; back where they were: ${refs.join(', ')}`}`
   await store.note({ type: 'warning', code: 'broken_objects', message })
 }
 

@@ -104,7 +104,7 @@ export async function tellAside(store: Store, outcome: 'saved' | 'reverted'): Pr
     const isOffer = outcome === 'saved' && again?.aside.outcome !== 'saved'
     const message =
       again !== undefined && !isOffer
-        ? `${ran(aside)}, as while #${again.aside.n} ran, and put back: ${briefly(aside)}`
+        ? `${ran(aside)}, as while #${again.aside.n} ran, and restored: ${briefly(aside)}`
         : `${ran(aside)}${store.absence?.() === undefined ? '' : ', or after the loop had died'}, and put back: ${isOffer ? fully(aside) : briefly(aside)}. As it was then: ${relative(store.git.worktree, folder)}. ${
             isOffer ? `To take it over: ralph finish ${store.change} --accept-config` : ifYours(aside)
           }`

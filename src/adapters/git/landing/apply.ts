@@ -36,7 +36,7 @@ export async function mergeTrees(
   throw conflict(
     `${original} and the loop changed the same lines`,
     conflicts,
-    `The cleanup has touched nothing. Merge by hand: ${goTo(original, typed)} && ${typed} merge ralph/${change}; resolve, commit, then ralph finish ${change} --cleanup settles the run.`,
+    `The cleanup has touched nothing. Merge by hand: ${goTo(original, typed)} && ${typed} merge ralph/${change}; resolve, commit, then ralph finish ${change} --cleanup ends the run.`,
   )
 }
 
@@ -164,7 +164,7 @@ export async function applyTrees(
     throw new RalphError(
       'checkpoint_failed',
       `git could not write ${missing.slice(0, 5).map(named).join(', ')}`,
-      { hint: `Is the disk full, or a folder closed? Mend that, then ${again}.` },
+      { hint: `Is the disk full, or a folder not writable? Fix that, then ${again}.` },
     )
   await syncPaths(git, paths)
   putBackModes(git, { modes: withExecution(modes, changes), own: [] }, () => false)
@@ -227,13 +227,13 @@ function isFilled(git: Git, path: string): boolean {
 }
 
 export function moveFirst({ change, typed }: Bringing): string {
-  return `The cleanup has touched nothing. Commit these changes or put them away (${typed} stash -u; ignored files by hand), then ralph finish ${change} --cleanup again.`
+  return `The cleanup has touched nothing. Commit these changes or stash them (${typed} stash -u; ignored files by hand), then ralph finish ${change} --cleanup again.`
 }
 
 /** They are behind a flag of git's: `git status` does not list them, and `git stash` does not take them. */
 function showFirst({ worktree }: Git, paths: readonly string[], { change, typed }: Bringing): string {
   const show = showCommand(paths, `git -C ${shellWord(worktree)}`)
-  return `The cleanup has touched nothing. assume-unchanged or skip-worktree hides them; show them to git: \`${show}\`, commit them or put them away (${typed} stash), then ralph finish ${change} --cleanup again.`
+  return `The cleanup has touched nothing. assume-unchanged or skip-worktree hides them; show them to git: \`${show}\`, commit them or stash them (${typed} stash), then ralph finish ${change} --cleanup again.`
 }
 
 export function conflict(what: string, paths: readonly string[], hint: string): RalphError {

@@ -180,7 +180,7 @@ export async function openScratchTree(git: Git, commit: string): Promise<Git> {
   const dir = scratchDir(git)
   await closeScratchTree(git)
   if (lstatSync(dir, { throwIfNoEntry: false }) !== undefined) {
-    throw new RalphError('repository_state', `${dir} is in the way: ralph tries merges out there.`, {
+    throw new RalphError('repository_state', `${dir} is in the way: ralph tests merges there.`, {
       hint: 'What has landed stays, and so do the loops. Move that away, then: ralph up',
     })
   }
@@ -363,7 +363,7 @@ export async function carryHome(git: Git, target: string, from?: string): Promis
   if (landed === undefined || own === landed) return ''
   const refusal = await whyNoTarget(git, target)
   if (own === undefined || refusal !== '') return refusal
-  if (from !== undefined && own !== from) return `somebody has moved ${target}`
+  if (from !== undefined && own !== from) return `${target} was moved meanwhile`
   if (!(await isAncestor(git, own, landed)))
     return (await isAncestor(git, landed, own)) ? '' : `${target} has commits of its own`
   // A push does not know of a rebase that will move it at its end.

@@ -115,7 +115,7 @@ export async function aliasesTold(
     if (was.before === undefined)
       return was.isPlain
         ? `${who} made ${short} another name for ${led}; it is a branch of its own again`
-        : `${who} made ${short}, another name for ${led}; it is put away, and comes back with: ${aliasCommand(name, was.now)}`
+        : `${who} made ${short}, another name for ${led}; it is removed; to get it back: ${aliasCommand(name, was.now)}`
     const isBack = now[name] === was.before
     const again = isBack ? '' : `; ralph could not undo that: ${aliasCommand(name, was.before)}`
     if (was.now !== undefined)

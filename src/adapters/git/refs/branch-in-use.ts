@@ -17,7 +17,7 @@ export function refuseTaken(
   const folder = holderOf(git, ref)
   if (folder === undefined) return
   throw new RalphError(code, `${shortName(ref)} is checked out in another work tree: ${folder}`, {
-    hint: `${safe} Give the branch free there (\`git -C ${shellWord(folder)} switch --detach\`), then ${next}.`,
+    hint: `${safe} Free the branch there (\`git -C ${shellWord(folder)} switch --detach\`), then ${next}.`,
   })
 }
 

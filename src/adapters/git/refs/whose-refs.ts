@@ -129,9 +129,9 @@ export function othersTold(
     ...led.flatMap((each) => each.again),
   ]
   const them = words.length === 1 ? 'it' : 'them'
-  const back = again.length === 0 ? '' : `; to have ${them} again: ${again.slice(0, most).join('; ')}`
+  const back = again.length === 0 ? '' : `; to get ${them} back: ${again.slice(0, most).join('; ')}`
   return [
-    `changed beside the loop, not by the agent as far as ralph can tell: ${few(words)}; ${words.length === 1 ? 'it stays so' : 'they stay so'}${where}${back}`,
+    `changed while the loop ran, not by the agent as far as ralph can tell: ${few(words)}; ${words.length === 1 ? 'it is left as it is' : 'they are left as they are'}${where}${back}`,
   ]
 }
 
@@ -146,7 +146,7 @@ function againCommand(name: string, from: string): string {
 export function againTold(who: string, again: readonly string[]): string[] {
   return again.map(
     (name) =>
-      `${shortRef(name)} was deleted beside the loop, and ${who} made it again; it stays: ${['git', 'update-ref', '-d', name].map(shellWord).join(' ')} deletes it`,
+      `${shortRef(name)} was deleted while the loop ran, and ${who} made it again; it stays: ${['git', 'update-ref', '-d', name].map(shellWord).join(' ')} deletes it`,
   )
 }
 
@@ -158,11 +158,11 @@ export function madeTold(
 ): string[] {
   if (created.length > most) {
     const names = few(created.map(({ name }) => shortRef(name)))
-    return [`${who} made ${names}; they are put away under ${aside('')}`]
+    return [`${who} made ${names}; they are moved to ${aside('')}`]
   }
   return created.map(
     ({ name }) =>
-      `${who} made ${shortRef(name)}; it is put away, and comes back with: ${againCommand(name, aside(name))}`,
+      `${who} made ${shortRef(name)}; it is removed; to get it back: ${againCommand(name, aside(name))}`,
   )
 }
 
@@ -199,7 +199,7 @@ export async function besideTold(
       const but = rest.length === 0 ? '' : `, but for ${missing.length} of its files (${rest.join('; ')})`
       const back = await backCommand(git, hash)
       return [
-        `${begin} is no longer ${place}; what is in it stands in the work tree, uncommitted${but}, and ${kept}${back === '' ? '' : `: ${back} brings it back`}`,
+        `${begin} is no longer ${place}; what is in it is in the work tree, uncommitted${but}, and ${kept}${back === '' ? '' : `: ${back} brings it back`}`,
       ]
     }),
   )

@@ -83,13 +83,13 @@ export function lostRepositories(
   )
   const bare = emptied.map(
     (path) =>
-      `the repository ${named(path)} lost its .git while the attempt ran: its history is no part of a checkpoint, and ralph cannot bring it back`,
+      `the repository ${named(path)} lost its .git while the attempt ran: its history is not part of a checkpoint, and ralph cannot bring it back`,
   )
   const whole = gone.flatMap((path) => {
     const found = moved.find(({ was }) => path === `${was}/` || path.startsWith(`${was}/`))
     if (found === undefined)
       return [
-        `the repository ${named(path)} went while the attempt ran, and was not found elsewhere in the work tree; it is no part of a checkpoint`,
+        `the repository ${named(path)} disappeared while the attempt ran, and was not found elsewhere in the work tree; it is not part of a checkpoint`,
       ]
     const now = `${found.now}${path.slice(found.was.length)}`
     return mayBeSaved

@@ -118,12 +118,12 @@ export async function tellEdits(
   const slight = likely.length > 5 ? likely.map(({ path }) => path) : []
   if (slight.length > 0)
     await warn(
-      `changed in the last moment of the loop or just after it, so perhaps yours: ${names(slight)}; undone here and kept; to bring them back: ${commandFor(`${git} restore --source=`, commit || holder, slight)}`,
+      `changed in the last moment of the loop or just after it, so perhaps yours: ${names(slight)}; undone here but kept; to bring them back: ${commandFor(`${git} restore --source=`, commit || holder, slight)}`,
       'undone_after_death',
     )
   for (const { path, evidence } of doubtful.filter(({ path: each }) => !slight.includes(each)))
     await warn(
-      `${join(inside, named(path))} may be yours: ${evidence}. It is undone here and kept; to bring it back: ${restoreCommand(commit || holder, path, git)}`,
+      `${join(inside, named(path))} may be yours: ${evidence}. It is undone here but kept; to bring it back: ${restoreCommand(commit || holder, path, git)}`,
       'undone_after_death',
     )
   if (deleted.length > 0)

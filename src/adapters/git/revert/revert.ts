@@ -128,7 +128,7 @@ export async function revertTree(
     'checkpoint_failed',
     `the work tree could not be brought back to its checkpoint; still different: ${left.slice(0, 5).map(named).join(', ')}`,
     {
-      hint: `Everything is kept: see \`ralph attempts ${store.change}\`. Mend or remove these files, then \`ralph resume\`.`,
+      hint: `Everything is kept: see \`ralph attempts ${store.change}\`. Fix or remove these files, then \`ralph resume\`.`,
     },
   )
 }

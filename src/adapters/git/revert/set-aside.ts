@@ -31,7 +31,7 @@ export function asideOf(store: Store): PutAside {
     lines += 1
     if (lines > mostLines + 1) return
     const folder = join(outermost(store).folder, 'aside')
-    const text = lines > mostLines ? `more was treated in the same way, and is in ${folder}` : message
+    const text = lines > mostLines ? `more files like that are in ${folder}` : message
     await outermost(store).note({ type: 'warning', code: 'set_aside', message: text })
   }
   return (what) => setAside(store, what, tell)
@@ -62,9 +62,9 @@ async function setAside(
     was !== undefined
       ? `${named(was)} was moved to ${name} while the attempt ran, and something else is in its place`
       : isRepository === true
-        ? `the repository ${name} came while the attempt ran`
-        : `${name} came while the attempt ran, and is in no attempt as a whole`
-  await tell(`${why}: it is kept in ralph's folder. To have it again: ${wayBack(store, to, was ?? bare)}`)
+        ? `the repository ${name} appeared while the attempt ran`
+        : `${name} appeared while the attempt ran, and is not kept whole in any attempt`
+  await tell(`${why}: it is kept in ralph's folder. To get it back: ${wayBack(store, to, was ?? bare)}`)
   if (await renamed(store, bare, to)) return true
   if (isRepository !== true) return false
   openAbove(store.git.worktree, [bare])

@@ -70,7 +70,7 @@ export async function preflightBranch(store: Store, wish: StartMode): Promise<Pr
     ...(earlier === '' ? [] : [earlier]),
     ...(origin.commit === undefined
       ? [
-          `${originName(origin)} has no commit yet, so there is nothing to come back to; better first: git add --all && git commit -m "start"`,
+          `${originName(origin)} has no commit yet, so there is nothing to come back to; first run: git add --all && git commit -m "start"`,
         ]
       : []),
     ...(await doubtful(git, scan, store.protectedPaths)),
@@ -278,7 +278,7 @@ async function originOf(store: Store, refs: Refs, mode: StartMode): Promise<Head
       {
         hint: !isRecorded
           ? await wayOut(git, change)
-          : `Go on with \`ralph resume ${change}\`, or start over with \`ralph loop ${change} --fresh\` (its commits are archived).`,
+          : `Continue with \`ralph resume ${change}\`, or start over with \`ralph loop ${change} --fresh\` (its commits are archived).`,
       },
     )
   }

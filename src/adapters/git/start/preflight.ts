@@ -88,7 +88,7 @@ export async function refuseNewAlias(
     code,
     `${shortName(ref)}, where the work came from, is only another name for ${shortName(alias)} now (a symbolic ref)`,
     {
-      hint: `Nothing was touched. Make it a branch again, as it was: \`git symbolic-ref --delete ${name}${at === '' ? '' : ` && git update-ref ${name} ${at}`}\`, then \`${again}\`.`,
+      hint: `Nothing was touched. Make it a real branch again: \`git symbolic-ref --delete ${name}${at === '' ? '' : ` && git update-ref ${name} ${at}`}\`, then \`${again}\`.`,
     },
   )
 }
@@ -151,7 +151,7 @@ export function refuseClash(git: Git, refs: Refs, change: string): void {
   if (clash !== undefined) {
     const name = clash.replace('refs/heads/', '')
     throw refusal(
-      `the branch ${name} leaves no room for ralph/${change}`,
+      `the branch ${name} is in the way of ralph/${change}`,
       `Rename it: \`git branch -m ${name} <other name>\`.`,
     )
   }
@@ -175,11 +175,11 @@ export async function doubtful(git: Git, scan: Scan, globs: readonly string[]): 
   const nested = files.filter((path) => path.endsWith('/')).map(named)
   return [
     ...listed(
-      'huge untracked files will be part of the first checkpoint; ignore them if they should not be',
+      'huge untracked files will be in the first checkpoint; add them to .gitignore to leave them out',
       huge,
     ),
     ...listed(
-      'untracked files that look like secrets will be part of the first checkpoint; ignore them first',
+      'untracked files that look like secrets will be in the first checkpoint; add them to .gitignore first',
       secret,
     ),
     ...listed('repositories inside this one are not saved, restored or cleaned', nested),

@@ -39,7 +39,7 @@ export async function storedOrigin(store: Pick<Store, 'folder'>): Promise<Head |
   const text = await readIfThere(file(store))
   if (text === undefined) return undefined
   const origin = headOf(JSON.parse(text.toString('utf8')))
-  if (origin === undefined) throw new TypeError(`${file(store)} is not what ralph wrote`)
+  if (origin === undefined) throw new TypeError(`${file(store)} was changed by another program`)
   return origin
 }
 

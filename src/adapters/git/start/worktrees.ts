@@ -59,7 +59,7 @@ export async function addWorktree(
     return { repository: known, brought, isNew: false, base, note }
   }
   if (existsSync(dir)) {
-    throw new RalphError('usage', `${dir} exists and is no work tree of this repository`, {
+    throw new RalphError('usage', `${dir} exists and is not a work tree of this repository`, {
       hint: 'Name another folder: --worktree <dir>.',
     })
   }
@@ -91,7 +91,7 @@ async function commitOf(git: Git, name: string): Promise<string> {
     },
   )
   if (code === 0) return out.trim()
-  throw new RalphError('usage', `--from ${name} is no commit of this repository`, {
+  throw new RalphError('usage', `--from ${name} is not a commit of this repository`, {
     hint: 'Nothing was touched. Name a branch, a tag or a commit.',
   })
 }
@@ -119,7 +119,7 @@ async function refuseForeign(tree: Git, change: string): Promise<void> {
       ? 'is a work tree that ralph did not make for this change'
       : `is on the branch ${shortName(head.ref)}`
   throw new RalphError('usage', `${tree.worktree} ${what}`, {
-    hint: `Nothing was touched. Name a folder that is not there yet (--worktree <dir>), or remove this one if nothing in it is needed, ignored files included: git worktree remove ${tree.worktree}`,
+    hint: `Nothing was touched. Name a folder that does not exist yet (--worktree <dir>), or remove this one if nothing in it is needed, ignored files included: git worktree remove ${tree.worktree}`,
   })
 }
 

@@ -51,9 +51,7 @@ async function preflight(store: Store, mode: StartMode): Promise<PreflightReport
   }
   if (refs.head.commit === undefined || store.home !== undefined) {
     const what =
-      store.home === undefined
-        ? 'a stash needs a commit to stand on'
-        : 'a work tree of its own has no use for stashes'
+      store.home === undefined ? 'a stash needs a first commit' : 'it cannot be combined with --worktree'
     throw new RalphError('repository_state', `--checkpoint stash cannot be used here: ${what}`, {
       hint: 'Use --checkpoint branch, the default. Nothing was touched.',
     })
@@ -189,7 +187,7 @@ async function finish(store: Store, choice: FinishChoice): Promise<FinishReport>
   if (choice === 'squash' || choice === 'rename') {
     throw new RalphError(
       'usage',
-      `The run of ${store.change} keeps its checkpoints by stash: it has no commits to ${choice}.`,
+      `The run of ${store.change} uses --checkpoint stash: it has no commits to ${choice}.`,
       {
         hint: `Nothing was touched. The work is in your tree: ralph finish ${store.change} --cleanup, then git add and git commit.`,
       },
@@ -200,8 +198,8 @@ async function finish(store: Store, choice: FinishChoice): Promise<FinishReport>
   if (origin === undefined || initial === undefined || checkpoint === undefined) {
     const message = [
       cleaned === undefined
-        ? `nothing is left to bring for ${store.change}`
-        : `nothing is left to bring for ${store.change}: its work is in the work tree, and its last state is archived as ${store.refs}/archive/${cleaned}`,
+        ? `nothing is left to finish for ${store.change}`
+        : `nothing is left to finish for ${store.change}: its work is in the work tree, and its last state is archived as ${store.refs}/archive/${cleaned}`,
       ...(await entriesLeft(store)),
     ].join('; ')
     return { message, userPaths: [], loopPaths: [] }
@@ -238,7 +236,7 @@ async function entriesLeft(store: Store): Promise<string[]> {
   return stashEntries(await readStashLog(store.git)).flatMap(({ hash, message }, at) =>
     made.has(hash)
       ? [
-          `stash@{${at}} (${message}) is the state before story ${message.slice(own.length)}, kept for inspection; when you need it no more: ${dropCommand(hash)}`,
+          `stash@{${at}} (${message}) is the state before story ${message.slice(own.length)}, kept for inspection; when you no longer need it: ${dropCommand(hash)}`,
         ]
       : [],
   )

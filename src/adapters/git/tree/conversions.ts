@@ -41,7 +41,7 @@ export async function insistOnConversions(store: Store, snapshot: Snapshot): Pro
   return changed.length === 0 || isTold
     ? []
     : [
-        `${changed.map(named).join(', ')} appeared or changed in your own git configuration during the attempt; it is left as it is, and ralph goes on with what was there at the start`,
+        `${changed.map(named).join(', ')} appeared or changed in your own git configuration during the attempt; it is left as it is, and ralph continues with what was there at the start`,
       ]
 }
 

@@ -107,7 +107,7 @@ export async function putBackBytes(
   await store.note({
     type: 'warning',
     code: 'converted',
-    message: `git's conversions do not give back the very bytes of ${left.slice(0, 10).map(named).join(', ')}: they are as git checks them out`,
+    message: `git's conversions do not restore the exact bytes of ${left.slice(0, 10).map(named).join(', ')}: they are as git checks them out`,
   })
 }
 

@@ -67,10 +67,14 @@ async function refusedAccess(store: Store, path: string, cause: unknown): Promis
         ? `Make it yours: sudo chown -R "$USER" ${shellName}`
         : `Make it yours (sudo chown -R "$USER" ${shellName}) or remove it (sudo rm -rf ${shellName})`
   const what = owner === undefined ? 'refuses access' : `belongs to another user (${owner})`
-  return new RalphError('checkpoint_failed', `${named(latin1(place))} ${what}, and ralph has to get at it`, {
-    hint: `${remedy}, then ${again}. ${await safety(store)}`,
-    cause,
-  })
+  return new RalphError(
+    'checkpoint_failed',
+    `${named(latin1(place))} ${what}, and ralph needs access to it`,
+    {
+      hint: `${remedy}, then ${again}. ${await safety(store)}`,
+      cause,
+    },
+  )
 }
 
 /** Asked of the repository now: an attempt that is not in it is not said to be. */

@@ -87,7 +87,7 @@ export async function putBackUnignored(
       await writeFile(onDisk(git.worktree, path), content, { mode, flag: 'wx', flush: true })
     } else await replaceFile(git, path, content, mode)
     const held = now[path]
-    const theirs = held === undefined ? '' : `; what stood there: git cat-file blob ${held.id}`
+    const theirs = held === undefined ? '' : `; what was there: git cat-file blob ${held.id}`
     told.push(
       `${named(path)}, which is ${hidden === true ? 'ignored since a story' : 'no longer ignored'}, was ${held === undefined ? 'deleted' : 'changed'} and is back${theirs}`,
     )
@@ -96,7 +96,7 @@ export async function putBackUnignored(
     told.splice(
       mostLines,
       told.length,
-      `so were ${told.length - mostLines} more files that are no longer ignored; what stood in their places is under ${store.refs}/unignored`,
+      `so were ${told.length - mostLines} more files that are no longer ignored; what was in their places is under ${store.refs}/unignored`,
     )
   for (const message of told) await outermost(store).note({ type: 'warning', code: 'unignored', message })
 }

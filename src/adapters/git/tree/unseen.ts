@@ -74,9 +74,7 @@ export function deepWarnings(store: Store, snapshot: Snapshot): string[] {
   const { deep } = findUnseen(store.git, exempt(store.protectedPaths, snapshot.ignored))
   const fresh = deep.filter((path) => !snapshot.deep.includes(path))
   const tops = [...new Set(fresh.map((path) => path.split('/').slice(0, 3).join('/')))]
-  return tops.map(
-    (top) => `what is in ${named(top)}/… lies deeper than a path can be long; it could not be saved`,
-  )
+  return tops.map((top) => `what is in ${named(top)}/… is nested too deeply; it could not be saved`)
 }
 
 async function ignoredOf(git: Git, paths: readonly string[]): Promise<Set<string>> {
