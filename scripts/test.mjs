@@ -52,20 +52,18 @@ async function check(label, file, args) {
 
 // For the e2e tests, from the network or npm's cache: both are waited for more than worked with.
 const agents = checksOnly ? undefined : run('real agents', process.execPath, ['scripts/install-agents.mjs'])
-// These two take the longest: beside the others, and beside the tests, which wait for processes often enough.
-const longChecks = [
+const built = check('build', process.execPath, ['scripts/build.mjs'])
+// Beside the tests, which need the program alone, and wait for processes often enough.
+const others = [
   check('types', bin('tsc'), []),
   check('lint', bin('oxlint'), ['--type-aware', '--deny-warnings', 'src', 'test', 'scripts', 'bench']),
-]
-await Promise.all([
-  check('build', process.execPath, ['scripts/build.mjs']).then(() =>
-    check('package', bin('publint'), ['--strict']),
-  ),
+  built.then(() => check('package', bin('publint'), ['--strict'])),
   check('format', bin('oxfmt'), ['--check', 'src', 'test', 'scripts', 'bench']),
   check('unused code', bin('knip'), []),
   check('schemas up to date', bin('tsx'), ['scripts/schemas.ts', '--check']),
   check('specs', bin('openspec'), ['validate', '--specs', '--strict']),
-])
+]
+await built
 
 if (!checksOnly) {
   await agents
@@ -90,6 +88,6 @@ if (!checksOnly) {
   if (!ok && (counts?.numFailedTests ?? 0) === 0) failed += 1
 }
 
-await Promise.all(longChecks)
+await Promise.all(others)
 console.log(`\n${passed} passed, ${failed} failed`)
 process.exit(failed === 0 ? 0 : 1)
