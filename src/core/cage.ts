@@ -22,9 +22,6 @@ export interface CagePlaces {
   readonly commonTemps: readonly string[]
 }
 
-/** Where sockets and files of other programs are: seen empty, apart from what is shown. */
-export const emptied = ['/run', '/dev/shm']
-
 interface Mount {
   readonly at: string
   readonly words: readonly string[]

@@ -298,7 +298,7 @@ async function attempt(mode: Mode, asPlainUser = false): Promise<Facts> {
       'plant a hook': undone(existsSync(join(at.repo, '.git/hooks/post-checkout'))),
       'set an alias, a filter, `core.fsmonitor`': undone(configOf(at) !== beside.config),
       'write `.git/info/attributes`': undone(existsSync(join(at.repo, '.git/info/attributes'))),
-      'have git obey another folder (`.git/commondir`)': existsSync(join(at.repo, '.git/commondir'))
+      'make git use another folder (`.git/commondir`)': existsSync(join(at.repo, '.git/commondir'))
         ? 'done'
         : loot.includes('has commondir')
           ? 'undone'

@@ -23,7 +23,7 @@ import {
   type HomePlace,
 } from '../../core/cage-homes.ts'
 import { hostOf, type Host } from '../../core/cage-hosts.ts'
-import { emptied, isWithin, type CagePlaces } from '../../core/cage.ts'
+import { isWithin, type CagePlaces } from '../../core/cage.ts'
 import type { CageOptions, Inmate, Start } from './cage.ts'
 import { faultCode } from './fault.ts'
 import { tempBase } from './temp.ts'
@@ -64,7 +64,9 @@ export function placesOf(
     (path) => there(path) ?? [],
   )
   const open = [...writable.flatMap((path) => there(path) ?? []), ...state, ...cached]
-  const unseen = [...commonTemps, ...emptied]
+  const sockets = there('/run') ?? []
+  // All of /dev is the cage's own.
+  const unseen = [...commonTemps, '/dev/shm'].concat(sockets)
   const shown = [
     ...homes,
     ...programFolders(start.env),
@@ -76,7 +78,7 @@ export function placesOf(
     .flatMap((path) => there(path) ?? [])
     .filter((path) => unseen.some((place) => path !== place && isWithin(path, place)))
   return {
-    hiddenFolders: [...emptied.slice(0, 1).flatMap((path) => there(path) ?? []), ...hidden.filter(isFolder)],
+    hiddenFolders: hidden.filter(isFolder).concat(sockets),
     hiddenFiles: hidden.filter((path) => !isFolder(path)),
     shown,
     writable: [...open, ...reports().flatMap((path) => there(path) ?? [])],

@@ -1,7 +1,7 @@
 // Whether a cage can be made on this machine, by making one; and if not, why, and what to do.
 import { readFileSync } from 'node:fs'
 import { exec } from './exec.ts'
-import { isProgram, onPath } from './on-path.ts'
+import { onPath } from './on-path.ts'
 
 export type Probe = { readonly program: string } | { readonly why: string; readonly fix: string }
 
@@ -9,36 +9,50 @@ export async function probeCage(
   env: NodeJS.ProcessEnv,
   { isStrict = false, platform = process.platform }: { isStrict?: boolean; platform?: NodeJS.Platform } = {},
 ): Promise<Probe> {
-  if (platform === 'darwin') return probeMac(isStrict)
-  if (platform !== 'linux')
+  if (platform !== 'linux' && platform !== 'darwin')
     return { why: `there is none for ${platform}`, fix: 'Use Linux or macOS, or a container.' }
-  const program = onPath('bwrap', env)
-  if (program === undefined) return { why: 'bubblewrap (bwrap) is not installed', fix: howToInstall }
-  const words = [
-    '--unshare-pid',
-    '--unshare-ipc',
-    '--cap-drop',
-    'ALL',
-    ...(isStrict ? ['--unshare-net'] : []),
-  ]
-  const mounts = ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp']
-  const options = { cwd: '/', env, timeoutMs: 10_000 }
+  const kind = platform === 'linux' ? bubblewrap(isStrict) : seatbelt
+  if (isStrict && kind === seatbelt)
+    return { why: 'strict is not there on macOS yet', fix: 'Use --sandbox workspace, and a firewall.' }
+  const program = onPath(kind.program, env)
+  if (program === undefined) return { why: `${kind.name} is not installed`, fix: kind.howToInstall }
   // Its own `true` may be anywhere, or nowhere; the shell is where POSIX says.
-  const tried = await exec(program, [...words, ...mounts, '/bin/sh', '-c', 'exit 0'], options)
+  const words = [...kind.words, '/bin/sh', '-c', 'exit 0']
+  const tried = await exec(program, words, { cwd: '/', env, timeoutMs: 10_000 })
   if (tried.exitCode === 0) return { program }
   const said = tried.stderr.trim().split('\n').at(-1) ?? ''
-  return { why: `bubblewrap cannot make one: ${said || 'it said nothing'}`, fix: fixOf() }
+  return { why: `${kind.name} cannot make one: ${said || 'it said nothing'}`, fix: kind.fix() }
 }
 
-const howToInstall =
-  'Install it: sudo apt install bubblewrap (Debian, Ubuntu), sudo dnf install bubblewrap (Fedora), sudo pacman -S bubblewrap (Arch).'
+interface Kind {
+  readonly program: string
+  readonly name: string
+  readonly words: readonly string[]
+  readonly howToInstall: string
+  readonly fix: () => string
+}
 
-function probeMac(isStrict: boolean): Probe {
-  const program = '/usr/bin/sandbox-exec'
-  if (!isProgram(program)) return { why: 'there is no sandbox-exec', fix: 'Use a container.' }
-  return isStrict
-    ? { why: 'strict is not available on macOS yet', fix: 'Use --sandbox workspace, and a firewall.' }
-    : { program }
+function bubblewrap(isStrict: boolean): Kind {
+  return {
+    program: 'bwrap',
+    name: 'bubblewrap (bwrap)',
+    words: [
+      ...'--unshare-pid --unshare-ipc --cap-drop ALL'.split(' '),
+      ...(isStrict ? ['--unshare-net'] : []),
+      ...'--ro-bind / / --dev /dev --proc /proc --tmpfs /tmp'.split(' '),
+    ],
+    howToInstall:
+      'Install it: sudo apt install bubblewrap (Debian, Ubuntu), sudo dnf install bubblewrap (Fedora), sudo pacman -S bubblewrap (Arch).',
+    fix: fixOf,
+  }
+}
+
+const seatbelt: Kind = {
+  program: 'sandbox-exec',
+  name: 'sandbox-exec',
+  words: ['-p', '(version 1)(allow default)'],
+  howToInstall: 'It is a part of macOS, in /usr/bin: put that on PATH, or use a container.',
+  fix: () => 'Inside another sandbox there can be none: run ralph outside of it.',
 }
 
 /** What keeps an ordinary user from namespaces of their own. */
