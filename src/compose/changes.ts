@@ -18,7 +18,7 @@ import { damagedStatus } from './damage.ts'
 import { findRootOf } from './root.ts'
 import { hasDied, isDead, isRunning, knownRun, pathsOf } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
-import { landedHere } from './whereabouts.ts'
+import { landedHere, parkedHere } from './whereabouts.ts'
 
 export async function listAll(site: Site): Promise<ChangeList> {
   const root = await findRootOf(site)
@@ -60,7 +60,7 @@ async function statusOf(
     unknown: string
     done?: number
     branch?: string
-  } & Pick<Listed, 'waiting_for' | 'died_at' | 'orphan_pids' | 'landed'>
+  } & Pick<Listed, 'waiting_for' | 'died_at' | 'orphan_pids' | 'landed' | 'parked'>
 > {
   try {
     const run = await knownRun(site, name)
@@ -73,6 +73,7 @@ async function statusOf(
     const done = run.state.stories.filter((story) => story.status === 'done').length
     const branch = seen === '' ? undefined : await branchElsewhere(site, run)
     const landed = branch === undefined ? undefined : await landedHere(site, run)
+    const parked = await parkedHere(site, run)
     const { waiting_for: waitingFor } = isRunning(run) ? waitingFields(run.state) : {}
     return {
       status: isDead(run) ? 'stopped' : seen,
@@ -83,6 +84,7 @@ async function statusOf(
       ...(seen !== '' && (branch !== undefined || isRunning(run)) && { done }),
       ...(branch !== undefined && { branch }),
       ...(landed !== undefined && { landed }),
+      ...(parked !== undefined && { parked }),
     }
   } catch (error) {
     if (error instanceof RalphError && error.code === 'journal_unreadable')

@@ -13,10 +13,21 @@ import { enterTree, repairRun } from './recovery.ts'
 import { withEngine } from './run-engine.ts'
 import { isRunning, needsRepair } from './site.ts'
 import type { Site } from './site.ts'
+import { parkedHere } from './whereabouts.ts'
 
-export async function sayDone(site: Site, change: string | undefined): Promise<Said> {
+export async function sayDone(
+  site: Site,
+  change: string | undefined,
+  /** The queue has looked at what an agent made of a conflict. */
+  isJudged = false,
+): Promise<Said> {
   return withRun(site, change, async (held) => {
     const { change: name, state } = held.run
+    const parked = isJudged ? undefined : await parkedHere(site, held.run)
+    if (parked !== undefined)
+      throw new RalphError('usage', `${name} is parked in the merge queue: ${parked.why}.`, {
+        hint: `Nothing was touched. ${parked.hint}`,
+      })
     if (state.settings?.done_criteria !== 'manual') {
       throw new RalphError(
         'usage',

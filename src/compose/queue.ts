@@ -208,7 +208,7 @@ async function withQueue<T>(
               }),
             tryAgain: (change, problems, at) =>
               request.start(change, 'resume', { base: '', ...at, text: `Not yet: ${problems.join('; ')}.` }),
-            accept: async (change) => void (await sayDone(site, change)),
+            accept: async (change) => void (await sayDone(site, change, true)),
             hold: () => Promise.resolve(lowDisk(site)),
           },
           landing,
@@ -535,6 +535,16 @@ export async function askQueue(site: Site, what: QueueWish, change: string): Pro
     throw new RalphError('usage', `${change} is not parked: it is ${known?.state ?? 'not there'}.`, {
       hint: 'Nothing was touched. `ralph queue` shows all entries.',
     })
+  if (
+    what === 'retry' &&
+    known?.refused !== undefined &&
+    (await readRef(site.git, `refs/heads/ralph/${change}`)) === known.refused
+  )
+    throw new RalphError(
+      'usage',
+      `What an agent made of the conflict of ${change} was refused, and nothing was committed on ralph/${change} since.`,
+      { hint: `Nothing was touched. ${known.hint}` },
+    )
   const body: QueueBody =
     what === 'add' ? { type: 'entry.added', change, after: [] } : { type: eventOf[what], change }
   const where = await tellQueue(site, body)

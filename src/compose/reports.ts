@@ -31,10 +31,12 @@ export async function statusOf(
     runs.map(async (run) => {
       const report = await reportOn(site, run)
       if (run.damage !== undefined || isRunning(run)) return report
-      const gone = await goneTree(site, run)
-      if (runs.length > 1) return { ...report, ...gone }
-      const { whereabouts } = await import('./whereabouts.ts')
-      return { ...report, ...(await whereabouts(site, run)), ...gone }
+      const { landedHere, parkedHere, whereabouts } = await import('./whereabouts.ts')
+      const [gone, parked] = await Promise.all([goneTree(site, run), parkedHere(site, run)])
+      const told = { ...report, ...gone, ...(parked !== undefined && { parked }) }
+      if (runs.length === 1) return { ...told, ...(await whereabouts(site, run)) }
+      const landed = await landedHere(site, run)
+      return landed === undefined ? told : { ...told, where: { landed } }
     }),
   )
 }

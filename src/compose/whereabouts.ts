@@ -7,7 +7,7 @@ import type { Git } from '../adapters/git/git.ts'
 import { checkpointFolder } from '../adapters/git/store.ts'
 import { lastingWarnings } from '../core/outcome.ts'
 import type { GoneFile, LoopEvent } from '../core/event.ts'
-import type { LandedWork, StatusReport } from '../ui/app.ts'
+import type { LandedWork, ParkedWork, StatusReport } from '../ui/app.ts'
 import type { PlanNow } from './plan-now.ts'
 import { isTree, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -113,8 +113,17 @@ function squashOf({ commit, message }: Finished): string {
 
 /** Where no queue ever ran nothing is loaded. */
 export async function landedHere(site: Site, run: KnownRun): Promise<LandedWork | undefined> {
-  if (!existsSync(join(site.git.gitCommonDir, 'ralph', 'queue'))) return undefined
-  return (await import('./landed.ts')).landedWork(site, run)
+  return hasQueue(site) ? (await import('./landed.ts')).landedWork(site, run) : undefined
+}
+
+export async function parkedHere(site: Site, run: KnownRun): Promise<ParkedWork | undefined> {
+  return hasQueue(site)
+    ? (await import('./queue-entry.ts')).parkedWork(site.git.gitCommonDir, run)
+    : undefined
+}
+
+function hasQueue({ git }: Site): boolean {
+  return existsSync(join(git.gitCommonDir, 'ralph', 'queue'))
 }
 
 /** Dear to load, and seldom what a look is for. `root`: where the work is, else where the user stands. */

@@ -909,7 +909,7 @@ export function seenEntry(
   // What it is to come after has not landed: that has not changed since.
   const isAfter = state === 'waiting' && entry.after.length > 0 && why !== ''
   return {
-    state: state === 'waiting' ? 'waiting' : 'done',
+    state: state === 'waiting' || entry.unresolved !== undefined ? 'waiting' : 'done',
     why: isAfter ? why : 'waits for ralph up',
     hint: '',
   }

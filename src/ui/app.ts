@@ -284,6 +284,7 @@ export interface ChangeList {
     readonly loop_branch?: string
     /** Where the merge queue has brought all of it. */
     readonly landed?: LandedWork
+    readonly parked?: ParkedWork
     /** Of a loop that is running. */
     readonly waiting_for?: NonNullable<StateFile['waiting_for']>
     /** As `status` has them. */
@@ -336,6 +337,12 @@ export interface LandedWork {
   readonly is_pulled: boolean
 }
 
+/** What the merge queue does not land as it is: why, and what to do. */
+export interface ParkedWork {
+  readonly why: string
+  readonly hint: string
+}
+
 interface Whereabouts {
   /** Where the loop's work is; empty when nothing was begun. */
   readonly branch?: string
@@ -380,6 +387,7 @@ export type StatusReport = StateFile & {
   readonly died_at?: string
   /** Processes of that loop which are still running. */
   readonly orphan_pids?: readonly number[]
+  readonly parked?: ParkedWork
   /** For a person only: the contract names the fields of `--json`. */
   readonly where?: Whereabouts
   /** Why the last cleanup was refused, where the branch has not been merged since. */

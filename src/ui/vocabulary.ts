@@ -89,12 +89,13 @@ export function statusWord(status: LoopStatus | '', paint: Paint): string {
   return status === '' ? word : paint.bold(word)
 }
 
-/** Of a change now: whether its loop waits or has died comes first, else see `changeState`. */
+/** Of a change now: whether its loop waits or has died, or the queue has parked it, comes first, else see `changeState`. */
 export function stateNow(
-  { status, waiting_for: waitsFor, died_at: died }: LoopNow,
+  { status, waiting_for: waitsFor, died_at: died, parked }: LoopNow,
   plan: Parameters<typeof changeState>[1],
 ): readonly [word: string, meaning: Meaning] {
   if (died !== undefined && status !== 'done') return ['died', 'failed']
+  if (parked !== undefined) return ['parked', 'human']
   if (waitsFor !== undefined) return waitStates[waitsFor]
   return changeState(status, plan)
 }
@@ -103,6 +104,7 @@ interface LoopNow {
   readonly status: LoopStatus | ''
   readonly waiting_for?: keyof typeof waitStates | undefined
   readonly died_at?: string | undefined
+  readonly parked?: object | undefined
 }
 
 const waitStates = {

@@ -163,6 +163,9 @@ describe('done criteria', () => {
     const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
     expect(end.stderr + end.stdout).toContain('No tasks.md found, using manual done criteria')
     expect(end.code).toBe(5)
+    expect(end.stdout).toMatch(
+      /it is done +ralph done demo\n +not yet +ralph resume demo --feedback "what is missing"\n/,
+    )
     expect(at.state()).toMatchObject({ done_criteria: 'manual', status: 'stopped', stop_reason: 'human' })
     expect(at.git('log', '--format=%s', '-1')).toBe('checkpoint: iteration-1')
     const done = await ralph(at, ['done', 'demo'])

@@ -340,9 +340,9 @@ describe('what status and the others say', () => {
     const at = scratch({ tasks: tasksOf(2) })
     const stuck = await loop(at, half, '--worktree')
     expect(stuck.stdout).toContain(`in ${at.root}/repo-ralph-demo, without what is uncommitted here`)
-    expect((await ralph(at, ['list'])).stdout).toContain(
-      'its loop has 1/2 stories on ralph/demo: ralph status demo',
-    )
+    const { stdout } = await ralph(at, ['list'])
+    expect(stdout).toContain('its loop has 1/2 stories on ralph/demo, this checkout 0: ralph status demo')
+    expect(stdout).toMatch(/^demo +1\/2 /m)
   })
 })
 

@@ -29,10 +29,22 @@ echo "of d" > shared.txt\n`,
   const problems = ['in shared.txt what landed was dropped', 'other.txt was deleted, and it had no conflict']
   expect([done.code, judged]).toEqual([3, [problems, ['other.txt'], problems, ['other.txt']]])
 
+  // Every look asks the queue first, and nobody's word makes done what was refused.
+  const looks = await Promise.all(
+    [['status', 'd'], ['why', 'd'], ['list']].map(async (words) => (await ralph(at, words)).stdout),
+  )
+  for (const look of looks) expect(look).toMatch(/! parked[^]*conflict in shared.txt[^]*ralph queue retry d/)
+  expect(looks.join('')).not.toMatch(/ralph (done|resume|finish) d|say whether it is done/)
+  const word = await ralph(at, ['done', 'd'])
+  expect([word.code, word.stderr]).toEqual([2, expect.stringContaining('conflict in shared.txt') as string])
+
   const again = await ralph(at, up)
   expect([again.code, events(again).filter(({ type }) => type === 'landed')]).toEqual([3, []])
-  expect((await ralph(at, ['queue', 'retry', 'd'])).code).toBe(0)
-  expect((await ralph(at, ['up'])).code).toBe(3)
+  const retried = await ralph(at, ['queue', 'retry', 'd'])
+  expect([retried.code, retried.stderr]).toEqual([
+    2,
+    expect.stringMatching(/nothing was committed on ralph\/d since/) as string,
+  ])
   const [entry] = (await report(at)).entries
   expect(entry).toMatchObject({ state: 'parked', why: expect.stringContaining('was refused') as string })
 

@@ -17,7 +17,7 @@ it('I4 I6: what has landed says so in status, list and bare ralph; finish, up an
   const status = await ralph(at, ['status', 'a'])
   expect(status.stdout).toContain(as)
   expect(status.stdout).toMatch(/next\s+ralph queue pull[^]*then\s+git worktree remove \S*-ralph-a/)
-  expect((await ralph(at, ['list'])).stdout).toContain(`✓ ${as}`)
+  expect((await ralph(at, ['list'])).stdout).toContain('✓ landed, not on your main yet')
   const list = JSON.parse((await ralph(at, ['list', '--json'])).stdout) as ChangeList
   const home = homeText(list, { paint: plain, columns: undefined })
   expect(home).toMatch(/ralph queue pull/)
@@ -35,6 +35,7 @@ it('I4 I6: what has landed says so in status, list and bare ralph; finish, up an
   expect([at.git('for-each-ref'), picture(at), existsSync(tree)]).toEqual([refs, before, true])
 
   expect((await ralph(at, ['queue', 'pull'])).code).toBe(0)
+  expect((await ralph(at, ['list'])).stdout).toContain(`✓ ${as}`)
   const pulled = await ralph(at, ['status', 'a'])
   expect(pulled.stdout).toMatch(new RegExp(`${as}[^]*next\\s+git worktree remove`))
   expect(pulled.stdout).not.toContain('ralph queue pull')

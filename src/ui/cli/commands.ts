@@ -25,6 +25,7 @@ const collected = (value: string, earlier: readonly string[] = []): readonly str
 const firstGroup = `${optionGroups[0]}:`
 
 /** Options of a loop that the merge queue decides itself. */
+const notOfResume = ['fresh', 'dry_run'] as const
 const notOfQueue = ['worktree', 'on_complete', 'from', 'fresh', 'dry_run', 'story'] as const
 
 const loopUsage = '[change] [options] [-- <arguments for the agent>]'
@@ -73,13 +74,13 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       row({
         name: 'resume',
         what: 'continue after a stop, a crash, a stall or a failed story',
-        note: `${asLoop}\nWithout one the run keeps the settings of its start.\n\n${exitCodes}`,
+        note: `${asLoop(notOfResume)}\nWithout one the run keeps the settings of its start.\n\n${exitCodes}`,
         example: 'ralph resume add-login --feedback "the login page is in src/web"',
         takes: (command) => {
           const bare = command
             .argument('[change]', 'default: the only one that can be resumed')
             .usage(loopUsage)
-          const flags = addLoopOptions(bare, { except: ['fresh', 'dry_run'], isShort: true })
+          const flags = addLoopOptions(bare, { except: notOfResume, isShort: true })
           const takes = bare
             .addOption(new Option('--feedback <text>', 'your hint for the next prompt'))
             .addOption(new Option(...acceptConfig))
@@ -202,7 +203,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       row({
         name: 'up',
         what: 'run several changes side by side in worktrees, and land each one that is done',
-        note: `${asLoop}\n\n${exitCodes}`,
+        note: `${asLoop(notOfQueue)}\n\n${exitCodes}`,
         example: 'ralph up add-login add-export --jobs 3 --verify "npm test"',
         takes: (command) => {
           const bare = command
@@ -234,7 +235,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       row({
         name: 'land',
         what: 'land one change whose loop is done, proven by its gates',
-        note: asLoop,
+        note: asLoop(notOfQueue),
         example: 'ralph land add-login --into main',
         takes: (command) => {
           const bare = command

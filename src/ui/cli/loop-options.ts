@@ -21,7 +21,10 @@ export const attendedFlag = '--attended'
 export const aloneFlag = '--alone'
 
 /** For commands that take the same options: their help names its page. */
-export const asLoop = 'It takes the options of ralph loop, too: ralph loop --help'
+export function asLoop(except: readonly OptionKey[]): string {
+  const not = except.map((key) => `--${key.replaceAll('_', '-')}`)
+  return `It takes the options of ralph loop, too (ralph loop --help), but not\n${not.join(', ')}.`
+}
 
 /** Returns the reader for the command's action. */
 export function addLoopOptions(

@@ -4,6 +4,7 @@ import type { Paint } from '../io.ts'
 import { inColourOf, stateNow, statusName, symbolOf } from '../vocabulary.ts'
 import { entryLines } from './layout.ts'
 import type { Sheet } from './layout.ts'
+import { landedState } from './status.ts'
 import { table } from './table.ts'
 import type { Cell } from './table.ts'
 import { clip, oneLine, widthOf } from './text.ts'
@@ -14,8 +15,8 @@ export function listText({ changes }: ChangeList, sheet: Sheet): string {
     return 'no changes under openspec/changes\nwrite one: openspec/changes/<name>/tasks.md, with `## 1. A story` and below it `- [ ] 1.1 A task`'
   const rows = changes.map((change) => [
     oneLine(change.name),
-    `${String(change.stories_done)}/${String(change.stories_total)}`,
-    `${String(change.tasks_done)}/${String(change.tasks_total)}`,
+    `${String(storiesDone(change))}/${String(change.stories_total)}`,
+    `${String(isAllDone(change) ? change.tasks_total : change.tasks_done)}/${String(change.tasks_total)}`,
     stateCell(change, paint),
     { text: titleOf(change), paint: paint.dim },
   ])
@@ -25,11 +26,18 @@ export function listText({ changes }: ChangeList, sheet: Sheet): string {
     problem === undefined ? [] : noted(`${oneLine(name)}: ${oneLine(problem)}`, sheet, paint.yellow),
   )
   const elsewhere = changes.flatMap(
-    ({ name, stories_total: total, loop_stories_done: done, loop_branch: branch, landed }) =>
+    ({
+      name,
+      stories_done: here,
+      stories_total: total,
+      loop_stories_done: done,
+      loop_branch: branch,
+      landed,
+    }) =>
       done === undefined || landed !== undefined
         ? []
         : noted(
-            `${oneLine(name)}: shown is the plan in this checkout; its loop has ${String(done)}/${String(total)} stories${branch === undefined ? '' : ` on ${oneLine(branch)}`}: ralph status ${oneLine(name)}`,
+            `${oneLine(name)}: its loop has ${String(done)}/${String(total)} stories${branch === undefined ? '' : ` on ${oneLine(branch)}`}, this checkout ${String(here)}: ralph status ${oneLine(name)}`,
             sheet,
             paint.dim,
           ),
@@ -55,10 +63,26 @@ function noted(text: string, sheet: Sheet, style = (part: string): string => par
 
 type Change = ChangeList['changes'][number]
 
+/** What its loop has saved counts, wherever that is. */
+export function storiesDone({
+  stories_done: here,
+  loop_stories_done: there,
+  landed,
+  stories_total: all,
+}: Change): number {
+  return landed === undefined ? (there ?? here) : all
+}
+
+function isAllDone(change: Change): boolean {
+  return change.stories_total > 0 && storiesDone(change) === change.stories_total
+}
+
 /** Of a loop that will not go on by itself. */
 function onwardWords(change: Change): readonly string[] {
   const [word] = stateOf(change)
   const name = oneLine(change.name)
+  if (change.parked !== undefined)
+    return [`${name}: parked: ${oneLine(change.parked.why)}. ${oneLine(change.parked.hint)}`]
   if (word === 'paused') return [`${name}: paused; continue with: ralph resume ${name}`]
   if (word === 'needs you' && change.waiting_for === 'human')
     return [`${name}: waits for you: answer the question on its terminal`]
@@ -85,9 +109,8 @@ function stateCell(change: Change, paint: Paint): Cell {
 /** Done on the loop's branch is done, though not here yet. */
 export function stateOf(change: Change): ReturnType<typeof stateNow> {
   const { status, loop_branch: branch, loop_stories_done: loopDone, stories_total: total, landed } = change
-  if (landed !== undefined)
-    return [`landed on ${oneLine(landed.target)} as ${landed.commit.slice(0, 7)}`, 'done']
-  if (status === 'done' && branch !== undefined && loopDone === total)
+  if (landed !== undefined) return landedState(landed)
+  if (status === 'done' && change.parked === undefined && branch !== undefined && loopDone === total)
     return [`done on ${oneLine(branch)}`, 'done']
   return stateNow(change, { open: change.stories_open, done: change.stories_done, total })
 }
@@ -112,14 +135,15 @@ function nextSteps({ changes, checked_out: here }: ChangeList): readonly (readon
   const paused = changes.find((change) => change.waiting_for === 'pause')
   const running = changes.find((change) => isRunning(change) && change !== paused)
   const halted = changes.find(
-    ({ status }) => status === 'stuck' || status === 'stalled' || status === 'stopped',
+    ({ status, parked }) =>
+      parked === undefined && (status === 'stuck' || status === 'stalled' || status === 'stopped'),
   )
   const open = changes.find((change) => stateOf(change)[0] === 'open')
   // Its work is on the branch of its loop, here or elsewhere.
   const waiting = changes.find(
     (change) =>
       stateOf(change)[0].startsWith('done on ') ||
-      (change.status === 'done' && !change.landed && here === `ralph/${change.name}`),
+      (change.status === 'done' && !change.landed && !change.parked && here === `ralph/${change.name}`),
   )
   const steps: [string, string][] = []
   if (running) steps.push([`ralph status ${oneLine(running.name)} --watch`, 'see it work'])
@@ -134,6 +158,8 @@ function nextSteps({ changes, checked_out: here }: ChangeList): readonly (readon
   }
   if (waiting)
     steps.push([`ralph finish ${oneLine(waiting.name)} --cleanup`, 'bring its work to your branch'])
+  if (changes.some(({ parked }) => parked !== undefined))
+    steps.push(['ralph queue', 'what is parked, and what to do'])
   if (changes.some(({ landed }) => landed?.is_pulled === false))
     steps.push(['ralph queue pull', 'update your branch to what has landed'])
   if (open) {

@@ -31,6 +31,8 @@ export function nextSteps(report: StatusReport): readonly Step[] {
     if ((report.orphan_pids ?? []).length === 0) return goOn
     return sorted([['next', `ralph stop ${change}`, 'end its agent'], ...goOn], 'then')
   }
+  // What the queue says comes with what to do.
+  if (report.parked !== undefined) return []
   const { branch, cleaned_at: cleaned, uncommitted } = report.where ?? {}
   const isInPlace = branch === report.original_branch
   const isBrought = isInPlace || cleaned !== undefined || report.choice === 'cleanup'

@@ -1,6 +1,6 @@
 // Where loops stand, on one screen: story, attempt, time, tokens, cost, what it waits for, what to type next.
 import { keepsWork } from '../../core/report.ts'
-import type { LandedWork, StatusReport } from '../app.ts'
+import type { LandedWork, ParkedWork, StatusReport } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { branchName, storyName } from './describe.ts'
 import { agentName, inColourOf, mark, stateNow, statusName, symbolOf } from '../vocabulary.ts'
@@ -32,7 +32,9 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
   const { done, total } = planOf(report)
   const facts: (readonly [string, string])[] = [
     ...(report.problem === undefined ? [] : [['problem', oneLine(report.problem)] as const]),
-    ['stories', `${String(done)}/${String(total)} done${ranWords(report)}`],
+    ...(isResolving(report)
+      ? []
+      : [['stories', `${String(done)}/${String(total)} done${ranWords(report)}`] as const]),
     ...nowFacts(report, nowMs),
     ['attempts', `${String(report.current_iteration)}, at most ${String(report.max_iterations)}`],
     ['tokens', usedWord(report).replace('?', 'unknown') + costPart(report)],
@@ -67,7 +69,7 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
 /** The boxes where the work is now: after a cleanup those of this checkout, else those that the run knows. */
 export function headWord(report: StatusReport, paint: Paint): string {
   const [word, meaning] = stateNow(report, planOf(report))
-  const isNow = report.died_at !== undefined || report.waiting_for !== undefined
+  const isNow = [report.died_at, report.waiting_for, report.parked].some((each) => each !== undefined)
   const ran =
     isNow || word === statusName(report.status) ? '' : paint.dim(`  (last run: ${statusName(report.status)})`)
   return `${mark(meaning, paint)} ${paint.bold(inColourOf(meaning, word, paint))}${ran}`
@@ -123,6 +125,12 @@ function landedWords({ target, commit, is_pulled: isPulled }: LandedWork): strin
     : `${words} (refs/ralph-landed/${oneLine(target)}; your ${oneLine(target)} is not updated yet)`
 }
 
+/** What a table has room for. */
+export function landedState({ target, commit, is_pulled: isPulled }: LandedWork): readonly [string, 'done'] {
+  const on = oneLine(target)
+  return [isPulled ? `landed on ${on} as ${commit.slice(0, 7)}` : `landed, not on your ${on} yet`, 'done']
+}
+
 function spentBy({ total_tokens: tokens, iterations }: StatusReport): SpentTokens {
   return { tokens, tokens_estimated: iterations.some((iteration) => iteration.tokens_estimated) }
 }
@@ -170,6 +178,7 @@ function lastFacts(report: StatusReport): readonly (readonly [string, string])[]
   const facts: [string, string][] = []
   // A death is told by a line of its own.
   if (report.died_at !== undefined) return facts
+  if (report.parked !== undefined) return parkedRows(report.parked)
   const isStopped = last?.verdict === 'interrupted' && report.stop_reason === 'signal'
   if (last !== undefined && last.reason !== '' && !isStopped)
     facts.push(['last reason', excerpt(last.reason, 100)])
@@ -177,6 +186,18 @@ function lastFacts(report: StatusReport): readonly (readonly [string, string])[]
   if (report.status !== 'done' && stop !== undefined) facts.push([...stop])
   for (const row of yoursRows(report)) facts.push([...row])
   return facts
+}
+
+/** The run that put two changes together has taken the place of the change's own: its stories are none of the plan. */
+export function isResolving({ parked, done_criteria: done }: StatusReport): boolean {
+  return parked !== undefined && done === 'manual'
+}
+
+export function parkedRows({ why, hint }: ParkedWork): readonly (readonly [string, string])[] {
+  return [
+    ['parked', oneLine(why)],
+    ['next', oneLine(hint)],
+  ]
 }
 
 /** What waits for the user, and where they say that it is done. */
@@ -266,7 +287,9 @@ function allStatuses(reports: readonly StatusReport[], { paint }: StatusView): s
 }
 
 function stateCell(report: StatusReport, paint: Paint): Cell {
-  const [word, meaning] = stateNow(report, planOf(report))
+  const [word, meaning] = report.where?.landed
+    ? landedState(report.where.landed)
+    : stateNow(report, planOf(report))
   return { text: `${symbolOf(meaning)} ${word}`, paint: (text) => inColourOf(meaning, text, paint) }
 }
 

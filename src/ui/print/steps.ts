@@ -28,7 +28,7 @@ function stepsOf(ending: Ending): readonly Step[] {
   // The lines above have the way out, in git's own commands.
   if (complete.reason.startsWith(recordGone)) return []
   if (complete.status !== 'done') {
-    const on = [goOn(complete, change, board), ...takeSteps(ending)]
+    const on = [...goOn(complete, change, board), ...takeSteps(ending)]
     const look = [...lookSteps(board, change), ...undoneSteps(complete, 1)]
     return complete.stop_reason === 'signal' ? [...on, ...look] : [...look, ...on]
   }
@@ -86,22 +86,25 @@ function takeSteps({ complete, board: { started }, finished, begun }: Ending): r
 }
 
 /** The command that really gets further: a bare resume would stop at the same limit again. */
-function goOn(complete: Complete, change: string, { started }: Board): Step {
+function goOn(complete: Complete, change: string, { started }: Board): readonly Step[] {
   const resume = `ralph resume ${change}`
   const go = 'continue'
   if (complete.stop_reason === 'iterations') {
-    return [go, `${resume} --max-iterations ${String(complete.totals.iterations * 2)}`, 'with more attempts']
+    const most = String(complete.totals.iterations * 2)
+    return [[go, `${resume} --max-iterations ${most}`, 'with more attempts']]
   }
   if (complete.stop_reason === 'budget')
-    return [go, `${resume} ${budgetFlags(complete, started?.settings)}`, 'with a larger budget']
+    return [[go, `${resume} ${budgetFlags(complete, started?.settings)}`, 'with a larger budget']]
   if (complete.stop_reason === 'model')
-    return [go, `${resume} --model NAME`, 'with a model that the agent knows']
-  if (complete.stop_reason === 'human' && isManual({ started })) {
-    return ['done?', `ralph done ${change}`, 'if you agree; or ralph resume --feedback "…"']
-  }
+    return [[go, `${resume} --model NAME`, 'with a model that the agent knows']]
+  if (complete.stop_reason === 'human' && isManual({ started }))
+    return [
+      ['it is done', `ralph done ${change}`, ''],
+      ['not yet', `${resume} --feedback "what is missing"`, ''],
+    ]
   if (complete.exit_code === 3 || complete.exit_code === 4)
-    return ['try again', `${resume} --feedback "…"`, 'and tell it more']
-  return [go, resume, resumeReason(complete)]
+    return [['try again', `${resume} --feedback "…"`, 'and tell it more']]
+  return [[go, resume, resumeReason(complete)]]
 }
 
 /** The one that was used up first; naming one replaces both, so the other that is set is named too. */

@@ -8,7 +8,18 @@ import { factLines, type Fact } from './facts.ts'
 import { entryLines } from './layout.ts'
 import { nextSteps, planOf } from './status-next.ts'
 import { stepLines, type Step } from './step-lines.ts'
-import { ago, headWord, isAside, stopOf, waits, workWords, yoursRows, type StatusView } from './status.ts'
+import {
+  ago,
+  headWord,
+  isAside,
+  isResolving,
+  parkedRows,
+  stopOf,
+  waits,
+  workWords,
+  yoursRows,
+  type StatusView,
+} from './status.ts'
 import { clip, clockTime, excerpt, oneLine, plural } from './text.ts'
 import type { Paint } from '../io.ts'
 
@@ -26,7 +37,10 @@ export function whyText(
       ? ''
       : paint.dim(`  since ${clockTime(ended).slice(0, 5)}, ${ago(ended, nowMs)}`)
   const change = oneLine(report.change_id)
-  const facts: Fact[] = [...causeRows(report, gate), ['safe', safeWords(report)]]
+  const isParked = report.parked !== undefined && !report.alive
+  const facts: Fact[] = isParked
+    ? parkedRows(report.parked).toSpliced(1, 0, ['safe', safeWords(report)])
+    : [...causeRows(report, gate), ['safe', safeWords(report)]]
   const steps = [...lookSteps(report, gate), ...nextSteps(report)]
   return [
     `${paint.bold(change)}  ${headWord(report, paint)}${when}`,
@@ -113,7 +127,8 @@ function failuresInARow(iterations: readonly IterationRecord[]): readonly Iterat
 
 function safeWords(report: StatusReport): string {
   const { done, total } = planOf(report)
-  const saved = total === 0 ? '' : `${String(done)} of ${plural(total, 'story', 'stories')} done; `
+  const saved =
+    total === 0 || isResolving(report) ? '' : `${String(done)} of ${plural(total, 'story', 'stories')} done; `
   const words = workWords(report)
   if (
     !report.alive &&

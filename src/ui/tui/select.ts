@@ -1,7 +1,7 @@
 // The first screen: every change with where it stands, loops that run on top; it looks again by itself.
 import type { StatusReport } from '../app.ts'
 import type { ChangeList } from '../app.ts'
-import { stateOf } from '../print/list.ts'
+import { stateOf, storiesDone } from '../print/list.ts'
 import type { Meaning } from '../vocabulary.ts'
 import { edited, editorOf, typedText } from './editor.ts'
 import type { Editor } from './editor.ts'
@@ -100,9 +100,7 @@ function rowOf(change: Listed, report: StatusReport | undefined): SelectRow {
     title: change.title,
     word,
     meaning,
-    // What it has saved counts, wherever that is.
-    storiesDone:
-      isRunning || isHalted ? (change.loop_stories_done ?? change.stories_done) : change.stories_done,
+    storiesDone: storiesDone(change),
     storiesTotal: change.stories_total,
     isRunning,
     isHalted,
