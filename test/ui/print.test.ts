@@ -325,7 +325,9 @@ describe('plain lines', () => {
         totals: { ...complete.totals, tasks_done: 0, tasks_total: 4 },
       }),
     ])
-    expect(out).toContain('done?       ralph done add-login   if you agree; or ralph resume --feedback')
+    expect(out).toMatch(
+      /it is done  ralph done add-login\n +not yet     ralph resume add-login --feedback "what is missing"/,
+    )
     expect(out).not.toContain('of 4 tasks')
   })
 
