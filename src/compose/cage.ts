@@ -6,11 +6,13 @@ import { borrowedFrom, cagedGit, reportsOf } from '../adapters/git/guard/caged.t
 import type { Repository } from '../adapters/git/git.ts'
 import { openCage, type Cage } from '../adapters/process/cage.ts'
 import { probeCage } from '../adapters/process/cage-probe.ts'
-import { runPaths } from '../adapters/files/paths.ts'
+import { ownEnv } from '../adapters/process/on-path.ts'
+import { runPaths, sandboxedMark } from '../adapters/files/paths.ts'
 import type { Config } from '../config/options.ts'
 import { hostOf, isLoopbackName } from '../core/cage-hosts.ts'
 import { RalphError } from '../core/error.ts'
 import type { Settings } from '../core/event.ts'
+import type { Site } from './site.ts'
 
 type CageWish = Pick<Config, 'sandbox' | 'sandbox_allow' | 'sandbox_hosts' | 'sandbox_gates'>
 
@@ -28,17 +30,24 @@ export function firstUncaged(
   gitCommonDir: string,
   { sandbox, agents }: Pick<Settings, 'sandbox' | 'agents'>,
 ): { uncaged?: true } {
+  if (sandbox !== undefined) writeFileSync(sandboxedMark(gitCommonDir), '')
   const told = join(gitCommonDir, 'ralph', 'told-no-sandbox')
   if (sandbox !== undefined || agents.every((agent) => agent === 'demo') || existsSync(told)) return {}
   writeFileSync(told, '')
   return { uncaged: true }
 }
 
+/** Programs in the work tree, such as an `openspec` in node_modules, are not run outside of a cage where an agent was ever in one. */
+export function agentsTree({ git }: Pick<Site, 'git'>, sandbox?: Config['sandbox']): string | undefined {
+  const isCaged = sandbox !== undefined && sandbox !== 'off'
+  return isCaged || existsSync(sandboxedMark(git.gitCommonDir)) ? git.worktree : undefined
+}
+
 /** Throws where it is not possible: to be asked before anything is touched. */
 export async function cagingOf(wish: CageWish, env: NodeJS.ProcessEnv, from: string): Promise<Caging> {
   const mode = wish.sandbox
   if (mode === 'off') return () => ({ agent: undefined, gates: undefined })
-  const probe = await probeCage(env, { isStrict: mode === 'strict' })
+  const probe = await probeCage(ownEnv(env, from), { isStrict: mode === 'strict' })
   if (!('program' in probe))
     throw new RalphError('config', `--sandbox ${mode} is not possible here: ${probe.why}.`, {
       hint: `Nothing was touched. ${probe.fix}`,

@@ -1,6 +1,7 @@
 // The desktop is told when a loop has ended or asks something: always with --notify, on a terminal after a while.
 import { desktopOf, isNoticingTerminal, showNotice } from '../adapters/process/desktop.ts'
 import type { Notice } from '../adapters/process/desktop.ts'
+import { ownEnv } from '../adapters/process/on-path.ts'
 import type { Config } from '../config/options.ts'
 import type { LoopEvent } from '../core/event.ts'
 import type { Human } from '../ports.ts'
@@ -21,7 +22,7 @@ export function desktopFor(
   change: string,
   { notify, json }: Pick<Config, 'notify' | 'json'>,
 ): Desktop {
-  const program = desktopOf(site.env)
+  const program = desktopOf(ownEnv(site.env, site.git.worktree))
   const isByDefault = notify === undefined && site.isTerminal && !json && !isNoticingTerminal(site.env)
   const began = site.clock.monotonic()
   let hasAsked = false

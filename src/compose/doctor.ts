@@ -11,12 +11,14 @@ import { findCli } from '../adapters/openspec/cli.ts'
 import { lstatIfThere } from '../adapters/files/whole.ts'
 import { probeCage } from '../adapters/process/cage-probe.ts'
 import { exec } from '../adapters/process/exec.ts'
+import { ownEnv } from '../adapters/process/on-path.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Diagnosis } from '../ui/app.ts'
 import { missingAgent } from './agent-program.ts'
 import { agentView, gateToOffer } from './beforehand.ts'
+import { agentsTree } from './cage.ts'
 import { cannotRun, openTargets } from './gate-programs.ts'
 import { findRootOf } from './root.ts'
 import { isRunning, knownRuns, needsRepair } from './site.ts'
@@ -45,7 +47,7 @@ export async function diagnose(around: Surroundings): Promise<Diagnosis> {
   /** The journals are read once for all checks. */
   const known = (): Promise<readonly KnownRun[]> => (read ??= site().then((here) => knownRuns(here)))
   // git starts, and answers while the rest is looked at.
-  const gitCheck = gitVersion(cwd, env)
+  const gitCheck = gitVersion(cwd, ownEnv(env, cwd))
   const configured = await around.config(known).catch((error: unknown) => {
     if (error instanceof RalphError) return error
     throw error
@@ -53,7 +55,7 @@ export async function diagnose(around: Surroundings): Promise<Diagnosis> {
   const config = configured instanceof RalphError ? undefined : configured.config
   const [repositoryChecks, openspecCheck] = await Promise.all([
     repository(site, known, config),
-    openspec(cwd, env),
+    openspec(around, config),
   ])
   return {
     checks: [
@@ -63,7 +65,7 @@ export async function diagnose(around: Surroundings): Promise<Diagnosis> {
       openspecCheck,
       ...settingsCheck(configured),
       ...(await agents(around, config)),
-      await sandbox(env, config),
+      await sandbox(ownEnv(env, cwd), config),
       terminal(env, isTerminal),
     ],
   }
@@ -223,8 +225,10 @@ async function loopCheck(run: KnownRun): Promise<Check> {
   return ok(name, isRunning(run) ? 'running' : state.status)
 }
 
-async function openspec(cwd: string, env: NodeJS.ProcessEnv): Promise<Check> {
-  const { cli, note } = await findCli({ from: cwd, env })
+async function openspec({ cwd, env, site }: Surroundings, config: Config | undefined): Promise<Check> {
+  const here = await site().catch(() => undefined)
+  const notIn = here === undefined ? undefined : agentsTree(here, config?.sandbox)
+  const { cli, note } = await findCli({ from: cwd, env, notIn })
   return cli === undefined
     ? warning(
         'openspec',

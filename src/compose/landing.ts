@@ -41,7 +41,7 @@ import type { Landing } from '../engine/queue.ts'
 import { readBox } from '../core/box.ts'
 import { RalphError } from '../core/error.ts'
 import type { Limits } from '../core/resource-limits.ts'
-import type { Caging } from './cage.ts'
+import { agentsTree, type Caging } from './cage.ts'
 import { squashText } from './finish.ts'
 import { knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -388,7 +388,7 @@ async function archive(
   | { readonly outdated: string; readonly specs: readonly string[] }
 > {
   if (!existsSync(changeDirOf(root, change))) return { notes: [] }
-  const { cli, note } = await findCli({ from: site.git.worktree, env: site.env })
+  const { cli, note } = await findCli({ from: site.git.worktree, env: site.env, notIn: agentsTree(site) })
   if (cli === undefined) return { notes: [`${change} is not archived: ${note}`] }
   const answer = await cli.run(['archive', change, '--json', '-y'], root)
   if (answer.ok) return { notes: [] }

@@ -17,6 +17,7 @@ import type { Absence } from '../core/ownership.ts'
 import type { Plan } from '../core/story.ts'
 import type { Stream } from '../engine/stream.ts'
 import type { SpecSource } from '../ports.ts'
+import { agentsTree } from './cage.ts'
 import { findRootOf } from './root.ts'
 import { pathsOf } from './site.ts'
 import type { Site } from './site.ts'
@@ -68,7 +69,7 @@ export async function changeFolder(
 export async function openChange(
   site: Site,
   wanted: string | undefined,
-  config: Pick<Config, 'done' | 'task' | 'command_timeout' | 'prompt_append'>,
+  config: Pick<Config, 'done' | 'task' | 'command_timeout' | 'prompt_append' | 'sandbox'>,
   started: RunPlan = {},
 ): Promise<OpenedChange> {
   const { name, root, folder } = await changeFolder(site, wanted)
@@ -97,7 +98,7 @@ export async function openChange(
   const plan = await spec.read()
   const timeoutMs = Math.min(mostSeconds, config.command_timeout) * 1000
   const { cli, note, isAbsent } = existsSync(folder)
-    ? await findCli({ from: root, env: site.env, timeoutMs })
+    ? await findCli({ from: root, env: site.env, timeoutMs, notIn: agentsTree(site, config.sandbox) })
     : { cli: undefined, note: '', isAbsent: true }
   return {
     name,

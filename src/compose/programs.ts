@@ -21,7 +21,7 @@ export async function noProgram(
   const [word] = /^[A-Za-z][\w.+-]*(?=$|[\s;&|<>])/.exec(command.trim()) ?? []
   if (word === undefined || onPath(word, env) !== undefined) return undefined
   // The shell has words of its own, such as `test` and `if`.
-  const asked = await exec('sh', ['-c', 'command -v "$1"', 'sh', word], { cwd, env, timeoutMs: 10_000 })
+  const asked = await exec('/bin/sh', ['-c', 'command -v "$1"', 'sh', word], { cwd, env, timeoutMs: 10_000 })
   if (asked.exitCode !== 127 && asked.exitCode !== 1) return undefined
   const near = nearest(word, programsOn(env), true)
   return { word, near, meant: command.trim().replace(word, near ?? '') }

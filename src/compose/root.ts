@@ -6,6 +6,7 @@ import type { Site } from './site.ts'
 export async function findRootOf(site: Site): Promise<string> {
   return findRoot(site.cwd, async () => {
     const { findCli } = await import('../adapters/openspec/cli.ts')
-    return (await findCli({ from: site.cwd, env: site.env })).cli
+    const { agentsTree } = await import('./cage.ts')
+    return (await findCli({ from: site.cwd, env: site.env, notIn: agentsTree(site) })).cli
   })
 }

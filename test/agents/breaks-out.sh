@@ -48,6 +48,9 @@ for (const port of process.argv.slice(1)) {
   socket.on("error", () => {})
 }' "$PORT" "$LISTED"
 
+mkdir -p node_modules/.bin
+printf '#!/bin/sh\ntouch ~/openspec-ran\necho 1.13.2\n' > node_modules/.bin/openspec && chmod +x node_modules/.bin/openspec
+
 echo work > story-1.txt
 git add story-1.txt && git commit -qm 'work of the agent' && echo committed >> "$loot"
 cp -r .git/config .git/refs .git/objects "$TMPDIR"

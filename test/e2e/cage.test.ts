@@ -276,6 +276,7 @@ async function attempt(mode: Mode, asPlainUser = false): Promise<Facts> {
     { env: { SSH_AUTH_SOCK: join(sockets, 'agent'), GITHUB_TOKEN: 'secret token' } },
   )
   const loot = at.read('loot.txt')
+  await ralph(at, ['doctor'])
   const holds = (path: string): boolean => existsSync(path) && readFileSync(path, 'utf8').includes('planted')
   const done = (isDone: boolean): string => (isDone ? 'done' : 'refused')
   /** In the cage it never came to be; without, ralph puts it back. */
@@ -304,6 +305,11 @@ async function attempt(mode: Mode, asPlainUser = false): Promise<Facts> {
           ? 'undone'
           : 'refused',
       'change `ralph.yaml`': end.stdout.includes('gate: test -f') ? 'not used' : 'done',
+      'leave a program that ralph runs later (`node_modules/.bin/openspec`)': existsSync(
+        join(home, 'openspec-ran'),
+      )
+        ? 'done'
+        : 'not used',
       "write into ralph's own data": done(holds(join(at.repo, '.git/ralph/changes/demo/planted'))),
       "change ralph's journal, its lock": [/opened .*journal/, /opened .*lock/]
         .map((words) => done(words.test(loot)))

@@ -67,3 +67,8 @@ export function gateLogIn(transcripts: string, n: number): string {
 export function stateFile(worktree: string): string {
   return join(worktree, '.claude', 'loop-state.json')
 }
+
+/** There since an agent was first in a cage here: what lies in the work tree since then is not run outside of one. */
+export function sandboxedMark(gitCommonDir: string): string {
+  return join(gitCommonDir, 'ralph', 'sandboxed')
+}

@@ -1,11 +1,13 @@
 // Runs git for ralph: the same answer whatever the user's hooks, aliases, locale, pager or environment say.
-import { statfsSync } from 'node:fs'
+import { existsSync, statfsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { diskCode, diskError } from '../../core/disk.ts'
 import { again, RalphError } from '../../core/error.ts'
+import { sandboxedMark } from '../files/paths.ts'
 import type { ExecResult } from '../process/exec.ts'
 import { startHint } from '../process/fault.ts'
 import { launch } from '../process/launcher.ts'
+import { ownEnv } from '../process/on-path.ts'
 import { shellWord } from '../process/shell-word.ts'
 
 export interface Repository {
@@ -72,7 +74,10 @@ function gitWith(repository: Repository, settings: GitSettings, insisted: { env:
   const own = gitEnvironment(settings.env ?? process.env)
   // Named outright: a `core.worktree` or `core.bare` that an agent sets has no say.
   const place = [`--git-dir=${repository.gitDir}`, `--work-tree=${repository.worktree}`]
-  const environment = (): NodeJS.ProcessEnv => ({ ...own, ...insisted.env })
+  let outside: NodeJS.ProcessEnv | undefined
+  const uninsisted = (): NodeJS.ProcessEnv =>
+    existsSync(sandboxedMark(repository.gitCommonDir)) ? (outside ??= ownEnv(own, repository.worktree)) : own
+  const environment = (): NodeJS.ProcessEnv => ({ ...uninsisted(), ...insisted.env })
   /** Undefined: nothing is forgiven. */
   let unfit: string | undefined
   const run = async (args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> => {
@@ -117,7 +122,7 @@ function gitWith(repository: Repository, settings: GitSettings, insisted: { env:
       : `git -C ${shellWord(repository.worktree)}`,
     env: environment,
     at: (other) => gitWith(other, settings, insisted),
-    into: (other) => gitIn(other, settings),
+    into: (other) => gitIn(other, { ...settings, env: uninsisted() }),
     insist: (pairs) => {
       // Not as `-c`, which cannot name a key with a `=` in it.
       const named = pairs.flatMap(([key, value], at) => [

@@ -6,6 +6,7 @@ import { readIfThere } from '../files/whole.ts'
 import { again, RalphError } from '../../core/error.ts'
 import { exec, type ExecResult } from '../process/exec.ts'
 import { startHint } from '../process/fault.ts'
+import { ownEnv } from '../process/on-path.ts'
 import { shellWord } from '../process/shell-word.ts'
 import { gitEnvironment, type GitSettings, type Repository } from './git.ts'
 
@@ -15,7 +16,7 @@ export async function findRepository(cwd: string, settings: GitSettings): Promis
   const ask = (...asked: string[]): Promise<ExecResult> =>
     exec('git', ['rev-parse', '--path-format=absolute', ...asked], {
       cwd,
-      env: gitEnvironment(settings.env ?? process.env),
+      env: ownEnv(gitEnvironment(settings.env ?? process.env), cwd),
       timeoutMs: settings.timeoutMs,
     })
   const places = ['--absolute-git-dir', '--git-common-dir', '--show-toplevel']

@@ -1,10 +1,11 @@
 // The installed `openspec` program: found once, asked at the edges of a loop, never needed in its middle.
 import { dirname, join } from 'node:path'
 import * as z from 'zod'
+import { isWithin } from '../../core/cage.ts'
 import { once } from '../../core/once.ts'
 import { readJson } from '../../core/json.ts'
 import { exec } from '../process/exec.ts'
-import { isProgram, onPath } from '../process/on-path.ts'
+import { isProgram, onPath, ownEnv } from '../process/on-path.ts'
 import { realpath } from '../files/now.ts'
 import { readIfThere } from '../files/whole.ts'
 
@@ -24,14 +25,20 @@ export interface CliSearch {
   readonly from: string
   readonly env: NodeJS.ProcessEnv
   readonly timeoutMs?: number
+  /** A work tree that an agent in a cage may write in: what lies there is never run outside of it. */
+  readonly notIn?: string | undefined
 }
 
 /** `note` is one line for the user when the program is not there or too old; the built-in rules serve then. */
 export async function findCli(
   search: CliSearch,
 ): Promise<{ readonly cli?: OpenSpecCli; readonly note: string; readonly isAbsent?: true }> {
-  const path = findProgram(search)
+  const { path, passedOver } = findProgram(search)
   const builtIn = 'the built-in rules are used; validate and archive are not available'
+  if (path === undefined && passedOver !== undefined)
+    return {
+      note: `${passedOver} is not run, for a sandboxed agent may have changed it: ${builtIn}. Install it elsewhere: npm install --global @fission-ai/openspec`,
+    }
   if (path === undefined) return { note: `openspec is not installed: ${builtIn}`, isAbsent: true }
   const timeoutMs = search.timeoutMs ?? 30_000
   const env = { ...search.env, ...quietEnv }
@@ -78,13 +85,21 @@ export function isAtLeast(version: string, wanted: readonly [number, number, num
   return true
 }
 
-function findProgram({ from, env }: CliSearch): string | undefined {
-  for (let folder = from; ; folder = dirname(folder)) {
-    const local = join(folder, 'node_modules', '.bin', 'openspec')
-    if (isProgram(local)) return local
-    if (dirname(folder) === folder) break
+function findProgram({ from, env, notIn }: CliSearch): { path?: string | undefined; passedOver?: string } {
+  const local = localPrograms(from)
+  const path = local.find((program) => notIn === undefined || !isWithin(program, notIn))
+  const [passedOver] = path === undefined ? local : []
+  return {
+    path: path ?? onPath('openspec', notIn === undefined ? env : ownEnv(env, notIn)),
+    ...(passedOver !== undefined && { passedOver }),
   }
-  return onPath('openspec', env)
+}
+
+/** The nearest first. */
+function localPrograms(from: string): string[] {
+  const local = join(from, 'node_modules', '.bin', 'openspec')
+  const above = dirname(from) === from ? [] : localPrograms(dirname(from))
+  return isProgram(local) ? [local, ...above] : above
 }
 
 /** npm links the program to its package, which says the version without half a second of start-up. */

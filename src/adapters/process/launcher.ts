@@ -14,6 +14,7 @@ import {
 import { constants as system } from 'node:os'
 import { exec, type ExecOptions, type ExecResult } from './exec.ts'
 import { faultCode } from './fault.ts'
+import { ownEnv } from './on-path.ts'
 import { quoted } from './shell-word.ts'
 import { keepScratch, tempBase } from './temp.ts'
 
@@ -25,7 +26,7 @@ export async function launch(
 ): Promise<ExecResult> {
   const line = lineOf(file, args, options)
   const result = line === undefined ? undefined : await shell?.run(line, options)
-  return result ?? exec(file, args, { env: process.env, ...options })
+  return result ?? exec(file, args, { env: ownEnv(process.env, process.cwd()), ...options })
 }
 
 type LaunchOptions = Omit<ExecOptions, 'env'> & Partial<Pick<ExecOptions, 'env'>>

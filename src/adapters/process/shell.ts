@@ -20,7 +20,7 @@ export async function tellShell(
   try {
     group = await startGroup({
       ...options,
-      file: 'sh',
+      file: '/bin/sh',
       args: ['-c', command],
       stdout: 'pipe',
       marker: {},

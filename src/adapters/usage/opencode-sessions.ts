@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { readJson } from '../../core/json.ts'
 import { exec } from '../process/exec.ts'
-import { onPath } from '../process/on-path.ts'
+import { onPath, ownEnv } from '../process/on-path.ts'
 import { bothPaths, homeOf, isInside, statFile } from './session-folder.ts'
 import type { JsonObject, SessionQuery, SessionSource, UsageRecord } from './usage-record.ts'
 import { asCount, asObject, asText } from './usage-record.ts'
@@ -15,7 +15,7 @@ export function opencodeSessions(env: NodeJS.ProcessEnv, worktrees: readonly str
 
   async function read(query: SessionQuery): Promise<{ records: readonly UsageRecord[]; skipped: string }> {
     if (statFile(database) === undefined) return skip('')
-    const sqlite = onPath('sqlite3', env)
+    const sqlite = onPath('sqlite3', ownEnv(env, worktrees[0] ?? '/'))
     if (sqlite === undefined)
       return skip("OpenCode's sessions need the sqlite3 program, which is not on PATH")
     const result = await exec(sqlite, ['-readonly', '-json', database, answersSince(query.sinceMs)], {

@@ -3,7 +3,7 @@ import { readJson } from '../../core/json.ts'
 import type { UsageFigures } from '../../core/usage.ts'
 import { exec } from '../process/exec.ts'
 import { asObject } from './usage-record.ts'
-import { onPath } from '../process/on-path.ts'
+import { onPath, ownEnv } from '../process/on-path.ts'
 
 export type WtUsageAnswer =
   | { readonly is: 'figures'; readonly figures: UsageFigures }
@@ -20,7 +20,7 @@ export interface WtUsageQuestion {
 
 export async function askWtUsage(question: WtUsageQuestion): Promise<WtUsageAnswer> {
   const { since, cwd, env, timeoutMs, stop } = question
-  const program = onPath('wt-usage', env)
+  const program = onPath('wt-usage', ownEnv(env, cwd))
   if (program === undefined) return { is: 'absent' }
   const failed = (cause: string): WtUsageAnswer => ({ is: 'failed', cause })
   if (isAborted(stop)) return failed(stopped)
