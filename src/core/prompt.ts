@@ -154,7 +154,7 @@ function append({ append: text = '' }: PromptInput): string[] {
 
 function feedback(input: PromptInput): string[] {
   if (input.feedback === undefined || input.feedback.trim() === '') return []
-  return [`## Word from the user\n\n${fenced(headOf(input.feedback.trim(), 4_000, 'the journal of ralph'))}`]
+  return [`## Note from the user\n\n${fenced(headOf(input.feedback.trim(), 4_000, 'the journal of ralph'))}`]
 }
 
 function failure(input: PromptInput): string[] {

@@ -162,8 +162,8 @@ describe('storyPrompt', () => {
   test('learnings and the word of the user are shown when there are any', () => {
     const prompt = storyPrompt(input({ learnings: 'use pnpm here', feedback: 'make it blue' }))
     expect(prompt).toMatch(/## Learnings of earlier iterations[^#]*use pnpm here/)
-    expect(prompt).toMatch(/## Word from the user[^#]*make it blue/)
-    expect(storyPrompt(input())).not.toMatch(/Learnings of earlier|Word from the user/)
+    expect(prompt).toMatch(/## Note from the user[^#]*make it blue/)
+    expect(storyPrompt(input())).not.toMatch(/Learnings of earlier|Note from the user/)
   })
 
   test('a large story is handed over in parts, and it says so', () => {

@@ -293,7 +293,7 @@ describe('what status and the others say', () => {
     await killed(at, 'echo ready; exec tail -f /dev/null')
     const why = await ralph(at, ['why', '--json'])
     expect(why.stdout).toContain('The loop was killed.')
-    expect(why.stdout).not.toContain('has been put in order')
+    expect(why.stdout).not.toContain('has been repaired')
     const { stdout } = await ralph(at, ['status'])
     expect(stdout.match(/killed/g)).toHaveLength(1)
     const report = JSON.parse((await ralph(at, ['status', '--json'])).stdout) as {

@@ -125,7 +125,7 @@ describe('a task for a person', () => {
     const said = refused.stderr.replaceAll(/\s+/g, ' ')
     expect(said).toContain(`are in the way: ${plan}`)
     expect(said).not.toContain('git merge')
-    const [, command = ''] = /beside it: (mv .*); then ralph finish demo --cleanup/.exec(said) ?? []
+    const [, command = ''] = /a copy of yours: (mv .*); then ralph finish demo --cleanup/.exec(said) ?? []
     execFileSync('sh', ['-c', command], { cwd: at.repo })
     const end = await ralph(at, ['finish', 'demo', '--cleanup'])
     expect([end.code, end.stderr]).toEqual([0, ''])

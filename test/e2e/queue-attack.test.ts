@@ -61,7 +61,7 @@ it('Q24 Q25 I3: while its gates run a plan is edited, a change is taken out, its
   const { entries } = await report(at)
   expect(entries.map(({ change, why }) => [change, why])).toEqual([
     ['a', expect.stringContaining('you have changed its plan')],
-    ['c', expect.stringMatching(/could not run: somebody removed \S+-ralph--landing/)],
+    ['c', expect.stringMatching(/could not run: \S+-ralph--landing was removed/)],
   ])
   at.git('restore', 'openspec')
   const last = await ralph(at, ['up', 'a', 'b', 'c', '--json', ...at.args])

@@ -111,7 +111,7 @@ describe('H4, O10, section 6.3: the settings of a run are those of its start', (
     for (const story of [2, 3]) at.write(`proof-${story}`, '')
     const resumed = await ralph(at, ['resume', 'demo', '--json'])
     expect(resumed.code).toBe(0)
-    expect(warnings(resumed)).toContainEqual(expect.stringMatching(/ralph\.yaml.*no valid YAML/))
+    expect(warnings(resumed)).toContainEqual(expect.stringMatching(/ralph\.yaml.*not valid YAML/))
   })
 
   test('H4: without the record of its settings a run goes on with none that nobody agreed to', async () => {

@@ -54,7 +54,7 @@ export function headerLines(event: Of<'loop.started'>, sheet: Sheet): readonly s
 }
 
 const uncagedWords =
-  'no sandbox: the agent can read and write what you can; --sandbox workspace keeps it in (said once)'
+  'no sandbox: the agent can read and write what you can; --sandbox workspace confines it (shown once)'
 
 function placeOf(event: Of<'loop.started'>): string {
   return event.branch === event.original_branch

@@ -180,7 +180,7 @@ describe.each<Strategy>(['branch', 'stash'])('repositories inside (%s)', (strate
       'nest4/ was moved to src/nest4/ while the attempt ran; it is back in its place',
       'vendor/ was moved to vendor2/ while the attempt ran; it is back in its place',
     ])
-    expect(warnings.join('\n')).not.toContain('went while')
+    expect(warnings.join('\n')).not.toContain('disappeared while')
   })
 
   it('G19: moved by a complete one they stay there, and that is told', async () => {
