@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { borrowedFrom, cagedGit, reportsOf } from '../adapters/git/guard/caged.ts'
+import { borrowedFrom, cagedGit, reportsOf } from '../adapters/git/guard/cage-rights.ts'
 import type { Repository } from '../adapters/git/git.ts'
 import { openCage, type Cage } from '../adapters/process/cage.ts'
 import { probeCage } from '../adapters/process/cage-probe.ts'

@@ -1,9 +1,13 @@
 // The loops as resources: all of them, and each by its change; a client is told when one has changed.
-import { ProtocolError, ProtocolErrorCode, ResourceTemplate } from '@modelcontextprotocol/server'
-import type { McpServer } from '@modelcontextprotocol/server'
+import {
+  ProtocolError,
+  ProtocolErrorCode,
+  ResourceTemplate,
+  type McpServer,
+} from '@modelcontextprotocol/server'
 import type { LoopSeen } from '../app.ts'
 import { withoutIterations } from './looks.ts'
-import { watchLoops } from './watch.ts'
+import { setTimeout as delay } from 'node:timers/promises'
 
 const listUri = 'ralph://loops'
 
@@ -125,4 +129,37 @@ function decoded(text: string): string {
   } catch {
     return text
   }
+}
+
+/** Journals are read from where the last look ended: one that finds nothing new reads no byte. */
+const lookMs = 500
+
+/** `tell` is waited for: a client that does not read hears of many changes as one. A look that fails says nothing, and the next one may do. */
+async function watchLoops(
+  look: () => Promise<readonly LoopSeen[] | undefined>,
+  tell: (changes: readonly string[], isOtherList: boolean) => Promise<void>,
+  { stop, onFirst }: { readonly stop: AbortSignal; readonly onFirst: () => void },
+): Promise<void> {
+  let before: ReadonlyMap<string, string> | undefined
+  while (!stop.aborted) {
+    const seen = await look()
+    const now = seen === undefined ? before : pictured(seen)
+    if (before !== undefined && now !== undefined) {
+      const names = new Set([...before.keys(), ...now.keys()])
+      const changed = [...names].filter((name) => before?.get(name) !== now.get(name))
+      const isOtherList = [...names].some((name) => before?.has(name) !== now.has(name))
+      if (changed.length > 0) await tell(changed, isOtherList)
+    }
+    before = now
+    onFirst()
+    await delay(lookMs, undefined, { signal: stop }).catch(() => undefined)
+  }
+}
+
+/** A file that is only written again has not changed. */
+function pictured(loops: readonly LoopSeen[]): ReadonlyMap<string, string> {
+  const pictures = new Map<string, string>()
+  for (const { updated_at: _, ...loop } of loops)
+    pictures.set(loop.change_id, `${pictures.get(loop.change_id) ?? ''}${JSON.stringify(loop)}`)
+  return pictures
 }

@@ -1,7 +1,5 @@
 // The report as one HTML file: no script, nothing to load, readable in light and dark and by a screen reader.
-import { tookMs } from '../../core/report.ts'
-import type { RunReport } from '../../core/report.ts'
-import { reportStyle } from './report-style.ts'
+import { tookMs, type RunReport } from '../../core/report.ts'
 import { escapeXml, timelineSvg, tokensSvg } from './report-svg.ts'
 import {
   aboutOf,
@@ -17,8 +15,10 @@ import {
   storyLabel,
   verdictKind,
   verdictKinds,
+  type Cell,
+  type Table,
+  type VerdictKind,
 } from './report-words.ts'
-import type { Cell, Table, VerdictKind } from './report-words.ts'
 import { clean, duration, oneLine, tokenWord } from './text.ts'
 
 export function reportHtml(report: RunReport): string {
@@ -154,3 +154,62 @@ function escape(text: string): string {
 function when(stamp: string): string {
   return escape(stamp.slice(0, 16).replace('T', ' '))
 }
+
+const reportStyle = `
+:root { color-scheme: light dark; --bg: #fff; --fg: #1c2024; --dim: #5b636d; --line: #dfe3e8; --card: #f5f7f9;
+  --kept: #00704f; --failed: #b94700; --broken: #93417a; --limit: #0b6ea8; --stopped: #5f6670; --on: #fff; --area: #0b6ea8; --warn: #b94700 }
+@media (prefers-color-scheme: dark) {
+  :root { --bg: #14171a; --fg: #e6e9ec; --dim: #9aa4ae; --line: #30363d; --card: #1d2126;
+    --kept: #2fc296; --failed: #ff8b4d; --broken: #e29bc9; --limit: #6cc0f2; --stopped: #a5adb6; --on: #14171a; --area: #6cc0f2; --warn: #ff8b4d }
+}
+* { box-sizing: border-box }
+body { margin: 0; background: var(--bg); color: var(--fg); font: 15px/1.5 system-ui, sans-serif }
+main { max-width: 1040px; margin: 0 auto; padding: 32px 24px 64px }
+h1 { margin: 0; font-size: 26px; line-height: 1.25; overflow-wrap: anywhere }
+h2 { margin: 40px 0 12px; font-size: 18px }
+.status { display: inline-block; margin-left: 6px; padding: 2px 10px; border-radius: 99px; background: var(--stopped); color: var(--on);
+  font-size: 14px; font-weight: 600; vertical-align: 4px }
+.status.done { background: var(--kept) }
+.status.stuck, .status.stalled, .status.died { background: var(--failed) }
+.status.running, .status.starting { background: var(--limit) }
+.reason { margin: 8px 0 0; font-size: 17px }
+.when { margin: 4px 0 0; color: var(--dim) }
+dl.about { display: grid; grid-template-columns: max-content 1fr; gap: 2px 16px; margin: 12px 0 0 }
+.about dt { color: var(--dim) }
+.about dd { margin: 0; overflow-wrap: anywhere }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 24px 0 0 }
+.tiles div { display: flex; flex-direction: column-reverse; justify-content: flex-end; padding: 12px 16px; border-radius: 10px; background: var(--card) }
+.tiles dd { margin: 0; font-size: 24px; font-weight: 650; font-variant-numeric: tabular-nums }
+.tiles dt { color: var(--dim); font-size: 13px }
+.notes { margin: 20px 0 0; padding: 12px 16px 12px 32px; border-left: 4px solid var(--warn); border-radius: 4px; background: var(--card) }
+.wide { overflow-x: auto }
+svg { display: block; width: 100%; min-width: 720px; height: auto }
+svg text { font: 13px system-ui, sans-serif; fill: var(--fg) }
+svg .tick { font-size: 12px; fill: var(--dim) }
+svg .end { font-weight: 600 }
+.lane { stroke: var(--line) }
+.pause { fill: var(--line); opacity: .35 }
+.axis { stroke: var(--dim) }
+.bar text { fill: var(--on); font-size: 12px; font-weight: 600; pointer-events: none }
+.bar.kept rect { fill: var(--kept) } .bar.failed rect { fill: var(--failed) } .bar.broken rect { fill: var(--broken) }
+.bar.stopped rect { fill: var(--stopped) }
+.line { fill: none; stroke: var(--area); stroke-width: 2; stroke-linejoin: round }
+.area { fill: var(--area); opacity: .15 }
+.line.lost { stroke: var(--warn); stroke-dasharray: 5 3 }
+.area.lost { fill: var(--warn) }
+.legend { display: flex; flex-wrap: wrap; gap: 4px 20px; margin: 8px 0 0; padding: 0; list-style: none; color: var(--dim); font-size: 13px }
+.key { display: inline-block; min-width: 20px; padding: 0 4px; border-radius: 4px; color: var(--on); font-size: 12px; font-weight: 700; text-align: center }
+.key.kept { background: var(--kept) } .key.failed { background: var(--failed) } .key.broken { background: var(--broken) }
+.key.stopped { background: var(--stopped) }
+.swatch { display: inline-block; width: 22px; border-top: 3px solid var(--area); vertical-align: 4px }
+.swatch.lost { border-top: 3px dashed var(--warn) }
+table { width: 100%; min-width: 720px; border-collapse: collapse; font-variant-numeric: tabular-nums }
+th, td { padding: 7px 10px; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
+th { color: var(--dim); font-size: 13px; font-weight: 600 }
+td { overflow-wrap: anywhere }
+th.n, td.n { text-align: right; white-space: nowrap }
+td:has(> .key) { white-space: nowrap }
+summary { cursor: pointer }
+pre { margin: 6px 0 0; padding: 8px; border-radius: 6px; background: var(--card); font-size: 12.5px; white-space: pre-wrap }
+@media print { main { max-width: none; padding: 0 } section { break-inside: avoid } }
+`

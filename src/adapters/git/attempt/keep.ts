@@ -30,7 +30,7 @@ import { readLedger } from '../refs/ledger.ts'
 import { missingObjects } from '../refs/pins.ts'
 import type { Others } from '../formats/plain-tree.ts'
 import { findMoved } from '../revert/moved-files.ts'
-import { whyUnfit } from '../tree/required.ts'
+import { whyUnfit } from '../tree/required-filters.ts'
 import {
   madeAgain,
   moveRefs,
@@ -45,7 +45,7 @@ import { apart, leftBehind, planReunion, reunite } from './reunite.ts'
 import type { Store } from '../store.ts'
 import { exempt } from '../tree/scan.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
-import { holdStripped } from '../tree/stripped.ts'
+import { holdStripped } from '../tree/filtered-out.ts'
 import { shellWord } from '../../process/shell-word.ts'
 import {
   planStashes,

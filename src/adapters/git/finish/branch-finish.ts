@@ -22,7 +22,7 @@ import { listed } from '../attempt/reunite.ts'
 import { loadSnapshot, type Snapshot } from '../revert/snapshot.ts'
 import { placeOf, planSquash } from './squash.ts'
 import type { Store } from '../store.ts'
-import { holdStripped } from '../tree/stripped.ts'
+import { holdStripped } from '../tree/filtered-out.ts'
 import { refuseTaken } from '../refs/branch-in-use.ts'
 import { changedPaths, isAncestor, orEmpty, treeChanges } from '../tree/tree.ts'
 

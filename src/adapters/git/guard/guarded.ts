@@ -5,7 +5,7 @@ import { readIfThere, syncFolder, writeDurably } from '../../files/whole.ts'
 import { settleGitSettings, type GitSetting, type SettingChange } from '../../../core/ownership.ts'
 import { shellWord } from '../../process/shell-word.ts'
 import { isRalphsOwn, setAside } from './refused-settings.ts'
-import { alternatesFile, putBackBorrowed, shallowFile } from '../formats/borrowed.ts'
+import { alternatesFile, putBackBorrowed, shallowFile } from '../formats/borrowed-objects.ts'
 import { listSettings, withValues } from '../formats/config-file.ts'
 import { onDisk } from '../tree/files.ts'
 import {
