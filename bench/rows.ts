@@ -52,7 +52,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 1.5, belowPeer: true },
     by: stories,
     missing:
-      'profiled: two git processes are left, one look at the tree when the attempt is kept and one before the next agent: which files are ignored only git knows. Some forty syncs, most of them side by side, make a checkpoint outlive a power cut (the floor does none). The program itself takes most of the time: two thirds of its processor time is code that runs once for each story and is interpreted, without a hot spot: the largest function has a fortieth of it (compiled by V8’s Sparkplug it takes as long, and 3 MB more; with four times the young space, too); a quarter is the kernel at some 2,050 small file calls that ask whose every change is, and at 36 files that are made and 13 that are removed (2,520, 45 and 12 before; ext4 without a journal passes over what was removed in the last minutes for each new file). A tenth is the fork of ralph itself for the agent. It would take fewer of those questions: what keep has read would have to serve ensure as well, and then an edit of yours in between would be taken for the agent’s; and an agent that a small process starts.',
+      'profiled: of the processor time of a story nearly half is the kernel at file calls, a quarter the program’s own code (interpreted, without a hot spot; with other settings of V8 it takes as long), a fifth the part of Node between the two, a fifteenth the collection of garbage. Of those calls the dear ones are few: some 31 syncs (each wakes a thread), 22 files that are made, ten of them in the place of others, whose blocks the disk gives back at once, and the fork of ralph itself for the agent; the 1,800 small questions whose every change is cost less than they. Two git processes are left, one look at the tree when the attempt is kept (the refs are read meanwhile) and one before the next agent: which files are ignored only git knows. The floor syncs nothing. It would take objects of an attempt and of its checkpoint that are written and synced together, and then a gate would run before what it may destroy is on the disk; and an agent that a small process starts.',
   },
   {
     name: 'story',
@@ -183,7 +183,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 1.1 },
     by: long,
     missing:
-      'with every story some 36 files are made and 13 removed, and ext4 without a journal does not give away again for some minutes what was removed: the longer a run, the more of it is passed over for each new file (`recently_deleted` and what it calls: a tenth of the processor time of a loop, measured while other programs removed files, too). It would take fewer files that live for one story only.',
+      'with every story some 22 files are made and 9 removed, and ext4 without a journal does not give away again for some minutes what was removed: the longer a run, the more of it is passed over for each new file (`recently_deleted` and what it calls: a tenth of the processor time of a loop, measured while other programs removed files, too). And the plan is read anew for each story, all 300 of it: a twentieth. It would take fewer files that live for one story only.',
   },
   {
     name: 'long-memory',
@@ -254,7 +254,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 1.5 },
     by: refs,
     missing:
-      'every ref is a file, and around each agent every one that may have changed is looked at. `git pack-refs --all` makes it the row above; git itself does that in its own upkeep.',
+      'every ref is a file, and after each agent every one is looked at, once: it may have been written to in its place, which its folder does not tell. `git pack-refs --all` makes it the row above; git itself does that in its own upkeep.',
   },
   {
     name: 'large',

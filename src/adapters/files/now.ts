@@ -92,7 +92,7 @@ export function readNow(path: string | Buffer): Buffer {
 }
 
 /** As `Promise.all`, but what fails waits for the others: a file must not be closed while it is synced. */
-export async function whole(all: readonly Promise<void>[]): Promise<void> {
+export async function whole(all: readonly Promise<unknown>[]): Promise<void> {
   const ended = await Promise.allSettled(all)
   const failed = ended.find((each) => each.status === 'rejected')
   if (failed !== undefined) throw failed.reason

@@ -2,14 +2,17 @@
 import {
   chmodSync,
   closeSync,
+  constants,
   fchmodSync,
   fchownSync,
   fstatSync,
   fsyncSync,
+  ftruncateSync,
   openSync,
   renameSync,
   statSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
 import type { BigIntStats, Stats } from 'node:fs'
 import { inFolder, lstat, readFile, rename, rm, stat, sync, whole } from './now.ts'
@@ -82,6 +85,19 @@ export function writeNow(file: string, content: string, mode: number): void {
   }
   chmodSync(temporary, mode)
   renameSync(temporary, file)
+}
+
+/**
+ * Over the bytes that are there, for what no crash has to outlive: to give blocks back and take others costs more than all the rest.
+ */
+export function writeOver(file: string, bytes: Buffer, mode: number): void {
+  const handle = openSync(file, constants.O_WRONLY | constants.O_CREAT, mode)
+  try {
+    for (let at = 0; at < bytes.length;) at += writeSync(handle, bytes, at, bytes.length - at, at)
+    if (fstatSync(handle).size > bytes.length) ftruncateSync(handle, bytes.length)
+  } finally {
+    closeSync(handle)
+  }
 }
 
 /** Whether such a name is a file that was being written when its process was killed. */

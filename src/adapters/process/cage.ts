@@ -1,5 +1,5 @@
 // Puts a command into its cage: looks at what is there, and makes of it the words that stand before the command. See docs/decisions/0017.
-import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, realpathSync, rmdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { isOthersVariable } from '../../core/cage-homes.ts'
 import type { Host } from '../../core/cage-hosts.ts'
@@ -8,7 +8,7 @@ import { RalphError } from '../../core/error.ts'
 import { openOutlet } from './cage-net.ts'
 import { homesOf, hostsOf, ownHomes, placeIn, placesOf } from './cage-places.ts'
 import { onPath } from './on-path.ts'
-import { makeTemp, removeTemp } from './temp.ts'
+import { makeTemp, releaseTemp } from './temp.ts'
 
 export interface CageOptions {
   readonly mode: CageMode
@@ -106,11 +106,11 @@ function entered(options: CageOptions, start: Start, inmate: Inmate): Cell {
   }
 }
 
-/** Three small files: by Node's threads that would take as long as the cage itself. What a gate has left may be much. */
+/** What a gate has left may be much. */
 async function cleared(own: string): Promise<void> {
   const temp = join(own, 'tmp')
-  if (!existsSync(temp) || readdirSync(temp).length === 0) rmSync(own, { recursive: true, force: true })
-  else await removeTemp(own)
+  if (existsSync(temp) && readdirSync(temp).length === 0) rmdirSync(temp)
+  await releaseTemp(own)
 }
 
 /** What was to run in it has not run: never goes on without. */

@@ -1,12 +1,12 @@
 // What a child reads from and writes to. Node would give it sockets, and Linux opens no socket by name: `cat /dev/stdin` and `tee /dev/stderr` would fail.
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, constants, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect, createServer, Socket, type ConnectOpts, type SocketConstructorOpts } from 'node:net'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { launch } from './launcher.ts'
-import { makeTemp, removedNow } from './temp.ts'
+import { makeTemp, releaseTemp } from './temp.ts'
 
 export interface ChannelsOptions {
   /** Names the folder that is there while the channels are made. */
@@ -64,7 +64,8 @@ async function ownChannels({ runId, input, stdout }: ChannelsOptions): Promise<C
   }
   try {
     dir = makeTemp(runId, process.env)
-    const [file, out] = [join(dir, 'in'), join(dir, 'out')]
+    // By their names they are found in /proc, and the folder may serve again.
+    const [file, out] = [join(dir, 'in'), join(dir, `out-${(named += 1)}`)]
     const wanted = stdout === 'pipe' ? 2 : 1
     if (stdout === 'socket') outlets.push(await socketPair(out))
     if (pipes.length < wanted) pipes.push(...(await makePipes(dir)))
@@ -89,7 +90,7 @@ async function ownChannels({ runId, input, stdout }: ChannelsOptions): Promise<C
     discard()
     return undefined
   } finally {
-    if (dir !== undefined && !removedNow(dir)) rmSync(dir, { recursive: true, force: true })
+    if (dir !== undefined) await releaseTemp(dir)
   }
 }
 
@@ -122,9 +123,10 @@ interface Outlet {
 
 /** Pipes with nobody at them: only `mkfifo` can make one, so one call of it makes some for later. */
 const pipes: Outlet[] = []
+let named = 0
 
 async function makePipes(dir: string): Promise<Outlet[]> {
-  const paths = Array.from({ length: 16 }, (_, at) => join(dir, `pipe-${at}`))
+  const paths = Array.from({ length: 16 }, () => join(dir, `pipe-${(named += 1)}`))
   const made = await launch('mkfifo', ['-m', '600', ...paths], { cwd: dir, timeoutMs: 9000 })
   if (made.exitCode !== 0) throw new Error(made.stderr)
   return paths.map(pipe)

@@ -4,6 +4,7 @@ import {
   accessSync,
   constants,
   existsSync,
+  lstatSync,
   mkdtempSync,
   readdirSync,
   readlinkSync,
@@ -17,7 +18,34 @@ import { once } from '../../core/once.ts'
 import { processIdentity } from './table.ts'
 
 export function makeTemp(runId: string, env: NodeJS.ProcessEnv): string {
-  return mkdtempSync(join(tempBase(env), prefixOf(runId)))
+  const begin = join(tempBase(env), prefixOf(runId))
+  for (;;) {
+    const at = folders.findIndex((folder) => folder.startsWith(begin))
+    if (at === -1) return mkdtempSync(begin)
+    const [spare = ''] = folders.splice(at, 1)
+    if (isAsMade(spare)) return spare
+    void removeTemp(spare)
+  }
+}
+
+/**
+ * Of a turn that is over. Whether nothing of it is left: while a loop goes on the folder itself serves the next one, for to make and
+ * remove one takes as long as five files. Never rejects.
+ */
+export async function releaseTemp(folder: string): Promise<boolean> {
+  if (!isKept || !emptiedNow(folder) || !isAsMade(folder)) return await removeTemp(folder)
+  folders.push(folder)
+  return true
+}
+
+/** Empty, and nobody else's: an agent may have changed it. */
+function isAsMade(folder: string): boolean {
+  try {
+    const stats = lstatSync(folder)
+    return stats.isDirectory() && (stats.mode & 0o777) === 0o700 && readdirSync(folder).length === 0
+  } catch {
+    return false
+  }
 }
 
 /** Whether it is gone. Never rejects: what an agent left there decides nothing. */
@@ -67,11 +95,14 @@ export async function inScratchFile<T>(work: (file: string) => Promise<T>): Prom
 /** For as long as a loop goes on; afterwards nothing of it is left. */
 export async function keepScratch(isWanted: boolean): Promise<void> {
   isKept = isWanted
-  if (!isWanted) for (const file of spares.splice(0)) await removeTemp(dirname(file))
+  if (isWanted) return
+  for (const folder of [...spares.splice(0).map(dirname), ...folders.splice(0)]) await removeTemp(folder)
 }
 
 let isKept = false
 const spares: string[] = []
+/** Empty ones, of turns that are over. */
+const folders: string[] = []
 
 /** What processes that were killed have left. */
 export async function removeScratch(): Promise<void> {
@@ -102,13 +133,24 @@ async function removed(folder: string): Promise<boolean> {
   return removedNow(folder) || removedInTime(folder)
 }
 
-/** A few files at once: through Node's threads, step by step, that takes ten times as long. */
-export function removedNow(folder: string): boolean {
+function removedNow(folder: string): boolean {
   try {
-    const entries = readdirSync(folder, { withFileTypes: true })
-    if (entries.length > 8 || entries.some((entry) => entry.isDirectory())) return false
-    for (const { name } of entries) unlinkSync(join(folder, name))
+    if (!emptiedNow(folder)) return false
     rmdirSync(folder)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A few files at once: through Node's threads, step by step, that takes ten times as long. */
+function emptiedNow(folder: string): boolean {
+  try {
+    // Behind a link lies what is not ralph's.
+    if (!lstatSync(folder).isDirectory()) return false
+    const entries = readdirSync(folder, { withFileTypes: true })
+    if (entries.length > 16 || entries.some((entry) => entry.isDirectory())) return false
+    for (const { name } of entries) unlinkSync(join(folder, name))
     return true
   } catch {
     return false

@@ -9,6 +9,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -18,7 +19,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { bundle } from '../../bundle.ts'
-import { makeTemp, removeTemp, removeTemps } from '../../../src/adapters/process/temp.ts'
+import {
+  keepScratch,
+  makeTemp,
+  releaseTemp,
+  removeTemp,
+  removeTemps,
+} from '../../../src/adapters/process/temp.ts'
 
 /** Root may remove everything: as root the tests go on as somebody else. Nothing is started so: a shell would take root back. */
 const nobody = 65_534
@@ -57,6 +64,39 @@ it('R17: a link in the place of the folder is never followed', async () => {
   chmodSync(root, 0o500)
   expect(await removeTemp(join(root, 'link'))).toBe(false)
   expect(statSync(outside).mode & 0o777).toBe(0o550)
+})
+
+it('R17: a link that an agent put in the place of its folder takes no file with it', async () => {
+  const folder = makeTemp('run', { TMPDIR: root })
+  const outside = join(root, 'outside')
+  mkdirSync(outside)
+  writeFileSync(join(outside, 'notes.txt'), "the user's")
+  rmdirSync(folder)
+  symlinkSync(outside, folder)
+  await removeTemp(folder)
+  expect(readFileSync(join(outside, 'notes.txt'), 'utf8')).toBe("the user's")
+})
+
+it('while a loop goes on an emptied folder serves again, unless somebody changed it; at its end none is left', async () => {
+  const env = { TMPDIR: root }
+  await keepScratch(true)
+  const folder = makeTemp('run', env)
+  writeFileSync(join(folder, 'cache'), '')
+  expect(await releaseTemp(folder)).toBe(true)
+  expect(makeTemp('other', env)).not.toBe(folder)
+  expect(makeTemp('run', env)).toBe(folder)
+  expect(readdirSync(folder)).toEqual([])
+  chmodSync(folder, 0o777)
+  await releaseTemp(folder)
+  expect(existsSync(folder)).toBe(false)
+  const second = makeTemp('run', env)
+  await releaseTemp(second)
+  writeFileSync(join(second, 'late'), '')
+  const third = makeTemp('run', env)
+  expect(third).not.toBe(second)
+  await releaseTemp(third)
+  await keepScratch(false)
+  expect(existsSync(third)).toBe(false)
 })
 
 it('R17: one that cannot be removed stops neither the others nor a recovery', async () => {

@@ -1,8 +1,10 @@
 // Keeps what an attempt left, whole and under refs, and puts every ref back that its agent moved or deleted.
 // Long because an attempt is kept in one go: each step needs what the one before it found.
 import { join } from 'node:path'
+import { once } from '../../../core/once.ts'
 import { headWords } from '../../../core/ownership-tree.ts'
 import type { KeptAttempt } from '../../../ports.ts'
+import { whole } from '../../files/now.ts'
 import { aliasesTold, putBackAliases, readAliases, withoutAliases } from '../refs/aliases.ts'
 import {
   conflictsIn,
@@ -101,41 +103,7 @@ async function keepWhole(
   const mended = await mendRepository(store, snapshot, n)
   const inside = await keepSubmodules(store, n, snapshot, mayBeSaved)
   const locks = await outwaitLocks(store, 3000)
-  const ledger = await readLedger(store, n)
-  const besideBack = await putBackBeside(store, ledger)
-  const [now, log, earlier, stashed] = await Promise.all([
-    readRefs(git, true),
-    readStashLog(git),
-    readRef(git, ref),
-    autostashes(git.gitDir),
-  ])
-  const plan = planRefs(store, snapshot, now.all, await readAliases(git, true), ledger)
-  const { own: all, others, again, aliases } = plan
-  const beside = await leftWhereItStands(git, snapshot, now, ledger)
-  const stashes = planStashes(snapshot.stash_log, log, ledger)
-  const were = await earlierValues(git, others)
-  const strays = strayCommits(snapshot, ledger)
-  const gone = await missingObjects(git, [
-    ...[...all.moved, ...all.deleted, ...were].map(({ from }) => from),
-    ...stashes.dropped,
-    ...stashes.gone,
-    ...beside,
-    ...strays,
-  ])
-  // One that cannot come back must not keep the others away.
-  const changes = {
-    ...all,
-    moved: all.moved.filter(({ from }) => !gone.has(from)),
-    deleted: all.deleted.filter(({ from }) => !gone.has(from)),
-  }
-  const halfDone = operationsInProgress(git.gitDir)
-  // Nothing but files: no object can count that the tree does not name.
-  const isStill =
-    now.head.commit === snapshot.head.commit &&
-    [all, others].every(({ moved, created, deleted }) => [moved, created, deleted].every(isEmpty)) &&
-    [beside, strays, stashed].every(isEmpty) &&
-    [stashes.made, stashes.dropped, stashes.gone].every(isEmpty) &&
-    [ledger.writes, ledger.switches, ledger.trees].every(isEmpty)
+  const looked = once(() => lookAtRefs(store, n, snapshot))
   const {
     tree: seen,
     nested,
@@ -145,7 +113,17 @@ async function keepWhole(
     paths,
     deleted,
     unfit,
-  } = await attemptTree(store, snapshot, true, isStill ? 'named' : 'any')
+  } = await attemptTree(store, snapshot, true, async () => ((await looked()).isStill ? 'named' : 'any'))
+  const { ledger, besideBack, now, log, earlier, stashed, beside, stashes, were, strays, gone, plan } =
+    await looked()
+  const { own: all, others, again, aliases } = plan
+  // One that cannot come back must not keep the others away.
+  const changes = {
+    ...all,
+    moved: all.moved.filter(({ from }) => !gone.has(from)),
+    deleted: all.deleted.filter(({ from }) => !gone.has(from)),
+  }
+  const halfDone = operationsInProgress(git.gitDir)
   const stripped = unfit === '' ? await keepBytes(store, snapshot, seen, paths) : []
   const elsewhere = findMoved(store, snapshot, [...paths, ...ignored])
   const { tree, left } = await withHidden(store, snapshot, seen, ignored, elsewhere)
@@ -332,6 +310,55 @@ async function keepWhole(
   }
 }
 
+/** While git looks at the files: neither changes what the other sees. */
+async function lookAtRefs(store: Store, n: number, snapshot: Snapshot) {
+  const { git } = store
+  const ledger = await readLedger(store, n)
+  const besideBack = await putBackBeside(store, ledger)
+  const [now, log, earlier, stashed] = await Promise.all([
+    readRefs(git, true),
+    readStashLog(git),
+    readRef(git, `${store.refs}/attempts/${n}`),
+    autostashes(git.gitDir),
+  ])
+  // Every file of a ref has just been looked at.
+  const plan = planRefs(store, snapshot, now.all, await readAliases(git), ledger)
+  const { own, others } = plan
+  const beside = await leftWhereItStands(git, snapshot, now, ledger)
+  const stashes = planStashes(snapshot.stash_log, log, ledger)
+  const were = await earlierValues(git, others)
+  const strays = strayCommits(snapshot, ledger)
+  const gone = await missingObjects(git, [
+    ...[...own.moved, ...own.deleted, ...were].map(({ from }) => from),
+    ...stashes.dropped,
+    ...stashes.gone,
+    ...beside,
+    ...strays,
+  ])
+  // Nothing but files: no object can count that the tree does not name.
+  const isStill =
+    now.head.commit === snapshot.head.commit &&
+    [own, others].every(({ moved, created, deleted }) => [moved, created, deleted].every(isEmpty)) &&
+    [beside, strays, stashed].every(isEmpty) &&
+    [stashes.made, stashes.dropped, stashes.gone].every(isEmpty) &&
+    [ledger.writes, ledger.switches, ledger.trees].every(isEmpty)
+  return {
+    ledger,
+    besideBack,
+    now,
+    log,
+    earlier,
+    stashed,
+    plan,
+    beside,
+    stashes,
+    were,
+    strays,
+    gone,
+    isStill,
+  }
+}
+
 /** In stash mode no later checkpoint leads back to it. */
 export function beforeRef({ refs }: Store, { commit }: Snapshot): string {
   return `update ${refs}/archive/before-${commit.slice(0, 12)} ${commit}`
@@ -347,7 +374,8 @@ export async function attemptTree(
   snapshot: Snapshot,
   /** What git cannot convert is taken as it is on disk: for what is kept, not for a checkpoint. */
   mayBeRaw = false,
-  others: Others = 'any',
+  /** Asked while git looks. */
+  others: () => Promise<Others> = () => Promise.resolve('any'),
 ): Promise<AttemptTree> {
   if (!mayBeRaw) return await treeNow(store, snapshot, false, others)
   return await store.git.forgiving(async (failed) => {
@@ -373,7 +401,7 @@ async function treeNow(
   store: Store,
   snapshot: Snapshot,
   mayBeRaw: boolean,
-  others: Others,
+  others: () => Promise<Others>,
 ): Promise<AttemptTree> {
   const index = attemptIndex(store)
   const { openAttempt = 0 } = store.memory()
@@ -383,12 +411,14 @@ async function treeNow(
     await copyIndex(store.git, join(store.folder, snapshot.index), index)
     await dropFlags(store.git, index)
   }
-  const scan = await scanOpened(store.git, { index })
+  const [scanning, asked] = [scanOpened(store.git, { index }), others()]
+  await whole([scanning, asked])
+  const [scan, which] = [await scanning, await asked]
   const isExempt = keptOut(store, snapshot)
   const opened = openFiles(store.git, scan, isExempt)
   const changed = [...scan.changed, ...scan.untracked]
   let unfit = ''
-  const written = await writeTree(store.git, index, scan, isExempt, others).catch(async (error: unknown) => {
+  const written = await writeTree(store.git, index, scan, isExempt, which).catch(async (error: unknown) => {
     unfit = mayBeRaw ? cannotConvert(error) : ''
     if (unfit === '') throw error
     const raw = await addRaw(

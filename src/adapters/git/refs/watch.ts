@@ -2,7 +2,7 @@
 import { existsSync, lstatSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { mkdir, readdir, rename, rm, writeFile } from '../../files/now.ts'
-import { markOf } from '../../files/whole.ts'
+import { markOf, writeOver } from '../../files/whole.ts'
 import { quoted } from '../../process/shell-word.ts'
 import { shown, type Git } from '../git.ts'
 import { allSettings, atHome } from '../formats/settings.ts'
@@ -48,7 +48,8 @@ export async function watch(store: Store, by: Watched, n: number): Promise<Recor
   if (isSpare) await moveWatch(spare, folder)
   for (const name of ['ledger', 'trace']) await writeFile(join(folder, name), '', { flag: 'a', mode: 0o600 })
   const shim = join(folder, 'shim.sh')
-  await writeFile(shim, shimScript({ ...user, folder, gitDir: git.gitDir, common: git.gitCommonDir }))
+  const script = shimScript({ ...user, folder, gitDir: git.gitDir, common: git.gitCommonDir })
+  writeOver(shim, Buffer.from(script), 0o666)
   const marks = isSpare ? (made.get(folder)?.hooks ?? '') : await makeHooks(hooks, names)
   made.set(folder, { hooks: marks, shim: markAt(shim) })
   const parameters = [user.parameters, `'core.hooksPath'=${quoted(hooks)}`]

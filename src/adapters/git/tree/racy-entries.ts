@@ -1,8 +1,9 @@
 // Racy entries of an index (git's own word), which git would trust too early: it compares whole seconds, and of two changes in one second only the mtime, which
 // anybody can put back. Such a file is compared byte by byte, whatever kind of index it is.
 import { createHash } from 'node:crypto'
-import { copyFileSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, renameSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
+import { writeOver } from '../../files/whole.ts'
 import { inScratchFile } from '../../process/temp.ts'
 import type { Git } from '../git.ts'
 import { isSplit, makeWhole } from '../formats/index-file.ts'
@@ -47,7 +48,7 @@ interface Doubted {
 }
 
 function write(file: string, { bytes, mtimeMs }: Doubted): void {
-  writeFileSync(file, bytes, { mode: 0o600 })
+  writeOver(file, bytes, 0o600)
   // By its time git tells what else it has to compare.
   const seconds = Math.floor(mtimeMs) / 1000
   utimesSync(file, seconds, seconds)
