@@ -40,15 +40,20 @@ import { reapByMarker } from '../adapters/process/reap.ts'
 import type { Landing } from '../engine/queue.ts'
 import { readBox } from '../core/box.ts'
 import { RalphError } from '../core/error.ts'
+import type { SetUpDone } from '../core/event.ts'
+import { slotVariables } from '../core/queue.ts'
 import type { Limits } from '../core/resource-limits.ts'
 import { agentsTree, type Caging } from './cage.ts'
 import { squashText } from './finish.ts'
+import { setUp } from './set-up.ts'
+import type { SetUp } from './set-up.ts'
 import { knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export interface LandingOptions {
   readonly land: 'squash' | 'merge'
-  readonly setup: string | undefined
+  readonly setUp: SetUp
+  readonly onSetUp: (change: string, done: SetUpDone) => void
   /** What makes generated files anew, by path or glob; as the user has it, whatever a change makes of ralph.yaml. */
   readonly regenerate: Readonly<Record<string, string>>
   /** Besides those that a change's own loop had. */
@@ -71,7 +76,8 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     log: string,
   ): ReturnType<ReturnType<typeof shellGates>['check']> => {
     mkdirSync(queuePaths(git.gitCommonDir).logs, { recursive: true, mode: 0o700 })
-    const env = { RALPH_CHANGE: change, RALPH_RUN_ID: landingMark(git.gitCommonDir) }
+    const mark = { RALPH_CHANGE: change, RALPH_RUN_ID: landingMark(git.gitCommonDir) }
+    const env = { ...mark, ...slotVariables(0) }
     const { gates: cage } = options.caging(tree, change)
     const { timeoutMs, limits } = options
     const kept = { ...(cage !== undefined && { cage }), ...(limits !== undefined && { limits }) }
@@ -98,15 +104,17 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     const tree = await openScratchTree(git, commit)
     scratch = tree
     isSetUp = () => false
-    if (options.setup === undefined) return tree
-    const result = await runIn(tree, options.setup, change, stop, logOf(change))
+    const { done, failed } = await setUp(git, tree, options.setUp, (command) =>
+      runIn(tree, command, change, stop, logOf(change)),
+    )
     // Only what git ignores stays of it: nothing else is to land.
     await resetScratch(tree, commit)
     isSetUp = await setUpPaths(tree)
-    if (result.outcome === 'passed') return tree
+    if (done !== undefined) options.onSetUp(change, done)
+    if (failed === undefined) return tree
     scratch = undefined
-    if (result.outcome === 'stopped') return 'stopped'
-    return { refused: `the set-up \`${options.setup}\` failed: ${lastLine(result.outputTail)}` }
+    if (failed.outcome === 'stopped') return 'stopped'
+    return { refused: `the set-up \`${options.setUp.setup ?? ''}\` failed: ${lastLine(failed.outputTail)}` }
   }
   /** Only files that some command of `regenerate` is for: whatever else it does is undone. */
   const makeAnew = async (

@@ -285,6 +285,7 @@ async function runHeld(
         original_branch: preflight.originalBranch,
         branch: preflight.branch,
         ...(site !== home && { home: home.git.worktree, brought: [...brought] }),
+        ...(entered.setUp !== undefined && { set_up: entered.setUp }),
         ...(feedback !== undefined && { feedback }),
         ...(mode !== 'resume' && !hasWork(change) && { nothing_to_do: true as const }),
         openspec: openspecWords(site.env),

@@ -178,16 +178,17 @@ async function withQueue<T>(
   if (lock === undefined) throw alreadyRunning(site, paths)
   try {
     const journal = openQueueJournal(paths)
-    const landing = landingOf(site, {
-      land: request.land,
-      setup: request.setup,
-      regenerate: request.regenerate,
-      gates: request.gates,
-      timeoutMs: request.gateTimeoutMs,
-      caging,
-      limits: limitsOf(request.kept),
-    })
     try {
+      const landing = landingOf(site, {
+        land: request.land,
+        setUp: request.setUp,
+        onSetUp: (change, done) => queue.tell({ type: 'tree.set_up', change, for: 'landing', ...done }),
+        regenerate: request.regenerate,
+        gates: request.gates,
+        timeoutMs: request.gateTimeoutMs,
+        caging,
+        limits: limitsOf(request.kept),
+      })
       const readers: readonly QueueReader[] = [request.tell]
       const queue = createQueue(
         {
@@ -198,7 +199,11 @@ async function withQueue<T>(
             facts: (change) => loopFacts(site, change),
             start: async (change, how, at) => {
               const isAnew = how === 'loop' && (await isPlannedAgain(site, change))
-              return await request.start(change, isAnew ? 'anew' : how, at)
+              const started = await request.start(change, isAnew ? 'anew' : how, at)
+              const { set_up: done } = (await knownRun(site, change)).recall('loop.started').at(-1) ?? {}
+              if (how === 'loop' && started.refused === undefined && done !== undefined)
+                queue.tell({ type: 'tree.set_up', change, for: 'loop', ...done })
+              return started
             },
             resolve: async (change, conflict, { target, ...at }) =>
               request.start(change, 'resolve', {

@@ -1,7 +1,6 @@
 // `--worktree`: the loop's own work tree, made or brought up to date for a new run, and found again on resume.
 import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
-import { dirname, join, relative, resolve } from 'node:path'
+import { join, relative } from 'node:path'
 import { copyAll } from '../adapters/files/copy.ts'
 import { checkOut } from '../adapters/git/tree/check-out.ts'
 import type { Repository } from '../adapters/git/git.ts'
@@ -10,7 +9,9 @@ import { addWorktree } from '../adapters/git/start/worktrees.ts'
 import type { Cage } from '../adapters/process/cage.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
+import type { SetUpDone } from '../core/event.ts'
 import { limitsOf } from '../core/resource-limits.ts'
+import { setUp } from './set-up.ts'
 import { openSite } from './site.ts'
 import type { Caging } from './cage.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -21,6 +22,7 @@ export interface Entered {
   /** The user's own checkout; the same as `site` where the loop has no tree of its own. */
   readonly home: Site
   readonly brought: readonly string[]
+  readonly setUp?: SetUpDone
   /** What there is to say of it. */
   readonly notes: readonly string[]
   /** Once the journal knows the tree. */
@@ -84,47 +86,47 @@ export async function enterWorktree(
   }
   const place = existsSync(cwd) ? cwd : repository.worktree
   try {
-    if (isNew) await setUp(home, repository, config, caging(repository, run.change).gates)
+    const done = isNew
+      ? await setUpLoop(home, repository, config, caging(repository, run.change).gates)
+      : undefined
     const site = await openSite(place, home.env, options)
-    return { site, home, brought, notes: [left, note], settled, leave }
+    return {
+      site,
+      home,
+      brought,
+      notes: [left, note],
+      settled,
+      leave,
+      ...(done !== undefined && { setUp: done }),
+    }
   } catch (error) {
     await leave()
     throw error
   }
 }
 
-/** What the work needs and git does not hold: copies of the user's own files, and what a command makes. */
-async function setUp(
+async function setUpLoop(
   home: Site,
-  { worktree }: Repository,
+  repository: Repository,
   config: Config,
   cage: Cage | undefined,
-): Promise<void> {
-  for (const path of config.worktree_copy) {
-    const from = resolve(home.git.worktree, path)
-    const inside = relative(home.git.worktree, from)
-    if (inside === '' || inside.startsWith('..') || !existsSync(from))
-      throw new RalphError('config', `worktree_copy names ${path}, which is not in ${home.git.worktree}.`, {
-        hint: 'Nothing was touched. Name files of this repository, relative to its root.',
-      })
-    await mkdir(dirname(join(worktree, inside)), { recursive: true })
-    await copyAll(from, join(worktree, inside))
-  }
-  if (config.setup === undefined) return
+): Promise<SetUpDone | undefined> {
   const limits = limitsOf(config)
-  const { shellGates } = await import('../adapters/process/gates.ts')
-  const gates = shellGates({
-    cwd: worktree,
-    env: home.env,
-    timeoutMs: config.iteration_timeout * 60_000,
-    ...(cage !== undefined && { cage }),
-    ...(limits !== undefined && { limits }),
+  const { done, failed } = await setUp(home.git, home.git.at(repository), config, async (command) => {
+    const { shellGates } = await import('../adapters/process/gates.ts')
+    const gates = shellGates({
+      cwd: repository.worktree,
+      env: home.env,
+      timeoutMs: config.iteration_timeout * 60_000,
+      ...(cage !== undefined && { cage }),
+      ...(limits !== undefined && { limits }),
+    })
+    return await gates.check(command, {}, new AbortController().signal)
   })
-  const result = await gates.check(config.setup, {}, new AbortController().signal)
-  if (result.outcome === 'passed') return
+  if (failed === undefined) return done
   throw new RalphError(
     'config',
-    `The set-up \`${config.setup}\` failed: ${result.outputTail.trim().split('\n').at(-1) ?? ''}`,
+    `The set-up \`${config.setup ?? ''}\` failed: ${failed.outputTail.trim().split('\n').at(-1) ?? ''}`,
     {
       hint: 'Nothing was touched: the new work tree is removed again. Try the command in a fresh clone.',
     },

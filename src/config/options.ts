@@ -160,12 +160,26 @@ const options = {
     defaultText: 'none',
     help: 'with --worktree: run this in the new worktree before the first agent (for example "npm ci")',
   },
+  setup_cache: {
+    group: 'Work and end',
+    kind: 'texts',
+    value: 'PATH',
+    default: [],
+    help: 'a file that decides what --setup makes, for example package-lock.json: while it is the same, that is copied (repeatable)',
+  },
   worktree_copy: {
     group: 'Work and end',
     kind: 'texts',
     value: 'PATH',
     default: [],
     help: 'with --worktree: copy this ignored file or folder into it, for example .env (repeatable)',
+  },
+  worktree_link: {
+    group: 'Work and end',
+    kind: 'texts',
+    value: 'PATH',
+    default: [],
+    help: 'with --worktree: link to this ignored file or folder of your checkout instead; what is written there, is written in yours',
   },
   regenerate: {
     group: 'Work and end',

@@ -200,6 +200,14 @@ const totalsSchema = z.object({
 export const loopStatuses = ['starting', 'running', 'done', 'stuck', 'stalled', 'stopped'] as const
 export type LoopStatus = (typeof loopStatuses)[number]
 
+/** `cached`: what the command made in another work tree was copied. */
+export const setUpSchema = z.object({
+  command: z.string(),
+  duration_ms: z.number().int().nonnegative(),
+  cached: z.boolean(),
+})
+export type SetUpDone = z.infer<typeof setUpSchema>
+
 /** Events that the contract names: they leave the program (`--json`). */
 const publicBodies = [
   z.object({
@@ -213,6 +221,8 @@ const publicBodies = [
     /** With --worktree: the user's own checkout, and what was copied from there. */
     home: z.string().optional(),
     brought: z.array(z.string()).optional(),
+    /** How the new work tree was made ready. */
+    set_up: setUpSchema.optional(),
     /** The folder that holds `openspec/`. */
     root: z.string(),
     tasks_file: z.string(),

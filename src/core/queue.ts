@@ -1,6 +1,7 @@
 // The merge queue as a pure function: entries, what they wait for, and what is due next; all of it derived from the queue's own events.
 // Long because events, state and what is due are read together: a rule of the queue is all three.
 import * as z from 'zod'
+import { setUpSchema } from './event.ts'
 import { once } from './once.ts'
 import { signalExits } from './outcome.ts'
 
@@ -78,6 +79,13 @@ const bodies = () =>
       generated: z.array(z.string()).optional(),
       /** Of the change's own loop: they count, too, for what comes of it. */
       gates: z.array(z.string()).optional(),
+    }),
+    /** The work tree of its loop, or the one that merges are tried in, is ready. */
+    z.object({
+      type: z.literal('tree.set_up'),
+      change,
+      for: z.enum(['loop', 'landing']),
+      ...setUpSchema.shape,
     }),
     /** Generated files that both sides changed, made anew by the user's command. */
     z.object({ type: z.literal('candidate.regenerated'), change, paths: z.array(z.string()) }),
@@ -310,6 +318,7 @@ export function evolveQueue(state: QueueState, event: QueueEvent): QueueState {
     case 'candidate.began':
     case 'candidate.conflicted':
     case 'candidate.regenerated':
+    case 'tree.set_up':
     case 'resolution.judged':
     case 'candidate.built':
     case 'candidate.gated':
@@ -483,6 +492,7 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
       }
     }
     case 'candidate.regenerated':
+    case 'tree.set_up':
       return entry
     case 'resolution.judged':
       return event.problems.length === 0
@@ -599,6 +609,15 @@ export type QueueStep =
 export interface Money {
   readonly reservedUsd: number
   readonly maxCostUsd: number
+}
+
+/** Ports that loops side by side may use without asking one another: far from those that systems hand out. */
+const firstPort = 20_000
+const portsEach = 100
+
+/** What tells work in one place from that beside it; 0 is the tree that merges are tried in. */
+export function slotVariables(slot: number): Readonly<Record<string, string>> {
+  return { RALPH_SLOT: String(slot), RALPH_PORT_BASE: String(firstPort + slot * portsEach) }
 }
 
 /** A loop that dies again and again is looked at by a person. */

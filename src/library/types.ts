@@ -33,6 +33,11 @@ export type LoopEvent = {
   readonly worktree_name: string
   readonly home?: string | undefined
   readonly brought?: readonly string[] | undefined
+  readonly set_up?: {
+    readonly command: string
+    readonly duration_ms: number
+    readonly cached: boolean
+  } | undefined
   readonly root: string
   readonly tasks_file: string
   readonly original_branch: string
@@ -482,8 +487,12 @@ export type LoopSettings = {
   readonly from?: string | undefined
   /** with --worktree: run this in the new worktree before the first agent (for example "npm ci") */
   readonly setup?: string | undefined
+  /** a file that decides what --setup makes, for example package-lock.json: while it is the same, that is copied (repeatable) */
+  readonly setup_cache?: string | readonly string[] | undefined
   /** with --worktree: copy this ignored file or folder into it, for example .env (repeatable) */
   readonly worktree_copy?: string | readonly string[] | undefined
+  /** with --worktree: link to this ignored file or folder of your checkout instead; what is written there, is written in yours */
+  readonly worktree_link?: string | readonly string[] | undefined
   /** for ralph up: the command that regenerates a file when two changes conflict in it, by its path or glob */
   readonly regenerate?: Readonly<Record<string, string>> | undefined
   /** what happens to the work at the end */

@@ -145,7 +145,7 @@ export interface UpRequest {
   /** `later:earlier` */
   readonly after: readonly string[]
   readonly maxCostUsd: number | undefined
-  readonly setup: string | undefined
+  readonly setUp: Pick<Config, 'setup' | 'setup_cache' | 'worktree_copy' | 'worktree_link'>
   /** What makes generated files anew, by path or glob. */
   readonly regenerate: Readonly<Record<string, string>>
   readonly land: 'squash' | 'merge'

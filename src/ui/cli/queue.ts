@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { RawFlags } from '../../config/load.ts'
 import { RalphError } from '../../core/error.ts'
 import { signalExits } from '../../core/outcome.ts'
+import { slotVariables } from '../../core/queue.ts'
 import type { QueueReport, QueueWish, UpRequest } from '../app.ts'
 import { isTerminal, paintFor } from '../io.ts'
 import type { Io } from '../io.ts'
@@ -23,10 +24,6 @@ export interface UpFlags {
   readonly land?: 'squash' | 'merge' | false | undefined
   readonly pull?: boolean | undefined
 }
-
-/** Ports that loops side by side may use without asking one another: far from those that systems hand out. */
-const firstPort = 20_000
-const portsEach = 100
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
@@ -73,7 +70,7 @@ export async function runUp(
     into: own.into,
     after: own.after ?? [],
     maxCostUsd: config.max_cost,
-    setup: config.setup,
+    setUp: config,
     regenerate: config.regenerate,
     land: own.land === false ? 'squash' : (own.land ?? 'squash'),
     lands: own.land !== false,
@@ -81,13 +78,12 @@ export async function runUp(
     gateTimeoutMs: config.iteration_timeout * 60_000,
     kept: config,
     start: async (change, how, { slot, ...at }) => {
-      const env = { RALPH_SLOT: String(slot), RALPH_PORT_BASE: String(firstPort + slot * portsEach) }
       const started = await client.start({
         change,
         how: how === 'resume' ? 'resume' : 'loop',
         flags: loopFlags(flags, how, at),
         ...(how === 'resume' && { feedback: at.text }),
-        env,
+        env: slotVariables(slot),
         isAlone: true,
       })
       return 'refused' in started ? { refused: reasonIn(started.refused), exitCode: started.exitCode } : {}

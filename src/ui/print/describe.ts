@@ -2,7 +2,7 @@
 import { claimWords } from '../../core/claim-words.ts'
 import { tellingLines } from '../../core/gate-failure.ts'
 import { keepsWork } from '../../core/report.ts'
-import type { IterationRecord, LoopEvent } from '../../core/event.ts'
+import type { IterationRecord, LoopEvent, SetUpDone } from '../../core/event.ts'
 import { agentName, inColourOf, mark, verdictMeaning, verdictName, waitWords } from '../vocabulary.ts'
 import type { Board } from './board.ts'
 import { figures } from './board.ts'
@@ -47,6 +47,7 @@ export function headerLines(event: Of<'loop.started'>, sheet: Sheet): readonly s
     ...(event.home === undefined
       ? note('Leave this folder alone: a failed attempt undoes edits (--worktree avoids it).')
       : note(`It works in ${oneLine(event.worktree)}, without what is uncommitted here.`)),
+    ...(event.set_up === undefined ? [] : note(setUpWords(event.set_up))),
     ...(event.feedback === undefined
       ? []
       : note(`The next prompt has your words: ${oneLine(event.feedback)}`)),
@@ -55,6 +56,10 @@ export function headerLines(event: Of<'loop.started'>, sheet: Sheet): readonly s
 
 const uncagedWords =
   'no sandbox: the agent can read and write what you can; --sandbox workspace confines it (shown once)'
+
+export function setUpWords({ command, duration_ms: ms, cached }: SetUpDone): string {
+  return `set up in ${duration(ms)}${cached ? ', by what it made before' : ''}: ${oneLine(command)}`
+}
 
 function placeOf(event: Of<'loop.started'>): string {
   return event.branch === event.original_branch

@@ -5,6 +5,7 @@ import type { QueueReport } from '../app.ts'
 import type { Output, Paint } from '../io.ts'
 import { inColourOf, mark } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
+import { setUpWords } from './describe.ts'
 import { folded, wrapWords } from './layout.ts'
 import type { Sheet } from './layout.ts'
 import { clean, clip, clockTime, duration, plural, shortHash, usd, widthOf } from './text.ts'
@@ -135,8 +136,12 @@ function wordsOf(event: QueueEvent): string {
       return `! ${event.change}: parked: ${event.why}`
     case 'loop.spawned':
       return `▸ ${event.change}: its loop runs`
+    case 'tree.set_up':
+      return `  ${event.change}: ${event.for === 'landing' ? 'to land it, ' : ''}${setUpWords(event)}`
     case 'loop.ended':
-      return `✓ ${event.change}: its loop is done`
+      return event.is_short
+        ? `○ ${event.change}: its share of the budget is used up`
+        : `✓ ${event.change}: its loop is done`
     case 'candidate.began':
       return `▸ ${event.change}: merging`
     case 'candidate.conflicted':
