@@ -19,7 +19,7 @@ export async function chooseRun(
     const names = [...new Set([...(await knownRuns(site)).map((run) => run.change), ...planned])]
     const near = nearest(change, names)
     throw new RalphError('change_not_found', `There is no change and no run called "${change}".`, {
-      hint: near === undefined ? `There is: ${names.join(', ') || 'none'}.` : `Did you mean ${near}?`,
+      hint: near === undefined ? `Known here: ${names.join(', ') || 'none yet'}.` : `Did you mean ${near}?`,
     })
   }
   const runs = await knownRuns(site, known)

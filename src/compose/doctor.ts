@@ -169,7 +169,8 @@ async function plans(site: Site): Promise<Check[]> {
 }
 
 async function gates({ git, env }: Site, config: Config | undefined): Promise<Check[]> {
-  const set = config?.verify ?? []
+  if (config === undefined) return [unchecked('gates')]
+  const set = config.verify
   const asked = await Promise.all(set.map((gate) => cannotRun(gate, { cwd: git.worktree, env })))
   const missing = asked.flatMap((found): Check[] =>
     found === undefined ? [] : [{ name: 'gates', verdict: 'problem', ...found }],
@@ -246,6 +247,11 @@ function settingsCheck(configured: LoadedConfig | RalphError): Check[] {
   return [problem('settings', configured.message, configured.hint)]
 }
 
+/** What is set for it nobody knows: one fault is not counted twice. */
+function unchecked(name: string): Check {
+  return warning(name, 'not checked: the settings cannot be read', 'First mend what "settings" says.')
+}
+
 function settingsFix(detail: string): string {
   const changed = /^(\S+) was \w+ while #\d+ of (\S+) ran/.exec(detail)
   if (changed !== null) {
@@ -260,7 +266,8 @@ function settingsFix(detail: string): string {
 
 /** The one that a loop would take has to be there and logged in; of the others it is only told. */
 async function agents({ cwd, env, site }: Surroundings, config: Config | undefined): Promise<Check[]> {
-  if (config?.agent_command !== undefined) {
+  if (config === undefined) return [unchecked('agents')]
+  if (config.agent_command !== undefined) {
     const worktree = await site().then(
       ({ git }) => git.worktree,
       () => cwd,
@@ -271,7 +278,7 @@ async function agents({ cwd, env, site }: Surroundings, config: Config | undefin
       : [problem('agent', fault.detail, fault.fix)]
   }
   const installed: readonly string[] = installedAgents(env)
-  const wanted = config?.agent ?? installed.slice(0, 1)
+  const wanted = config.agent ?? installed.slice(0, 1)
   if (wanted.length === 0) {
     return [
       problem(
@@ -281,7 +288,7 @@ async function agents({ cwd, env, site }: Surroundings, config: Config | undefin
       ),
     ]
   }
-  const seen = agentView(env, config ?? { agent_env: {}, no_api_key: false })
+  const seen = agentView(env, config)
   return [...new Set([...wanted, ...installed])].map((name) => agentCheck(name, seen, wanted[0] === name))
 }
 

@@ -83,6 +83,9 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
     reason: state.outcome?.reason ?? '',
     stories: state.stories,
     iterations: state.iterations,
+    ...(isRunning(run) &&
+      state.phase !== 'idle' &&
+      state.current !== undefined && { current: { n: state.current.n, story_id: state.current.storyId } }),
     gates_ms: gateTimes(run.recall('gate.ended')),
     ...(settings !== undefined && {
       about: {

@@ -103,7 +103,7 @@ async function document({ path, text }: { path: string; text: string }): Promise
   } catch (error) {
     const [reason = ''] = String(error instanceof Error ? error.message : error).split('\n')
     throw configError(
-      `${path} is not valid ${path.endsWith('.json') ? 'JSON' : 'YAML'}: ${reason}`,
+      `${path} is not valid ${path.endsWith('.json') ? 'JSON' : 'YAML'}: ${reason.replace(/:$/, '')}`,
       'correct that line',
     )
   }

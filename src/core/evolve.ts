@@ -115,7 +115,10 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
       if (state.phase !== 'settling' || state.current.n !== event.n) return state
       const verdict = event.remaining > 0 ? 'partial' : event.not_asked > 0 ? 'progress' : 'complete'
       const left = event.remaining + event.not_asked
-      const reason = left > 0 ? `${left} tasks of the story are still open` : ''
+      const reason =
+        left > 0
+          ? `${left === 1 ? '1 task of the story is' : `${left} tasks of the story are`} still open`
+          : ''
       const isTickedByRalph = event.ticked_by_ralph > 0
       const current = { ...state.current, verdict, reason, isTickedByRalph } as const
       return enter(state, { phase: 'saving', current })

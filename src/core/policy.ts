@@ -103,7 +103,13 @@ function tasksEnd(state: StartedState): Decision | undefined {
     others > 0
       ? ` Only the stories named by --story were run; ${others === 1 ? 'one other is' : `${others} others are`} open.`
       : ''
-  return end(outcome('done', `${done} of ${stories.length} stories complete.${rest}`, ''))
+  return end(
+    outcome(
+      'done',
+      `${done} of ${stories.length} ${stories.length === 1 ? 'story' : 'stories'} complete.${rest}`,
+      '',
+    ),
+  )
 }
 
 function manualEnd(state: StartedState, last: LastIteration | undefined): Decision | undefined {

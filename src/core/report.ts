@@ -11,6 +11,8 @@ export interface RunHistory {
   readonly stories: readonly StorySummary[]
   readonly iterations: readonly IterationRecord[]
   readonly about?: RunAbout
+  /** The attempt that is under way; it has no record yet. */
+  readonly current?: { readonly n: number; readonly story_id: string }
   /** By iteration: what its gates took. */
   readonly gates_ms?: ReadonlyMap<number, number>
   /** By story: what its checkpoints changed. */
@@ -79,6 +81,8 @@ export interface StoryReport extends Spending {
   readonly tasks_done: number
   readonly tasks_total: number
   readonly not_kept: Spending
+  /** The number of its attempt that is under way. */
+  readonly running?: number
   readonly attempts: readonly AttemptReport[]
   /** Changed by what was kept of it. */
   readonly files?: readonly string[]
@@ -157,6 +161,7 @@ export function runReport(history: RunHistory): RunReport {
         ...spending(own),
         not_kept: spending(own.filter((attempt) => !attempt.kept)),
         attempts: own,
+        ...(history.current?.story_id === story.id && { running: history.current.n }),
         ...(history.files !== undefined && { files: history.files.get(story.id) ?? [] }),
       }
     }),

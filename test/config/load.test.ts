@@ -168,7 +168,9 @@ describe('files', () => {
     ['stories: { "2": { verify: "" } }', 'must be stories by their id'],
   ])('%j is refused', async (text, message) => {
     await projectFile(text)
-    expect((await refusal()).message).toContain(message)
+    const said = (await refusal()).message
+    expect(said).toContain(message)
+    expect(said).not.toMatch(/:$/)
   })
 
   it('a file that cannot be read is an error, never taken for no file', async () => {

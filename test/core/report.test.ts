@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { epochMs, runReport } from '../../src/core/report.ts'
 import { history, iteration } from './report-history.ts'
+import { countsOf, stateWord } from '../../src/ui/print/report-words.ts'
 
 describe('runReport', () => {
   const report = runReport(history)
@@ -44,6 +45,13 @@ describe('runReport', () => {
       kept: true,
       commits: 1,
     })
+  })
+
+  test('an attempt that is under way is told with its story, and counts', () => {
+    const running = runReport({ ...history, status: 'running', current: { n: 9, story_id: '3' } })
+    const [, , third] = running.stories
+    expect(third === undefined ? '' : stateWord(third)).toBe('running, #9')
+    expect(countsOf(running)).toContain(`, ${String(history.iterations.length + 1)} attempts`)
   })
 
   test('an unpriced run has no cost at all, rather than 0', () => {

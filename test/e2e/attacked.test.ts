@@ -38,6 +38,15 @@ describe('a plan that goes missing', () => {
   })
 })
 
+test('settings that cannot be read are one problem of doctor: what they would say of gates and agents is not checked', async () => {
+  const at = scratch()
+  at.write('ralph.yaml', 'verify: [\n')
+  const { stdout, code } = await ralph(at, ['doctor'])
+  expect(code).not.toBe(0)
+  expect(stdout).toMatch(/gates +not checked: [^]*agents +not checked: /)
+  expect(stdout).toMatch(/\b1 problem\b/)
+})
+
 test('a misspelt variable is named by doctor too, and is no problem', async () => {
   const doctor = await ralph(scratch(), ['doctor', '--json'], { env: { RALPH_MAX_RETRYS: '2' } })
   const { checks } = JSON.parse(doctor.stdout) as {

@@ -211,7 +211,9 @@ describe('on a terminal', () => {
     const screen = terminal(at, loop(giveUp, '--max-retries 0'))
     expect((await screen.exited).exitCode).toBe(3)
     expect(screen.raw()).not.toContain('squash, keep or later?')
-    expect(screen.raw()).toContain('Nothing was kept: you are back on main, with your files as they were.')
+    expect(screen.raw()).toContain(
+      'Nothing was finished: you are back on main, with your files as they were.',
+    )
     expect(screen.raw().match(/no luck/g)).toHaveLength(2)
     expect(at.git('branch', '--show-current')).toBe('main')
     expect(at.git('status', '--porcelain')).toBe('?? mine.txt')

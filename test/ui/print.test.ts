@@ -98,7 +98,7 @@ describe('plain lines', () => {
     const text = Array.from({ length: 20 }, (_, index) => `line ${String(index)}`).join('\n')
     const { out } = plain([event({ type: 'agent.message', n: 1, text })])
     expect(out.split('\n')).toHaveLength(8)
-    expect(out).toContain('    … 14 more lines\n')
+    expect(out).toContain('    … 14 more lines: ralph logs 1 add-login\n')
   })
 
   it('16: a claim is one line, and its gates none; its time is the agent’s', () => {
@@ -174,10 +174,11 @@ describe('plain lines', () => {
   it('F15, F31: a retry has its number, and says what the agent gets to know', () => {
     const begun = script.find(({ type }) => type === 'iteration.started')
     const second = { ...begun, n: 2, attempt: 2 } as LoopEvent
-    const after = (verdict: 'failed' | 'gate_failed' | 'limit'): string =>
+    const after = (verdict: 'failed' | 'gate_failed' | 'limit' | 'partial'): string =>
       plain([event({ type: 'iteration.ended', iteration: iteration({ verdict }) }), second]).out
     expect(after('gate_failed')).toContain('  retry 1 of 3, the agent gets this output   #2   14:03:22\n')
     expect(after('failed')).toContain('retry 1 of 3, the agent gets this reason   #2')
+    expect(after('partial')).toContain('  continues with the open tasks: retry 1 of 3   #2')
     expect(after('limit')).toContain('  again   #2')
   })
 
@@ -207,9 +208,9 @@ describe('plain lines', () => {
     expect(err).toBe('')
     expect(out.match(/failed 2 times/g)).toHaveLength(1)
     expect(out).toContain('✕ stuck: story 1 "1 Model" failed 2 times\n  npm test failed (exit 1): login\n')
-    expect(out).toContain('  Nothing was kept: you are back on main, with your files as they were.\n')
+    expect(out).toContain('  Nothing was finished: you are back on main, with your files as they were.\n')
     expect(out).toContain('see         ralph logs add-login --gate 1 ')
-    expect(out).not.toContain('finish')
+    expect(out).not.toContain('ralph finish')
   })
 
   it('at 80 columns the next commands stand in columns; words that do not fit in theirs follow their command', () => {

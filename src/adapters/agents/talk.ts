@@ -11,6 +11,8 @@ export interface Talk {
 export function talk(tell: (text: string) => void): Talk {
   const waiting = textTail(pieceLimit)
   let gathered = 0
+  /** Line ends in it. */
+  let lines = 0
   let lastTold = Number.NEGATIVE_INFINITY
   let told = 0
   let timer: NodeJS.Timeout | undefined
@@ -20,15 +22,18 @@ export function talk(tell: (text: string) => void): Talk {
     timer = undefined
     const text = waiting.text()
     const hasGap = gathered > pieceLimit
+    const said = lines
     waiting.clear()
     gathered = 0
+    lines = 0
     if (text.trim() === '') return
     lastTold = performance.now()
     told++
-    tell(`${hasGap ? '…' : ''}${text}`)
+    tell(hasGap ? withoutGap(text, said) : text)
   }
   const gather = (text: string): void => {
     gathered += text.length
+    lines += lineEnds(text)
     waiting.add(text)
   }
   const tellSoon = (): void => {
@@ -52,6 +57,21 @@ export function talk(tell: (text: string) => void): Talk {
     },
     flush,
   }
+}
+
+/** From its first whole line on, where it has one: half a word says nothing. */
+function withoutGap(text: string, said: number): string {
+  const first = text.indexOf('\n')
+  if (first === -1 || first === text.length - 1) return `…${text}`
+  const rest = text.slice(first + 1)
+  const left = said - lineEnds(rest)
+  return `… ${String(left)} ${left === 1 ? 'line' : 'lines'} left out\n${rest}`
+}
+
+function lineEnds(text: string): number {
+  let ends = 0
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) ends++
+  return ends
 }
 
 /** The last characters of what was said. What a word costs does not depend on what was said before it. */

@@ -81,7 +81,11 @@ export function gatelessWords(found: string): string {
 }
 
 /** What an agent says, without what it says to ralph alone. */
-export function messageLines(text: string, worktree: string, sheet: Sheet): readonly string[] {
+export function messageLines(
+  { text, n, change_id: change }: Of<'agent.message'>,
+  worktree: string,
+  sheet: Sheet,
+): readonly string[] {
   const lines = withoutPromise(clean(text))
     .split('\n')
     .map((line) => inTree(oneLine(line), worktree))
@@ -92,7 +96,11 @@ export function messageLines(text: string, worktree: string, sheet: Sheet): read
     ...shown.flatMap((line) => entryLines({ indent: textIndent, text: clip(line, 1000) }, sheet)),
     ...(more > 1
       ? entryLines(
-          { indent: textIndent, text: `… ${String(more)} more lines`, style: sheet.paint.dim },
+          {
+            indent: textIndent,
+            text: `… ${String(more)} more lines: ${unbroken(`ralph logs ${String(n)} ${oneLine(change)}`)}`,
+            style: sheet.paint.dim,
+          },
           sheet,
         )
       : []),
@@ -248,6 +256,8 @@ const mostReason = 5
 export function retryText({ attempt, attempts }: Of<'iteration.started'>, { started, last }: Board): string {
   if (started?.settings.done_criteria === 'manual') return 'again'
   if (attempt === 1 || last === undefined || !retells.has(last.verdict)) return 'again'
+  if (last.verdict === 'partial')
+    return `continues with the open tasks: retry ${String(attempt - 1)} of ${String(attempts - 1)}`
   const told =
     last.verdict === 'gate_failed'
       ? ', the agent gets this output'

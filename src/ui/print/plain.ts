@@ -101,7 +101,7 @@ export function createLines(
         ]
       }
       case 'agent.message':
-        return messageLines(event.text, worktree, sheet)
+        return messageLines(event, worktree, sheet)
       case 'agent.tool':
         return toolLines(event, worktree, sheet)
       case 'claim.judged':

@@ -81,6 +81,7 @@ function onlyNumber({ status, attempts }: StoryReport): string {
 }
 
 function meaningOf(story: StoryReport): Meaning {
+  if (story.running !== undefined) return 'working'
   const state = stateWord(story)
   return state === 'failed' ? 'failed' : story.status === '' ? 'open' : storyMeanings[story.status]
 }

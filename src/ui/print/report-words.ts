@@ -107,7 +107,7 @@ export function countsOf(report: RunReport): string {
       sum((story) => story.tasks_total),
       'task',
     )}`,
-    plural(totals.iterations, 'attempt'),
+    plural(totals.iterations + (stories.some(({ running }) => running !== undefined) ? 1 : 0), 'attempt'),
     ...(totals.iterations === 0 ? [] : [knownTokens(totals), costWord(totals), duration(tookMs(totals))]),
   ]
     .filter((word) => word !== '-')
@@ -238,7 +238,8 @@ export function storyLabel(story: StoryReport): string {
 }
 
 /** A story that is open after its last attempt failed is called by that. */
-export function stateWord({ status, attempts }: StoryReport): string {
+export function stateWord({ status, attempts, running }: StoryReport): string {
+  if (running !== undefined) return `running, #${String(running)}`
   const last = attempts.at(-1)
   if (status === 'open' && last !== undefined && verdictKind(last.verdict) === 'failed') return 'failed'
   return status || 'no longer planned'

@@ -159,7 +159,7 @@ function whereWords({ complete, board, finished, begun, isUnborn, isSetAside }: 
   const { started } = board
   if (isNothingKept(complete) && isCleanedUp(complete, finished) && begun && started !== undefined)
     return [
-      `Nothing was kept: you are back on ${branchName(started.original_branch)}, with your files as they were${isSetAside === true ? ', except for what the notes name' : ''}.`,
+      `Nothing was finished: you are back on ${branchName(started.original_branch)}, with your files as they were${isSetAside === true ? ', except for what the notes name' : ''}.`,
     ]
   if (finished?.ok && !isKeptOnBranch(finished.message)) {
     if (finished.message !== '') return finishedWords(finished.message)

@@ -10,7 +10,13 @@ describe('P5: whole messages', () => {
     words.flush()
     expect(told.slice(0, 3)).toEqual(['message 1', 'message 2', 'message 3'])
     expect(told.length).toBeLessThan(2100)
-    expect(told.at(-1)?.startsWith('…')).toBe(true)
+    const [, left = ''] = /^… (\d+) lines left out\nmessage \d+\n/.exec(told.at(-1) ?? '') ?? []
+    const shown = told
+      .flatMap((text) => text.trimEnd().split('\n'))
+      .filter((line) => line.startsWith('message'))
+    const gaps = told.flatMap((text) => /^… (\d+) lines/.exec(text)?.[1] ?? [])
+    expect(left).not.toBe('')
+    expect(shown.length + gaps.reduce((sum, gap) => sum + Number(gap), 0)).toBe(50_000)
     expect(told.at(-1)?.endsWith('message 49999\nmessage 50000\n')).toBe(true)
   })
 })
