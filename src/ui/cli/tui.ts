@@ -37,10 +37,14 @@ export async function openTui(
   const suspend = (): void => {
     process.off('SIGTSTP', tui.suspend)
     process.kill(0, 'SIGTSTP')
-    setTimeout(() => {
-      process.on('SIGTSTP', tui.suspend)
-      tui.resumed()
-    }, stoppingMs)
+    stopping = setTimeout(resumed, stoppingMs)
+  }
+  let stopping: NodeJS.Timeout | undefined
+  const resumed = (): void => {
+    clearTimeout(stopping)
+    // Before anything is drawn: stopped again at once, it gives the terminal back again.
+    process.off('SIGTSTP', tui.suspend).on('SIGTSTP', tui.suspend)
+    tui.resumed()
   }
   const tui = await startTui(client, entry, { ...io, stdin: io.stdin, isSilent, suspend, guard: guard.tell })
   const isOver = (): void => tui.hear({ type: 'queue_over' })
@@ -49,7 +53,7 @@ export async function openTui(
   const goOn = (): void => {
     // Who was stopped was not told of another size.
     process.kill(process.pid, 'SIGWINCH')
-    tui.resumed()
+    resumed()
   }
   const signals = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
   const enders = signals.map(
