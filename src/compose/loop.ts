@@ -132,7 +132,7 @@ async function runHeld(
   // The agent of a dead loop may have written the file that was read; the repair has put it back, or knows whose it is.
   const loaded = recovered === '' ? request.settings : await request.settings.again()
   if (recovered !== '') await refuse(loaded)
-  if (wish === 'loop' && recovered !== '') await backToPlace(here.git, stood)
+  if (wish === 'loop' && recovered !== '') await backToPlace(here, name, stood)
   const { run } = held
   const mode = await modeOf(run, wish, asked, here, feedback)
   const { config, kept, warnings } =

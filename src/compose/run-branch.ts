@@ -3,7 +3,6 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkOut } from '../adapters/git/tree/check-out.ts'
 import { named, shown } from '../adapters/git/git.ts'
-import type { Git } from '../adapters/git/git.ts'
 import { operationTimes, refuseHalfDone } from '../adapters/git/start/operations.ts'
 import { headRef, headText } from '../adapters/git/formats/ref-files.ts'
 import { readRef, shortName } from '../adapters/git/refs/refs.ts'
@@ -21,7 +20,8 @@ import type { KnownRun, Site } from './site.ts'
  * on another branch. A run without a checkpoint (settled by a cleanup, or killed before its first) goes on from where the user
  * stands: a branch of its name is that of the run before.
  */
-export async function checkOutRunBranch({ git, warn }: Site, { change, state }: KnownRun): Promise<void> {
+export async function checkOutRunBranch(site: Site, { change, state }: KnownRun): Promise<void> {
+  const { git, warn } = site
   if (state.settings?.checkpoint === 'stash' || state.git.checkpoint === undefined) return
   const branch = `ralph/${change}`
   if (state.home !== undefined) await sweepTree(git)
@@ -29,8 +29,10 @@ export async function checkOutRunBranch({ git, warn }: Site, { change, state }: 
   if (state.git.openAttempt === undefined && state.git.pending === undefined)
     await refuseHalfDone(git, 'repository_state', `ralph resume ${change}`)
   const stood = headRef(git)
-  if (!(await goTo(git, change, branch))) return
-  const back = `${git.typed} switch ${stood === undefined ? '--detach -' : shellWord(shortName(stood))}`
+  const place =
+    stood === undefined ? `--detach ${headText(git.gitDir).slice(0, 12)}` : shellWord(shortName(stood))
+  if (!(await goTo(site, change, branch))) return
+  const back = `${git.typed} switch ${place}`
   warn(
     `this checkout goes to ${branch}, where the run of ${change} continues; to go back afterwards: ${back}`,
   )
@@ -41,9 +43,10 @@ export async function checkOutRunBranch({ git, warn }: Site, { change, state }: 
  * goes back only where nothing is uncommitted. True when it had to.
  */
 export async function returnToRun(
-  { git }: Site,
+  site: Site,
   { changeId, absence, branch, originalBranch, git: { checkpoint, pending } }: LoopState,
 ): Promise<boolean> {
+  const { git } = site
   if (absence === undefined || branch === undefined) return false
   const isTheirs = (changedMs: number): boolean => ownerOfPath({ changedMs }, absence).owner === 'user'
   const begun = operationTimes(git.gitDir).find(({ changedMs }) => isTheirs(changedMs))
@@ -59,11 +62,11 @@ export async function returnToRun(
   if (headTo !== undefined && headTo.ref === headRef(git)) return false
   // A cleanup that moves no HEAD was begun where the work goes: what it has brought so far is there.
   const place = isFinish && headTo === undefined ? originalBranch : branch
-  return isMoved && checkpoint !== undefined && (await goTo(git, changeId, place))
+  return isMoved && checkpoint !== undefined && (await goTo(site, changeId, place))
 }
 
 /** `branch` may be a commit. */
-async function goTo(git: Git, change: string, branch: string): Promise<boolean> {
+async function goTo({ git, warn }: Site, change: string, branch: string): Promise<boolean> {
   const head = headRef(git)
   if (head === `refs/heads/${branch}` || (await readRef(git, `refs/heads/${branch}`)) === undefined)
     return false
@@ -84,15 +87,18 @@ async function goTo(git: Git, change: string, branch: string): Promise<boolean> 
     next: 'type the command again',
   })
   // Whoever had it and is gone is no reason.
-  await checkOut(git, ['--ignore-other-worktrees', branch], `The run of ${change} is on ${branch}, which`)
+  const what = `The run of ${change} is on ${branch}, which`
+  const left = await checkOut(git, ['--ignore-other-worktrees', branch], what, change)
+  if (left !== '') warn(left)
   return true
 }
 
 /** After a repair that had to go to the loop's branch, for a user who begins anew from where they stood (`head` as HEAD had it). */
-export async function backToPlace(git: Git, head: string): Promise<void> {
+export async function backToPlace({ git, warn }: Site, change: string, head: string): Promise<void> {
   if (headText(git.gitDir) === head) return
   const place = shown(head.replace(/^ref: refs\/heads\//, ''))
-  await checkOut(git, [place], place)
+  const left = await checkOut(git, [place], place, change)
+  if (left !== '') warn(left)
 }
 
 /** From `git status --porcelain -z --no-renames`. */

@@ -75,7 +75,7 @@ export async function enterWorktree(
     ...(!inside.startsWith('..') && !isOwnTask && { changeFolder: inside }),
     ...(config.from !== undefined && { from: config.from }),
   })
-  if (!isNew) await bringUpToDate(home, repository, brought, base)
+  if (!isNew) await bringUpToDate(home, run.change, repository, brought, base)
   // The same folder of the other tree: OpenSpec may live below the root.
   const cwd = join(repository.worktree, relative(home.git.worktree, home.cwd))
   const settled = (): Promise<void> => forgetStart(home.git, run.change)
@@ -136,6 +136,7 @@ async function setUpLoop(
 /** A tree that an earlier run left: a new run begins where the user stands now, not where that one ended. */
 async function bringUpToDate(
   home: Site,
+  change: string,
   repository: Repository,
   brought: readonly string[],
   base: string,
@@ -149,7 +150,9 @@ async function bringUpToDate(
       { hint: 'Commit or remove them there, or name another folder (--worktree DIR).' },
     )
   }
-  await checkOut(there, ['--detach', base], `The commit ${base.slice(0, 12)}, where the run begins,`)
+  const what = `The commit ${base.slice(0, 12)}, where the run begins,`
+  const left = await checkOut(there, ['--detach', base], what, change)
+  if (left !== '') home.warn(left)
   for (const folder of brought)
     await copyAll(join(home.git.worktree, folder), join(repository.worktree, folder))
 }

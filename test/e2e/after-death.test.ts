@@ -506,6 +506,33 @@ describe('where the user has moved on', () => {
     expect(at.git('for-each-ref', '--contains', theirs)).toContain('refs/ralph/demo/')
   })
 
+  test.for([['resume'], ['finish'], ['loop']])(
+    'O5: their commit at a detached HEAD, in no ref: %s names it with what holds it',
+    async ([command]) => {
+      const { at } = await killed({ agent: worker('true') })
+      at.git('checkout', '-q', '--detach')
+      at.write('mine.txt', 'typed after the crash\n')
+      at.git('add', 'mine.txt')
+      at.git('commit', '-qm', 'mine')
+      const theirs = at.git('rev-parse', 'HEAD')
+      const end = await ralph(
+        at,
+        command === 'resume'
+          ? resume
+          : command === 'finish'
+            ? ['finish', 'demo', '--cleanup']
+            : ['loop', 'demo', '--fresh', '--agent-command', goodAgent],
+      )
+      expect(end.code).toBe(0)
+      const holders = at.git('for-each-ref', '--contains', theirs, '--format=%(refname)').split('\n')
+      // A fresh loop begins where the user stands: on it.
+      const isOnBranch = command === 'loop'
+      expect(holders.includes('refs/heads/ralph/demo')).toBe(isOnBranch)
+      const [, ref = ''] = new RegExp(`${theirs.slice(0, 12)} .*kept as (\\S+):`).exec(end.stderr) ?? []
+      if (!isOnBranch) expect(at.git('rev-parse', ref)).toBe(theirs)
+    },
+  )
+
   test('O5: in the middle of a merge: refused with exit 2, and the merge is still theirs', async () => {
     const { at } = await killed({
       before: (scratched) => {

@@ -89,7 +89,7 @@ describe("O12, M4: the user's own refs", () => {
     expect(end.code).toBe(0)
     const line = told(end).find((each) => each.includes('(mine)')) ?? ''
     expect(line).toMatch(
-      /^your commit \w+ \(mine\), made while the agent ran, is no longer on the branch; it is kept/,
+      /^your commit \w+ \(mine\), made while the agent ran, is not on the branch; it is kept/,
     )
     expect(at.git('log', '--format=%s', 'main..ralph/demo').split('\n')).not.toContain('changes before 1')
     expect(at.git('status', '--porcelain')).toBe('')
@@ -162,6 +162,76 @@ describe("O12, M4: the user's own refs", () => {
       expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain(words)
     },
   )
+
+  /** What brings a commit of the user's back, that no branch held: named, held, and left there by a cleaning. */
+  async function expectHeld(at: Scratch, hash: string, said: string): Promise<void> {
+    const [, ref = '', pick = 'false'] =
+      new RegExp(`your commit ${hash.slice(0, 12)} .*kept as (\\S+): (git cherry-pick \\S+)`).exec(said) ?? []
+    expect(at.git('rev-parse', ref)).toBe(hash)
+    const cleaned = await ralph(at, ['clean', 'demo', '--attempts', '--yes'])
+    expect(cleaned.stdout).toContain(`${ref}   ${hash.slice(0, 12)}`)
+    at.git('reflog', 'expire', '--expire-unreachable=now', '--all')
+    at.git('gc', '-q', '--prune=now')
+    execFileSync('sh', ['-ec', pick], { cwd: at.repo, env: at.env, stdio: 'ignore' })
+    expect(at.read('mine.txt')).toBe('mine\n')
+  }
+
+  const detached = 'git checkout -q --detach; echo mine > mine.txt; git add mine.txt; git commit -qm mine'
+
+  test('O12: a commit of the user’s at a detached HEAD while an attempt fails is named and held, and no cleaning takes it', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = `echo x > made.txt; ${beside(at, `${detached}; git rev-parse HEAD > ../mine`)}; ${failed}`
+    const flags = ['--max-retries', '0', '--on-complete', 'cleanup', '--agent-command', agent]
+    const end = await ralph(at, ['loop', 'demo', ...flags])
+    expect([end.code, existsSync(join(at.repo, 'mine.txt'))]).toEqual([3, false])
+    await expectHeld(at, readFileSync(join(at.root, 'mine'), 'utf8').trim(), end.stderr)
+  })
+
+  test.for([
+    { how: 'resume', agent: goodAgent, flags: [] },
+    { how: 'resume --feedback', agent: 'echo "<promise>COMPLETE</promise>"', flags: ['--feedback', 'more'] },
+  ])(
+    'O12: $how leaves no commit behind that the user made at a detached HEAD in a pause',
+    async ({ agent, flags }) => {
+      const at = scratch({ tasks: tasksOf(2) })
+      const manual = flags.length > 0 ? ['--done', 'manual'] : ['--max-retries', '0']
+      const first =
+        flags.length > 0 ? agent : `if [ $RALPH_STORY = 2 ]; then ${failed}; else ${goodAgent}; fi`
+      await ralph(at, ['loop', 'demo', ...manual, '--on-complete', 'keep', '--agent-command', first])
+      execFileSync('sh', ['-ec', detached], { cwd: at.repo, env: at.env })
+      const mine = at.git('rev-parse', 'HEAD')
+      const end = await ralph(at, [
+        'resume',
+        'demo',
+        ...flags,
+        '--on-complete',
+        'keep',
+        '--agent-command',
+        agent,
+      ])
+      expect([end.code, at.git('branch', '--show-current')]).toEqual([flags.length > 0 ? 5 : 0, 'ralph/demo'])
+      expect(end.stderr).toContain(`to go back afterwards: git switch --detach ${mine.slice(0, 12)}\n`)
+      await expectHeld(at, mine, end.stderr)
+    },
+  )
+
+  test('O12: nor does a cleanup, of what was committed in a work tree of the loop’s own; of several the range is named', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await ralph(at, ['loop', 'demo', '--worktree', '--on-complete', 'keep', '--agent-command', goodAgent])
+    const own = { cwd: join(at.root, 'repo-ralph-demo'), env: at.env }
+    execFileSync(
+      'sh',
+      ['-ec', `git checkout -q main^0; git commit -q --allow-empty -m before; ${detached}`],
+      own,
+    )
+    const mine = execFileSync('git', ['rev-parse', 'HEAD'], { ...own, encoding: 'utf8' }).trim()
+    const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect(end.code).toBe(0)
+    expect(end.stdout).toContain(
+      `git cherry-pick ${at.git('rev-parse', 'main').slice(0, 12)}..${mine.slice(0, 12)}`,
+    )
+    expect(at.git('for-each-ref', '--contains', mine)).not.toBe('')
+  })
 
   test('O12: with stashes one that takes the place of the last commit is named, with what holds it', async () => {
     const at = scratch({ tasks: tasksOf(1) })

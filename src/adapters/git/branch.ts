@@ -19,7 +19,8 @@ import { readLedger } from './refs/ledger.ts'
 import { mendRepository } from './guard/mend.ts'
 import { endOperations, refuseHalfDone } from './start/operations.ts'
 import { headRef } from './formats/ref-files.ts'
-import { moveRefs, placeOf, readRefs, setHead, shortName, type Refs } from './refs/refs.ts'
+import { moveRefs, placeOf, readRefs, shortName, type Refs } from './refs/refs.ts'
+import { leaveFor } from './refs/users-own.ts'
 import { moveBranch } from './finish/rename.ts'
 import { nothingToResume, ofChange, timeName, type CheckpointDeps, type Store } from './store.ts'
 import { scanTree } from './tree/scan.ts'
@@ -224,7 +225,7 @@ async function completeCheckpoint(
     `update ${branch} ${commit}`,
     `update ${store.refs}/checkpoint ${commit}`,
   ])
-  if (refs.head.ref !== branch) await setHead(git, { ref: branch, commit }, 'checkpoint')
+  if (refs.head.ref !== branch) await leaveFor(store, { ref: branch, commit }, 'checkpoint')
   await endOperations(git.gitDir)
   await installIndex(git, next)
   await advanceSnapshot(store, { ref: branch, commit }, tree, refs)

@@ -33,16 +33,7 @@ import { missingObjects } from '../refs/pins.ts'
 import type { Others } from '../formats/plain-tree.ts'
 import { findMoved } from '../revert/moved-files.ts'
 import { whyUnfit } from '../tree/required-filters.ts'
-import {
-  madeAgain,
-  moveRefs,
-  readRef,
-  readRefs,
-  setHead,
-  shortRef,
-  type RefChanges,
-  type Refs,
-} from '../refs/refs.ts'
+import { madeAgain, moveRefs, readRef, readRefs, shortRef, type RefChanges, type Refs } from '../refs/refs.ts'
 import { apart, leftBehind, planReunion, reunite } from './reunite.ts'
 import type { Store } from '../store.ts'
 import { exempt } from '../tree/scan.ts'
@@ -70,10 +61,10 @@ import {
   writeTree,
 } from '../tree/tree.ts'
 import { findSwept, sweptGone, sweptRef } from './lost-ignored.ts'
+import { besideRef, leaveFor } from '../refs/users-own.ts'
 import { deepWarnings } from '../tree/unseen.ts'
 import {
   againTold,
-  besideRef,
   earlierValues,
   leftWhereItStands,
   madeTold,
@@ -204,7 +195,7 @@ async function keepWhole(
     ...pins.filter(([, hash]) => !gone.has(hash)).map(([name, hash]) => `update ${name} ${hash}`),
   ])
   if (head.ref !== snapshot.head.ref || head.ref === undefined)
-    await setHead(git, snapshot.head, `after attempt ${n}`)
+    await leaveFor(store, snapshot.head, `after attempt ${n}`)
   await endOperations(git.gitDir)
   const standing = await removeTrees(git, trees)
   const away = changes.created.filter(({ name }) => !standing.some(({ branch }) => branch === name))

@@ -10,6 +10,7 @@ import { installIndex, realIndex, takeFrom } from '../formats/index-file.ts'
 import { unpin } from '../refs/pins.ts'
 import { headRef } from '../formats/ref-files.ts'
 import { moveRefs, readRef, readRefs, setHead, type Refs } from '../refs/refs.ts'
+import { holdDetached } from '../refs/users-own.ts'
 import { lateTold } from '../attempt/reunite.ts'
 import { loadSnapshot } from '../revert/snapshot.ts'
 import { commitSquash, placeOf, type Squashed } from './squash.ts'
@@ -71,7 +72,11 @@ export async function performFinish(
       await moveRefs(git, 'cleanup', [`create ${plan.head.ref} ${plan.head.commit}`])
     await staged()
     if (!stays()) throw switched(store, 'The cleanup is half done; all of the work is on the branch.')
-    if (ahead === undefined || plan.head.ref !== undefined) await setHead(git, plan.head, 'cleanup')
+    if (ahead === undefined || plan.head.ref !== undefined) {
+      const left = await holdDetached(git, store.refs, placeOf(store).typed)
+      if (left !== '') told.push(left)
+      await setHead(git, plan.head, 'cleanup')
+    }
   }
   if (prepared !== undefined) await installIndex(git, prepared, staged)
   if (prepared !== undefined && ahead !== undefined)

@@ -10,6 +10,7 @@ import type { Store } from '../store.ts'
 import { restoreCommand } from '../attempt/lost-files.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
 import { isAncestor } from '../tree/tree.ts'
+import { besideRef, unheld } from './users-own.ts'
 
 export interface RefPlan {
   /** The agent's, a gate's, and the loop's own branch whoever moved it; `from` is where each goes back to. */
@@ -81,13 +82,13 @@ export async function leftWhereItStands(
   now: Refs,
   ledger: Ledger,
 ): Promise<string[]> {
-  if (ref !== undefined) return leftBeside({ name: ref, before: refs[ref], now: now.all[ref] }, ledger)
-  if (now.head.ref !== undefined) return []
+  const onBranch =
+    ref === undefined ? [] : leftBeside({ name: ref, before: refs[ref], now: now.all[ref] }, ledger)
+  if (now.head.ref !== undefined) return onBranch
   const left = leftBeside({ name: 'HEAD', before: commit, now: now.head.commit }, ledger)
   // Where somebody has only gone to, another ref leads as well.
-  const holders = ['for-each-ref', '--count=1', '--format=x', 'refs/heads', 'refs/tags', 'refs/remotes']
-  const isHeld = await Promise.all(left.map((hash) => git.line([...holders, '--contains', hash])))
-  return left.filter((_, at) => isHeld[at] === '')
+  const alone = await Promise.all(left.map(async (hash) => (await unheld(git, hash)).length > 0))
+  return [...onBranch, ...left.filter((hash, at) => alone[at] === true && !onBranch.includes(hash))]
 }
 
 function goingTo<T>(change: T, from: string | undefined): (T & { readonly from: string })[] {
@@ -188,18 +189,16 @@ export async function besideTold(
       const kept = `it is kept as ${besideRef(store, n, hash)}`
       const { paths, missing } = await comparedToTree(git, hash)
       const begin = `your commit ${short} (${subject})`
-      const place = headRef(git) === undefined ? 'what HEAD is at' : 'on the branch'
+      const off = headRef(git) === undefined ? 'is no longer what HEAD is at' : 'is not on the branch'
       if (missing.length === paths.length) {
         const when = store.absence?.() === undefined ? ', made while the agent ran,' : ''
-        return [
-          `${begin}${when} is no longer ${place}; ${kept}: ${git.typed} cherry-pick ${short} brings it back`,
-        ]
+        return [`${begin}${when} ${off}; ${kept}: ${git.typed} cherry-pick ${short} brings it back`]
       }
       const rest = missing.slice(0, 5).map((path) => restoreCommand(short, path, git.typed))
       const but = rest.length === 0 ? '' : `, but for ${missing.length} of its files (${rest.join('; ')})`
       const back = await backCommand(git, hash)
       return [
-        `${begin} is no longer ${place}; what is in it is in the work tree, uncommitted${but}, and ${kept}${back === '' ? '' : `: ${back} brings it back`}`,
+        `${begin} ${off}; what is in it is in the work tree, uncommitted${but}, and ${kept}${back === '' ? '' : `: ${back} brings it back`}`,
       ]
     }),
   )
@@ -234,8 +233,4 @@ async function comparedToTree(
     /^0+$/.test(blob) ? lstatNow(git.worktree, path) === undefined : ids[there.indexOf(path)] === blob
   const missing = paths.filter((path, at) => !isSame(path, changed[at * 2]?.split(' ')[3] ?? ''))
   return { paths, missing }
-}
-
-export function besideRef(store: Store, n: number, hash: string): string {
-  return `${store.refs}/moved/${n}/beside/${hash.slice(0, 12)}`
 }

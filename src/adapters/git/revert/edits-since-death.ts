@@ -13,7 +13,7 @@ import { moveRefs } from '../refs/refs.ts'
 import { outermost } from '../submodules/submodule.ts'
 import type { Store } from '../store.ts'
 import { exempt } from '../tree/scan.ts'
-import { besideRef } from '../refs/whose-refs.ts'
+import { besideRef } from '../refs/users-own.ts'
 import { bareNames, treeFolders, type Snapshot } from './snapshot.ts'
 
 export interface EditsSinceDeath {

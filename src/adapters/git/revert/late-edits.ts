@@ -12,7 +12,8 @@ import type { Store } from '../store.ts'
 import type { Snapshot } from './snapshot.ts'
 import { outermost } from '../submodules/submodule.ts'
 import { commitTree, joined, treeOf, treeOfIndex } from '../tree/tree.ts'
-import { besideRef, leftWhereItStands } from '../refs/whose-refs.ts'
+import { leftWhereItStands } from '../refs/whose-refs.ts'
+import { besideRef } from '../refs/users-own.ts'
 import { distrustIn } from '../tree/racy-entries.ts'
 
 /** `paths` are about to go. In a repair the user's stay anyway, see edits-since-death.ts. */

@@ -7,7 +7,7 @@ import { mendGitDirs, removeNewGitDirs } from '../submodules/git-dirs.ts'
 import { installIndex, takeFrom } from '../formats/index-file.ts'
 import { mendRepository } from '../guard/mend.ts'
 import { endOperations } from '../start/operations.ts'
-import { moveRefs, readRef, readRefs, setHead } from '../refs/refs.ts'
+import { moveRefs, readRef, readRefs } from '../refs/refs.ts'
 import { revertTree } from './revert.ts'
 import { timeName, type Store } from '../store.ts'
 import { attemptTree } from '../attempt/keep.ts'
@@ -18,6 +18,7 @@ import { noteStaged } from '../attempt/staged.ts'
 import { storeOf, submoduleAt } from '../submodules/submodule.ts'
 import { restoreSubmodules } from '../submodules/submodules.ts'
 import { putBackSwept } from '../attempt/lost-ignored.ts'
+import { leaveFor } from '../refs/users-own.ts'
 import { indexTheirs, theirCommits, type TheirCommits } from '../refs/their-commits.ts'
 import { commitTree, treeChanges, treeOf, treeOfIndex } from '../tree/tree.ts'
 
@@ -59,7 +60,7 @@ async function restoreWhole(store: Store, snapshot: Snapshot, holder: string): P
               : `delete ${ref} ${tip}`,
         ]
   if (refs.head.ref !== ref || (ref === undefined && refs.head.commit !== commit))
-    await setHead(git, snapshot.head, 'restore')
+    await leaveFor(store, snapshot.head, 'restore')
   await moveRefs(git, 'restore', back)
   await endOperations(git.gitDir)
   await revertTree(
@@ -98,7 +99,8 @@ async function settleLate(
   const now = await readRefs(git)
   if (ref === undefined) {
     await noteLateCommit(store, snapshot, now)
-    if (now.head.ref !== undefined || now.head.commit !== commit) await setHead(git, snapshot.head, 'restore')
+    if (now.head.ref !== undefined || now.head.commit !== commit)
+      await leaveFor(store, snapshot.head, 'restore')
     return known
   }
   const tip = now.all[ref]

@@ -194,9 +194,9 @@ export async function redoStart(
   const isIntact = commit === undefined || tip !== commit || (await isInTree(store, commit))
   if (!isIntact && (await git.run(['status', '--porcelain', '-z', '--ignore-submodules=dirty'])).out === '') {
     const branch = `ralph/${store.change}`
-    await checkOut(git, ['--no-recurse-submodules', branch], branch)
+    const left = await checkOut(git, ['--no-recurse-submodules', branch], branch, store.change)
     await completeStart(store, commit, await treeOf(git, commit))
-    return `the start of the loop was completed; you had left ralph/${store.change}, where your uncommitted files are, and are back on it`
+    return `the start of the loop was completed; you had left ralph/${store.change}, where your uncommitted files are, and are back on it${left === '' ? '' : `; ${left}`}`
   }
   const holder = `${store.refs}/archive/${timeName(store)}`
   if (!isIntact) await moveRefs(git, 'undo start', [`update ${holder} ${commit}`])
