@@ -130,11 +130,14 @@ export async function connect(
   return client
 }
 
-const inspector = join(root, '.cache/agents/inspector-2.12.0/node_modules/.bin/inspector')
+const inspectorClient = join(
+  root,
+  '.cache/agents/inspector-2.12.0/node_modules/@modelcontextprotocol/inspector/clients/cli/build/index.js',
+)
 
 /** As `npm test` does before the tests; for who runs one file alone. */
 export function installInspector(): void {
-  if (existsSync(inspector)) return
+  if (existsSync(inspectorClient)) return
   const certificates = process.env['RALPH_TEST_CA_CERTS']
   const env = { ...process.env, ...(certificates && { NODE_EXTRA_CA_CERTS: certificates }) }
   const { status, stderr } = spawnSync(
@@ -149,7 +152,7 @@ export function installInspector(): void {
 }
 
 /** What the inspector prints, whatever was asked. */
-export interface Inspected {
+interface Inspected {
   readonly tools?: readonly {
     readonly name: string
     readonly outputSchema?: object
@@ -163,19 +166,39 @@ export interface Inspected {
   readonly contents?: readonly { readonly text: string }[]
 }
 
-/** One question by the official client; its exit code is not 0 where the server or its schemas are at fault. */
-export async function inspect(
+/**
+ * Questions by the official client, one after the other, each to a server of its own; it fails where the server or its schemas are at fault.
+ * In one process: to load the client takes three times as long as an answer.
+ */
+export async function inspect<const Questions extends readonly (readonly string[])[]>(
   at: Scratch,
   server: readonly string[],
-  asked: readonly string[],
-): Promise<Inspected> {
-  const words = ['--cli', process.execPath, program, 'mcp', ...server, ...asked]
-  const { stdout } = await promisify(execFile)(process.execPath, [inspector, ...words], {
+  questions: Questions,
+): Promise<{ readonly [Question in keyof Questions]: Inspected }> {
+  const words = questions.map((asked) => [process.execPath, program, 'mcp', ...server, ...asked])
+  const script = `
+    const { runCli } = await import(process.argv[2])
+    const print = process.stdout.write.bind(process.stdout)
+    const answers = []
+    for (const words of JSON.parse(process.argv[1])) {
+      let answer = ''
+      process.stdout.write = (text, done) => {
+        answer += text
+        done?.()
+        return true
+      }
+      await runCli(['node', 'inspector', ...words])
+      answers.push(JSON.parse(answer))
+    }
+    print(JSON.stringify(answers), () => process.exit())`
+  // The client last: as the first word it would take itself for the program.
+  const args = ['--input-type=module', '-e', script, JSON.stringify(words), inspectorClient]
+  const { stdout } = await promisify(execFile)(process.execPath, args, {
     cwd: at.repo,
     env: at.env,
     maxBuffer: 64 * 1024 * 1024,
   })
-  return JSON.parse(stdout) as Inspected
+  return JSON.parse(stdout) as { readonly [Question in keyof Questions]: Inspected }
 }
 
 /** Every byte below a folder, and when each file was written last; folders and links too. */

@@ -7,7 +7,7 @@ import { pointedAt, realAgent, type RealAgent } from '../model-stub/real-agents.
 import { goodAgent, program, ralph, scratch, start, tasksOf } from './harness.ts'
 import type { Scratch } from './harness.ts'
 import { connect, inspect, installInspector, pictureOf } from './mcp-kit.ts'
-import type { Inspected, McpClient, Message } from './mcp-kit.ts'
+import type { McpClient, Message } from './mcp-kit.ts'
 import { onTerminal } from './on-terminal.ts'
 import { install } from './usage-kit.ts'
 
@@ -53,27 +53,37 @@ beforeAll(installInspector)
 test('MCP: the official inspector lists and calls every tool and reads every resource', async () => {
   const at = scratch({ tasks: tasksOf(2) })
   expect((await ralph(at, ['loop', 'demo', '--agent-command', failsOnce, '--verify', 'true'])).code).toBe(0)
-  const { tools = [] } = await inspect(at, [], ['--method', 'tools/list', '--strict'])
+  const call = (name: string, ...args: string[]): readonly string[] => {
+    const pairs = args.flatMap((pair) => ['--tool-arg', pair])
+    return ['--method', 'tools/call', '--tool-name', name, ...pairs]
+  }
+  const read = (uri: string): readonly string[] => ['--method', 'resources/read', '--uri', uri]
+  // The inspector checks each answer against the schema that the tool is listed with.
+  const answers = await inspect(
+    at,
+    [],
+    [
+      ['--method', 'tools/list', '--strict'],
+      call('list_loops'),
+      call('get_ralph_status', 'change_id=demo'),
+      call('get_loop_history', 'change_id=demo', 'last=2'),
+      call('get_loop_log', 'iteration=1', 'tail=5'),
+      call('get_attempt_diff', 'n=1'),
+      call('list_changes'),
+      call('get_change', 'change_id=demo'),
+      ['--method', 'resources/list'],
+      ['--method', 'resources/templates/list'],
+      read('ralph://loops'),
+      read('ralph://loops/demo'),
+    ],
+  )
+  expect(answers.filter(({ isError }) => isError === true)).toEqual([])
+  const [{ tools = [] }, loops, status, history, log, diff, changes, change, listed, templates, all, one] =
+    answers
   expect(tools.map(({ name }) => name)).toEqual(looks)
   expect(tools.filter((tool) => tool.outputSchema === undefined || !tool.annotations?.readOnlyHint)).toEqual(
     [],
   )
-  const call = async (name: string, ...args: string[]): Promise<Inspected> => {
-    const pairs = args.flatMap((pair) => ['--tool-arg', pair])
-    const result = await inspect(at, [], ['--method', 'tools/call', '--tool-name', name, ...pairs])
-    expect(result.isError).not.toBe(true)
-    return result
-  }
-  // The inspector checks each answer against the schema that the tool is listed with.
-  const [loops, status, history, log, diff, changes, change] = await Promise.all([
-    call('list_loops'),
-    call('get_ralph_status', 'change_id=demo'),
-    call('get_loop_history', 'change_id=demo', 'last=2'),
-    call('get_loop_log', 'iteration=1', 'tail=5'),
-    call('get_attempt_diff', 'n=1'),
-    call('list_changes'),
-    call('get_change', 'change_id=demo'),
-  ])
   expect(loops.structuredContent).toMatchObject({
     loops: [{ change_id: 'demo', status: 'done', freshness: 'ended' }],
   })
@@ -101,12 +111,6 @@ test('MCP: the official inspector lists and calls every tool and reads every res
   })
   expect(change.structuredContent).toMatchObject({ stories: [{ id: '1' }, { id: '2' }] })
 
-  const [listed, templates, all, one] = await Promise.all([
-    inspect(at, [], ['--method', 'resources/list']),
-    inspect(at, [], ['--method', 'resources/templates/list']),
-    inspect(at, [], ['--method', 'resources/read', '--uri', 'ralph://loops']),
-    inspect(at, [], ['--method', 'resources/read', '--uri', 'ralph://loops/demo']),
-  ])
   expect(listed.resources?.map(({ uri }) => uri)).toEqual(['ralph://loops', 'ralph://loops/demo'])
   expect(templates.resourceTemplates).toMatchObject([{ uriTemplate: 'ralph://loops/{change_id}' }])
   expect(JSON.parse(all.contents?.[0]?.text ?? '')).toEqual(loops.structuredContent)
@@ -119,23 +123,28 @@ test('MCP: the official inspector lists and calls every tool that controls, too'
   at.git('add', '-A')
   at.git('commit', '-qm', 'settings')
   const allowed = ['--allow-control']
-  const { tools = [] } = await inspect(at, allowed, ['--method', 'tools/list', '--strict'])
+  const deed = (name: string, ...args: string[]): readonly string[] => {
+    const pairs = ['change_id=demo', ...args].flatMap((pair) => ['--tool-arg', pair])
+    return ['--method', 'tools/call', '--tool-name', name, ...pairs]
+  }
+  const [{ tools = [] }, begun, stopped, resumed] = await inspect(at, allowed, [
+    ['--method', 'tools/list', '--strict'],
+    deed('start_loop', 'max_retries=0'),
+    deed('stop_loop'),
+    deed('resume_loop', 'feedback=go on'),
+  ])
   expect(tools.map(({ name }) => name)).toEqual([...looks, ...controls])
   expect(tools.filter(({ outputSchema }) => outputSchema === undefined)).toEqual([])
-  const deed = async (name: string, ...args: string[]): Promise<object | undefined> => {
-    const pairs = ['change_id=demo', ...args].flatMap((pair) => ['--tool-arg', pair])
-    const asked = ['--method', 'tools/call', '--tool-name', name, ...pairs]
-    return (await inspect(at, allowed, asked)).structuredContent
-  }
-  expect(await deed('start_loop', 'max_retries=0')).toMatchObject({ started: true, change_id: 'demo' })
-  expect(await deed('stop_loop')).toMatchObject({ stopped: true })
-  expect(await deed('resume_loop', 'feedback=go on')).toMatchObject({ started: true })
+  expect(begun.structuredContent).toMatchObject({ started: true, change_id: 'demo' })
+  expect(stopped.structuredContent).toMatchObject({ stopped: true })
+  expect(resumed.structuredContent).toMatchObject({ started: true })
   writeFileSync(join(at.root, 'go'), '')
   const client = await connect(at)
   await expect
     .poll(async () => loopsIn((await client.call('list_loops')).data), { timeout: 60_000 })
     .toMatchObject([{ status: 'done', freshness: 'ended' }])
-  expect(await deed('finish_loop', 'choice=cleanup')).toMatchObject({ message: expect.any(String) })
+  const [finished] = await inspect(at, allowed, [deed('finish_loop', 'choice=cleanup')])
+  expect(finished.structuredContent).toMatchObject({ message: expect.any(String) })
   expect(at.git('branch', '--show-current')).toBe('main')
   expect(at.read('story-1.txt')).toBe('x\n')
 })
