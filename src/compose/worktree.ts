@@ -47,8 +47,9 @@ export async function enterWorktree(
     asked: home.asked,
   }
   const stay = (): Promise<void> => Promise.resolve()
+  const settled = (): Promise<void> => forgetStart(home.git, run.change)
   const left = await clearStart(home.git, run.change, run.state.worktree)
-  const common = { notes: [left], settled: stay, leave: stay }
+  const common = { notes: [left], settled: left === '' ? stay : settled, leave: stay }
   const { state } = run
   if (mode === 'resume' && state.phase !== 'idle') {
     const rest = { ...common, brought: state.brought }
@@ -78,7 +79,6 @@ export async function enterWorktree(
   if (!isNew) await bringUpToDate(home, run.change, repository, brought, base)
   // The same folder of the other tree: OpenSpec may live below the root.
   const cwd = join(repository.worktree, relative(home.git.worktree, home.cwd))
-  const settled = (): Promise<void> => forgetStart(home.git, run.change)
   const leave = async (): Promise<void> => {
     if (!isNew) return
     await home.git.run(['worktree', 'remove', '--force', repository.worktree])

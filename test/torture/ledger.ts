@@ -41,6 +41,8 @@ export interface Ledger {
   readonly refs: Map<string, string>
   /** How many tokens there were when the user last touched a ref. */
   readonly refTimes: Map<string, number>
+  /** What an agent took of these before anybody could see them: ralph may have found them all the same. */
+  readonly takenRefs: Map<string, string>
   /** Refs that an agent's script has written or deleted, by full name. */
   readonly agentRefs: Set<string>
   /** Hashes of stash entries that the user has made and not dropped. */
@@ -72,6 +74,7 @@ export function openLedger(round: number): Ledger {
     spawns: [],
     refs: new Map(),
     refTimes: new Map(),
+    takenRefs: new Map(),
     agentRefs: new Set(),
     stashes: new Set(),
     agentPaths: new Set(),

@@ -276,8 +276,12 @@ function lostRefs(world: World, words: string, fault: Tell): void {
       `${name} is ${now.get(name) ?? 'gone'}, the user left it ${hash === '' ? 'deleted' : `at ${hash}`}`,
     )
   }
-  for (const [name] of now)
-    if (!ledger.refs.has(name) && !words.includes(name.replace(/^refs\/(heads\/)?/, '')))
+  for (const [name, hash] of now)
+    if (
+      !ledger.refs.has(name) &&
+      ledger.takenRefs.get(name) !== hash &&
+      !words.includes(name.replace(/^refs\/(heads\/)?/, ''))
+    )
       fault('lie', `${name} is there, the user did not make it, and nobody said so`)
   const stashes = new Set(stashesOf(world))
   for (const hash of ledger.stashes)

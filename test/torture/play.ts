@@ -342,10 +342,13 @@ function markTaken(world: World, since: number): void {
   for (const [name, at] of world.ledger.refTimes)
     if (
       at >= since &&
+      world.ledger.refs.has(name) &&
       world.ledger.agentRefs.has(name) &&
       (now.get(name) ?? '') !== world.ledger.refs.get(name)
-    )
+    ) {
+      world.ledger.takenRefs.set(name, world.ledger.refs.get(name) ?? '')
       world.ledger.refs.delete(name)
+    }
 }
 
 function isDone(world: World): boolean {

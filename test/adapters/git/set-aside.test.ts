@@ -67,6 +67,82 @@ describe.each<Strategy>(['branch', 'stash'])('ignored data that was moved (%s)',
     expect(told(w, 'set_aside')).toEqual([])
   })
 
+  it.each([
+    ['a folder', 'mv ign ign.bak; mkdir ign; echo new > ign/app.sqlite', 'ign'],
+    ['a file', 'mv .env env.bak; echo new > .env', '.env'],
+    ['a file, by a link to its new place', 'mv .env conf; ln -s conf .env', '.env'],
+  ])(
+    'G16: %s that the attempt has put another in the place of is back, and both can be had',
+    async (_name, script, place) => {
+      const w = worldOfTest()
+      ignoredData(w)
+      w.write('.env', 'SECRET\n')
+      const checkpoints = await begun(w, strategy)
+      sh(w, script)
+      await checkpoints.keep(1)
+      expect(await checkpoints.restore()).toMatchObject({ isWhole: true })
+      expectBack(w)
+      expect(w.read('.env')).toBe('SECRET\n')
+      expect(w.user('status', '--porcelain')).toBe('')
+      const [message = ''] = told(w, 'set_aside')
+      expect(message).toContain(`in the place of ${place}`)
+      sh(w, message.split('To have both: ')[1] ?? 'false')
+      expect(sh(w, `ls -d ${place}.attempt`).trim()).toBe(`${place}.attempt`)
+    },
+  )
+
+  it('G19: a repository of the user’s that the attempt has put a folder in the place of is back', async () => {
+    const w = worldOfTest()
+    sh(w, 'git init -q theirs; echo v > theirs/v')
+    const checkpoints = await begun(w, strategy)
+    sh(w, 'mv theirs theirs.old; mkdir theirs; echo agent > theirs/n')
+    const { warnings } = await checkpoints.keep(1)
+    expect(warnings.join('\n')).not.toContain('cannot bring it back')
+    await checkpoints.restore()
+    expect(sh(w, 'ls -A theirs; ls -d theirs.old 2>&1 || true')).toMatch(/^\.git\nv\nls: .*theirs\.old/)
+  })
+
+  it('G16: ignored files that an attempt deletes are named; what builds make again is not', async () => {
+    const w = worldOfTest()
+    ignoredData(w)
+    w.write('.gitignore', 'ign/\n.env\ndist/\n')
+    w.write('.env', 'SECRET\n')
+    w.write('dist/bundle', 'b\n')
+    const checkpoints = await begun(w, strategy)
+    sh(w, 'rm -r .env ign/* dist')
+    await checkpoints.keep(1)
+    expect(told(w, 'set_aside')).toEqual([
+      'gone since the attempt began: .env, ign/. Git ignores it, so ralph has no copy',
+    ])
+  })
+
+  it('G16: a private file that is moved to where git sees it is in no checkpoint: the attempt fails', async () => {
+    const w = worldOfTest()
+    ignoredData(w)
+    w.write('.env', 'SECRET\n')
+    const checkpoints = await begun(w, strategy)
+    sh(w, 'mv .env settings.ini; echo work > work.txt')
+    expect((await checkpoints.keep(1, true)).refused).toMatch(
+      /^\.env is a file that git ignores.* moved to settings\.ini/,
+    )
+    await checkpoints.restore()
+    expect(w.read('.env')).toBe('SECRET\n')
+  })
+
+  it.each([
+    ['committed', 'git add -f forced.log; git commit -qm forced'],
+    ['staged', 'git add -f forced.log'],
+  ])('G16: a new file that the agent has %s against the ignore rules is saved', async (_name, script) => {
+    const w = worldOfTest()
+    ignoredData(w)
+    w.write('mine.log', 'the user’s\n')
+    const checkpoints = await begun(w, strategy)
+    sh(w, `echo work > forced.log; ${script}; git add -f mine.log`)
+    const kept = await checkpoints.keep(1, true)
+    expect(w.git('ls-tree', '-r', '--name-only', kept.tree).split('\n')).toContain('forced.log')
+    expect(w.git('ls-tree', '-r', '--name-only', kept.tree)).not.toContain('mine.log')
+  })
+
   it('G16: moved along with the folder around it, files too', async () => {
     const w = worldOfTest()
     w.write('.gitignore', 'ign/\n.env\n')

@@ -123,6 +123,17 @@ describe('M2: killed while the work tree is made', () => {
     expect(readFileSync(join(aside, 'build.log'), 'utf8')).toBe('mine\n')
   })
 
+  it('O8: the start that moved it there is killed, too: the next one says where it is', async () => {
+    const m = made()
+    const killed = `case "$*" in *"worktree add"*) "$GIT" "$@"; kill -9 $PPID; exit 1;; esac; exec "$GIT" "$@"`
+    m.kill(killed)
+    writeFileSync(join(m.tree, 'build.log'), 'mine\n')
+    m.kill(killed)
+    expect(existsSync(join(m.tree, 'build.log'))).toBe(false)
+    const aside = (await m.again()).split(/is now in ([^;]+)/)[1] ?? ''
+    expect(readFileSync(join(aside, 'build.log'), 'utf8')).toBe('mine\n')
+  })
+
   it('O8: one that somebody has gone on with is left alone, and the way out is named', async () => {
     const m = made()
     m.kill(`case "$*" in *"worktree add"*) "$GIT" "$@"; kill -9 $PPID; exit 1;; esac; exec "$GIT" "$@"`)

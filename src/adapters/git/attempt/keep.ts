@@ -15,11 +15,12 @@ import {
   workElsewhere,
 } from '../refs/work-elsewhere.ts'
 import { addRaw, cannotConvert } from '../tree/exact-bytes.ts'
+import { lstatNow } from '../tree/files.ts'
 import { dropFlags } from '../tree/flags.ts'
 import { named, shown, type Git } from '../git.ts'
 import { mendGitDirs } from '../submodules/git-dirs.ts'
 import { filesWithin, hiddenByAgent } from '../tree/hidden-by-agent.ts'
-import { copyIndex, takeFrom } from '../formats/index-file.ts'
+import { copyIndex, isSameIndex, realIndex, takeFrom } from '../formats/index-file.ts'
 import { rememberLook } from './just-kept.ts'
 import { keptOut, lookAtKeptOut } from '../tree/kept-out.ts'
 import { leftOut } from '../refs/work-left-out.ts'
@@ -60,7 +61,7 @@ import {
   treeOfIndex,
   writeTree,
 } from '../tree/tree.ts'
-import { findSwept, sweptGone, sweptRef } from './lost-ignored.ts'
+import { findSwept, sweptGone, sweptRef, tellLostIgnored } from './lost-ignored.ts'
 import { besideRef, leaveFor } from '../refs/users-own.ts'
 import { deepWarnings } from '../tree/unseen.ts'
 import {
@@ -141,7 +142,8 @@ async function keepWhole(
         parents,
         `attempt ${n}\n\nRalph-Base: ${snapshot.commit}`,
       )
-  const out = lookAtKeptOut(store, snapshot, paths)
+  const out = lookAtKeptOut(store, snapshot, paths, elsewhere)
+  await tellLostIgnored(store, snapshot, elsewhere)
   const commits = await madeCommits(git, snapshot, now, changes)
   const found = leftBehind(store, snapshot, ledger, { now, log, tree: seen, isOnTop: !headMoved || descends })
   const trees = await madeTrees(git, ledger)
@@ -402,12 +404,13 @@ async function treeNow(
     await copyIndex(store.git, join(store.folder, snapshot.index), index)
     await dropFlags(store.git, index)
   }
+  const isExempt = keptOut(store, snapshot)
+  const forced = await addForced(store, snapshot, index, isExempt)
   const [scanning, asked] = [scanOpened(store.git, { index }), others()]
   await whole([scanning, asked])
   const [scan, which] = [await scanning, await asked]
-  const isExempt = keptOut(store, snapshot)
   const opened = openFiles(store.git, scan, isExempt)
-  const changed = [...scan.changed, ...scan.untracked]
+  const changed = [...scan.changed, ...scan.untracked, ...forced]
   let unfit = ''
   const written = await writeTree(store.git, index, scan, isExempt, which).catch(async (error: unknown) => {
     unfit = mayBeRaw ? cannotConvert(error) : ''
@@ -429,6 +432,22 @@ async function treeNow(
     deleted: scan.deleted,
     unfit,
   }
+}
+
+/** What the attempt made and gave to git against the ignore rules (`git add -f`) is work. What was there before, and ignored, stays out. */
+async function addForced(
+  { git, folder }: Store,
+  snapshot: Snapshot,
+  index: string,
+  isExempt: (path: string) => boolean,
+): Promise<string[]> {
+  const before = join(folder, snapshot.own_index ?? snapshot.index)
+  if (isSameIndex(realIndex(git), before)) return []
+  const tracked = await git.list(['ls-files', '-z', '--cached', '--ignored', '--exclude-standard'])
+  const forced = tracked.filter((path) => !isExempt(path) && lstatNow(git.worktree, path)?.isFile() === true)
+  if (forced.length > 0)
+    await git.run(['update-index', '--add', '-z', '--stdin'], { index, input: joined(forced) })
+  return forced
 }
 
 /** Of an attempt, too, all bytes are kept, also those that a filter of the user's leaves out of git. */

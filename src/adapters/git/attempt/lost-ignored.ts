@@ -1,4 +1,4 @@
-// Ignored files that an agent's git took out of the work tree (`stash --all`, `add -f` and a checkout): held by what it made, and put back by a revert.
+// Ignored files that are gone after an attempt: those that its git took (`stash --all`, `add -f` and a checkout) are held by what it made and put back, others are named.
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { rm } from 'node:fs/promises'
@@ -10,7 +10,9 @@ import { restoreCommand } from './lost-files.ts'
 import { openAbove } from '../tree/owner-access.ts'
 import { missingObjects } from '../refs/pins.ts'
 import { moveRefs, refsUnder } from '../refs/refs.ts'
-import { exempt } from '../tree/scan.ts'
+import { exempt, isCache, isInstalled } from '../tree/scan.ts'
+import { listed } from './reunite.ts'
+import type { MovedFile } from '../revert/moved-files.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
 import type { Store } from '../store.ts'
 import { outermost } from '../submodules/submodule.ts'
@@ -146,4 +148,32 @@ async function pathsIn(git: Git, commit: string): Promise<string[]> {
 
 function sweptRefs(store: Store, n: number): string {
   return `${store.refs}/moved/${n}/ignored`
+}
+
+/** No checkpoint has ignored files, so all that can be done is to name them. What a build makes again is not worth a line. */
+export async function tellLostIgnored(
+  store: Store,
+  { ignored, inside = {} }: Snapshot,
+  moved: readonly MovedFile[],
+): Promise<void> {
+  const { worktree } = store.git
+  const isMoved = new Set(moved.map(({ was }) => was))
+  const isLost = (path: string): boolean => {
+    const bare = path.replace(/\/$/, '')
+    if (isMoved.has(bare) || isCache(path) || isInstalled(path) || isMade(path)) return false
+    if (lstatNow(worktree, bare) === undefined) return true
+    const files = inside[path] ?? []
+    return files.length > 0 && files.every((file) => lstatNow(worktree, file) === undefined)
+  }
+  const lost = ignored.filter(isLost)
+  if (lost.length === 0) return
+  const message = `gone since the attempt began: ${listed(lost)}. Git ignores it, so ralph has no copy`
+  await outermost(store).note({ type: 'warning', code: 'set_aside', message })
+}
+
+/** What builds and tests write, by the usual names. */
+function isMade(path: string): boolean {
+  return /(^|\/)(dist|build|out|coverage|tmp|temp|\.cache|\.next|\.nuxt|\.turbo|\.parcel-cache|\.nyc_output)(\/|$)|\.(log|tmp|pid|lock|swp|pyc|o|class|tsbuildinfo)$|~$/.test(
+    path,
+  )
 }

@@ -77,7 +77,8 @@ export function lostRepositories(
   moved: readonly MovedFile[],
   mayBeSaved: boolean,
 ): string[] {
-  const gone = repositories.filter((path) => !existsSync(onDisk(git.worktree, path)))
+  const isMoved = (path: string): boolean => moved.some(({ was }) => path === `${was}/`)
+  const gone = repositories.filter((path) => isMoved(path) || !existsSync(onDisk(git.worktree, path)))
   const emptied = repositories.filter(
     (path) => !gone.includes(path) && !existsSync(onDisk(git.worktree, `${path}.git`)),
   )

@@ -70,7 +70,8 @@ export async function revertTree(
       ...scan.untracked.filter((path) => !isExempt(path)),
       ...hidden.filter((path) => !stays(path) && !(path.endsWith('/') && holdsExempt(store, snapshot, path))),
     ]
-    const { back: returned, waiting } = await putBackAll(store, snapshot, scan, superfluous, stays)
+    const clear = round === 2 && store.absence?.() === undefined ? putAside : undefined
+    const { back: returned, waiting } = await putBackAll(store, snapshot, scan, superfluous, stays, clear)
     const isReturned = within(returned.map(({ now }) => now))
     const isWaiting = within(round < 3 ? waiting.map(({ now }) => now) : [])
     const extra = superfluous.filter(
@@ -108,10 +109,15 @@ export async function revertTree(
       if (path.endsWith('/') && existsSync(onDisk(git.worktree, `${path}.git`))) {
         await gatherGitDir(store, snapshot, path.slice(0, -1))
         await putAside({ path, isRepository: true })
-      } else if (path.endsWith('/') ? await isAllHeld(store, path, isHeld) : isHeld(path))
+        continue
+      }
+      const moved = waiting.find(({ now }) => within([now])(path))
+      // An attempt may be deleted; what was the user's before it may not.
+      const isGiven = moved === undefined
+      if (isGiven && (path.endsWith('/') ? await isAllHeld(store, path, isHeld) : isHeld(path)))
         await removePath(git.worktree, path)
       else {
-        const { now: top, was } = waiting.find(({ now }) => within([now])(path)) ?? { now: topOf(path) }
+        const { now: top, was } = moved ?? { now: topOf(path), was: undefined }
         if (within(inPlace)(path) || (await putAside({ path: top, was }))) continue
         inPlace.push(top)
       }
@@ -140,6 +146,8 @@ async function putBackAll(
   scan: Pick<Scan, 'untracked' | 'ignored'>,
   superfluous: readonly string[],
   stays: (path: string) => boolean,
+  /** For what stands in the place and does not go by itself. In a repair that may be the user's, and stays. */
+  clear: PutAside | undefined,
 ): Promise<{ back: MovedFile[]; waiting: MovedFile[] }> {
   const back: MovedFile[] = []
   const waiting: MovedFile[] = []
@@ -148,7 +156,14 @@ async function putBackAll(
     const isHolder = superfluous.some((path) => path.endsWith('/') && within([path.slice(0, -1)])(moved.now))
     const goes = isHolder || superfluous.some((path) => isThere(path))
     if (stays(moved.now) || !(goes || moved.isFolder || leaf(moved.now) === leaf(moved.was))) continue
+    const { was } = moved
     if (await putBackMoved(store, moved)) back.push(moved)
+    else if (
+      goes &&
+      (await clear?.({ path: was, isInTheWay: true })) === true &&
+      (await putBackMoved(store, moved))
+    )
+      back.push(moved)
     else if (goes) waiting.push(moved)
   }
   await tellPutBack(store, back)

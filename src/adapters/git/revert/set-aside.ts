@@ -19,6 +19,8 @@ interface Apart {
   readonly was?: string | undefined
   /** A repository of its own: across devices it is copied, for git would not see that it is still there. */
   readonly isRepository?: boolean
+  /** Of what was there at the checkpoint, and comes back to this place. */
+  readonly isInTheWay?: boolean
 }
 
 /** Whether it is out of the tree. */
@@ -40,7 +42,7 @@ export function asideOf(store: Store): PutAside {
 /** Told before it is done: after a kill in between nobody else would say it. */
 async function setAside(
   store: Store,
-  { path, was, isRepository }: Apart,
+  { path, was, isRepository, isInTheWay }: Apart,
   tell: (message: string) => Promise<void>,
 ): Promise<boolean> {
   const bare = path.replace(/\/$/, '')
@@ -57,6 +59,13 @@ async function setAside(
       `${name} is in no attempt, so it is not deleted; it is on another device than the repository and stays where it is. If it is not yours: rm -rf ${shellName(onSite(store, bare))}`,
     )
     return false
+  }
+  if (isInTheWay === true) {
+    const both = wayBack(store, to, `${bare}.attempt`)
+    await tell(
+      `what the attempt put in the place of ${name} is kept in ralph's folder. To have both: ${both}`,
+    )
+    return await renamed(store, bare, to)
   }
   const why =
     was !== undefined

@@ -21,6 +21,8 @@ const startSchema = z.object({
   pid: z.number(),
   pid_started: z.string(),
   boot_id: z.string(),
+  /** Where the contents of earlier trees went, until a journal has said so: the start that moved them may be killed, too. */
+  left: z.array(z.string()).default([]),
 })
 type Start = z.infer<typeof startSchema>
 
@@ -30,16 +32,23 @@ export async function noteStart(
   what: Pick<Start, 'dir' | 'commit' | 'brought'>,
 ): Promise<void> {
   const owner = { pid: process.pid, pid_started: processIdentity(process.pid), boot_id: bootId() }
-  await writeDurably(recordOf(git, change), JSON.stringify({ ...what, known: adminNames(git), ...owner }))
+  const left = (await readRecord(recordOf(git, change), startSchema))?.left ?? []
+  await writeStart(git, change, { ...what, known: adminNames(git), ...owner, left })
 }
 
-/** From the first line of the journal on the run itself says where its tree is. */
+async function writeStart(git: Git, change: string, start: Start): Promise<void> {
+  await writeDurably(recordOf(git, change), JSON.stringify(start))
+}
+
+/** From the first line of the journal on the run itself says where its tree is, and what was found. */
 export async function forgetStart(git: Git, change: string): Promise<void> {
   await rm(recordOf(git, change), { force: true })
 }
 
 /** For a tree that could not be made: no empty folder stays, either. */
 export async function dropStart(git: Git, change: string): Promise<void> {
+  const start = await readRecord(recordOf(git, change), startSchema)
+  if (start !== undefined && start.left.length > 0) return
   const record = relative(git.gitCommonDir, recordOf(git, change))
   await removePath(git.gitCommonDir, Buffer.from(record).toString('latin1'))
 }
@@ -53,8 +62,16 @@ export async function clearStart(git: Git, change: string, begunIn: string | und
   if (start === undefined) return ''
   refuseLive(start, change)
   const note = start.dir === begunIn ? '' : await clear(git, change, start)
-  await forgetStart(git, change)
-  return note
+  const earlier = start.left
+    .filter((folder) => existsSync(folder))
+    .map((folder) => leftWords(change, start, folder))
+  // Else it stays until the journal has what is said here.
+  if (note === '' && earlier.length === 0) await forgetStart(git, change)
+  return [...earlier, note].filter((line) => line !== '').join('; ')
+}
+
+function leftWords(change: string, { dir }: Start, folder: string): string {
+  return `a start of ${change} was killed and had left ${dir}; what was in it is now in ${folder}`
 }
 
 function refuseLive({ pid, pid_started: started, boot_id: boot }: Start, change: string): void {
@@ -75,11 +92,9 @@ async function clear(git: Git, change: string, start: Start): Promise<string> {
   const name = Buffer.from(basename(start.dir)).toString('latin1')
   if (await holdsMore(git, change, start)) {
     const aside = join(checkpointFolder(git.gitCommonDir, change), 'left', `${Date.now()}`)
+    await writeStart(git, change, { ...start, left: [...start.left, aside] })
     await moveAway(dirname(start.dir), name, aside)
-    return await removeAll(
-      admins,
-      `a start of ${change} was killed and had left ${start.dir}; what was in it is now in ${aside}`,
-    )
+    return await removeAll(admins, leftWords(change, start, aside))
   }
   await removePath(dirname(start.dir), name)
   return await removeAll(

@@ -2,9 +2,10 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { lstatNow, onDisk } from './files.ts'
-import type { Git } from '../git.ts'
+import { named, type Git } from '../git.ts'
 import { listed } from '../attempt/reunite.ts'
 import { exempt, isCache, isInstalled } from './scan.ts'
+import type { MovedFile } from '../revert/moved-files.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
 import type { Store } from '../store.ts'
 
@@ -67,8 +68,13 @@ interface KeptOut {
   readonly warnings: readonly string[]
 }
 
-/** Nothing that git sees stays out of a checkpoint in silence. `seen`: changed and untracked paths. */
-export function lookAtKeptOut(store: Store, snapshot: Snapshot, seen: readonly string[]): KeptOut {
+/** Nothing that git sees stays out of a checkpoint in silence. `seen`: changed and untracked paths. `moved`: from places that git ignores. */
+export function lookAtKeptOut(
+  store: Store,
+  snapshot: Snapshot,
+  seen: readonly string[],
+  moved: readonly MovedFile[],
+): KeptOut {
   const { unignored = {}, ignored, inside = {} } = snapshot
   const isOut = keptOut(store, snapshot)
   const isOwn = exempt(store.protectedPaths, [])
@@ -84,11 +90,20 @@ export function lookAtKeptOut(store: Store, snapshot: Snapshot, seen: readonly s
       (lstatNow(store.git.worktree, path)?.ctimeMs ?? 0) >= sinceMs,
   )
   const fresh = out.filter((path) => unignored[path] === undefined && !untold.includes(path))
+  const wasIgnored = exempt([], ignored)
+  const bared = moved.filter(
+    ({ was, now, isFolder }) =>
+      wasIgnored(isFolder ? `${was}/` : was) &&
+      seen.some((path) => path === now || path.startsWith(`${now}/`)),
+  )
+  const [first] = bared
   return {
     refused:
-      untold.length === 0
-        ? ''
-        : `git sees ${listed(untold)} now, and at the checkpoint it did not look there (an ignored folder with packages, too many files or a repository): it may be the user's own, so no checkpoint takes it. Let git ignore it again, and put the work into a folder that was not ignored`,
+      first !== undefined
+        ? `${named(first.was)} is a file that git ignores, so it may be private, and it was moved to ${named(first.now)}, where git sees it: no checkpoint takes it. Move it back, or let git ignore the new name`
+        : untold.length === 0
+          ? ''
+          : `git sees ${listed(untold)} now, and at the checkpoint it did not look there (an ignored folder with packages, too many files or a repository): it may be the user's own, so no checkpoint takes it. Let git ignore it again, and put the work into a folder that was not ignored`,
     warnings:
       fresh.length === 0 || snapshot.unkept !== undefined
         ? []
