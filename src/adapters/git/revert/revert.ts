@@ -156,14 +156,10 @@ async function putBackAll(
     const isHolder = superfluous.some((path) => path.endsWith('/') && within([path.slice(0, -1)])(moved.now))
     const goes = isHolder || superfluous.some((path) => isThere(path))
     if (stays(moved.now) || !(goes || moved.isFolder || leaf(moved.now) === leaf(moved.was))) continue
-    const { was } = moved
-    if (await putBackMoved(store, moved)) back.push(moved)
-    else if (
-      goes &&
-      (await clear?.({ path: was, isInTheWay: true })) === true &&
-      (await putBackMoved(store, moved))
-    )
-      back.push(moved)
+    const put = (): Promise<boolean> => putBackMoved(store, moved)
+    const isClear = async (): Promise<boolean> =>
+      goes && (await clear?.({ path: moved.was, isInTheWay: true })) === true
+    if ((await put()) || ((await isClear()) && (await put()))) back.push(moved)
     else if (goes) waiting.push(moved)
   }
   await tellPutBack(store, back)

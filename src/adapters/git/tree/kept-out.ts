@@ -91,16 +91,15 @@ export function lookAtKeptOut(
   )
   const fresh = out.filter((path) => unignored[path] === undefined && !untold.includes(path))
   const wasIgnored = exempt([], ignored)
-  const bared = moved.filter(
+  const bared = moved.find(
     ({ was, now, isFolder }) =>
       wasIgnored(isFolder ? `${was}/` : was) &&
       seen.some((path) => path === now || path.startsWith(`${now}/`)),
   )
-  const [first] = bared
   return {
     refused:
-      first !== undefined
-        ? `${named(first.was)} is a file that git ignores, so it may be private, and it was moved to ${named(first.now)}, where git sees it: no checkpoint takes it. Move it back, or let git ignore the new name`
+      bared !== undefined
+        ? `${named(bared.was)} is a file that git ignores, so it may be private, and it was moved to ${named(bared.now)}, where git sees it: no checkpoint takes it. Move it back, or let git ignore the new name`
         : untold.length === 0
           ? ''
           : `git sees ${listed(untold)} now, and at the checkpoint it did not look there (an ignored folder with packages, too many files or a repository): it may be the user's own, so no checkpoint takes it. Let git ignore it again, and put the work into a folder that was not ignored`,
