@@ -8,6 +8,7 @@ import {
   mkdtempSync,
   readFileSync,
   readdirSync,
+  readlinkSync,
   rmSync,
   symlinkSync,
   watch,
@@ -104,6 +105,44 @@ describe.skipIf(!hasBwrap)(`a caged loop${skipped}`, () => {
     expect(at.git('for-each-ref', 'refs/ralph', 'refs/heads/ralph')).toBe('')
     const doctor = await ralph(at, ['doctor', '--json'], { env })
     expect(doctor.stdout).toContain('No permissions to create new namespace')
+  })
+
+  test('a link, or a folder to borrow objects from, that one agent leaves shows the next one and the gates nothing', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const [home, elsewhere] = [join(at.root, 'home'), mkdtempSync('/tmp/ralph-elsewhere-')]
+    onTestFinished(() => rmSync(elsewhere, { recursive: true }))
+    mkdirSync(join(home, '.ssh'))
+    for (const path of [join(home, '.ssh/id'), join(elsewhere, 'socket')]) writeFileSync(path, 'secret')
+    // A path that the command itself names would be shown.
+    at.write('where', elsewhere)
+    const look = 'cat ~/.ssh/id "$(cat where)/socket" 2>/dev/null'
+    const leave = [
+      'mkdir -p .git/worktrees .git/objects/info bin',
+      'ln -s ~/.ssh .git/worktrees/evil; ln -s ~/.ssh ~/.claude/hooks',
+      'ln -s "$(cat where)" .git/worktrees/other; ln -s "$(cat where)" bin/more',
+      'cat where > .git/objects/info/alternates',
+    ].join('\n')
+    const end = await ralph(
+      at,
+      [
+        'loop',
+        'demo',
+        '--sandbox',
+        'workspace',
+        '--verify',
+        `${look}; true`,
+        '--agent-command',
+        // Its name is what gives it the folder of claude.
+        `: claude\n${look}\n${leave}\n${goodAgent}`,
+      ],
+      { env: { PATH: `${at.repo}/bin/more:${at.env['PATH'] ?? ''}` } },
+    )
+    expect(end.code).toBe(0)
+    expect(readlinkSync(join(home, '.claude/hooks'))).toBe(join(home, '.ssh'))
+    const said = ['1.log', '1.gates.log', '2.log', '2.gates.log'].map((name) =>
+      at.read(`.git/ralph/changes/demo/transcripts/${name}`),
+    )
+    expect(said.filter((text) => text.includes('secret'))).toEqual([])
   })
 
   test('no bubblewrap on PATH: exit 2, nothing is touched, and it is said how to get it, by doctor too', async () => {

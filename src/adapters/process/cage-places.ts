@@ -67,6 +67,14 @@ export function placesOf(
   const sockets = there('/run') ?? []
   // All of /dev is the cage's own.
   const unseen = [...commonTemps, '/dev/shm'].concat(sockets)
+  /** What an earlier one could write it could make a link, too: it is seen there as it is, and leads nowhere else. */
+  const isTheirs = (path: string): boolean =>
+    foldersAbove(path).some((folder) => open.includes(there(folder) ?? ''))
+  /** A link out of there is not followed: outside all is read-only already, or hidden. */
+  const isIn = (path: string): boolean => {
+    const depth = depthIn(open, path)
+    return depth > 0 && depth >= depthIn(hidden, path)
+  }
   const shown = [
     ...homes,
     ...programFolders(start.env),
@@ -75,26 +83,43 @@ export function placesOf(
     ...needed(),
     ...alwaysShown,
   ]
-    .flatMap((path) => there(path) ?? [])
-    .filter((path) => unseen.some((place) => path !== place && isWithin(path, place)))
+    .map((path) => ({ path, real: there(path) ?? '' }))
+    .filter(({ real }) => unseen.some((place) => real !== place && isWithin(real, place)))
+    .filter(({ path }) => !isTheirs(path))
+    .map(({ real }) => real)
   return {
     hiddenFolders: hidden.filter(isFolder).concat(sockets),
     hiddenFiles: hidden.filter((path) => !isFolder(path)),
     shown,
     writable: [...open, ...reports().flatMap((path) => there(path) ?? [])],
     readOnly: [
-      ...readOnly(),
-      ...(process.getuid?.() === 0 ? rootsOwn : []),
-      ...mine.flatMap((home) => found(home.settings)),
-    ].flatMap((path) => there(path) ?? []),
+      ...[
+        ...readOnly().flatMap((path) => there(path) ?? []),
+        ...mine.flatMap((home) => found(home.settings)),
+      ].filter(isIn),
+      ...(process.getuid?.() === 0 ? rootsOwn : []).flatMap((path) => there(path) ?? []),
+    ],
     instead: [
-      ...mine.flatMap((home) => found(home.copied)).map((at, n) => copied(at, join(own, `copy-${n}`))),
+      ...mine
+        .flatMap((home) => found(home.copied))
+        .filter((path) => depthIn(hidden, path) === 0)
+        .map((at, n) => copied(at, join(own, `copy-${n}`))),
       ...found(registrySettings).map((at, n) => stripped(at, join(own, `registry-${n}`))),
     ],
     temp,
     nothing,
     commonTemps,
   }
+}
+
+/** Of the deepest place that holds it; 0: of none. */
+function depthIn(places: readonly string[], path: string): number {
+  return Math.max(0, ...places.filter((place) => isWithin(path, place)).map((place) => place.length))
+}
+
+function foldersAbove(path: string): string[] {
+  const above = dirname(path)
+  return above === path ? [] : [above, ...foldersAbove(above)]
 }
 
 function copied(at: string, from: string): CagePlaces['instead'][number] {

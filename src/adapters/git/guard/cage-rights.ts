@@ -35,7 +35,7 @@ export function reportsOf(gitCommonDir: string, change: string): readonly string
   return names.flatMap((name) => ['ledger', 'trace'].map((file) => join(watches, name, file)))
 }
 
-/** Objects that lie elsewhere have to be seen. */
+/** Objects that lie elsewhere have to be seen. Whoever wrote that file: a folder that holds none is not shown. */
 export function borrowedFrom({ gitCommonDir: common }: Repository): readonly string[] {
   const file = join(common, 'objects', 'info', 'alternates')
   if (!existsSync(file)) return []
@@ -43,4 +43,5 @@ export function borrowedFrom({ gitCommonDir: common }: Repository): readonly str
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => resolve(common, 'objects', line))
+    .filter((folder) => existsSync(join(folder, 'pack')))
 }
