@@ -53,3 +53,96 @@ test('an openspec of the project is used where no agent was ever in a cage', asy
   const doctor = await ralph(at, ['doctor'])
   expect(doctor.stdout).toContain('node_modules/.bin/openspec')
 })
+
+describe('a repository in the work tree with settings of its own', () => {
+  const settings = (at: Scratch): string => `touch ${join(at.root, 'home/escaped')}; false`
+
+  function withSubmodule(): Scratch {
+    const at = scratch({ tasks: tasksOf(1) })
+    const source = join(at.root, 'source')
+    at.git('init', '-q', source)
+    at.git(
+      '-C',
+      source,
+      '-c',
+      'user.name=U',
+      '-c',
+      'user.email=u@example.invalid',
+      'commit',
+      '-q',
+      '--allow-empty',
+      '-m',
+      's',
+    )
+    at.git('-c', 'protocol.file.allow=always', 'submodule', 'add', '-q', source, 'sub')
+    at.git('commit', '-qm', 'a submodule')
+    return at
+  }
+
+  const ways = {
+    'a folder in place of the .git file of a submodule': 'mv evil sub/.git',
+    'a link in place of it': 'ln -s ../evil sub/.git',
+    'a way to another folder in it': 'echo "gitdir: ../evil" > sub/.git',
+    'a way to a git directory that it made beside':
+      'mkdir -p .git/modules; mv evil .git/modules/evil; echo "gitdir: ../.git/modules/evil" > sub/.git',
+  }
+  const cases = Object.entries(ways).flatMap(([what, deed]) => [
+    { what, deed, sandbox: 'off', promise: 'FAILED: x' },
+    { what, deed, sandbox: hasBwrap ? 'strict' : 'off', promise: 'COMPLETE' },
+  ])
+  test.each(cases)(
+    '$what: the user’s git runs nothing of it, and the loop goes on ($sandbox, $promise)',
+    async ({ deed, sandbox, promise }) => {
+      const at = withSubmodule()
+      const link = at.read('sub/.git')
+      const agent = at.script(
+        'agent.sh',
+        `#!/bin/sh
+cp -r .git/modules/sub evil; chmod -R u+w evil
+git config -f evil/config core.fsmonitor '${settings(at)}'; git config -f evil/config --unset core.worktree
+rm sub/.git; ${deed}
+echo '<promise>${promise}</promise>'
+`,
+      )
+      const words = ['--max-retries', '0', '--sandbox', sandbox, '--agent-command', agent]
+      const end = await ralph(at, ['loop', 'demo', ...words])
+      expect([end.code, end.stderr]).toEqual([
+        promise === 'COMPLETE' ? 0 : 3,
+        expect.not.stringContaining('bug in ralph'),
+      ])
+      at.git('status', '--porcelain')
+      at.git('-C', 'sub', 'status', '--porcelain')
+      expect(existsSync(join(at.root, 'home/escaped'))).toBe(false)
+      if (!deed.includes('modules')) expect(at.read('sub/.git')).toBe(link)
+      if (deed.startsWith('mv') && promise === 'COMPLETE')
+        expect(end.stderr + end.stdout).toMatch(/what stood there is kept in \S+/)
+      const ended = await ralph(at, ['finish', 'demo', '--cleanup'])
+      expect([0, 2]).toContain(ended.code)
+      expect(ended.stderr).not.toContain('bug in ralph')
+    },
+  )
+
+  const nested = {
+    'a new repository':
+      'git init -q new; git -C new -c user.name=A -c user.email=a@example.invalid commit -q --allow-empty -m n',
+    'a new submodule': 'git -c protocol.file.allow=always submodule add -q ./ new',
+  }
+  test.each(Object.entries(nested))('%s: the user’s git runs nothing of it', async (_, deed) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = at.script(
+      'agent.sh',
+      `#!/bin/sh
+${deed}
+git add -A; git commit -qm own
+git -C new config core.fsmonitor '${settings(at)}'
+echo '<promise>COMPLETE</promise>'
+`,
+    )
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent])
+    expect([end.code, end.stderr]).toEqual([0, expect.not.stringContaining('bug in ralph')])
+    at.git('status', '--porcelain')
+    expect(existsSync(join(at.root, 'home/escaped'))).toBe(false)
+    if (existsSync(join(at.repo, 'new/.git')))
+      expect(at.git('-C', 'new', 'rev-parse', 'HEAD')).toMatch(/^[0-9a-f]{40}$/)
+  })
+})

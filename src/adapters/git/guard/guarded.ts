@@ -21,6 +21,7 @@ import {
   lockSettings,
   writeGuarded,
   type Guarded,
+  type GuardedFile,
 } from './guarded-files.ts'
 import { named, type Git } from '../git.ts'
 import { statsOf } from '../tree/owner-access.ts'
@@ -68,10 +69,7 @@ export async function putBackGuarded(store: Store, snapshot: Snapshot, n: number
   // What was not there goes first: a link in the place of a folder must not lead a write elsewhere.
   const names = [...Object.keys(now).filter((name) => before[name] === undefined), ...Object.keys(before)]
   for (const name of names) {
-    // A submodule that the attempt added is its work, and has no settings of before.
-    const inModule = /^(modules\/.*?)\/(config|config\.worktree|(hooks|info)\/.*)$/.exec(name)?.[1]
-    const isNewModule = inModule !== undefined && before[`${inModule}/config`] === undefined
-    if (isNewModule || isSameFile(before[name], now[name])) continue
+    if (isSameFile(before[name], now[name]) || isNewModules(before, name, now[name])) continue
     const { sha = '' } = before[name] ?? {}
     if (sha !== '' && (await storedContent(store, sha)) === undefined)
       lost.push(
@@ -84,6 +82,19 @@ export async function putBackGuarded(store: Store, snapshot: Snapshot, n: number
   }
   return lost
 }
+
+/** A submodule that the attempt added is its work, with what git itself puts into one; settings that run something, and hooks, are not. */
+function isNewModules(before: Guarded, name: string, now: GuardedFile | undefined): boolean {
+  const [, module, hook, info] =
+    /^(modules\/.*?)\/(?:config(?:\.worktree)?|hooks\/(.*)|(info)\/.*)$/.exec(name) ?? []
+  if (module === undefined || before[`${module}/config`] !== undefined) return false
+  const isTemplates = hook?.endsWith('.sample') === true || before[`hooks/${hook ?? ''}`]?.sha === now?.sha
+  return info !== undefined || (hook !== undefined && isTemplates)
+}
+
+/** What `git clone` writes into every repository. */
+const ofClone =
+  /^(core\.(bare|filemode|logallrefupdates|ignorecase|precomposeunicode|symlinks)|extensions\.(objectformat|refstorage))$/
 
 /** After a checkpoint: hooks and included settings in the work tree, ignored ones too, that are not what they were. */
 export async function tellObeyed(store: Store, snapshot: Snapshot, n: number): Promise<void> {
@@ -115,7 +126,8 @@ async function putBackSettings(store: Store, snapshot: Snapshot, name: string, n
     const old = (await storedContent(store, before?.sha ?? '')) ?? Buffer.alloc(0)
     const bytes = contentAt(place)
     const settings = bytes === undefined ? undefined : await listSettings(store, bytes)
-    const earlier = await listSettings(store, old)
+    const isNew = before === undefined && name.startsWith('modules/')
+    const earlier = isNew ? settings?.filter(({ key }) => ofClone.test(key)) : await listSettings(store, old)
     const isUsable = bytes !== undefined && settings !== undefined && before?.link === linkAt(place)
     if (!isUsable || earlier === undefined) {
       await putBackFile(store, snapshot, name, n)
@@ -128,7 +140,7 @@ async function putBackSettings(store: Store, snapshot: Snapshot, name: string, n
       ),
     )
     const undone = settledKeys.undone.filter((_, at) => own[at] === false)
-    const stays = settledKeys.stays || own.includes(true)
+    const stays = isNew || settledKeys.stays || own.includes(true)
     if (undone.length > 0) await setAside(store, snapshot, n, { settings: name, changes: undone })
     const back = undone.map(({ key, before: values }) => ({ key, values }))
     const settled = undone.length === 0 ? bytes : stays ? await withValues(store, bytes, back) : old

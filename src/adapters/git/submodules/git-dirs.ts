@@ -22,7 +22,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path'
 import { shown } from '../git.ts'
 import { timeName, type Store } from '../store.ts'
 import type { Snapshot, Submodule } from '../revert/snapshot.ts'
-import { isGitDir, repositoryOf } from './submodule.ts'
+import { freeName, isGitDir, repositoryOf } from './submodule.ts'
 
 /** Makes the copies what the originals are now; names them from the repository's own git directory. */
 export async function mirrorGitDirs(
@@ -40,8 +40,10 @@ export async function mirrorGitDirs(
 export async function mendGitDirs(store: Store, { git_dirs = [] }: Snapshot): Promise<void> {
   for (const place of git_dirs) {
     const dir = original(store, place)
-    if (isGitDir(dir) || !existsSync(mirrorOf(store, place)) || !isReal(dirname(dir))) continue
-    if (lstatSync(dir, { throwIfNoEntry: false }) !== undefined) await moveTo(dir, asideOf(store, place))
+    const stands = lstatSync(dir, { throwIfNoEntry: false })
+    if (stands?.isDirectory() === true && isGitDir(dir)) continue
+    if (!existsSync(mirrorOf(store, place)) || !isReal(dirname(dir))) continue
+    if (stands !== undefined) await moveTo(dir, asideOf(store, place))
     const half = `${dir}.ralph`
     rmSync(half, { recursive: true, force: true })
     mirror(mirrorOf(store, place), half)
@@ -197,7 +199,5 @@ function asideOf(store: Store, place: string): string {
 
 async function moveTo(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true })
-  let free = to
-  for (let n = 2; existsSync(free); n += 1) free = `${to}-${n}`
-  await rename(from, free)
+  await rename(from, freeName(to))
 }

@@ -62,7 +62,7 @@ async function keepInside(
       refused: '',
     }
   const { git } = inner
-  const isCut = await mendLink(store, inner, path, link)
+  const cut = await mendLink(store, inner, path, link)
   const mended = await mendRepository(inner, snapshot, n)
   const locks = await outwaitLocks(inner, 3000)
   const within = await keepSubmodules(inner, n, snapshot, mayBeSaved, `${name}/`)
@@ -90,7 +90,7 @@ async function keepInside(
     refused: why === '' ? within.refused : `${why} (submodule ${named(name)})`,
     warnings: [
       ...(isSame ? [] : [`the attempt changed the submodule ${named(name)}; it is kept there as ${ref}`]),
-      ...(isCut ? [`the agent cut the submodule ${named(name)} off from its repository; it is back`] : []),
+      ...(cut === '' ? [] : [`the agent cut the submodule ${named(name)} off from its repository; ${cut}`]),
       ...mended.map((text) => `${text} (submodule ${named(name)})`),
       ...locks.map((lock) => `${staleWords(lock)} (submodule ${named(name)})`),
       ...halfDone.map(
@@ -140,11 +140,13 @@ async function takenAway(store: Store, n: number, snapshot: Snapshot, name: stri
   })
 }
 
-/** One that is empty was put away; one with files in it and no way to its repository is an accident. */
-async function mendLink(store: Store, { git }: Store, path: string, link: string | null): Promise<boolean> {
-  if (submoduleAt(store.git, path) !== undefined || readdirSync(git.worktree).length === 0) return false
-  await writeLink(git, link)
-  return true
+/** One that is empty was put away; one with files in it and no way to its repository is an accident, or a trap: its own settings would be obeyed. */
+async function mendLink(store: Store, inner: Store, path: string, link: string | null): Promise<string> {
+  const here = submoduleAt(store.git, path)
+  const isOther = here === undefined ? readdirSync(inner.git.worktree).length > 0 : here.link === null
+  if (!isOther || link === null) return ''
+  const aside = await writeLink(inner, link)
+  return aside === '' ? 'it is back' : `it is back, and what stood there is kept in ${aside}`
 }
 
 /** As for the repository around it: a conflict is settled by what stands in the file. */

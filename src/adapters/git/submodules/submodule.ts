@@ -1,12 +1,14 @@
 // One submodule: where its repository lies, and the store in which ralph keeps what belongs to it.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
-import { isAbsolute, join, resolve } from 'node:path'
+import { basename, isAbsolute, join, resolve } from 'node:path'
+import { rm } from '../../files/now.ts'
 import { writeDurably } from '../../files/whole.ts'
 import { blankMemory } from '../../../core/git-memory.ts'
 import { lstatNow, onDisk } from '../tree/files.ts'
 import { shown, type Git, type Repository } from '../git.ts'
-import type { Store } from '../store.ts'
+import { moveAway } from '../tree/remove.ts'
+import { timeName, type Store } from '../store.ts'
 
 export interface CheckedOut {
   readonly path: string
@@ -41,10 +43,26 @@ export function storeOf(store: Store, { path, link }: Pick<CheckedOut, 'path' | 
   return storeInside(store, path, repositoryOf(store.git.worktree, path, link))
 }
 
-export async function writeLink({ worktree }: Repository, link: string | null): Promise<void> {
+/** Whatever stands in its place: a folder there would be a repository whose settings git obeys. Where such a one is kept, or empty. */
+export async function writeLink(store: Store, link: string | null): Promise<string> {
+  const { worktree } = store.git
   const file = join(worktree, '.git')
-  if (link !== null && (!existsSync(file) || readFileSync(file).toString('latin1') !== link))
-    await writeDurably(file, Buffer.from(link, 'latin1'))
+  const stands = lstatNow(worktree, '.git')
+  if (link === null || (stands?.isFile() === true && readFileSync(file).toString('latin1') === link)) return ''
+  let aside = ''
+  if (stands?.isDirectory() === true) {
+    aside = freeName(join(store.folder, 'nested', `${timeName(store)}-git`, basename(worktree)))
+    await moveAway(worktree, '.git', aside)
+  } else if (stands?.isFile() !== true) await rm(file, { force: true })
+  await writeDurably(file, Buffer.from(link, 'latin1'))
+  return aside
+}
+
+export function freeName(wished: string): string {
+  for (let n = 1; ; n += 1) {
+    const name = n === 1 ? wished : `${wished}-${n}`
+    if (!existsSync(name)) return name
+  }
 }
 
 /** All that are checked out, those inside others too: paths from the root of `git`. */

@@ -141,7 +141,7 @@ export async function restoreSubmodules(store: Store, outer: Snapshot): Promise<
   const { attempt = 0 } = store.memory()
   for (const { path, link, snapshot } of outer.submodules ?? []) {
     const inner = storeOf(store, { path, link })
-    await writeLink(inner.git, link)
+    await writeLink(inner, link)
     await mendRepository(inner, snapshot, attempt)
     await putBackRefs(inner, snapshot)
     await restoreSnapshot(inner, snapshot, `${inner.refs}/attempts/${attempt}`)
