@@ -44,7 +44,7 @@ export async function sayDone(
     })
     return {
       message: `${name} is marked as done.`,
-      next: `ralph finish ${name} --cleanup (or --keep)`,
+      next: `ralph finish ${name} --cleanup`,
       data,
     }
   })

@@ -402,8 +402,12 @@ async function targetFor(site: Site, into: string | undefined): Promise<string> 
 async function currentBranch(site: Site): Promise<string> {
   const { head } = await readRefs(site.git)
   if (head.ref !== undefined && !head.ref.startsWith('refs/heads/ralph/')) return shortName(head.ref)
-  throw new RalphError('usage', 'This checkout is on no branch that changes could land on.', {
-    hint: 'Nothing was touched. Name it: --into main',
+  const where =
+    head.ref === undefined
+      ? 'You are on no branch (HEAD is detached)'
+      : `You are on ${shortName(head.ref)}, ralph's own branch`
+  throw new RalphError('usage', `${where}: nothing can land there.`, {
+    hint: 'Nothing was touched. First go to your branch (git switch main), or name it: --into main',
   })
 }
 

@@ -73,7 +73,7 @@ function hosted(change: string, pid: number): RalphError {
 function stoppedAtQuestion(change: string, pid: number): Said {
   return {
     message: `${change} was done already and was only asking what to do with its work (pid ${pid}); the question is closed, and the work stays where it is.`,
-    next: `ralph finish ${change} --cleanup (or --keep)`,
+    next: `ralph finish ${change} --cleanup`,
     data: { stopped: true, change_id: change, pid },
   }
 }

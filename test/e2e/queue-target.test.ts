@@ -8,6 +8,13 @@ import { events, landedTree, project, report } from './queue-kit.ts'
 const states = async (at: ReturnType<typeof project>): Promise<unknown> =>
   (await report(at)).entries.map(({ change, target, state }) => [change, target, state])
 
+it('on a branch of ralph’s own nothing lands: ralph up says where the user is, and where to go', async () => {
+  const at = project({ a: '' }, 1)
+  at.git('switch', '-qc', 'ralph/other')
+  const { code, stderr } = await ralph(at, ['up', ...at.args])
+  expect([code, stderr]).toEqual([2, expect.stringMatching(/You are on ralph\/other[^]*git switch main/)])
+})
+
 it('I5: each change lands on the branch that it was added for, whatever the queue is opened for later', async () => {
   const at = project({ a: '', b: '' }, 1)
   at.git('branch', 'release')

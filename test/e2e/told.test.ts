@@ -360,7 +360,7 @@ describe('what happened', () => {
     expect(stdout).toMatch(/^demo {2}✕ stuck {2}since \d\d:\d\d, (?:just now|\S+.* ago)\n/)
     expect(stdout).toContain('what     story 2 "Story 2" failed 2 times in a row (#2, #3); no retry is left')
     expect(stdout).toMatch(/because .*failed \(exit 1\):\n {13}says hello\n {11}the same failure each time\n/)
-    expect(stdout).toContain(`look     ${gate}   does it pass now?`)
+    expect(stdout).toContain(`look     ${gate}   does it pass without the agent's work?`)
     expect(stdout).toContain(
       'safe     1 of 2 stories done; the work is on ralph/demo (you are on it), from main',
     )

@@ -100,7 +100,10 @@ describe('runs that a new one has replaced', () => {
       { n: 1, story_id: '1', verdict: 'failed', reason: 'first' },
       { n: 1, story_id: '1', verdict: 'failed', reason: 'second' },
     ])
-    const text = (await ralph(at, ['attempts', 'demo'])).stdout
+    const short = (await ralph(at, ['attempts', 'demo'])).stdout
+    expect(short).toMatch(/third[^]*ralph attempts demo --all +2 attempts of 2 earlier runs too/)
+    expect(short).not.toMatch(/second|--run/)
+    const text = (await ralph(at, ['attempts', 'demo', '--all'])).stdout
     const shown = /^ {2}ralph (diff 1 demo --run 2) +see the last of them$/m.exec(text)?.[1] ?? ''
     expect((await ralph(at, shown.split(' '))).stdout).toContain('+second')
     expect((await ralph(at, ['diff', '1', 'demo', '--run', '1'])).stdout).toContain('+first')

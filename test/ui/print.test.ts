@@ -213,6 +213,43 @@ describe('plain lines', () => {
     expect(out).not.toContain('ralph finish')
   })
 
+  it('an agent that crashed needs no words: its output is named, and no attempt that changed nothing', () => {
+    const crashed = [1, 2].flatMap((n) => [
+      event({
+        type: 'attempt.kept',
+        n,
+        ref: 'r',
+        commit: 'c',
+        changed: false,
+        commits: [],
+        history_rewritten: false,
+        spec_lost: '',
+        ticked: 0,
+        still_open: 1,
+        not_asked: 0,
+      }),
+      event({
+        type: 'iteration.ended',
+        iteration: iteration({ n, verdict: 'crash', reason: 'it crashed (exit 1)' }),
+      }),
+    ])
+    const { out } = plain([
+      event(started),
+      ...crashed,
+      event({
+        ...complete,
+        status: 'stuck',
+        exit_code: 3,
+        stop_reason: 'retries',
+        choice: 'later',
+        totals: { ...complete.totals, iterations: 2, not_kept: { iterations: 2, tokens: 0, duration_ms: 1 } },
+      }),
+    ])
+    expect(out).toMatch(/see +ralph logs 2 add-login +what it printed/)
+    expect(out).toMatch(/try again +ralph resume add-login +when that is fixed/)
+    expect(out).not.toMatch(/feedback|ralph attempts|ralph diff/)
+  })
+
   it('at 80 columns the next commands stand in columns; words that do not fit in theirs follow their command', () => {
     const failed = iteration({
       verdict: 'gate_failed',
@@ -242,7 +279,7 @@ describe('plain lines', () => {
     )
     const rows = out.split('\n').filter((line) => / {2}(?:npm test|ralph) /.test(line))
     const columns = rows.map((row) => row.search(/(?<= {3})\S[^ ]*(?: \S+)*$/))
-    expect(rows[0]).toMatch(/see +npm test {3,}does it pass now\?/)
+    expect(rows[0]).toMatch(/see +npm test {3,}passes without it\?/)
     expect(new Set(columns).size).toBe(1)
     expect(rows.length).toBeGreaterThan(3)
     // A label is said once.

@@ -494,11 +494,11 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         name: 'attempts',
         what: 'every attempt, failed ones too',
         example: 'ralph attempts add-login',
-        takes: optionalChange(),
+        takes: (command) => optionalChange()(command).option('--all', 'those of earlier runs too'),
         ask: ({ observe }, [change]) => observe.attempts(change),
         json: ({ change_id, attempts, earlier }) => ({ change_id, attempts, earlier }),
-        text: async (list, { paint, columns = Infinity }) =>
-          (await import('../print/attempts.ts')).attemptsText(list, { paint, columns }),
+        text: async (list, { paint, columns = Infinity }, { all }) =>
+          (await import('../print/attempts.ts')).attemptsText(list, { paint, columns }, all),
       }),
       row({
         name: 'diff',

@@ -11,10 +11,13 @@ import { newReason } from './report-words.ts'
 import { stepLines } from './step-lines.ts'
 import { table } from './table.ts'
 import type { Cell } from './table.ts'
-import { clip, excerpt, oneLine } from './text.ts'
+import { clip, excerpt, oneLine, plural } from './text.ts'
 
-export function attemptsText(list: AttemptList, page: HistoryPage): string {
-  const parts = [...ofThisRun(list, page), ...ofEarlierRuns(list, page)]
+/** Without `isAll` those of earlier runs are only counted, where this one has some. */
+export function attemptsText(list: AttemptList, page: HistoryPage, isAll = false): string {
+  const own = ofThisRun(list, page)
+  const isShort = own.length > 0 && !isAll
+  const parts = [...own, ...(isShort ? earlierCount(list, page) : ofEarlierRuns(list, page))]
   const { paint } = page
   return parts.length === 0
     ? `no attempt of ${oneLine(list.change_id)} is kept`
@@ -54,6 +57,20 @@ function ofThisRun(
 function reasonWords(reason: string, changed: boolean): string {
   if (changed) return reason
   return reason === '' ? 'no file changed' : `${reason} (no file changed)`
+}
+
+function earlierCount(
+  { change_id: id, earlier }: AttemptList,
+  { paint, columns }: HistoryPage,
+): readonly string[] {
+  if (earlier.length === 0) return []
+  const why = `${plural(earlier.length, 'attempt')} of ${plural(new Set(earlier.map(({ run }) => run)).size, 'earlier run')} too`
+  const lines = stepLines(
+    [['', `ralph attempts ${oneLine(id)} --all`, why]],
+    { indent: 2, column: 2 },
+    { paint, columns },
+  )
+  return [lines.join('\n')]
 }
 
 /** Their numbers began at 1 too, so they are named with their run. */

@@ -1,5 +1,6 @@
 // What a run has come to so far, folded from its events: the stories with their marks, and what was used.
 import type { IterationRecord, LoopEvent, StorySummary } from '../../core/event.ts'
+import { keepsWork } from '../../core/report.ts'
 import { storyMeanings, symbolOf } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
 import { storyName } from './describe.ts'
@@ -23,6 +24,8 @@ export interface Board {
   readonly hasChanged: boolean
   /** The same of the last one that ended. */
   readonly hasLastChanged: boolean
+  /** Whether any attempt that was not kept has. */
+  readonly hasUndone: boolean
   /** The gate that has failed the last two attempts at a story in the same way. */
   readonly sameGate: string | undefined
   /** The last one that did not pass. */
@@ -48,6 +51,7 @@ export const emptyBoard: Board = {
   spent: { tokens: 0, duration_ms: 0 },
   hasChanged: true,
   hasLastChanged: true,
+  hasUndone: false,
   sameGate: undefined,
   failedGate: undefined,
   unchanged: [],
@@ -83,6 +87,7 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
     spent: added(board.spent, iteration),
     hasChanged: true,
     hasLastChanged: board.hasChanged,
+    hasUndone: board.hasUndone || (board.hasChanged && !keepsWork[iteration.verdict]),
     sameGate: isSame(board, iteration) ? board.failedGate : undefined,
     unchanged:
       board.hasChanged || iteration.verdict !== 'complete'

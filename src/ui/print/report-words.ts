@@ -133,7 +133,8 @@ export function newReason(
   const reason = attempts[at]?.reason ?? ''
   const other = attempts.slice(0, at).findLastIndex((before) => before.reason !== reason)
   const first = attempts[other + 1]
-  return reason === '' || first === undefined || other + 1 === at ? reason : `the same as #${String(first.n)}`
+  const isShort = reason.length <= 'the same as #100'.length
+  return isShort || first === undefined || other + 1 === at ? reason : `the same as #${String(first.n)}`
 }
 
 /** "2026-02-09 14:00 to 15:44, 1h 44m": with its date once, where that is the same. */

@@ -29,7 +29,7 @@ function stepsOf(ending: Ending): readonly Step[] {
   if (complete.reason.startsWith(recordGone)) return []
   if (complete.status !== 'done') {
     const on = [...goOn(complete, change, board), ...takeSteps(ending)]
-    const look = [...lookSteps(board, change), ...undoneSteps(complete, 1)]
+    const look = [...lookSteps(board, change), ...undoneSteps(complete, board, 1)]
     return complete.stop_reason === 'signal' ? [...on, ...look] : [...look, ...on]
   }
   const openspec = started?.openspec ?? 'openspec'
@@ -40,7 +40,7 @@ function stepsOf(ending: Ending): readonly Step[] {
       ? [archive]
       : []
   const look = finished?.commit === undefined ? 'git status' : `git show ${shortHash(finished.commit)}`
-  const undone = undoneSteps(complete)
+  const undone = undoneSteps(complete, board)
   if (isHere) return [['look', look, 'what was done'], ...undone, ...archives]
   const original = branchName(started.original_branch)
   const branch = oneLine(started.branch)
@@ -57,9 +57,13 @@ function stepsOf(ending: Ending): readonly Step[] {
 }
 
 /** Whatever was said of them on the way, and to whom: a loop may have been killed before it could. `named`: so many are already. */
-function undoneSteps({ change_id: change, totals }: Complete, named = 0): readonly Step[] {
+function undoneSteps({ change_id: change, totals }: Complete, board: Board, named = 0): readonly Step[] {
   const undone = totals.not_kept?.iterations ?? 0
-  return undone > named ? [['undone', `ralph attempts ${oneLine(change)}`, 'to see or bring back']] : []
+  // Of attempts of an earlier loop of this run nobody knows here what they changed.
+  const hasSome = board.hasUndone || totals.iterations > board.attempts
+  return undone > named && hasSome
+    ? [['undone', `ralph attempts ${oneLine(change)}`, 'to see or bring back']]
+    : []
 }
 
 /** How to see what the last attempt did, where it was not kept. */
@@ -68,13 +72,19 @@ function lookSteps({ last, hasLastChanged, sameGate }: Board, change: string): r
   const n = String(last.n)
   // The attempts are undone: what fails now is older than they are.
   const without: readonly Step[] =
-    sameGate === undefined ? [] : [['see', oneLine(sameGate), 'does it pass now?']]
+    sameGate === undefined ? [] : [['see', oneLine(sameGate), 'passes without it?']]
   const gate: readonly Step[] =
     last.verdict === 'gate_failed' ? [['see', `ralph logs ${change} --gate ${n}`, 'all it printed']] : []
+  const said: readonly Step[] = speechless.has(last.verdict)
+    ? [['see', `ralph logs ${n} ${change}`, 'what it printed']]
+    : []
   return last.attempt_ref === undefined || !hasLastChanged
-    ? [...without, ...gate]
-    : [...without, ...gate, ['see', `ralph diff ${n} ${change}`, 'what it had done']]
+    ? [...without, ...gate, ...said]
+    : [...without, ...gate, ...said, ['see', `ralph diff ${n} ${change}`, 'what it had done']]
 }
+
+/** Their reason is not the agent's own: its output says more. */
+const speechless: ReadonlySet<string> = new Set(['crash', 'none', 'timeout', 'idle'])
 
 function takeSteps({ complete, board: { started }, finished, begun }: Ending): readonly Step[] {
   if (!begun) return []
@@ -86,7 +96,7 @@ function takeSteps({ complete, board: { started }, finished, begun }: Ending): r
 }
 
 /** The command that really gets further: a bare resume would stop at the same limit again. */
-function goOn(complete: Complete, change: string, { started }: Board): readonly Step[] {
+function goOn(complete: Complete, change: string, { started, last }: Board): readonly Step[] {
   const resume = `ralph resume ${change}`
   const go = 'continue'
   if (complete.stop_reason === 'iterations') {
@@ -102,6 +112,9 @@ function goOn(complete: Complete, change: string, { started }: Board): readonly 
       ['it is done', `ralph done ${change}`, ''],
       ['not yet', `${resume} --feedback "what is missing"`, ''],
     ]
+  // Words help an agent that works, not a program that cannot run.
+  if (last?.verdict === 'crash' && complete.exit_code === 3)
+    return [['try again', resume, 'when that is fixed']]
   if (complete.exit_code === 3 || complete.exit_code === 4)
     return [['try again', `${resume} --feedback "…"`, 'and tell it more']]
   return [[go, resume, resumeReason(complete)]]

@@ -155,7 +155,7 @@ function lookSteps(report: StatusReport, failed: FailedGate | undefined): readon
   // The attempts are undone: what fails now is older than they are.
   const without =
     failed !== undefined && isSame(failuresInARow(report.iterations))
-      ? [[oneLine(failed.command), 'does it pass now?']]
+      ? [[oneLine(failed.command), "does it pass without the agent's work?"]]
       : []
   return [...without, ...kept, ...gate, said].map(
     ([command = '', why = ''], at) => [at === 0 ? 'look' : '', command, why] as const,
