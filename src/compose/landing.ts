@@ -28,7 +28,7 @@ import {
   wasIn,
   whyNoTarget,
 } from '../adapters/git/landing/landing.ts'
-import { readRef } from '../adapters/git/refs/refs.ts'
+import { compareRefs, moveRefs, readRef, refsUnder, shortName } from '../adapters/git/refs/refs.ts'
 import { judgeResolution, markersLeft } from '../adapters/git/landing/resolution.ts'
 import { isAncestor, treeOf } from '../adapters/git/tree/tree.ts'
 import { loopTree } from '../adapters/git/start/worktrees.ts'
@@ -257,7 +257,16 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       if (there === 'stopped') return { outcome: 'stopped', outputTail: '', durationMs: 0, changed: [] }
       if ('refused' in there)
         return { outcome: 'could_not_run', outputTail: there.refused, durationMs: 0, changed: [] }
+      const before = await refsUnder(git, branchRefs)
       const result = await runIn(there, command, change, stop, logOf(change))
+      const moved = await putBackOnto(git, commit, before)
+      if (moved.length > 0)
+        return {
+          ...result,
+          outcome: 'failed',
+          outputTail: `it moved ${moved.map(shortName).join(', ')} to what it was to check; ${moved.length === 1 ? 'that is' : 'they are'} back`,
+          changed: [],
+        }
       if (!existsSync(join(there.worktree, '.git'))) {
         scratch = undefined
         const outputTail = `${there.worktree} was removed while it ran`
@@ -272,6 +281,27 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       scratch = undefined
     },
   }
+}
+
+const branchRefs = ['refs/heads', 'refs/ralph-landed']
+
+/** Until it lands, only ralph and its gates know of a candidate: a branch that has it now was moved there by a gate. Names of those that are back. */
+async function putBackOnto(
+  git: Git,
+  candidate: string,
+  before: Readonly<Record<string, string>>,
+): Promise<readonly string[]> {
+  if (Object.values(before).includes(candidate)) return []
+  const { moved, created } = compareRefs(before, await refsUnder(git, branchRefs, true))
+  const back: string[] = []
+  for (const { name, from, to } of [...moved, ...created.map((ref) => ({ ...ref, from: undefined }))]) {
+    if (to !== candidate && !(await isAncestor(git, candidate, to))) continue
+    await moveRefs(git, 'a gate moved it', [
+      from === undefined ? `delete ${name} ${to}` : `update ${name} ${from} ${to}`,
+    ])
+    back.push(name)
+  }
+  return back.toSorted()
 }
 
 /** What the change began from, where that is not in what it lands on: somebody has set the target back or rewritten it since. */

@@ -75,3 +75,22 @@ touch left.ign; echo "this is red"; exit 1
   expect(readFileSync(log, 'utf8')).toContain('this is red')
   expect(at.git('for-each-ref', 'refs/ralph-landed')).toBe('')
 })
+
+it('I1 I2: a gate that moves the target to what it is to check has not passed, and the target is back', async () => {
+  const at = project({ a: '' }, 1)
+  const before = [at.git('rev-parse', 'main'), at.git('status', '--porcelain')]
+  const gate = at.script(
+    'gate.sh',
+    `#!/bin/sh
+case $PWD in *--landing) [ -f work/a.txt ] && git update-ref refs/heads/main HEAD && git branch also;; esac; exit 0
+`,
+  )
+  expect((await ralph(at, ['up', ...at.args, '--verify', gate])).code).toBe(3)
+  const [entry] = (await report(at)).entries
+  expect(entry).toMatchObject({
+    state: 'parked',
+    why: expect.stringContaining('it moved also, main to what it was to check; they are back') as string,
+  })
+  expect([at.git('rev-parse', 'main'), at.git('status', '--porcelain')]).toEqual(before)
+  expect(at.git('for-each-ref', 'refs/heads/also', 'refs/ralph-landed')).toBe('')
+})

@@ -48,7 +48,8 @@ export async function writeLink(store: Store, link: string | null): Promise<stri
   const { worktree } = store.git
   const file = join(worktree, '.git')
   const stands = lstatNow(worktree, '.git')
-  if (link === null || (stands?.isFile() === true && readFileSync(file).toString('latin1') === link)) return ''
+  if (link === null || (stands?.isFile() === true && readFileSync(file).toString('latin1') === link))
+    return ''
   let aside = ''
   if (stands?.isDirectory() === true) {
     aside = freeName(join(store.folder, 'nested', `${timeName(store)}-git`, basename(worktree)))
