@@ -199,11 +199,7 @@ async function withQueue<T>(
             facts: (change) => loopFacts(site, change),
             start: async (change, how, at) => {
               const isAnew = how === 'loop' && (await isPlannedAgain(site, change))
-              const started = await request.start(change, isAnew ? 'anew' : how, at)
-              const { set_up: done } = (await knownRun(site, change)).recall('loop.started').at(-1) ?? {}
-              if (how === 'loop' && started.refused === undefined && done !== undefined)
-                queue.tell({ type: 'tree.set_up', change, for: 'loop', ...done })
-              return started
+              return await request.start(change, isAnew ? 'anew' : how, at)
             },
             resolve: async (change, conflict, { target, ...at }) =>
               request.start(change, 'resolve', {
@@ -343,6 +339,7 @@ async function loopFacts(site: Site, change: string): Promise<LoopFacts> {
     isApart: state.phase === 'idle' || state.home !== undefined,
     costUsd: totalCostUsd(state) ?? 0,
     ...(state.phase !== 'idle' && { run: state.runId }),
+    ...(state.phase !== 'idle' && state.setUp !== undefined && { setUp: state.setUp }),
     ...(tip !== undefined && { tip }),
   }
   if (isRunning(run)) return { ...common, loop: 'running' }

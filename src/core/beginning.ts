@@ -16,6 +16,7 @@ export function started(state: LoopState, event: Of<'loop.started'>): StartedSta
     phase: 'planning',
     step: base.step + 1,
     runId: event.run_id,
+    setUp: event.set_up,
     settings: event.settings,
     startedAt: base.startedAt ?? event.time,
     updatedAt: event.time,

@@ -2,6 +2,7 @@
 // Long because events, state and what is due are read together: a rule of the queue is all three.
 import * as z from 'zod'
 import { setUpSchema } from './event.ts'
+import type { SetUpDone } from './event.ts'
 import { once } from './once.ts'
 import { signalExits } from './outcome.ts'
 
@@ -85,6 +86,8 @@ const bodies = () =>
       type: z.literal('tree.set_up'),
       change,
       for: z.enum(['loop', 'landing']),
+      /** Of a loop: told once for each. */
+      run: z.string().optional(),
       ...setUpSchema.shape,
     }),
     /** Generated files that both sides changed, made anew by the user's command. */
@@ -192,6 +195,8 @@ export interface Entry {
   readonly spawns: number
   /** The run that was there before its loop was started last. */
   readonly over?: string
+  /** Whose work tree was told to be set up. */
+  readonly readyRun?: string
   /** Which place it has among those that run; 0 before its first. */
   readonly slot: number
   readonly reservedUsd: number
@@ -492,8 +497,9 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
       }
     }
     case 'candidate.regenerated':
-    case 'tree.set_up':
       return entry
+    case 'tree.set_up':
+      return event.run === undefined ? entry : { ...entry, readyRun: event.run }
     case 'resolution.judged':
       return event.problems.length === 0
         ? { ...settled(quiet), state: 'done', reservedUsd: 0, costUsd: costAfter(entry, event.cost_usd) }
@@ -573,6 +579,8 @@ export interface LoopFacts {
   readonly loop: 'none' | 'running' | 'dead' | 'ended'
   /** Its name: each start gives another one. */
   readonly run?: string
+  /** Its new work tree was made ready so. */
+  readonly setUp?: SetUpDone
   /** Of one that has ended. */
   readonly exitCode?: number
   readonly reason?: string
@@ -643,6 +651,10 @@ export function inOrder({ entries }: QueueState): readonly Entry[] {
 function loopSteps(entry: Entry, { loops }: QueueFacts): readonly QueueStep[] {
   const { change } = entry
   const facts = loops.get(change)
+  if (facts?.setUp !== undefined && facts.run !== undefined && facts.run !== entry.readyRun)
+    return [
+      { do: 'tell', event: { type: 'tree.set_up', change, for: 'loop', run: facts.run, ...facts.setUp } },
+    ]
   if (facts === undefined || facts.loop === 'running') return []
   const place = { slot: entry.slot, ...moneyOf(entry) }
   if (isUnbegun(entry, facts) && entry.spawns < mostSpawns)

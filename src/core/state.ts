@@ -7,6 +7,7 @@ import type {
   Settings,
   StorySummary,
   Verdict,
+  SetUpDone,
 } from './event.ts'
 import { blankMemory } from './git-memory.ts'
 import type { GitMemory } from './git-memory.ts'
@@ -97,6 +98,8 @@ export interface Outcome {
 /** What `loop.started` tells; it stands until the next start. */
 interface RunFacts {
   readonly runId: string
+  /** How its new work tree was made ready. */
+  readonly setUp: SetUpDone | undefined
   readonly settings: Settings
   readonly startedAt: string
   readonly pid: number

@@ -1,10 +1,11 @@
 // What happens beside the merge queue: loops next to one another, a target that somebody works on, work and plans that change before they land.
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { runPaths } from '../../src/adapters/files/paths.ts'
 import { ralph, start } from './harness.ts'
-import { events, landedTree, project, report } from './queue-kit.ts'
+import { events, landedTree, picture, project, report } from './queue-kit.ts'
 
 const until = (condition: string): string => `until ${condition}; do sleep 0.05; done\n`
 
@@ -174,4 +175,35 @@ it('B5: a run that was finished in the user’s own checkout is no obstacle: wha
   at.git('commit', '-qam', 'more')
   expect(await queue('up', ...at.args)).toMatch(/^0 [^]*a: landed as/)
   expect(at.git('show', 'refs/ralph-landed/main:work/a.txt')).toBe('1\n2')
+})
+
+it('Q2: the user edits, commits, deletes a branch and fetches while two changes run and land: index, HEAD and every file stay as the user made them, and both land on that', async () => {
+  const wait = `touch "$HOME/at-$RALPH_CHANGE"; until [ -f "$HOME/go" ]; do sleep 0.05; done`
+  const at = project({ a: wait, b: wait }, 1)
+  const remote = `${at.root}/remote`
+  at.git('clone', '-q', '--bare', at.repo, remote)
+  at.git('remote', 'add', 'origin', remote)
+  at.git('branch', 'old')
+  const running = start(at, ['up', ...at.args])
+  while (!['a', 'b'].every((change) => existsSync(join(at.root, 'home', `at-${change}`)))) await delay(20)
+  at.write('mine.txt', 'committed\n')
+  at.git('add', 'mine.txt')
+  at.git('commit', '-qm', 'mine')
+  at.write('README.md', '# staged\n')
+  at.git('add', 'README.md')
+  at.write('shared.txt', 'not staged\n')
+  at.write('new.txt', 'untracked\n')
+  at.git('branch', '-qD', 'old')
+  at.git('-C', remote, 'branch', 'theirs', 'main')
+  at.git('fetch', '-q', 'origin')
+  const during = [picture(at), at.git('status', '--porcelain')]
+  at.write('../home/go', '')
+  const done = await running.ended
+  expect([done.code, done.stderr]).toEqual([0, ''])
+  expect([picture(at), at.git('status', '--porcelain')]).toEqual(during)
+  expect(at.git('branch', '-r', '--format=%(refname:short)')).toContain('origin/theirs')
+  expect(at.git('branch', '--list', 'old')).toBe('')
+  const landed = at.git('ls-tree', '-r', '--name-only', 'refs/ralph-landed/main')
+  expect(landed).toMatch(/mine\.txt[^]*work\/a\.txt\nwork\/b\.txt/)
+  expect(landed).not.toContain('new.txt')
 })
