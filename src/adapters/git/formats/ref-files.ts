@@ -66,7 +66,8 @@ export function listRefs(git: Git, kinds: readonly string[], isThorough: boolean
   if (isElsewhere(git)) return undefined
   const loose = new Map<string, string>()
   // First these: whoever packs writes the packed one before the loose one goes.
-  for (const kind of kinds) collectLoose(rootOf(git, kind), kind, loose, isThorough)
+  const note: Note = (name, hash) => loose.set(name, hash)
+  for (const kind of kinds) collectLoose(rootOf(git, kind), kind, note, isThorough)
   const { refs, pictures } = readPacked(git)
   const known = pictures.get(kinds.join()) ?? newPicture(refs, loose, kinds)
   pictures.set(kinds.join(), known)
@@ -78,11 +79,13 @@ export function listRefs(git: Git, kinds: readonly string[], isThorough: boolean
 
 /** Other names for a ref, with what each leads to. Undefined: ask git. */
 export function listAliases(git: Git, isThorough: boolean): RefMap | undefined {
-  const found = new Map<string, string>()
-  for (const kind of kindsIn(git) ?? []) collectLoose(rootOf(git, kind), kind, found, isThorough)
-  const aliases = [...found].flatMap(([name, hash]) => {
+  const found: string[] = []
+  // Of thousands few are: nothing is made for the others.
+  const note: Note = (name, hash) => hash === '' && found.push(name)
+  for (const kind of kindsIn(git) ?? []) collectLoose(rootOf(git, kind), kind, note, isThorough)
+  const aliases = found.flatMap((name) => {
     const place = Buffer.from(`${rootOf(git, kindOf(name))}/`)
-    const target = hash === '' ? readTarget(Buffer.concat([place, Buffer.from(name, 'latin1')])) : undefined
+    const target = readTarget(Buffer.concat([place, Buffer.from(name, 'latin1')]))
     return target === undefined ? [] : [[textOf(name), target]]
   })
   return isElsewhere(git) ? undefined : Object.fromEntries(aliases)
@@ -122,13 +125,15 @@ function isElsewhere(git: Git): boolean {
 }
 
 /** By names in bytes (latin1); with an empty hash what only looks like a ref, or is a symbolic one. */
-function collectLoose(root: string, name: string, into: Map<string, string>, isThorough: boolean): void {
+type Note = (name: string, hash: string) => unknown
+
+function collectLoose(root: string, name: string, note: Note, isThorough: boolean): void {
   const place = Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name, 'latin1')])
   const stats = lstatSync(place, { bigint: true, throwIfNoEntry: false })
   if (stats === undefined) return
   if (!stats.isDirectory()) {
     const hash = readLoose(place)
-    if (hash !== undefined) into.set(name, hash)
+    if (hash !== undefined) note(name, hash)
     return
   }
   const key = place.toString('latin1')
@@ -149,9 +154,8 @@ function collectLoose(root: string, name: string, into: Map<string, string>, isT
       }),
     })
   }
-  for (const { name: inner, hash } of folders.get(key)?.files ?? [])
-    if (hash !== undefined) into.set(inner, hash)
-  for (const inner of folders.get(key)?.folders ?? []) collectLoose(root, inner, into, isThorough)
+  for (const { name: inner, hash } of folders.get(key)?.files ?? []) if (hash !== undefined) note(inner, hash)
+  for (const inner of folders.get(key)?.folders ?? []) collectLoose(root, inner, note, isThorough)
 }
 
 /** What was read, and when that need not be read again. */
