@@ -43,7 +43,7 @@ import { cagingOf } from './cage.ts'
 import { landingOf } from './landing.ts'
 import { gitSays, isKept, queueNow } from './queue-state.ts'
 import { findRootOf } from './root.ts'
-import { isDead, isRunning, knownRun, knownRuns } from './site.ts'
+import { isDead, isRunning, isTree, knownRun, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { stopLoop } from './stop.ts'
 
@@ -519,6 +519,9 @@ async function entryReport(
     ...(waits !== undefined && { waiting_for: waits }),
     ...(until !== undefined && { waiting_until: until }),
     ...(seen.hint !== '' && { hint: seen.hint }),
+    ...(seen.state === 'landed' &&
+      state.home !== undefined &&
+      isTree(state.worktree) && { leftover_tree: state.worktree }),
   }
 }
 

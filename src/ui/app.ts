@@ -213,6 +213,8 @@ export interface QueueReport {
     readonly waiting_until?: string
     /** What to type. */
     readonly hint?: string
+    /** Of one that has landed: its worktree, which nothing needs any more. */
+    readonly leftover_tree?: string
   }[]
 }
 

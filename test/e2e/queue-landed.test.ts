@@ -9,7 +9,11 @@ import { events, landedTree, picture, project } from './queue-kit.ts'
 
 it('I4 I6: what has landed says so in status, list and bare ralph; finish, up and land do not bring it again; nothing is removed', async () => {
   const at = project({ a: '', b: '' }, 1)
-  expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(0)
+  const first = await ralph(at, ['up', 'a', ...at.args])
+  expect([first.code, first.stdout]).toEqual([
+    0,
+    expect.stringMatching(/1 folder of what landed can go:\n {2}git worktree remove \S*-ralph-a\n/),
+  ])
   const [before, landed] = [picture(at), at.git('rev-parse', 'refs/ralph-landed/main')]
   const refs = at.git('for-each-ref')
   const as = `landed on main as ${landed.slice(0, 7)}`

@@ -37,7 +37,9 @@ it('stop: one loop beside the queue is parked for who stopped it; stop --all end
       { change: 'b', state: 'parked' },
     ],
   })
-  expect((await ralph(at, ['queue'])).stdout).toMatch(/0 of 2 landed, 1 waiting, 1 parked[^]*next: ralph up/)
+  expect((await ralph(at, ['queue'])).stdout).toMatch(
+    /0 of 2 landed, 1 waiting, 1 parked[^]*next +ralph up +it is not running/,
+  )
   at.write('../home/go', '')
   const again = await ralph(at, ['up', '--json', ...at.args])
   expect([again.code, again.stderr]).toEqual([0, ''])

@@ -186,7 +186,7 @@ function sheetOf({ stdout, env }: Io): Sheet {
 }
 
 function queueWords(report: QueueReport, sheet: Sheet): string {
-  return [queueText(report, sheet, Date.now()), ...queueNext(report)].join('\n')
+  return [queueText(report, sheet, Date.now()), ...queueNext(report, sheet)].join('\n')
 }
 
 export async function runQueue(

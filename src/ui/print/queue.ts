@@ -8,6 +8,8 @@ import type { Meaning } from '../vocabulary.ts'
 import { setUpWords } from './describe.ts'
 import { folded, wrapWords } from './layout.ts'
 import type { Sheet } from './layout.ts'
+import { stepLines } from './step-lines.ts'
+import type { Step } from './step-lines.ts'
 import { clean, clip, clockTime, duration, plural, shortHash, usd, widthOf } from './text.ts'
 import { waits } from './status.ts'
 
@@ -306,15 +308,32 @@ function isBehind({ landed_commit: landed, target_commit: own }: QueueReport): b
 }
 
 /** Who works on it, and what to type next. */
-export function queueNext(report: QueueReport): readonly string[] {
+export function queueNext(report: QueueReport, sheet: Sheet): readonly string[] {
   if (report.entries.length === 0) return []
   if (report.alive) return ['ralph up is at work; ralph queue --watch follows it']
   const isOpen = report.entries.some(({ state }) => !['landed', 'parked', 'removed'].includes(state))
-  return [
-    ...(isOpen && report.halted === undefined ? ['next: ralph up   (it is not running now)'] : []),
-    ...(isBehind(report)
-      ? [`next: ralph queue pull   (${report.target} is updated to what has landed)`]
+  const steps: readonly Step[] = [
+    ...(isOpen && report.halted === undefined
+      ? ([['next', 'ralph up', 'it is not running now']] as const)
       : []),
+    ...(isBehind(report)
+      ? ([['next', 'ralph queue pull', `${report.target} is updated to what has landed`]] as const)
+      : []),
+  ]
+  return stepLines(steps, { indent: 2, column: 9 }, sheet)
+}
+
+/** What landed needs them no longer, and git removes only those without work of the user's own. */
+function folderLines({ entries }: QueueReport, sheet: Sheet): readonly string[] {
+  const trees = entries.flatMap(({ leftover_tree: tree }) => (tree === undefined ? [] : [clean(tree)]))
+  if (trees.length === 0) return []
+  return [
+    `${plural(trees.length, 'folder')} of what landed can go:`,
+    ...stepLines(
+      trees.map((tree) => ['', `git worktree remove ${tree}`, ''] as const),
+      { indent: 2, column: 2 },
+      sheet,
+    ),
   ]
 }
 
@@ -353,6 +372,7 @@ export function upSummary(
     queueText(report, sheet, now, isPulled),
     ...(sentences.length === 0 ? [] : ['']),
     ...sentences.map((text) => folded(text, sheet.columns)),
+    ...folderLines(report, sheet),
     '',
   ].join('\n')
 }
