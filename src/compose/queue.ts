@@ -73,7 +73,13 @@ export async function up(site: Site, request: UpRequest): Promise<number> {
   const there = new Set<string>()
   for (const { change, landed: done } of before.entries)
     if (done !== undefined && (await hasLandedOn(site.git, target, done.commit))) there.add(change)
-  const after = await dependencies(site, names, request.after, (change) => there.has(change))
+  /** Not added anew. */
+  const stays = (entry: Entry): boolean => {
+    const isHere = request.into === undefined || entry.target === target
+    return !isOver(entry) || (entry.state === 'parked' && isHere)
+  }
+  const known = new Map(before.entries.filter(stays).map((entry) => [entry.change, entry.after]))
+  const after = await dependencies(site, names, request.after, known, (change) => there.has(change))
   return await withQueue(site, request, async (queue, landing) => {
     queue.tell({
       type: 'queue.opened',
@@ -84,11 +90,15 @@ export async function up(site: Site, request: UpRequest): Promise<number> {
       ...(request.maxCostUsd !== undefined && { max_cost_usd: request.maxCostUsd }),
     })
     for (const name of names) {
-      const known = queue.state.entries.find((entry) => entry.change === name)
-      const isElsewhere = request.into !== undefined && known?.target !== target
-      if (known?.state === 'parked' && !isElsewhere) queue.tell({ type: 'entry.retried', change: name })
-      else if (known === undefined || isOver(known))
-        queue.tell({ type: 'entry.added', change: name, after: [...(after.get(name) ?? [])], target })
+      const entry = queue.state.entries.find(({ change }) => change === name)
+      const earlier = after.get(name) ?? []
+      if (entry === undefined || !stays(entry)) {
+        queue.tell({ type: 'entry.added', change: name, after: [...earlier], target })
+        continue
+      }
+      const more = earlier.filter((each) => !entry.after.includes(each))
+      if (more.length > 0) queue.tell({ type: 'entry.ordered', change: name, after: more })
+      if (entry.state === 'parked') queue.tell({ type: 'entry.retried', change: name })
     }
     try {
       return await queue.run(request.stop)
@@ -427,10 +437,12 @@ async function dependencies(
   site: Site,
   names: readonly string[],
   pairs: readonly string[],
+  /** Of those that are in the queue and stay there. */
+  known: ReadonlyMap<string, readonly string[]>,
   isOver: (change: string) => boolean,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const root = await findRootOf(site)
-  const after = new Map<string, readonly string[]>()
+  const after = new Map(known)
   const wait = (later: string, earlier: string): void =>
     void after.set(later, [...new Set([...(after.get(later) ?? []), earlier])])
   for (const pair of pairs) {
@@ -439,8 +451,9 @@ async function dependencies(
       throw new RalphError('usage', `--after ${pair} is not of the form later:earlier.`, {
         hint: 'For example: --after b:a (b begins when a has landed).',
       })
-    for (const name of [later, earlier]) if (!names.includes(name)) throw unknownChange(name, names)
-    wait(later, earlier)
+    const others = [later, earlier].filter((name) => !names.includes(name))
+    for (const name of others) if (!isOver(name)) throw unknownChange(name, names)
+    if (others.length === 0) wait(later, earlier)
   }
   const archived = await archivedNames(changeDirOf(root, names[0] ?? ''))
   for (const name of names)

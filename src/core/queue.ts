@@ -34,6 +34,8 @@ const bodies = () =>
     /** Before all others that can run. */
     z.object({ type: z.literal('entry.first'), change }),
     z.object({ type: z.literal('entry.retried'), change }),
+    /** In the queue already: what it comes after besides. */
+    z.object({ type: z.literal('entry.ordered'), change, after: z.array(change) }),
     z.object({ type: z.literal('entry.waiting'), change, why: z.string() }),
     z.object({
       type: z.literal('entry.parked'),
@@ -316,6 +318,7 @@ export function evolveQueue(state: QueueState, event: QueueEvent): QueueState {
     case 'entry.removed':
     case 'entry.first':
     case 'entry.retried':
+    case 'entry.ordered':
     case 'entry.waiting':
     case 'entry.parked':
     case 'loop.spawned':
@@ -443,6 +446,8 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
         tries: 0,
         isLanding: false,
       }
+    case 'entry.ordered':
+      return { ...entry, after: [...new Set([...entry.after, ...event.after])] }
     case 'entry.waiting':
       return { ...entry, why: event.why }
     case 'entry.parked':
@@ -866,19 +871,26 @@ function waitsFor(
   facts: { readonly hold: string; readonly isFull: boolean; readonly isPoor: boolean },
 ): string {
   if (state.halted !== undefined) return `the queue has halted: ${state.halted.why}`
-  for (const name of entry.after) {
+  const earlier = comesAfter(state, entry)
+  if (earlier !== '') return earlier
+  if (facts.hold !== '') return facts.hold
+  if (facts.isFull) return state.jobs === 1 ? 'waits for the one that runs' : 'waits for a free place'
+  if (facts.isPoor) return 'waits: the budget is used up'
+  return ''
+}
+
+/** Which of those that it depends on has not landed where it lands; empty where all have. */
+function comesAfter(state: QueueState, { after, target }: Entry): string {
+  for (const name of after) {
     const other = state.entries.find((each) => each.change === name)
     if (other === undefined) continue
     if (other.state === 'landed') {
-      if (other.target === entry.target) continue
-      return `waits for ${name}, which has landed on ${other.target}, not on ${entry.target}`
+      if (other.target === target) continue
+      return `waits for ${name}, which has landed on ${other.target}, not on ${target}`
     }
     if (other.state === 'removed') return `waits for ${name}, which was removed from the queue`
     return other.state === 'parked' ? `waits for ${name}, which is parked` : `waits for ${name}`
   }
-  if (facts.hold !== '') return facts.hold
-  if (facts.isFull) return state.jobs === 1 ? 'waits for the one that runs' : 'waits for a free place'
-  if (facts.isPoor) return 'waits: the budget is used up'
   return ''
 }
 
@@ -894,10 +906,19 @@ const landing: ReadonlySet<EntryState> = new Set(['merging', 'gating'])
 /** One at a time; one that was begun before goes on first. */
 function landSteps(state: QueueState, ordered: readonly Entry[]): readonly QueueStep[] {
   if (!state.lands || state.halted !== undefined) return []
-  const due =
-    ordered.find((entry) => landing.has(entry.state)) ??
-    ordered.find((entry) => entry.state === 'done' && entry.moves < mostMoves)
-  return due === undefined ? [] : [{ do: 'land', change: due.change }]
+  const done = ordered
+    .filter((entry) => entry.state === 'done' && entry.moves < mostMoves)
+    .map((entry) => ({ entry, why: comesAfter(state, entry) }))
+  const due = ordered.find((entry) => landing.has(entry.state)) ?? done.find(({ why }) => why === '')?.entry
+  // Its loop had begun before somebody said what it comes after.
+  const waiting = done.filter(({ entry, why }) => why !== '' && why !== entry.why)
+  return [
+    ...waiting.map(({ entry: { change }, why }): QueueStep => ({
+      do: 'tell',
+      event: { type: 'entry.waiting', change, why },
+    })),
+    ...(due === undefined ? [] : [{ do: 'land', change: due.change } as const]),
+  ]
 }
 
 /** Nothing is under way, and nothing will be without somebody's help. */
@@ -938,7 +959,7 @@ export function seenEntry(
     if (facts.loop === 'none') return { state: 'waiting', why: 'its loop has not begun', hint: '' }
   }
   // What it is to come after has not landed: that has not changed since.
-  const isAfter = state === 'waiting' && entry.after.length > 0 && why !== ''
+  const isAfter = (state === 'waiting' || state === 'done') && entry.after.length > 0 && why !== ''
   return {
     state: state === 'waiting' || entry.unresolved !== undefined ? 'waiting' : 'done',
     why: isAfter ? why : 'waits for ralph up',

@@ -132,6 +132,8 @@ function wordsOf(event: QueueEvent): string {
       return `  ${event.change}: goes first`
     case 'entry.retried':
       return `○ ${event.change}: is tried again`
+    case 'entry.ordered':
+      return `  ${event.change}: comes after ${event.after.join(', ')}`
     case 'entry.waiting':
       return `○ ${event.change}: ${event.why}`
     case 'entry.parked':
