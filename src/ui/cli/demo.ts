@@ -69,7 +69,7 @@ export async function showDemo(context: Context, { agent, parallel, remove }: De
               [`${ralph} queue`, 'where everything stands'],
             ] as const)
           : ([
-              ['git status; git diff', 'what the loop made, uncommitted'],
+              [`${ralph} diff --all`, 'what the loop made'],
               [`${ralph} attempts`, 'every attempt, the failed one too'],
               [`${ralph} diff 2`, 'what the failed attempt had done'],
             ] as const)),
@@ -86,6 +86,7 @@ export async function showDemo(context: Context, { agent, parallel, remove }: De
       [`${ralph} doctor`, 'what is there, what is missing'],
       [`${ralph} loop <name> --dry-run`, 'what a start would do'],
       [`${ralph} loop <name> --verify "npm test"`, 'go'],
+      [ralph, 'the same on full screens: choose, run, watch'],
       ...(parallel ? [[`${ralph} up --verify "npm test"`, 'all open changes, two at a time'] as const] : []),
     ),
   )

@@ -233,7 +233,10 @@ function typedNote(screen: LoopScreen, note: Editor, key: Key): Step<LoopScreen>
       return {
         screen,
         acts: [],
-        says: `No loop is running: your words can go with ralph resume ${screen.change} --feedback`,
+        says:
+          screen.state?.status === 'done'
+            ? 'The run is done: there is no next prompt for your words'
+            : `No loop is running: your words can go with ralph resume ${screen.change} --feedback`,
       }
     return text === '' ? quiet(closed) : quiet(closed, { do: 'note', change: screen.change, text })
   }

@@ -373,9 +373,7 @@ describe('the end', () => {
     player.type(' words of q\r')
     expect(player.asked()).toEqual([])
     expect(player.text()).toContain('Use the words of q')
-    expect(player.text()).toContain(
-      'No loop is running: your words can go with ralph resume add-greeting --feedback',
-    )
+    expect(player.text()).toContain('The run is done: there is no next prompt for your words')
     expect(player.text()).not.toContain('What should happen')
     player.type('\u001B').type('\r')
     expect(player.text()).toContain('What should happen to the work?')

@@ -114,8 +114,8 @@ export async function tellEdits(
   const { attempt = 0 } = store.memory()
   if (held !== '') await moveRefs(store.git, 'repair', [`update ${besideRef(store, attempt, held)} ${held}`])
   const likely = doubtful.filter(({ isSlight }) => isSlight === true)
-  // An agent in full swing may have written hundreds.
-  const slight = likely.length > 5 ? likely.map(({ path }) => path) : []
+  // An agent in full swing may have written hundreds: one note, and one command for all of them.
+  const slight = likely.length > 1 ? likely.map(({ path }) => path) : []
   if (slight.length > 0)
     await warn(
       `changed in the last moment of the loop or just after it, so perhaps yours: ${names(slight)}; undone here but kept; to bring them back: ${commandFor(`${git} restore --source=`, commit || holder, slight)}`,
