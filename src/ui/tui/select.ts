@@ -98,7 +98,8 @@ function rowOf(change: Listed, report: StatusReport | undefined): SelectRow {
   return {
     name: change.name,
     title: change.title,
-    word,
+    // Where it landed is said by the queue, and by `list`.
+    word: change.landed === undefined ? word : 'landed',
     meaning,
     storiesDone: storiesDone(change),
     storiesTotal: change.stories_total,

@@ -93,6 +93,18 @@ describe('choosing a change', () => {
     expect(player.text()).toMatch(/manual +✓ done +1 h ago +A login$/m)
   })
 
+  test('a parked change is the user’s to look at; what landed counts its stories, and its word fits', () => {
+    const landed: Listed = {
+      ...done,
+      stories_done: 0,
+      landed: { target: 'main', commit: 'c'.repeat(40), is_pulled: false },
+    }
+    const parked: Listed = { ...stuck, status: 'stopped', parked: { why: 'conflict', hint: 'Merge it' } }
+    const text = selecting({ columns: 60, rows: 20 }, [landed, parked]).text()
+    expect(text).toMatch(/! parked/)
+    expect(text).toMatch(/✓ landed +3\/3 stories/)
+  })
+
   test('it looks again by itself, and keeps the place', () => {
     const player = selecting().type('\u001B[B\u001B[B')
     expect(player.text()).toContain('› add-login')
