@@ -1,9 +1,10 @@
 // Ways out of the cage that an attacker with the packed program has found, each as that attacker would use it.
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import { describe, expect, test } from 'vitest'
-import { goodAgent, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, watch } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { goodAgent, program, ralph, scratch, start, tasksOf, type Scratch } from './harness.ts'
 
 const hasBwrap = spawnSync('bwrap', ['--ro-bind', '/', '/', '--unshare-pid', 'true']).status === 0
 const skipped = ` (needs bubblewrap${hasBwrap ? '' : ', which is not installed or may make no namespaces here'})`
@@ -146,3 +147,75 @@ echo '<promise>COMPLETE</promise>'
       expect(at.git('-C', 'new', 'rev-parse', 'HEAD')).toMatch(/^[0-9a-f]{40}$/)
   })
 })
+
+test.each(['off', ...(hasBwrap ? ['workspace', 'strict'] : [])])(
+  'a file that the caller has open for ralph is not open for agent and gates: sandbox %s',
+  (sandbox) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const home = join(at.root, 'home')
+    const look = (who: string): string =>
+      `for fd in 9 20 200; do [ -d /proc/self/fd/$fd/ ] && echo ${who} $fd >> found.txt; done; true`
+    const words = [
+      'loop',
+      'demo',
+      '--sandbox',
+      sandbox,
+      '--verify',
+      look('gate'),
+      '--agent-command',
+      `${look('agent')}; ${goodAgent}`,
+    ]
+    // dash has no name for so high a number.
+    execFileSync(
+      'bash',
+      ['-c', 'exec 9<"$HOME" 20<"$HOME" 200<"$HOME"; exec "$@"', 'bash', process.execPath, program, ...words],
+      {
+        cwd: at.repo,
+        env: at.env,
+        stdio: 'ignore',
+      },
+    )
+    expect(existsSync(join(home, 'found.txt')) || existsSync(join(at.repo, 'found.txt'))).toBe(false)
+    expect(at.state().status).toBe('done')
+  },
+)
+
+test.skipIf(!hasBwrap)(
+  'an agent that reports the deeds of the user as its own has nothing of them undone',
+  async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const first = at.git('rev-parse', 'main')
+    const tree = join(at.root, 'tree')
+    const agent = at.script(
+      'agent.sh',
+      `#!/bin/sh
+evil=$(git commit-tree -p main -m evil main^{tree})
+echo x > started
+until git rev-parse -q --verify feature >/dev/null; do sleep 0.05; done
+ledger=$(dirname $GIT_TRACE2_EVENT)/ledger; zero=0000000000000000000000000000000000000000
+forge() { printf '%s %s\\nwrote . %s %s %s\\n' "$1" "$2" "$3" "$4" "$1" >> $ledger; }
+forge refs/heads/main ${first} ${first} $(git rev-parse main)
+forge refs/heads/feature missing $zero $(git rev-parse feature)
+forge refs/heads/held $evil $evil $(git rev-parse held)
+echo x > x; echo '<promise>COMPLETE</promise>'
+`,
+    )
+    at.git('worktree', 'add', '-q', join(at.root, 'beside'), '-b', 'held')
+    const words = ['--sandbox', 'workspace', '--worktree', tree, '--agent-command', agent]
+    const running = start(at, ['loop', 'demo', ...words])
+    await appears(join(tree, 'started'))
+    at.git('commit', '-q', '--allow-empty', '-m', 'of the user')
+    const mine = at.git('rev-parse', 'main')
+    at.git('branch', 'feature')
+    expect((await running.ended).code).toBe(0)
+    expect(at.git('rev-parse', 'main', 'feature', 'held').split('\n')).toEqual([mine, mine, first])
+  },
+)
+
+/** Also where its folder is not there yet. */
+async function appears(path: string): Promise<void> {
+  if (!existsSync(dirname(path))) await appears(dirname(path))
+  const watcher = watch(dirname(path))
+  onTestFinished(() => watcher.close())
+  while (!existsSync(path)) await once(watcher, 'change')
+}

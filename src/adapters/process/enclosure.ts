@@ -1,9 +1,12 @@
 // All that stands before a command when it is started: its limits outside, its cage, its limits inside. The one place where a start is wrapped.
 import type { ChildProcess } from 'node:child_process'
+import { openSync, readdirSync } from 'node:fs'
 import { Readable } from 'node:stream'
+import { once } from '../../core/once.ts'
 import type { Limits } from '../../core/resource-limits.ts'
 import { refuseMissing, statusFd, type Cell, type Start } from './cage.ts'
 import { holdTo, type Hold } from './limits.ts'
+import { readProc } from './table.ts'
 
 export interface EnclosureOptions extends Start {
   /** Puts it into its cage. */
@@ -14,7 +17,7 @@ export interface EnclosureOptions extends Start {
 
 export interface Enclosure extends Pick<Start, 'file' | 'args' | 'env'> {
   /** Besides the three that every program has. */
-  readonly stdio: readonly 'pipe'[]
+  readonly stdio: readonly ('pipe' | 'ignore' | number)[]
   readonly isCaged: boolean
   /** Whether all in it ends with its first process. */
   readonly endsWhole: boolean
@@ -47,7 +50,7 @@ export function enclose(options: EnclosureOptions): Enclosure {
     file,
     args,
     env: within.env,
-    stdio: cell === undefined ? [] : ['pipe'],
+    stdio: cell === undefined ? coveredFrom(statusFd) : ['pipe', ...coveredFrom(statusFd + 1)],
     isCaged: cell !== undefined,
     endsWhole: cell?.tells === true,
     hold,
@@ -61,6 +64,34 @@ export function enclose(options: EnclosureOptions): Enclosure {
 }
 
 let holds = 0
+
+/**
+ * Files that ralph's own caller left open for it (`exec 200< ~`, to hold a lock) would lead out of every cage. Node keeps them from a child
+ * only up to the first gap above 15; here nothing is in their place.
+ */
+function coveredFrom(first: number): (number | 'ignore')[] {
+  const left = process.platform === 'linux' ? leftOpen().filter((fd) => fd >= first) : []
+  const last = Math.max(first - 1, ...left)
+  return Array.from({ length: last + 1 - first }, (_, at) =>
+    left.includes(first + at) ? nothing() : 'ignore',
+  )
+}
+
+let nullFile: number | undefined
+function nothing(): number {
+  return (nullFile ??= openSync('/dev/null', 'r+'))
+}
+
+/** Once: all that Node opens itself closes by itself in a child. */
+const leftOpen = once((): readonly number[] => {
+  const closes = 0o2_000_000
+  return readdirSync('/proc/self/fd')
+    .map(Number)
+    .filter((fd) => {
+      const flags = /^flags:\s*(\d+)/m.exec(readProc(process.pid, `fdinfo/${fd}`) ?? '')?.[1]
+      return flags !== undefined && (Number.parseInt(flags, 8) & closes) === 0
+    })
+})
 
 /** All that was said there. */
 async function statusOf(child: ChildProcess): Promise<string> {

@@ -24,12 +24,31 @@ export function refuseTaken(
 /** Not one whose folder is gone: nobody stands there any more. */
 function holderOf(git: Git, ref: string): string | undefined {
   const head = bytesOf(`ref: ${ref}`).toString('latin1')
-  const linked = join(git.gitCommonDir, 'worktrees')
-  const names = existsSync(linked) ? readdirSync(linked) : []
-  return [git.gitCommonDir, ...names.map((name) => join(linked, name))]
-    .filter((gitDir) => gitDir !== git.gitDir && headText(gitDir) === head)
+  return gitDirsBeside(git)
+    .filter((gitDir) => headText(gitDir) === head)
     .map((gitDir) => (gitDir === git.gitCommonDir ? mainFolder(gitDir) : linkedFolder(gitDir)))
     .find((folder) => folder !== undefined && existsSync(folder))
+}
+
+function gitDirsBeside({ gitDir: own, gitCommonDir }: Git): string[] {
+  const linked = join(gitCommonDir, 'worktrees')
+  const names = existsSync(linked) ? readdirSync(linked) : []
+  return [gitCommonDir, ...names.map((name) => join(linked, name))].filter((gitDir) => gitDir !== own)
+}
+
+/** Of the other work trees, but for those that the agent made: which ref each stands on, and where its own record (the reflog of its HEAD) says that this is; undefined without one. */
+export function checkoutsBeside(
+  git: Git,
+  made: readonly string[],
+): readonly { readonly ref: string | undefined; readonly tip: string | undefined }[] {
+  const others = gitDirsBeside(git).filter(
+    (gitDir) => !made.includes(basename(gitDir)) || gitDir === git.gitCommonDir,
+  )
+  return others.map((gitDir) => {
+    const log = join(gitDir, 'logs', 'HEAD')
+    const last = existsSync(log) ? readFileSync(log, 'latin1').trimEnd().split('\n').at(-1) : undefined
+    return { ref: /^ref: (.*)$/.exec(headText(gitDir))?.[1], tip: last?.split(' ')[1] }
+  })
 }
 
 /** As `git worktree list` finds it. */

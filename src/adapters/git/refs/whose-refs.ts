@@ -1,4 +1,5 @@
 // Refs after an attempt, sorted by whose change it is: the agent's and the gates' go back, everybody else's stay as they are.
+import { once } from '../../../core/once.ts'
 import { leftBeside, ownerOfRef, wasMadeAgain, type Ledger } from '../../../core/ownership.ts'
 import { shellWord } from '../../process/shell-word.ts'
 import { aliasWords, planAliases, withoutAliases, type AliasChange, type AliasPlan } from './aliases.ts'
@@ -6,6 +7,7 @@ import { lstatNow } from '../tree/files.ts'
 import { named, type Git } from '../git.ts'
 import { headRef } from '../formats/ref-files.ts'
 import { compareRefs, shortRef, type RefChanges, type Refs } from './refs.ts'
+import { checkoutsBeside } from './branch-in-use.ts'
 import type { Store } from '../store.ts'
 import { restoreCommand } from '../attempt/lost-files.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
@@ -31,10 +33,19 @@ export function planRefs(
 ): RefPlan {
   const changes = compareRefs(snapshot.refs, now)
   const branch = `refs/heads/ralph/${store.change}`
+  const beside = once(() => checkoutsBeside(store.git, ledger.trees))
+  const known = once(() => new Set(Object.values(snapshot.refs)))
+  // An agent can write what its git reports: what another checkout has on record, which it cannot write in a cage, counts more.
+  const isDisproved = (name: string, value: string | undefined, found: string | undefined): boolean => {
+    const holder = beside().find(({ ref }) => ref === name)
+    if (holder !== undefined) return holder.tip === value || holder.tip !== found
+    return value !== undefined && !known().has(value) && beside().some(({ tip }) => tip === value)
+  }
   const claimed = (name: string): { isOwn: boolean; isOthers: boolean; found: string | undefined } => {
     const before = snapshot.refs[name]
     const { owner, found } = ownerOfRef(store.change, { name, before, now: now[name] }, ledger)
-    const isOwn = name === branch || owner === 'agent' || owner === 'gate'
+    const isReported = owner === 'agent' || owner === 'gate'
+    const isOwn = name === branch || (isReported && !isDisproved(name, now[name], found))
     // Of the branch that the loop stands on a revert has to say more.
     const isOthers = !isOwn && owner !== 'other_loop' && name !== snapshot.head.ref
     // What an agent's git found there was another branch's.
