@@ -188,14 +188,25 @@ export async function restoreTo(
       data,
     }
   }
-  const { paths, notes, undo } = await inThisTree(site, run.change, n, (held) => {
+  const { paths, late, undo } = await inThisTree(site, run.change, n, (held) => {
     const saved = savedAs(held, n)
     const options = { protectedPaths: hiddenPaths, cwd: site.cwd, ...(saved !== undefined && { saved }) }
     return bringBack(site.git, run.change, n, options)
   })
   const names = paths.map(named)
+  if (late.length > 0)
+    throw new RalphError(
+      'git_failed',
+      `What #${n} of ${run.change} had changed is not all in the work tree: ${late.join('; ')}`,
+      {
+        hint:
+          names.length === 0
+            ? 'Nothing else had to be written.'
+            : [`The rest is there, uncommitted: ${listed(names)}`, ...undoing(undo)].join('\n'),
+      },
+    )
   return {
-    message: [broughtBack(run.change, n, names, undo), ...notes].join('\n'),
+    message: broughtBack(run.change, n, names, undo),
     data: { ...data, paths: names, undo },
   }
 }
@@ -203,12 +214,19 @@ export async function restoreTo(
 function broughtBack(change: string, n: number, names: readonly string[], undo: readonly string[]): string {
   if (names.length === 0)
     return `Everything that #${n} of ${change} had changed is in the work tree already; nothing was touched.`
-  const rest = names.length - mostNames
-  const list = names.slice(0, mostNames).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
   return [
-    `What #${n} of ${change} had changed is in the work tree now, uncommitted: ${list}`,
-    ...undo.map((command) => `  undo: ${command}`),
+    `What #${n} of ${change} had changed is in the work tree now, uncommitted: ${listed(names)}`,
+    ...undoing(undo),
   ].join('\n')
+}
+
+function undoing(undo: readonly string[]): string[] {
+  return undo.map((command) => `  undo: ${command}`)
+}
+
+function listed(names: readonly string[]): string {
+  const rest = names.length - mostNames
+  return names.slice(0, mostNames).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
 }
 
 const mostNames = 20

@@ -673,3 +673,52 @@ test.each(['branch', 'stash'])(
     expect(stdout).toMatch(/stories +0\/1 done\n/)
   },
 )
+
+describe('a file that the user saves in the very moment in which ralph writes it', () => {
+  const writes = '*"checkout-index --ignore-skip-worktree-bits"*'
+  const adds = (line: string): string => `echo ${line} >> README.md; `
+
+  /** A git before which, once, the user saves README.md. */
+  function savedBefore(at: Scratch, pattern: string): NodeJS.ProcessEnv {
+    const git = execFileSync('which', ['git'], { encoding: 'utf8' }).trim()
+    const save = `[ -e ../saved ] || { : > ../saved; echo saved > "${at.repo}/README.md"; }`
+    mkdirSync(join(at.root, 'bin'))
+    at.script('bin/git', `#!/bin/sh\ncase "$*" in ${pattern}) ${save};; esac\nexec ${git} "$@"\n`)
+    return { PATH: `${join(at.root, 'bin')}:${at.env['PATH'] ?? ''}` }
+  }
+
+  test.for([{ where: 'from a work tree of its own' }, { where: 'to the branch that the user has gone to' }])(
+    'O3: finish --cleanup $where: it stays, and is named with what was to be there; never everything',
+    async ({ where }) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      const own = where.startsWith('from') ? ['--worktree'] : []
+      await loop(at, 'demo', adds('loop') + goodAgent, '--on-complete', 'keep', ...own)
+      if (own.length === 0) at.git('switch', '-q', 'main')
+      const end = await ralph(at, ['finish', 'demo', '--cleanup'], { env: savedBefore(at, writes) })
+      expect([end.code, at.read('README.md'), at.read('story-1.txt')]).toEqual([0, 'saved\n', 'work of 1\n'])
+      expect(end.stdout).not.toMatch(/everything/i)
+      expect(end.stdout).toContain('on main, uncommitted, but for README.md')
+      const [instead = 'false'] = /git restore --source=\S+ -- \S*README.md'?/.exec(end.stdout) ?? []
+      execFileSync('sh', ['-ec', instead], { cwd: at.repo, env: at.env })
+      expect(at.read('README.md')).toBe('# scratch\nloop\n')
+    },
+  )
+
+  test.for([{ when: writes }, { when: '*"ralph: restore --create"*' }])(
+    'O3: restore ($when): it stays, and is named with the command that brings the attempt’s; exit 1',
+    async ({ when }) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      await loop(at, 'demo', adds('loop') + failing, '--on-complete', 'cleanup')
+      const end = await ralph(at, ['restore', '1', 'demo'], { env: savedBefore(at, when) })
+      expect([end.code, at.read('README.md'), at.read('try.txt')]).toEqual([1, 'saved\n', 'try\n'])
+      expect(end.stderr).toContain('in the same moment README.md was saved')
+      expect(end.stderr).toContain('The rest is there, uncommitted: try.txt')
+      const [instead = 'false'] = /git restore --source=\S+ -- \S*README.md'?/.exec(end.stderr) ?? []
+      const [, undo = 'false'] = /undo: (.+)$/m.exec(end.stderr) ?? []
+      execFileSync('sh', ['-ec', undo], { cwd: at.repo, env: at.env })
+      expect([existsSync(join(at.repo, 'try.txt')), at.read('README.md')]).toEqual([false, 'saved\n'])
+      execFileSync('sh', ['-ec', instead], { cwd: at.repo, env: at.env })
+      expect(at.read('README.md')).toBe('# scratch\nloop\n')
+    },
+  )
+})

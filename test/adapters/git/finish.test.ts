@@ -91,6 +91,7 @@ describe('cleanup', () => {
     const { message } = await checkpoints.finish('cleanup')
     const kept = /not brought; it is kept as (\S+)/.exec(message)?.[1] ?? 'none'
     expect(w.git('rev-parse', kept).trim()).toBe(saved)
+    expect(message).not.toMatch(/everything/i)
     expect(w.git('status', '--porcelain')).toBe('')
   })
 

@@ -192,7 +192,7 @@ describe.each(['branch', 'stash'] as const)(
 
 describe('O3, found by torture: files that ralph is about to write, remove or bring', () => {
   /** Two trees: `deleted` is gone in the second, `changed` is another, `made` is new, `folder` was a file. */
-  async function twoTrees(): Promise<{ w: World; apply: () => Promise<string[]> }> {
+  async function twoTrees(lateName?: string): Promise<{ w: World; apply: () => Promise<string[]> }> {
     const w = makeWorld()
     worlds.push(w)
     const commit = (): string => {
@@ -206,7 +206,13 @@ describe('O3, found by torture: files that ralph is about to write, remove or br
     for (const name of ['changed', 'made', 'folder/in it']) w.write(name, `${name}: two\n`)
     const to = commit()
     w.user('checkout', '-q', 'HEAD^')
-    const settings = { timeoutMs: 10_000, env: w.env }
+    const path = w.env['PATH'] ?? ''
+    const bin = join(w.root, 'bin')
+    mkdirSync(bin)
+    const late = `case "$*" in *checkout-index*) echo late > "${join(w.dir, lateName ?? '')}";; esac`
+    writeFileSync(join(bin, 'git'), `#!/bin/sh\n${late}\nPATH='${path}' exec git "$@"\n`, { mode: 0o755 })
+    const env = lateName === undefined ? w.env : { ...w.env, PATH: `${bin}:${path}` }
+    const settings = { timeoutMs: 10_000, env }
     const git = gitIn(await findRepository(w.dir, settings), settings)
     return { w, apply: () => applyTrees(git, join(w.dir, '.git'), from, to, []) }
   }
@@ -230,6 +236,16 @@ describe('O3, found by torture: files that ralph is about to write, remove or br
       // The others went over.
       if (name !== 'changed') expect(w.read('changed')).toBe('changed: two\n')
       expect(existsSync(join(w.dir, 'deleted'))).toBe(name === 'deleted')
+    },
+  )
+
+  it.each(['deleted', 'changed', 'made'])(
+    'O3: stay, and are told, where somebody writes when git is just about to: %s',
+    async (name) => {
+      const { w, apply } = await twoTrees(name)
+      expect(await apply()).toEqual([name])
+      expect(w.read(name)).toBe('late\n')
+      expect(w.read('folder/in it')).toBe('folder/in it: two\n')
     },
   )
 

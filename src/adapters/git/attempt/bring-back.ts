@@ -12,6 +12,7 @@ import { hiddenEdits } from '../tree/flags.ts'
 import { shown, type Git } from '../git.ts'
 import { copyIndex, realIndex } from '../formats/index-file.ts'
 import { moveRefs, readRef } from '../refs/refs.ts'
+import { shellName } from './lost-files.ts'
 import { lateTold } from './reunite.ts'
 import { exempt, scanTree } from '../tree/scan.ts'
 import { checkpointFolder } from '../store.ts'
@@ -21,7 +22,8 @@ import { commitTree, treeChanges, writeTree } from '../tree/tree.ts'
 export interface BroughtBack {
   /** Paths of the work tree that are not what they were. */
   readonly paths: readonly string[]
-  readonly notes: readonly string[]
+  /** Sentences on files that the user saved meanwhile: they are not as in the attempt. */
+  readonly late: readonly string[]
   /** Commands that undo it, one for each repository that was changed. */
   readonly undo: readonly string[]
 }
@@ -56,21 +58,25 @@ export async function bringBack(
     plans.push({ ...(await plan(inner, folder, { ...attempt, change }, [])), prefix: `${path}/` })
   const differing = plans.filter(({ paths }) => paths.length > 0)
   for (const each of differing) await remember(each, each.git === git ? change : nameInside(change), n)
-  const late: string[] = []
-  for (const { git: at, before, after, prefix } of differing) {
-    const left = await applyTrees(at, folder, before, after, at === git ? protectedPaths : [])
-    late.push(...left.map((path) => `${prefix}${path}`))
+  const done = []
+  for (const each of differing) {
+    const { git: at, before, after, prefix, paths } = each
+    const late = await applyTrees(at, folder, before, after, at === git ? protectedPaths : [])
+    const ref = `refs/ralph/${at === git ? change : nameInside(change)}/restored/${n}`
+    const typed = at.worktree === options.cwd ? 'git' : `git -C ${shellWord(at.worktree)}`
+    const without = late.map((path) => ` --exclude=${shellName(path)}`).join('')
+    const isLate = new Set(late)
+    const came = paths.filter((path) => !isLate.has(path))
+    done.push({
+      paths: came.map((path) => `${prefix}${path}`),
+      late: lateTold(late, { ref, typed }),
+      undo: came.length === 0 ? [] : [`${typed} diff-tree -p --binary ${ref} | ${typed} apply -R${without}`],
+    })
   }
   return {
-    paths: differing
-      .flatMap(({ prefix, paths }) => paths.map((path) => `${prefix}${path}`))
-      .filter((path) => !late.includes(path)),
-    notes: lateTold(late),
-    undo: differing.map(({ git: at }) => {
-      const ref = `refs/ralph/${at === git ? change : nameInside(change)}/restored/${n}`
-      const inside = at.worktree === options.cwd ? 'git' : `git -C ${shellWord(at.worktree)}`
-      return `${inside} diff-tree -p --binary ${ref} | ${inside} apply -R`
-    }),
+    paths: done.flatMap(({ paths }) => paths),
+    late: done.flatMap(({ late }) => late),
+    undo: done.flatMap(({ undo }) => undo),
   }
 }
 

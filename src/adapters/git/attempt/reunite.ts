@@ -7,7 +7,7 @@ import { applyTrees, tryMerge } from '../landing/apply.ts'
 import { putBackBytes } from '../tree/exact-bytes.ts'
 import { lstatIfThere, onDisk } from '../tree/files.ts'
 import { named, type Git } from '../git.ts'
-import { goneFiles } from './lost-files.ts'
+import { goneFiles, restoreCommand } from './lost-files.ts'
 import { putBackModes } from '../tree/modes.ts'
 import type { Head } from '../../../core/git-facts.ts'
 import { placeOf, shortName, type Refs } from '../refs/refs.ts'
@@ -202,9 +202,14 @@ export async function takenBy(git: Git, { hash }: StashEntry, tree: string): Pro
   return lost
 }
 
-/** Written by somebody between the look and the change that was about to follow. */
-export function lateTold(late: readonly string[]): string[] {
-  return late.length === 0 ? [] : [`changed in the same moment, and left as it is: ${listed(late)}`]
+/** Written by the user between the look and the change that was about to follow; `holder` has what was to be there. */
+export function lateTold(late: readonly string[], holder?: { ref: string; typed: string }): string[] {
+  if (late.length === 0) return []
+  const isOne = late.length === 1
+  const told = `in the same moment ${listed(late)} ${isOne ? 'was saved, and stays as it is' : 'were saved, and stay as they are'}`
+  if (holder === undefined) return [told]
+  const instead = late.slice(0, 10).map((path) => restoreCommand(holder.ref, path, holder.typed))
+  return [`${told}; what was to be there is in ${holder.ref}, to take that instead: ${instead.join(' && ')}`]
 }
 
 /** Ten of them at most. */

@@ -184,7 +184,7 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
   if (isOff) await moveRefs(git, 'archive', [`update ${off} ${checkpoint}`])
   const stripped =
     plan.trees === undefined || snapshot === undefined ? [] : await strippedBy(store, snapshot, plan.trees)
-  const { made, told } = await store.operate({ op: 'finish', ...plan }, () =>
+  const { made, told, late } = await store.operate({ op: 'finish', ...plan }, () =>
     performFinish(store, plan, plan.head === undefined ? undefined : { ref: work.stood }),
   )
   const commit = made !== undefined && 'commit' in made ? made.commit : undefined
@@ -199,9 +199,9 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
           ? `nothing of the loop's is left to commit on ${nameOf(origin)}`
           : isPart
             ? `${nameOf(origin)} has a part of this in commits already; the rest is there, uncommitted`
-            : loopPaths.length === 0 && carried === undefined
+            : loopPaths.length === 0 && carried === undefined && !isOff
               ? `the loop has saved nothing, so nothing is brought to ${nameOf(origin)}${startPaths.length === 0 ? '' : ' but your own uncommitted files'}`
-              : `${carried !== undefined ? 'the rest' : stays.length > 0 ? 'what the loop has saved' : 'everything'} is on ${nameOf(origin)}, uncommitted`,
+              : `${carried !== undefined ? 'the rest' : isOff ? `what is left on ${branch}` : stays.length + late.length > 0 ? 'what the loop has saved' : 'everything'} is on ${nameOf(origin)}, uncommitted${late.length === 0 ? '' : `, but for ${listed(late)}`}`,
     ...(stays.length === 0
       ? []
       : [

@@ -17,7 +17,7 @@ import { commitSquash, placeOf, type Squashed } from './squash.ts'
 import { keepStaged } from '../attempt/staged.ts'
 import type { Store } from '../store.ts'
 import { refuseTaken } from '../refs/branch-in-use.ts'
-import { changedPaths, indexMark, isAncestor, orEmpty } from '../tree/tree.ts'
+import { changedPaths, commitTree, indexMark, isAncestor, orEmpty } from '../tree/tree.ts'
 
 export async function redoFinish(store: Store, plan: CleanupPlan): Promise<string> {
   const { made, told } = await performFinish(store, plan)
@@ -35,7 +35,7 @@ export async function performFinish(
   store: Store,
   plan: CleanupPlan,
   stood?: { readonly ref: string | undefined },
-): Promise<{ made: Squashed | undefined; told: readonly string[] }> {
+): Promise<{ made: Squashed | undefined; told: readonly string[]; late: readonly string[] }> {
   const { git } = store
   // A switch in this very moment takes the work out of the tree that it is about to be brought with.
   const stays = (): boolean => stood === undefined || headRef(git) === stood.ref
@@ -45,6 +45,7 @@ export async function performFinish(
   ])
   const prepared = plan.index === 'prepared' ? join(store.folder, 'finish-index') : undefined
   const told: string[] = []
+  let late: readonly string[] = []
   let looked: string | undefined
   /** Of an index that was looked at before there is nothing more to say. */
   const staged = async (): Promise<void> => {
@@ -61,8 +62,11 @@ export async function performFinish(
   }
   if (plan.trees !== undefined) {
     const { from, to } = plan.trees
-    const late = await applyTrees(placeOf(store), store.folder, from, to, store.protectedPaths)
-    told.push(...lateTold(late))
+    late = await applyTrees(placeOf(store), store.folder, from, to, store.protectedPaths)
+    const ref = `${store.refs}/archive/${plan.time}-brought`
+    if (late.length > 0)
+      await moveRefs(git, 'archive', [`update ${ref} ${await commitTree(git, to, [plan.tip], 'brought')}`])
+    told.push(...lateTold(late, { ref, typed: placeOf(store).typed }))
   }
   let ahead: string | undefined
   if (plan.head !== undefined) {
@@ -92,7 +96,7 @@ export async function performFinish(
   await unpin(store)
   await releaseSubmodules(store, await loadSnapshot(store), plan.time)
   for (const file of ['snapshot.json', 'origin.json']) await rm(join(store.folder, file), { force: true })
-  return { made, told }
+  return { made, told, late }
 }
 
 /** What was committed there, or on top of it in the loop's own tree, since the plan was made is in no archive yet. */

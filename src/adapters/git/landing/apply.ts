@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { again, RalphError } from '../../../core/error.ts'
 import { shellWord } from '../../process/shell-word.ts'
 import { above, beyondFolders, canRead, diskMark, lstatNow, onDisk } from '../tree/files.ts'
+import { notBroughtBack } from '../tree/exact-bytes.ts'
 import { hiddenEdits, showCommand } from '../tree/flags.ts'
 import { named, type Git } from '../git.ts'
 import { putBackModes, readModes } from '../tree/modes.ts'
@@ -116,8 +117,8 @@ export function uncommitted(git: Git, paths: readonly string[], hint: string): R
 }
 
 /**
- * Idempotent: writes and removes exactly the paths that differ, whatever state a kill left them in. Returns those that are
- * neither as in `from` nor as in `to`: somebody has written them since the look, and they stay as they are.
+ * Idempotent: writes and removes exactly the paths that differ, whatever state a kill left them in. Returns those that are not as
+ * in `to` then: somebody has written them since the look, and they stay as they are.
  */
 export async function applyTrees(
   git: Git,
@@ -168,8 +169,37 @@ export async function applyTrees(
     )
   await syncPaths(git, paths)
   putBackModes(git, { modes: withExecution(modes, changes), own: [] }, () => false)
+  const other = await otherThan(git, folder, index, to, changes)
   putBackOpened(opened)
-  return late
+  return [...late, ...other]
+}
+
+/** Of what was written or removed just now. */
+async function otherThan(
+  git: Git,
+  folder: string,
+  index: string,
+  to: string,
+  changes: readonly TreeChange[],
+): Promise<string[]> {
+  const isBeyond = beyondFolders(git.worktree)
+  const isThere = ({ path }: TreeChange): boolean =>
+    lstatNow(git.worktree, path)?.isDirectory() === false && !isBeyond(path)
+  const made = changes.filter((each) => each.to === undefined && isThere(each)).map(({ path }) => path)
+  const paths = changes.filter((each) => !['160000', undefined].includes(each.to)).map(({ path }) => path)
+  if (paths.length === 0) return made
+  const isFile = (path: string): boolean => lstatNow(git.worktree, path)?.isFile() === true
+  const differing = async (): Promise<string[]> => {
+    const input = joined(paths.filter((path) => canRead(git.worktree, path)))
+    await git.run(['update-index', '--add', '--replace', '-z', '--stdin'], { index, input })
+    const isOther = new Set(await changedPaths(git, to, await treeOfIndex(git, index)))
+    return paths.filter((path) => isOther.has(path))
+  }
+  // Git converts files on both ways: only what it would not write so is another's.
+  const doubtful = await differing().catch(() => paths.filter(isFile))
+  await git.run(['read-tree', to], { index })
+  const isOther = new Set(await notBroughtBack({ git, folder }, index, doubtful))
+  return [...made, ...doubtful.filter((path) => isOther.has(path) || !isFile(path))]
 }
 
 /** Looks for files that hold what neither tree has. What it returns tells them, with those that were written since. */
