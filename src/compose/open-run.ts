@@ -73,7 +73,7 @@ export async function openRun<T>(
       // Whoever only records a death touches nothing else.
       if (wish.purpose === 'record') return
       await sweepOwn(there.git, change)
-      await removeScratch()
+      await removeScratch(run.state.runId)
     }
     const held: OpenRun = {
       get run() {

@@ -130,6 +130,10 @@ function folderOf({ world, place }: Doing): string {
 function append(doing: Doing, path: string): string {
   const { world, place, moment } = doing
   const isBeside = place === loopPlace(world) && !moment.startsWith('after')
+  // Where an agent has just deleted it the user writes it anew: what was in it is replaced by their own hand.
+  if (isBeside && !existsSync(join(folderOf(doing), path)))
+    for (const old of world.ledger.liveOf(place))
+      if (old.path === path && !old.isCommitted && old.where === 'tree') old.isRetired = true
   const token = world.ledger.mint('user', { path, place, where: 'tree', moment, isBeside })
   appendLine(folderOf(doing), path, token)
   return `${token} in ${path}`

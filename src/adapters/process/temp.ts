@@ -104,11 +104,13 @@ const spares: string[] = []
 /** Empty ones, of turns that are over. */
 const folders: string[] = []
 
-/** What processes that were killed have left. */
-export async function removeScratch(): Promise<void> {
+/** What processes that were killed have left; of the run that is in hand also empty folders that waited for its next agent. */
+export async function removeScratch(runId?: string): Promise<void> {
   const base = tempBase(process.env)
   const names = await readdir(base).catch(() => [])
   for (const name of names) {
+    if (runId !== undefined && name.startsWith(prefixOf(runId)) && isAsMade(join(base, name)))
+      removedNow(join(base, name))
     const [, pid, started] = name.startsWith(scratch().here) ? (/-(\d+)-(\w+)-\w+$/.exec(name) ?? []) : []
     if (pid !== undefined && started !== startOf(Number(pid))) await removeTemp(join(base, name))
   }

@@ -17,12 +17,13 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { bundle } from '../../bundle.ts'
 import {
   keepScratch,
   makeTemp,
   releaseTemp,
+  removeScratch,
   removeTemp,
   removeTemps,
 } from '../../../src/adapters/process/temp.ts'
@@ -97,6 +98,16 @@ it('while a loop goes on an emptied folder serves again, unless somebody changed
   await releaseTemp(third)
   await keepScratch(false)
   expect(existsSync(third)).toBe(false)
+})
+
+it('R17: an empty folder that waited for the next agent of a run that was killed is removed with the next scratch, one in use is not', async () => {
+  const at = { TMPDIR: root }
+  const [waiting, used, others] = [makeTemp('run', at), makeTemp('run', at), makeTemp('other', at)]
+  writeFileSync(join(used, 'file'), '')
+  vi.stubEnv('TMPDIR', root)
+  await removeScratch('run')
+  vi.unstubAllEnvs()
+  expect([waiting, used, others].map((folder) => existsSync(folder))).toEqual([false, true, true])
 })
 
 it('R17: one that cannot be removed stops neither the others nor a recovery', async () => {
