@@ -1,6 +1,6 @@
 // Whether the work of a run has landed by the merge queue: its journal says so, and git's history agrees.
 import type { Git } from '../adapters/git/git.ts'
-import { isIn, landedRef } from '../adapters/git/landing/landing.ts'
+import { hasLandedOn, isIn } from '../adapters/git/landing/landing.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
 import { RalphError } from '../core/error.ts'
 import type { Entry } from '../core/queue.ts'
@@ -20,7 +20,7 @@ export async function landedWork(
   const now = await readRef(git, `refs/heads/ralph/${change}`)
   if ((now ?? run.git.lastCheckpoint) !== tip) return undefined
   const isThere = await isIn(git, commit, `refs/heads/${target}`)
-  if (!isThere && !(await isIn(git, commit, landedRef(target)))) return undefined
+  if (!isThere && !(await hasLandedOn(git, target, commit))) return undefined
   return { commit, target, is_pulled: isThere }
 }
 

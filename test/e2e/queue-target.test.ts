@@ -162,3 +162,34 @@ it('Q11 I1: the merge of what landed with what the user committed is gated befor
   expect((await ralph(at, ['up', 'b', ...at.args])).code).toBe(0)
   expect(landedTree(at)).toContain('work/b.txt')
 })
+
+it('I4 I6: what landed on a branch that is gone is in nobody’s way: feature/x is a target after feature was; where only ralph’s ref holds it, the command that keeps it is named, and works', async () => {
+  const at = project({ a: '', b: '', c: '' }, 1)
+  at.git('checkout', '-qb', 'feature')
+  expect((await ralph(at, ['up', 'a', '--pull', ...at.args])).code).toBe(0)
+  at.git('checkout', '-q', 'main')
+  at.git('merge', '-q', 'feature')
+  at.git('branch', '-qD', 'feature')
+  at.git('checkout', '-qb', 'feature/x')
+  const second = await ralph(at, ['up', 'b', ...at.args])
+  expect([second.code, second.stderr]).toEqual([0, ''])
+  expect(await states(at)).toEqual([
+    ['a', 'feature', 'landed'],
+    ['b', 'feature/x', 'landed'],
+  ])
+  expect((await ralph(at, ['status', 'a'])).stdout).toContain('landed on feature')
+  at.git('checkout', '-q', 'main')
+  at.git('branch', '-qD', 'feature/x')
+  at.git('checkout', '-qb', 'feature')
+  const refused = await ralph(at, ['up', 'c', ...at.args])
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('refs/ralph-landed/feature/x')])
+  const [, command = ''] = /git (branch \S+ \S+)\./.exec(refused.stderr) ?? []
+  at.git(...command.split(' '))
+  const third = await ralph(at, ['up', 'c', ...at.args])
+  expect([third.code, third.stderr]).toEqual([0, ''])
+  expect(await states(at)).toEqual([
+    ['a', 'feature', 'landed'],
+    ['b', 'feature/x', 'landed'],
+    ['c', 'feature', 'landed'],
+  ])
+})

@@ -7,13 +7,36 @@ import { RalphError } from '../../../core/error.ts'
 import { ifThereNow } from '../../files/whole.ts'
 import type { Author } from '../formats/author.ts'
 import { shown, type Git } from '../git.ts'
-import { moveRefs, readRef, shortName } from '../refs/refs.ts'
+import { moveRefs, readRef, refsUnder, shortName } from '../refs/refs.ts'
 import { findTree } from '../start/worktrees.ts'
 import { commitTree, isAncestor, joined, treeOf } from '../tree/tree.ts'
 
 /** What has landed on a branch, whether or not the branch itself could follow: nobody has this checked out, and no loop guards it. */
 export function landedRef(target: string): string {
   return `refs/ralph-landed/${target}`
+}
+
+/** Of a branch that is gone, where its ref was in the way of another branch's: nobody builds on it, and what landed stays known. */
+function earlierRefs(target: string): string {
+  return `refs/ralph-landed-before/${target.replaceAll('%', '%25').replaceAll('/', '%2F')}`
+}
+
+/** Where what landed on a branch can be, now and before. */
+async function landedPlaces(git: Git, target: string): Promise<readonly string[]> {
+  const before = Object.keys(await refsUnder(git, [earlierRefs(target)]))
+  return [landedRef(target), `refs/heads/${target}`, ...before]
+}
+
+/** `a` where `a/b` is to be made, and the other way round: git has no such two refs. The branch of such a one is gone for that. */
+async function inTheWay(
+  git: Git,
+  target: string,
+): Promise<{ readonly other: string; readonly commit: string }[]> {
+  const all = await refsUnder(git, [landedRef('').slice(0, -1)])
+  return Object.entries(all).flatMap(([ref, commit]) => {
+    const other = ref.slice(landedRef('').length)
+    return other.startsWith(`${target}/`) || target.startsWith(`${other}/`) ? [{ other, commit }] : []
+  })
 }
 
 export type LandingBase =
@@ -94,9 +117,21 @@ export async function whyNoTarget(git: Git, target: string): Promise<string> {
   const ref = `refs/heads/${target}`
   const { code, out } = await git.run(['symbolic-ref', '-q', ref], { accept: [1, 128] })
   if (code === 0) return `${target} is only another name for ${shortName(out.trim())}`
-  return (await readRef(git, ref)) === undefined
-    ? `there is no branch ${target}, or it has no commit yet`
-    : ''
+  if ((await readRef(git, ref)) === undefined) return `there is no branch ${target}, or it has no commit yet`
+  for (const { other, commit } of await inTheWay(git, target)) {
+    const args = [
+      'for-each-ref',
+      '--count=1',
+      `--contains=${commit}`,
+      'refs/heads',
+      'refs/tags',
+      'refs/remotes',
+    ]
+    if ((await git.line(args)) !== '') continue
+    const name = `landed-${other.replaceAll('/', '-')}`
+    return `what landed on ${other}, a branch that is gone, is only on ${landedRef(other)}, where ${landedRef(target)} is to be; keep it on a branch: git branch ${name} ${landedRef(other)}`
+  }
+  return ''
 }
 
 /** Of these commits, the ones that are neither in what landed on a branch nor in the branch itself. */
@@ -105,7 +140,7 @@ export async function notLandedOn(
   target: string,
   commits: readonly string[],
 ): Promise<readonly string[]> {
-  const refs = [await readRef(git, landedRef(target)), await readRef(git, `refs/heads/${target}`)]
+  const refs = await Promise.all((await landedPlaces(git, target)).map((ref) => readRef(git, ref)))
   const lines = [...commits, ...refs.flatMap((hash) => (hash === undefined ? [] : [`^${hash}`]))]
   const { out, code } = await git.run(['rev-list', '--stdin'], {
     input: `${lines.join('\n')}\n`,
@@ -120,7 +155,8 @@ export async function notLandedOn(
 
 /** Whether a commit is in what landed on a branch, or in the branch itself. */
 export async function hasLandedOn(git: Git, target: string, commit: string): Promise<boolean> {
-  return (await isIn(git, commit, landedRef(target))) || (await isIn(git, commit, `refs/heads/${target}`))
+  for (const ref of await landedPlaces(git, target)) if (await isIn(git, commit, ref)) return true
+  return false
 }
 
 /** False where one of them is not there. */
@@ -343,6 +379,12 @@ export async function moveLanded(
 ): Promise<boolean> {
   const ref = landedRef(target)
   if ((await readRef(git, ref)) === commit) return true
+  if (onto === undefined)
+    for (const { other, commit: earlier } of await inTheWay(git, target))
+      await moveRefs(git, 'out of the way', [
+        `update ${earlierRefs(other)}/${earlier} ${earlier}`,
+        `delete ${landedRef(other)} ${earlier}`,
+      ])
   const old = onto ?? '0'.repeat(commit.length)
   try {
     await moveRefs(git, 'landed', [`update ${ref} ${commit} ${old}`])
