@@ -107,6 +107,30 @@ describe('finish --squash', () => {
     expect(w.git('status', '--porcelain')).toBe('A  staged.txt\n')
   })
 
+  it.each([0, 1])(
+    'G10: a hook that resets and exits %s: the work and what the user had not committed are there again',
+    async (code) => {
+      const w = world()
+      w.write('a.txt', 'not committed\n')
+      w.write('mine.txt', 'mine\n')
+      const checkpoints = await loop(w)
+      const reset = code === 0 ? 'post-commit' : 'pre-commit'
+      hook(w, reset, `git reset -q --hard ${code === 0 ? 'HEAD^' : ''}; git clean -fdq; exit ${code}`)
+      const { refused } = await checkpoints.finish('squash', message)
+      expect(refused?.hint).toMatch(/^The work is there and staged, nothing is lost\. /)
+      expect(['a.txt', 'mine.txt', 'one.txt', 'src/b.txt', 'two.txt'].map((path) => w.read(path))).toEqual([
+        'not committed\n',
+        'mine\n',
+        '1',
+        'loop\n',
+        '2',
+      ])
+      rmSync(join(w.dir, '.git/hooks', reset))
+      execSync(/then: (.*)$/.exec(refused?.hint ?? '')?.[1] ?? 'false', { cwd: w.dir, env: w.env })
+      expect(w.git('status', '--porcelain')).toBe(' M a.txt\n?? mine.txt\n')
+    },
+  )
+
   it('F37: what the user had not committed is not committed now, and what was staged is staged', async () => {
     const w = world()
     w.write('a.txt', 'one\nmine\n')

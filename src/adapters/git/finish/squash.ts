@@ -4,15 +4,23 @@ import type { SquashPlan } from '../../../core/git-facts.ts'
 import { writeDurably } from '../../files/whole.ts'
 import { exec, type ExecResult } from '../../process/exec.ts'
 import { shellWord } from '../../process/shell-word.ts'
-import { conflict, tryMerge } from '../landing/apply.ts'
+import { applyTrees, conflict, tryMerge } from '../landing/apply.ts'
 import type { Git } from '../git.ts'
-import { realIndex, takeFrom } from '../formats/index-file.ts'
+import { copyIndex, realIndex, takeFrom } from '../formats/index-file.ts'
 import { topPath } from '../attempt/lost-files.ts'
-import { readRefs } from '../refs/refs.ts'
-import { listed } from '../attempt/reunite.ts'
-import { scanTree } from '../tree/scan.ts'
-import type { Store } from '../store.ts'
-import { changedPaths, isAncestor, orEmpty, treeOf } from '../tree/tree.ts'
+import { moveRefs, readRefs } from '../refs/refs.ts'
+import { lateTold, listed } from '../attempt/reunite.ts'
+import { exempt, scanTree } from '../tree/scan.ts'
+import { timeName, type Store } from '../store.ts'
+import {
+  changedPaths,
+  commitTree,
+  isAncestor,
+  orEmpty,
+  treeOf,
+  treeOfIndex,
+  writeTree,
+} from '../tree/tree.ts'
 
 /** `commit`: what was made; else why it was not, and what to type. */
 export type Squashed = { readonly commit: string } | { readonly refused: string; readonly hint: string }
@@ -80,6 +88,8 @@ export async function commitSquash(store: Store, plan: SquashPlan): Promise<Squa
   const work = await changedPaths(git, await orEmpty(git, onto), tree)
   if (before !== onto) return await found(store, plan, before, work)
   const index = join(store.folder, 'squash-index')
+  // A hook that resets takes more than the work: all that the user had not committed.
+  const picture = await wholeTree(store, git, index).catch(() => undefined)
   await git.run(['read-tree', tree], { index })
   const result = await exec('git', ['commit', '--quiet', '-F', file], {
     cwd: git.worktree,
@@ -88,30 +98,47 @@ export async function commitSquash(store: Store, plan: SquashPlan): Promise<Squa
   })
   const now = (await readRefs(git)).head.commit
   if (now !== onto) return await found(store, plan, now, work)
+  const late = picture === undefined ? undefined : await putBack(store, git, index, { picture, onto })
   // As after a `git commit` that was refused: all of it is staged, and the same command can be typed again.
   const isWork = new Set(work)
   const isAlone = (await stagedPaths(git, onto)).every((path) => isWork.has(path))
   await takeFrom(git, realIndex(git), tree, await unstaged(git, onto, tree))
-  const away = result.exitCode === 0 ? await takenBack(git, index, onto, work) : []
-  const back = away.length === 0 ? '' : `${git.typed} restore${onlyThese(away)} && `
+  const safe =
+    late === undefined
+      ? 'staged'
+      : `there and staged, ${late.length === 0 ? 'nothing is lost' : `but ${late.join('; ')}`}`
   return {
     refused: result.exitCode === 0 ? 'a hook of yours took the commit back' : wordsOf(result),
-    hint: `The work is there and staged, nothing is lost. Fix what it says, then: ${back}${git.typed} commit -F ${shellWord(file)}${isAlone ? '' : onlyThese(work)}`,
+    hint: `The work is ${safe}. Fix what it says, then: ${git.typed} commit -F ${shellWord(file)}${isAlone ? '' : onlyThese(work)}`,
   }
 }
 
-/** Of the work, the files that are as before it, by a hook that resets: git's own refusals leave them alone. */
-async function takenBack(
+/** With everything that is not ignored. */
+async function wholeTree({ protectedPaths }: Store, git: Git, index: string): Promise<string> {
+  await copyIndex(git, realIndex(git), index)
+  return (await writeTree(git, index, await scanTree(git), exempt(protectedPaths, []))).tree
+}
+
+/** What is as in `onto`, by a hook that resets, and was not before. Returns sentences on files that somebody has written since. */
+async function putBack(
+  store: Store,
   git: Git,
   index: string,
-  onto: string | undefined,
-  work: readonly string[],
+  { picture, onto }: { readonly picture: string; readonly onto: string | undefined },
 ): Promise<string[]> {
-  await git.run(['read-tree', await orEmpty(git, onto)], { index })
-  const { changed, deleted, untracked } = await scanTree(git, { index })
-  const isOther = new Set([...changed, ...deleted, ...untracked])
-  const isStaged = new Set(await git.list(['ls-files', '-z']))
-  return work.filter((path) => !isOther.has(path) && isStaged.has(path))
+  const now = await wholeTree(store, git, index)
+  const isOther = new Set(await changedPaths(git, await orEmpty(git, onto), now))
+  const back = (await changedPaths(git, picture, now)).filter((path) => !isOther.has(path))
+  if (back.length === 0) return []
+  await git.run(['read-tree', now], { index })
+  await takeFrom(git, index, picture, back)
+  const to = await treeOfIndex(git, index)
+  const late = await applyTrees(git, store.folder, now, to, store.protectedPaths)
+  if (late.length === 0) return []
+  const ref = `${store.refs}/archive/${timeName(store)}-uncommitted`
+  const held = await commitTree(git, picture, [onto], 'before a hook of the user’s ran')
+  await moveRefs(git, 'archive', [`update ${ref} ${held}`])
+  return lateTold(late, { ref, typed: git.typed })
 }
 
 /** HEAD is elsewhere: by this commit, one of an earlier try, or one that somebody made meanwhile. */
