@@ -296,6 +296,15 @@ describe('plain lines', () => {
     const output = { output_tail: 'ok\n'.repeat(30), exit_code: 1 }
     const narrow = plain([event(started), event({ ...gate, ...output })], {}, 40).out
     expect(narrow).toContain('      20 more lines:\n      ralph logs add-login --gate 1\n')
+    // B13: nor without quotes, nor a line of the settings.
+    expect(wrapWords('gamma: its loop has 2/2 stories: ralph status gamma; and so on', 45)).toEqual([
+      'gamma: its loop has 2/2 stories:',
+      'ralph status gamma; and so on',
+    ])
+    expect(wrapWords('Add it, or in ralph.yaml: verify: ["npm test"]', 40)).toEqual([
+      'Add it, or in ralph.yaml:',
+      'verify: ["npm test"]',
+    ])
     expect(wrapWords('say "one two three four" now', 12)).toEqual(['say "one two', 'three four"', 'now'])
   })
 

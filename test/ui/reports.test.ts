@@ -60,6 +60,14 @@ describe('steps', () => {
       `${paint.dim('  or    ')}${paint.bold('ralph finish x --cleanup')}`,
       `        ${paint.dim('the work, uncommitted on main')}`,
     ])
+    // B13: what fits only there stands below its label.
+    expect(
+      stepLines(
+        [['prompts', 'ralph loop x --prompts', '']],
+        { indent: 2, column: 13 },
+        { paint, columns: 30 },
+      ),
+    ).toEqual([paint.dim('  prompts'), `    ${paint.bold('ralph loop x --prompts')}`])
   })
 })
 
@@ -186,7 +194,7 @@ describe('plan', () => {
         Promise.resolve({
           changes: ['a', 'add-login'].map((name) => ({
             name,
-            title: name,
+            title: `${name} ${'word '.repeat(12)}`,
             stories_done: 0,
             stories_total: 1,
             stories_open: 1,
@@ -199,6 +207,8 @@ describe('plan', () => {
     const env = { NO_COLOR: '1' }
     const asked = await ralph(['show'], { answers, env, terminal: true, typed: '2\n' })
     expect(asked.out).toContain('which change?')
+    // B13: no row is broken by the terminal, within a word.
+    expect(asked.out).toMatch(/^ 1 {2}a .*\n {10,}word.*\n 2 {2}add-login /m)
     expect(asked.out).toContain('1. Model 1/3')
     expect(asked.calls.at(-1)).toEqual({ name: 'show', request: 'add-login' })
     expect(await ralph(['show'], { answers })).toMatchObject({ code: 2, out: '' })

@@ -67,10 +67,10 @@ export function folded(text: string, columns: number | undefined, indent = ''): 
     .join('\n')
 }
 
-/** Breaks between words, not within a short quotation, which may be a command; within a word only where it is wider than the screen. */
+/** Breaks between words, not within what is to be copied; within a word only where it is wider than the screen. */
 export function wrapWords(text: string, room: number): readonly string[] {
-  const joined = text.replaceAll(/`[^`]+`|"[^"]+"/g, (quoted) =>
-    widthOf(quoted) * 2 <= room ? quoted.replaceAll(' ', joint) : quoted,
+  const joined = text.replaceAll(copied, (part) =>
+    widthOf(part) * (/^[`"]/.test(part) ? 2 : 1) <= room ? unbroken(part) : part,
   )
   const lines: string[] = []
   let line = ''
@@ -91,10 +91,14 @@ export function wrapWords(text: string, room: number): readonly string[] {
   return [...lines, line].map((each) => each.replaceAll(joint, ' '))
 }
 
+/** A short quotation, which may be a command; a line of the settings; a command at the end of its sentence. */
+const copied =
+  /`[^`]+`|(?<=ralph\.yaml: )\w+: (?:\[[^\]]*\]|\S+)|(?<=: )(?:ralph|git|npm) [^;]+?(?=$|[;,)]|\. )|"[^"]+"/g
+
 /** Stands for a blank at which no line breaks. */
 const joint = '\u0000'
 
-/** For `entryLines`: a command that is to be copied stays on one line where it can. */
+/** A command that is to be copied stays on one line where it can. */
 export function unbroken(command: string): string {
   return command.replaceAll(' ', joint)
 }

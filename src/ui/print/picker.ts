@@ -5,24 +5,28 @@ import { paintFor } from '../io.ts'
 import { ask } from './ask.ts'
 import { listText } from './list.ts'
 
+/** For the numbers. */
+const margin = '    '
+
 /** Undefined: nobody picked one. */
 export function pickChange(io: Io, { changes }: ChangeList, stop: AbortSignal): Promise<string | undefined> {
   const open = changes.filter((change) => change.tasks_total === 0 || change.tasks_done < change.tasks_total)
   const names = open.map(({ name }) => name)
   const [heading = '', ...rows] = listText(
     { changes: open },
-    // A row is a line here: it is numbered.
-    { paint: paintFor(io.stdout, io.env), columns: undefined },
+    { paint: paintFor(io.stdout, io.env), columns: (io.stdout.columns ?? 80) - margin.length },
   ).split('\n')
+  let number = 0
   return ask(
     io,
     {
       lines: [
-        `    ${heading}`,
-        ...rows.map((row, index) => {
-          // Below the table there are notes.
-          const number = index < names.length ? String(index + 1) : ''
-          return `${number.padStart(2)}  ${row}`
+        `${margin}${heading}`,
+        ...rows.map((row) => {
+          // What is set in belongs to the row above; below the table there are notes.
+          if (row.startsWith(' ') || number === names.length) return `${margin}${row}`
+          number += 1
+          return `${String(number).padStart(2)}  ${row}`
         }),
       ],
       prompt: 'which change? (number or name, Ctrl-C for none) ',

@@ -28,6 +28,8 @@ export function stepLines(
     const isSame = label === steps[at - 1]?.[0]
     const head = `${' '.repeat(indent)}${isSame ? '' : label}`.padEnd(start)
     const line = `${paint.dim(head)}${paint.bold(command)}`
+    if (start + widthOf(command) > width && why === '' && !isSame)
+      return [paint.dim(head.trimEnd()), `${' '.repeat(indent + 2)}${paint.bold(command)}`]
     if (why === '') return [line]
     const gap = 3 + (aligned.includes(step) ? column - widthOf(command) : 0)
     if (start + widthOf(command) + gap + widthOf(why) <= width)

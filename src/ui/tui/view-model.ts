@@ -103,8 +103,10 @@ export function opened(entry: Entry, world: Omit<World, 'frame'>, sheet: Sheet):
 
 export function update(model: Model, input: Input): Updated {
   switch (input.type) {
-    case 'resize':
-      return { model: { ...model, size: input.size }, acts: [] }
+    case 'resize': {
+      const sheet = { ...model.sheet, columns: input.size.columns }
+      return { model: { ...model, size: input.size, sheet }, acts: [] }
+    }
     case 'tick': {
       const says = model.says.untilMs > input.nowMs ? model.says : silent
       const ending = model.ending && seenEnding(model.ending, input.nowMs)

@@ -609,9 +609,15 @@ describe('the end', () => {
     expect(player.text()).toContain('- old.ts  deleted  -1')
     expect(player.text()).toContain('> to.ts  renamed')
     player.asked()
-    const [quit] = player.type('q').asked()
+    // B13: in a window that has become smaller since.
+    const [quit] = player
+      .hear({ type: 'resize', size: { columns: 60, rows: 24 } })
+      .type('q')
+      .asked()
     expect(quit).toMatchObject({ do: 'quit', exitCode: 0 })
-    expect(quit?.do === 'quit' && quit.words.join('\n')).toContain('ralph finish add-greeting --cleanup')
+    const words = quit?.do === 'quit' ? quit.words : []
+    expect(words.join('\n')).toContain('ralph finish add-greeting --cleanup')
+    expect(Math.max(...words.map((line) => line.length))).toBeLessThan(60)
   })
 
   test('a run that failed says first which story and why', async () => {
