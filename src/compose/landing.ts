@@ -12,6 +12,7 @@ import {
   enterTree,
   hasLandedOn,
   isIn,
+  landedRef,
   landingBase,
   markedCommit,
   mergeCommits,
@@ -28,6 +29,7 @@ import {
   wasIn,
   whyNoTarget,
 } from '../adapters/git/landing/landing.ts'
+import { hasWritten } from '../adapters/git/refs/ledger.ts'
 import { compareRefs, moveRefs, readRef, refsUnder, shortName } from '../adapters/git/refs/refs.ts'
 import { judgeResolution, markersLeft } from '../adapters/git/landing/resolution.ts'
 import { isAncestor, treeOf } from '../adapters/git/tree/tree.ts'
@@ -47,7 +49,7 @@ import { agentsTree, type Caging } from './cage.ts'
 import { squashText } from './finish.ts'
 import { setUp } from './set-up.ts'
 import type { SetUp } from './set-up.ts'
-import { knownRun } from './site.ts'
+import { isRunning, knownRun, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export interface LandingOptions {
@@ -160,6 +162,10 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     isThere: async (commit) => (await git.run(['cat-file', '-e', commit], { accept: [1, 128] })).code === 0,
     unfit: async (change) => await whyUnfit(site, await knownRun(site, change)),
     has: (target, commit) => hasLandedOn(git, target, commit),
+    async movedBy(target, to) {
+      const running = (await knownRuns(site)).filter(isRunning)
+      return running.find(({ change }) => hasWritten(git, change, landedRef(target), to))?.change
+    },
     notLanded: (target, commits) => notLandedOn(git, target, commits),
     async build(change, { base, tip, generated, isAtRef }, stop) {
       const lost = await lostStart(site, change, base, tip)

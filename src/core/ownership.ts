@@ -104,8 +104,8 @@ export function ownerOfRef(
     evidence,
     found: ref.now,
   })
-  if (ref.name !== `refs/heads/ralph/${change}` && /^refs\/(heads\/)?ralph\//.test(ref.name))
-    return claim('other_loop', 'it is a ref of another loop')
+  if (ref.name !== `refs/heads/ralph/${change}` && /^refs\/((heads\/)?ralph|ralph-landed)\//.test(ref.name))
+    return claim('other_loop', 'it is a ref of another loop, or of the merge queue')
   return claim(
     'user',
     last === undefined ? 'no git of the agent or a gate wrote it' : `it was moved again after the ${last.by}`,

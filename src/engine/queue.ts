@@ -68,6 +68,8 @@ export interface Landing {
   unfit(change: string): Promise<string>
   /** Whether this commit is in what landed, or in the branch. */
   has(target: string, commit: string): Promise<boolean>
+  /** Which loop's agent or gate, still at work, has put what landed there: its loop puts that back. */
+  movedBy(target: string, to: string): Promise<string | undefined>
   /** Of these the ones that are in neither. */
   notLanded(target: string, commits: readonly string[]): Promise<readonly string[]>
   /** The work merged, set up and archived, as one commit that is nowhere yet. */
@@ -175,8 +177,9 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
   }
 
   /** Where the next one begins or lands; undefined where the queue has halted. */
-  const baseNow = async (target: string): Promise<Base | undefined> => {
+  const baseNow = async (change: string, stop: AbortSignal): Promise<Base | undefined> => {
     const { landing } = ports
+    const target = targetOf(state, change)
     const refs = await landing.refs(target)
     const { landed, isHome } = refs
     const ref = `refs/ralph-landed/${target}`
@@ -187,7 +190,15 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
         `Bring it back: git update-ref ${ref} ${last}; or, if it is to be gone: git update-ref ${ref} refs/heads/${target}; then ralph up`,
       )
     if (landed !== undefined && !isHome) {
-      if (!isOwnLanding(state, target, landed))
+      const isOwn = isOwnLanding(state, target, landed)
+      const by = isOwn ? undefined : await landing.movedBy(target, landed)
+      if (by !== undefined) {
+        const why = `waits for the loop of ${by}: its agent has moved ${ref}, and that is put back`
+        if (entry(change)?.why !== why) tell({ type: 'entry.waiting', change, why })
+        await ports.pulse(stop)
+        return undefined
+      }
+      if (!isOwn)
         return halted(
           `${ref} was moved to ${landed.slice(0, 12)}, and the queue has not landed that`,
           `Look at it: git log ${target}..${ref}. If it is right, merge it into ${target}; if not: git update-ref ${ref} ${last ?? `refs/heads/${target}`}; then ralph up`,
@@ -273,7 +284,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     place: Place,
     stop: AbortSignal,
   ): Promise<void> => {
-    const base = await baseNow(targetOf(state, change))
+    const base = await baseNow(change, stop)
     if (base === undefined) return
     // There is one tree to try merges in.
     if (landingNow !== undefined && (await unseenBy(change, base)).length > 0) return await ports.pulse(stop)
@@ -334,7 +345,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
       (await landing.has(target, before.candidate.commit))
     )
       return await landed(change, before.candidate.commit)
-    const base = await baseNow(target)
+    const base = await baseNow(change, stop)
     if (base === undefined || !(await isGreen(change, base, stop))) return
     const tip = await landing.tip(change)
     if (tip === undefined)

@@ -20,10 +20,9 @@ it('I1: a gate that lands its own commit and then fails, an agent that moves wha
   const forged = { type: 'landed', change: 'a', commit: before }
   mkdirSync(join(at.repo, '.git/ralph/queue/wishes'), { recursive: true })
   writeFileSync(join(at.repo, '.git/ralph/queue/wishes/1.json'), JSON.stringify(forged))
-  const halted = await ralph(at, ['up', 'a', '--json', ...at.args])
-  expect([halted.code, landedOf(halted)]).toEqual([5, []])
-  expect(halted.stdout).toContain('the queue has not landed that')
-  at.git('update-ref', '-d', 'refs/ralph-landed/main')
+  expect(at.git('for-each-ref', 'refs/ralph-landed')).toBe('')
+  const again = await ralph(at, ['up', 'a', '--json', ...at.args, '--verify', own, '--verify', red])
+  expect([again.code, landedOf(again)]).toEqual([3, []])
   const good = await ralph(at, ['up', 'a', '--json', ...at.args, '--verify', 'true'])
   expect([good.code, landedOf(good)]).toEqual([0, ['a']])
   // Its loop puts back what its agent moved.
@@ -31,6 +30,36 @@ it('I1: a gate that lands its own commit and then fails, an agent that moves wha
   expect([agent.code, landedOf(agent)]).toEqual([0, ['b']])
   expect(at.git('log', '--format=%s', `${before}..refs/ralph-landed/main`)).toBe('The change b\nThe change a')
   expect(at.git('rev-parse', 'main')).toBe(before)
+})
+
+it('I1 Q1: an agent that puts something where landed work goes, or moves what landed meanwhile, halts no queue: its loop puts that back and names it, and all of it lands', async () => {
+  const evil = 'git update-ref refs/ralph-landed/main "$(git commit-tree -p HEAD -m evil HEAD^{tree})"\n'
+  const landed = until('git rev-parse -q --verify refs/ralph-landed/main >/dev/null')
+  const at = project(
+    {
+      a: `${evil}touch "$HOME/evil"\n${until('grep -q "waits for the loop of a" "$HOME/seen"')}`,
+      b: until('[ -f "$HOME/evil" ]'),
+      c: '',
+      d: `touch "$HOME/begun"\n${landed}${evil}`,
+    },
+    1,
+  )
+  at.write('../home/seen', '')
+  const running = start(at, ['up', 'a', 'b', '--json', ...at.args])
+  await running.seen((out) => out.includes('waits for the loop of a'))
+  at.write('../home/seen', 'waits for the loop of a')
+  const done = await running.ended
+  expect([done.code, landedOf(done).toSorted()]).toEqual([0, ['a', 'b']])
+  expect((await ralph(at, ['why', 'a', '--trace'])).stdout).toContain('the agent made ralph-landed/main')
+  at.git('merge', '-q', '--ff-only', 'refs/ralph-landed/main')
+  at.git('update-ref', '-d', 'refs/ralph-landed/main')
+  at.write('../home/habits/c.sh', until('[ -f "$HOME/begun" ]'))
+  const second = await ralph(at, ['up', 'c', 'd', '--json', ...at.args])
+  expect([second.code, landedOf(second)]).toEqual([0, ['c', 'd']])
+  expect((await ralph(at, ['why', 'd', '--trace'])).stdout).toContain(
+    'the agent moved ralph-landed/main; it is back',
+  )
+  expect(at.git('log', '--format=%s', 'main..refs/ralph-landed/main')).toBe('The change d\nThe change c')
 })
 
 it('Q24 Q25 I3: while its gates run a plan is edited, a change is taken out, its landing tree is removed: none of them lands, and what is mended does', async () => {

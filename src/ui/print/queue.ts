@@ -314,10 +314,10 @@ export function queueNext(report: QueueReport, sheet: Sheet): readonly string[] 
   if (report.entries.length === 0) return []
   if (report.alive) return ['ralph up is at work; ralph queue --watch follows it']
   const isOpen = report.entries.some(({ state }) => !['landed', 'parked', 'removed'].includes(state))
+  // What it says to that comes first: until then a pull may be refused.
+  if (report.halted !== undefined) return []
   const steps: readonly Step[] = [
-    ...(isOpen && report.halted === undefined
-      ? ([['next', 'ralph up', 'it is not running now']] as const)
-      : []),
+    ...(isOpen ? ([['next', 'ralph up', 'it is not running now']] as const) : []),
     ...(isBehind(report)
       ? ([['next', 'ralph queue pull', `${report.target} is updated to what has landed`]] as const)
       : []),
@@ -359,7 +359,7 @@ export function upSummary(
   const sentences = [
     ...(isBehind(report) && !isPulled
       ? [
-          `What landed is on refs/ralph-landed/${report.target}; your ${report.target} is not changed${where}. Take it: ralph queue pull`,
+          `What landed is on refs/ralph-landed/${report.target}; your ${report.target} is not changed${where}.${report.halted === undefined ? ' Take it: ralph queue pull' : ''}`,
         ]
       : []),
     ...(isStopped && running.length === 0 ? ['Stopped. Nothing is running; continue with: ralph up'] : []),

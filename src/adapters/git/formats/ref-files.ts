@@ -15,7 +15,7 @@ import { bytesOf, textOf } from './bytes.ts'
 import type { Git } from '../git.ts'
 import { picture, type RefMap } from '../refs/ref-picture.ts'
 
-/** Git's own, where an agent that makes one leaves something behind. */
+/** Git's own and the merge queue's, where an agent that makes one leaves something behind. */
 const usualKinds = [
   'refs/heads',
   'refs/tags',
@@ -24,6 +24,7 @@ const usualKinds = [
   'refs/stash',
   'refs/bisect',
   'refs/rewritten',
+  'refs/ralph-landed',
 ]
 
 /** Where a fetch writes, what is ralph's, and what each work tree has for itself. */

@@ -1,14 +1,14 @@
 // Reads what the gits of an attempt told about themselves (see watch.ts), whole lines only, in bytes.
-import { createReadStream, existsSync } from 'node:fs'
+import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import * as z from 'zod'
 import { readJson } from '../../../core/json.ts'
-import { readIfThere } from '../../files/whole.ts'
+import { ifThereNow, readIfThere } from '../../files/whole.ts'
 import type { GitCommand, HeadSwitch, Ledger, RefWrite } from '../../../core/ownership.ts'
 import { textOf } from '../formats/bytes.ts'
 import { shown, type Git } from '../git.ts'
-import type { Store } from '../store.ts'
+import { checkpointFolder, type Store } from '../store.ts'
 import { watchFolder, type Watched } from './watch.ts'
 
 /** Of iteration n, agent and gates; empty when nothing was watched. Readable until the attempt is settled, after a crash too. */
@@ -32,6 +32,17 @@ async function readOne(store: Store, by: Watched, n: number): Promise<Ledger> {
     .split('\n')
     .slice(0, -1)
   return { ...readTold(told, by), commands }
+}
+
+/** Whether an attempt of this change that is not settled yet has put this ref there. */
+export function hasWritten(git: Git, change: string, ref: string, to: string): boolean {
+  const watches = join(checkpointFolder(git.gitCommonDir, change), 'watch')
+  const names = ifThereNow(() => readdirSync(watches)) ?? []
+  return names.some((name) => {
+    const lines = ifThereNow(() => readFileSync(join(watches, name, 'ledger'), 'latin1'))?.split('\n') ?? []
+    const { writes } = readTold(lines.slice(0, -1).map(textOf), 'agent')
+    return writes.some((write) => write.ref === ref && write.to === to)
+  })
 }
 
 function readTold(lines: readonly string[], by: Watched): Omit<Ledger, 'commands'> {
