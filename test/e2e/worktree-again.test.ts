@@ -1,6 +1,6 @@
 // `--worktree` more than once: cleaned up after a halt and gone on with, begun and killed, beside another loop.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Finished, Scratch } from './harness.ts'
@@ -306,6 +306,27 @@ test('O8: a folder that cannot be made for it: exit 2, and nothing is touched', 
   expect(at.git('for-each-ref') + at.git('worktree', 'list')).toBe(before)
   expect(existsSync(join(at.repo, '.git/ralph'))).toBe(false)
   expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain('problem')
+})
+
+test('O8: a folder below a symbolic link is known by its real name, the second time too', async () => {
+  const at = scratch({ tasks: tasksOf(2) })
+  mkdirSync(join(at.root, 'real'))
+  symlinkSync('real', join(at.root, 'link'))
+  const options = ['--worktree', join(at.root, 'link/tree'), '--on-complete', 'keep']
+  const first = await ralph(at, ['loop', 'demo', ...options, '--story', '1', '--agent-command', appends])
+  expect(isWell(first)).toEqual([0, null])
+  expect(at.git('worktree', 'list')).toContain(join(at.root, 'real/tree'))
+  const again = await ralph(at, ['loop', 'demo', ...options, '--fresh', '--agent-command', appends])
+  expect(isWell(again)).toEqual([0, null])
+  expect(isWell(await ralph(at, ['finish', 'demo', '--cleanup']))).toEqual([0, null])
+  expect(at.read('work.txt')).toBe('work of 1\nwork of 2\n')
+})
+
+test('O8: a folder in the git directory: exit 2, and nothing is touched', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const refused = await ralph(at, ['loop', 'demo', '--worktree', '.git/x', '--agent-command', appends])
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('Nothing was touched.')])
+  expect(existsSync(join(at.repo, '.git/x'))).toBe(false)
 })
 
 describe('beside another loop', () => {

@@ -1,6 +1,6 @@
 // A git work tree of the loop's own, beside the user's checkout, which is not touched while the loop runs.
 import { mkdir, writeFile } from 'node:fs/promises'
-import { existsSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { RalphError } from '../../../core/error.ts'
 import { copyAll } from '../../files/copy.ts'
@@ -42,7 +42,12 @@ export async function addWorktree(
   },
 ): Promise<LoopTree> {
   const { change, changeFolder, from } = options
-  const dir = resolve(git.worktree, options.dir ?? defaultTree(git.worktree, change))
+  const dir = realFolder(resolve(git.worktree, options.dir ?? defaultTree(git.worktree, change)))
+  if (`${dir}/`.startsWith(`${realFolder(git.gitCommonDir)}/`)) {
+    throw new RalphError('usage', `${dir} is in the git directory, where no work tree can be`, {
+      hint: 'Nothing was touched. Name another folder: --worktree <dir>.',
+    })
+  }
   const point = await startingPoint(git, change)
   const base = from === undefined ? point.head.commit : await commitOf(git, from)
   if (base === undefined) {
@@ -81,6 +86,12 @@ export async function addWorktree(
   if (repository === undefined) throw new Error(`git made no work tree at ${dir}`)
   await writeFile(markOf(repository, change), '')
   return { repository, brought, isNew: true, base, note }
+}
+
+/** As git names it: below a link the real folder, also of one that is not there yet. */
+function realFolder(dir: string): string {
+  if (existsSync(dir)) return realpathSync(dir)
+  return dirname(dir) === dir ? dir : join(realFolder(dirname(dir)), basename(dir))
 }
 
 async function commitOf(git: Git, name: string): Promise<string> {
@@ -154,7 +165,12 @@ export async function findTree(git: Git, dir: string): Promise<Repository | unde
     },
   )
   const [gitDir = '', gitCommonDir, worktree] = Buffer.from(out, 'latin1').toString('utf8').split('\n')
-  if (code !== 0 || gitCommonDir !== git.gitCommonDir || worktree !== dir || gitDir === git.gitDir)
+  if (
+    code !== 0 ||
+    gitCommonDir !== git.gitCommonDir ||
+    worktree !== realFolder(dir) ||
+    gitDir === git.gitDir
+  )
     return undefined
   return { worktree, gitDir, gitCommonDir }
 }
