@@ -7,12 +7,14 @@ import { operationTimes, refuseHalfDone } from '../adapters/git/start/operations
 import { headRef, headText } from '../adapters/git/formats/ref-files.ts'
 import { readRef, shortName } from '../adapters/git/refs/refs.ts'
 import { sweepTree } from '../adapters/git/guard/stale-locks.ts'
+import { exempt } from '../adapters/git/tree/scan.ts'
 import { refuseTaken } from '../adapters/git/refs/branch-in-use.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import type { CleanupPlan } from '../core/git-facts.ts'
 import { RalphError } from '../core/error.ts'
 import { ownerOfPath } from '../core/ownership.ts'
 import type { LoopState } from '../core/state.ts'
+import { hiddenPaths } from './checkpoints.ts'
 import type { KnownRun, Site } from './site.ts'
 
 /**
@@ -71,11 +73,15 @@ async function goTo({ git, warn }: Site, change: string, branch: string): Promis
   if (head === `refs/heads/${branch}` || (await readRef(git, `refs/heads/${branch}`)) === undefined)
     return false
   const place = head === undefined ? 'a detached HEAD' : shortName(head)
-  const { out } = await git.run(['status', '--porcelain', '-z', '--no-renames', '--ignore-submodules=dirty'])
-  if (out !== '') {
+  const how = ['--no-renames', '--ignore-submodules=dirty', '--untracked-files=all']
+  const isOwn = exempt(hiddenPaths, [])
+  const changes = (await git.list(['status', '--porcelain', '-z', ...how])).filter(
+    (field) => !isOwn(field.slice(3)),
+  )
+  if (changes.length > 0) {
     throw new RalphError(
       'repository_state',
-      `The run of ${change} is on ${branch}, and there are changes on ${place}${git.typed === 'git' ? '' : ` in ${git.worktree}`}: ${changedNames(out)}.`,
+      `The run of ${change} is on ${branch}, and there are changes on ${place}${git.typed === 'git' ? '' : ` in ${git.worktree}`}: ${changedNames(changes)}.`,
       {
         hint: `Nothing was touched. If ralph was killed, some of them may be its agent's: git switch takes them along. Stash them (${git.typed} stash -u) or commit what is yours, then \`${git.typed} switch ${branch}\` and type the command again.`,
       },
@@ -102,8 +108,7 @@ export async function backToPlace({ git, warn }: Site, change: string, head: str
 }
 
 /** From `git status --porcelain -z --no-renames`. */
-function changedNames(status: string): string {
-  const fields = status.split('\0').filter((field) => field !== '')
+function changedNames(fields: readonly string[]): string {
   const names = fields.map((field) => named(field.slice(3)))
   const rest = names.length - mostNames
   return names.slice(0, mostNames).join(', ') + (rest > 0 ? ` and ${rest} more` : '')

@@ -233,6 +233,18 @@ describe("O12, M4: the user's own refs", () => {
     expect(at.git('for-each-ref', '--contains', mine)).not.toBe('')
   })
 
+  test('O12: ralph’s own state file is no change of the user’s, also where they have written info/exclude anew', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const first = `if [ $RALPH_STORY = 2 ]; then ${failed}; else ${goodAgent}; fi`
+    await ralph(at, ['loop', 'demo', '--max-retries', '0', '--on-complete', 'keep', '--agent-command', first])
+    at.git('checkout', '-q', 'main')
+    at.write('.git/info/exclude', '*.o\n')
+    const end = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect([end.code, at.git('branch', '--show-current')]).toEqual([0, 'ralph/demo'])
+    expect(at.git('ls-files', '.claude')).toBe('')
+    expect(at.git('status', '--porcelain')).toBe('')
+  })
+
   test('O12: with stashes one that takes the place of the last commit is named, with what holds it', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const end = await committedLate(at, 'stash', '--amend')
