@@ -125,7 +125,7 @@ export function createApp(io: Surroundings): App {
         const { diagnose } = await import('./compose/doctor.ts')
         return diagnose({ cwd: folderOf(io), env: io.env, isTerminal: attended, site, config })
       },
-      setup: () => at(init, (part, here) => part.setupOf(here)),
+      setup: (mcp) => at(init, (part, here) => part.setupOf(here, mcp)),
       usage: (request) => at(usage, (part, here) => part.usageOf(here, request)),
       report: (change) => at(usage, (part, here) => part.reportOf(here, change)),
       // Where no queue ever ran nothing is loaded.

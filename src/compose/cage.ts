@@ -1,5 +1,5 @@
 // From the settings of a run to its cage: asked for and impossible is refused before anything is touched.
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, realpathSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { borrowedFrom, cagedGit, reportsOf } from '../adapters/git/guard/cage-rights.ts'
@@ -9,12 +9,14 @@ import { probeCage } from '../adapters/process/cage-probe.ts'
 import { ownEnv } from '../adapters/process/on-path.ts'
 import { runPaths, sandboxedMark } from '../adapters/files/paths.ts'
 import type { Config } from '../config/options.ts'
+import { isWithin } from '../core/cage.ts'
 import { hostOf, isLoopbackName } from '../core/cage-hosts.ts'
 import { RalphError } from '../core/error.ts'
 import type { Settings } from '../core/event.ts'
 import type { Site } from './site.ts'
 
-type CageWish = Pick<Config, 'sandbox' | 'sandbox_allow' | 'sandbox_hosts' | 'sandbox_gates'>
+type CageWish = Pick<Config, 'sandbox' | 'sandbox_allow' | 'sandbox_hosts' | 'sandbox_gates'> &
+  Partial<Pick<Config, 'worktree' | 'max_memory'>>
 
 /** The cages of one loop; both undefined where none was asked for. */
 interface Cages {
@@ -47,7 +49,19 @@ export function agentsTree({ git }: Pick<Site, 'git'>, sandbox?: Config['sandbox
 export async function cagingOf(wish: CageWish, env: NodeJS.ProcessEnv, from: string): Promise<Caging> {
   const mode = wish.sandbox
   if (mode === 'off') return () => ({ agent: undefined, gates: undefined })
-  const probe = await probeCage(ownEnv(env, from), { isStrict: mode === 'strict' })
+  const home = env['HOME'] || homedir()
+  if (wish.worktree === undefined && existsSync(home) && isWithin(realpathSync(home), from))
+    throw new RalphError(
+      'config',
+      `--sandbox ${mode} would keep nothing in: your home lies in the work tree ${from}.`,
+      {
+        hint: 'Nothing was touched. The agent may write its work tree, so your shell and git would obey what it writes there. Run it with --worktree, or with --sandbox off.',
+      },
+    )
+  const probe = await probeCage(ownEnv(env, from), {
+    isStrict: mode === 'strict',
+    isLimited: wish.max_memory !== undefined,
+  })
   if (!('program' in probe))
     throw new RalphError('config', `--sandbox ${mode} is not possible here: ${probe.why}.`, {
       hint: `Nothing was touched. ${probe.fix}`,

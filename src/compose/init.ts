@@ -10,8 +10,8 @@ import type { Control, Said, Setup } from '../ui/app.ts'
 import { cannotRun } from './gate-programs.ts'
 import type { Site } from './site.ts'
 
-export async function setupOf({ git, env }: Site): Promise<Setup> {
-  refuseExisting(git.worktree)
+export async function setupOf({ git, env }: Site, mcp: boolean): Promise<Setup> {
+  if (!mcp) refuseExisting(git.worktree)
   const installed: readonly string[] = installedAgents(env)
   const agents = installed.map((name) => ({ name, login: loginOf(name, env) }))
   // One that can be used at once before one that has to be logged in.
@@ -25,6 +25,7 @@ export async function setupOf({ git, env }: Site): Promise<Setup> {
   )
   return {
     path: join(git.worktree, 'ralph.yaml'),
+    isThere: existing(git.worktree) !== undefined,
     agent: first?.name ?? '',
     agents: agents.map(({ name, login: { how } }) => ({ name, login: how })),
     gates,
@@ -34,27 +35,35 @@ export async function setupOf({ git, env }: Site): Promise<Setup> {
 
 export async function initHere(site: Site, request: Parameters<Control['init']>[0]): Promise<Said> {
   const { worktree } = site.git
-  refuseExisting(worktree)
-  const path = join(worktree, 'ralph.yaml')
-  writeNew(path, starterFile(request))
-  const written = [path]
+  const written: string[] = []
+  if (!request.mcp) refuseExisting(worktree)
+  // Who has settings and asks for the entry wants just that.
+  if (existing(worktree) === undefined) {
+    const path = join(worktree, 'ralph.yaml')
+    writeNew(path, starterFile(request))
+    written.push(path)
+  }
   const [claude] = mcpOf(worktree, ['claude'])
   if (request.mcp && claude?.file !== undefined) {
     writeNew(claude.file, claude.text)
     written.push(claude.file)
   }
   return {
-    message: written.map((file) => `Written: ${file}`).join('\n'),
+    message: written.map((file) => `Written: ${file}`).join('\n') || 'Nothing was written.',
     next: 'ralph doctor',
     data: { written, agent: request.agent, verify: [...request.gates] },
   }
 }
 
 /** Also a link that leads nowhere: whatever it is, it is the user's. */
-function refuseExisting(folder: string): void {
-  const there = settingsFileNames.find(
+function existing(folder: string): string | undefined {
+  return settingsFileNames.find(
     (name) => lstatSync(join(folder, name), { throwIfNoEntry: false }) !== undefined,
   )
+}
+
+function refuseExisting(folder: string): void {
+  const there = existing(folder)
   if (there === undefined) return
   throw new RalphError('config', `${join(folder, there)} already exists.`, {
     hint: 'Nothing was touched. What it sets: ralph config. What else can be set: ralph loop --help',

@@ -61,6 +61,10 @@ async function bring(
     throw new RalphError('config', `${setting} names ${path}, which is not in ${home}.`, {
       hint: 'Nothing was touched. Name files of this repository, relative to its root.',
     })
+  if (/^\.git(\/|$)/i.test(inside))
+    throw new RalphError('config', `${setting} names ${path}, which is git's own.`, {
+      hint: 'The new work tree has its own .git. Name files that git does not hold.',
+    })
   await mkdir(dirname(join(tree, inside)), { recursive: true })
   await how(from, join(tree, inside))
 }

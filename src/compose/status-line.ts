@@ -77,7 +77,7 @@ function planIn(
   const file = join(worktree, 'openspec', 'changes', basename(change), 'tasks.md')
   const stats = statSync(file, { throwIfNoEntry: false })
   if (stats === undefined || stats.mtimeMs <= Date.parse(ended)) return undefined
-  const { stories } = parseTasks([{ file: 'tasks.md', text: readFileSync(file, 'utf8') }])
+  const { stories } = parseTasks([{ file: 'tasks.md', text: plainText(file) }])
   const open = stories.filter((story) => storyStatus(story) === 'open').length
   const done = stories.filter((story) => storyStatus(story) === 'done').length
   return open === 0 ? undefined : { stories_done: done, stories_total: stories.length, stories_open: open }
@@ -86,7 +86,7 @@ function planIn(
 function loopIn(gitCommonDir: string, worktree: string, nowMs: number): Found | undefined {
   try {
     const path = stateFile(worktree)
-    const file = readJson(readFileSync(path, 'utf8'))
+    const file = readJson(plainText(path))
     const brief = briefOf(file, basename(worktree))
     if (brief === undefined || !isRecord(file)) return undefined
     const { sign } = runPaths(gitCommonDir, basename(brief.change_id))
@@ -106,3 +106,12 @@ function loopIn(gitCommonDir: string, worktree: string, nowMs: number): Found | 
     return undefined
   }
 }
+
+/** A pipe would be waited for, and a device has no end. Throws, as where there is none. */
+function plainText(path: string): string {
+  const stats = statSync(path)
+  if (!stats.isFile() || stats.size > mostBytes) throw new Error(`${path} is not a plain file of some size`)
+  return readFileSync(path, 'utf8')
+}
+
+const mostBytes = 16 * 1024 * 1024

@@ -29,6 +29,9 @@ const below = (folder: string, variable: string, names: readonly string[]): Home
 /** Lists of names that hold blanks, but no commas. */
 const list = (...lines: readonly string[]): readonly string[] => lines.flatMap((line) => line.split(', '))
 
+const names = (...lines: readonly string[]): ReadonlySet<string> =>
+  new Set(lines.flatMap((line) => line.split(' ')))
+
 const claude = (...names: string[]): HomePlace[] => below('.claude', 'CLAUDE_CONFIG_DIR', names)
 const codex = (...names: string[]): HomePlace[] => below('.codex', 'CODEX_HOME', names)
 const gemini = (...names: string[]): HomePlace[] => names.map((name) => at(`.gemini/${name}`))
@@ -108,6 +111,56 @@ export const caches: readonly HomePlace[] = [
   at('Library/Caches'),
 ]
 
+/**
+ * Folders of a home in which each entry is hidden unless it is named here: new programs keep their logins there every day, and nobody can list them.
+ * Named are shells, toolchains, and what they need to build; secrets in there are hidden all the same.
+ */
+export const closed: readonly { readonly folder: HomePlace; readonly but: ReadonlySet<string> }[] = [
+  {
+    // Of the home itself: what begins with a dot.
+    folder: at(''),
+    but: names(
+      '.config .local .cache .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .bash_completion .profile .zshrc .zshenv .zprofile .zlogin .zlogout',
+      '.zsh .oh-my-zsh .zinit .inputrc .dircolors .terminfo .editorconfig .gitconfig .gitignore .gitignore_global .gitattributes .gitmessage .git-templates .fonts',
+      '.npm .npmrc .nvm .nvmrc .n .nodenv .node-gyp .node-version .node_modules .volta .fnm .bun .deno .yarn .yarnrc .yarnrc.yml .pnpm-store .pnpm-state',
+      '.cargo .rustup .rustfmt.toml .pyenv .python-version .virtualenvs .venv .venvs .conda .mamba .micromamba .rye .uv .ipython .matplotlib .nltk_data .keras',
+      '.rbenv .ruby-version .rvm .gem .gemrc .bundle .irbrc .rspec .asdf .asdfrc .tool-versions .mise .proto .sdkman .jenv .jabba .java .gradle .m2 .ivy2 .sbt .coursier',
+      '.konan .android .nuget .dotnet .templateengine .omnisharp .composer .phpenv .opam .ghcup .ghc .stack .cabal .hex .mix .elan .julia .juliaup .goenv .gvm .go',
+      '.nix-profile .nix-defexpr .nix-channels .linuxbrew .swiftpm .swiftly .pub-cache .dart .dart-tool .flutter .zvm .zig .nimble .choosenim .luarocks .cpan .cpanm .perl5',
+      '.R .Rprofile .bazel .bazelrc .ccache .ccls-cache .cmake .conan .conan2 .vcpkg .emscripten .emscripten_cache .wasmtime .wasmer .foundry .svm .solc-select .hardhat',
+    ),
+  },
+  {
+    folder: at('.config', 'XDG_CONFIG_HOME'),
+    but: names(
+      'git npm yarn pnpm go gopls mise rtx asdf fish ripgrep bat direnv fontconfig uv ruff pypoetry matplotlib black flake8 pylintrc yapf clangd ccache nix nixpkgs',
+      'nvim-treesitter cmake mypy pycodestyle shellcheckrc starship.toml user-dirs.dirs locale.conf',
+    ),
+  },
+  { folder: at('.local'), but: names('bin lib lib64 libexec include opt etc share state pipx go man src') },
+  {
+    folder: at('.local/share', 'XDG_DATA_HOME'),
+    but: names(
+      'pnpm fnm mise rtx asdf uv pipx virtualenv virtualenvs man bash-completion zsh zinit fonts mime locale icons claude cargo rustup npm node nvm gem gems go coursier',
+      'hatch pypoetry rye swiftly nix racket zig cabal ghcup stack bun deno corepack nodeenv pyenv rbenv umake composer flutter typst bob nvim-treesitter tree-sitter',
+    ),
+  },
+  {
+    folder: at('.local/state', 'XDG_STATE_HOME'),
+    but: names('nix mise fnm_multishells pnpm yarn cabal ghcup'),
+  },
+  {
+    folder: at('.cache', 'XDG_CACHE_HOME'),
+    but: names(
+      'pip pip-tools uv pypoetry pre-commit node node-gyp npm yarn pnpm bun deno turbo nx Cypress ms-playwright ms-playwright-go puppeteer prisma prisma-nodejs electron',
+      'electron-builder typescript go-build golangci-lint gopls goimports staticcheck bazel bazelisk _bazel_root ccache sccache mold zig ghc cabal stack hie-bios',
+      'coursier gradle maven sbt nix composer mypy ruff black pytest matplotlib torch tensorflow keras huggingface fontconfig mesa_shader_cache mesa_shader_cache_db mise rtx rattler conda hatch',
+      'virtualenv pipx cpython rubocop_cache solargraph bundler gem julia flutter dart clangd nvidia vite esbuild jest corepack hardhat-nodejs claude claude-cli-nodejs',
+      'opencode vcpkg conan cmake emscripten wasmtime wasmer svm nvm fnm binaryen lima buf protobuf tree-sitter swiftpm helm terraform R cargo rust-analyzer',
+    ),
+  },
+]
+
 /** Keys, logins, sessions and histories of other programs. */
 export const secrets: readonly HomePlace[] = list(
   '.ssh, .putty, .gnupg, .password-store, .age, .config/age, .config/sops',
@@ -122,6 +175,7 @@ export const secrets: readonly HomePlace[] = list(
   '.terraformrc, .pulumi, .vault-token, .config/heroku, .fly, .config/netlify, .netlify',
   '.config/vercel, .local/share/com.vercel.cli, .config/.wrangler, .wrangler, .config/stripe',
   '.config/firebase, .config/configstore, .railway, .supabase, .config/rclone, .s3cfg',
+  '.cache/huggingface/token, .cache/huggingface/stored_tokens, .config/pypoetry/auth.toml, .android/adbkey, .config/fish/fish_variables, .cargo/credentials, .cargo/credentials.toml',
   '.pypirc, .gem/credentials, .m2/settings.xml, .m2/settings-security.xml, .jfrog',
   '.gradle/gradle.properties, .nuget/NuGet/NuGet.Config, .composer/auth.json, .bundle/config',
   '.pgpass, .my.cnf, .mylogin.cnf, .snowsql, .databrickscfg, .databricks, .dbt',
@@ -182,6 +236,23 @@ export const systemSecrets: readonly string[] = list(
   '/etc/kubernetes, /etc/rancher, /var/lib/docker, /var/lib/containerd, /var/lib/kubelet',
   '/etc/ssh/ssh_host_rsa_key, /etc/ssh/ssh_host_ecdsa_key, /etc/ssh/ssh_host_ed25519_key',
 )
+
+/** Sockets of other programs, wherever their variables say that they are. */
+export function namedSockets(env: Readonly<Record<string, string | undefined>>): string[] {
+  const first = (env['GPG_AGENT_INFO'] ?? '').split(':')[0] ?? ''
+  const addresses = ['DBUS_SESSION_BUS_ADDRESS', 'DOCKER_HOST', 'CONTAINER_HOST', 'BUILDKIT_HOST'].flatMap(
+    (name) => [...(env[name] ?? '').matchAll(/unix:(?:path=|\/\/)([^,;]+)/g)].map(([, path = '']) => path),
+  )
+  const plain = [
+    'SSH_AUTH_SOCK',
+    'WAYLAND_DISPLAY',
+    'XDG_RUNTIME_DIR',
+    'GNOME_KEYRING_CONTROL',
+    'VSCODE_IPC_HOOK_CLI',
+    'VSCODE_GIT_IPC_HANDLE',
+  ]
+  return [first, ...addresses, ...plain.map((name) => env[name] ?? '')].filter((path) => path.startsWith('/'))
+}
 
 /** Sockets and logins of other programs, by name; what `--agent-env` names stays. */
 export function isOthersVariable(

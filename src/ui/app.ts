@@ -71,7 +71,8 @@ export interface Observe {
   learnings(change: string | undefined): Promise<{ readonly path: string; readonly text: string }>
   doctor(): Promise<Diagnosis>
   /** What a first ralph.yaml would say here; `config` where there is one. */
-  setup(): Promise<Setup>
+  /** With `mcp` also where there are settings: then only that entry is missing. */
+  setup(mcp: boolean): Promise<Setup>
   usage(request: UsageRequest): Promise<UsageSummary>
   report(change: string | undefined): Promise<RunReport>
   /** The merge queue, without touching it. */
@@ -581,6 +582,8 @@ export interface Fix {
 
 export interface Setup {
   readonly path: string
+  /** Or another file of settings. */
+  readonly isThere: boolean
   /** The one to use; empty where none is installed. */
   readonly agent: string
   readonly agents: readonly { readonly name: string; readonly login: string }[]

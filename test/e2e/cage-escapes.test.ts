@@ -1,7 +1,8 @@
 // Ways out of the cage that an attacker with the packed program has found, each as that attacker would use it.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, symlinkSync, watch } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, watch, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { goodAgent, program, ralph, scratch, start, tasksOf, type Scratch } from './harness.ts'
@@ -211,6 +212,91 @@ echo x > x; echo '<promise>COMPLETE</promise>'
     expect(at.git('rev-parse', 'main', 'feature', 'held').split('\n')).toEqual([mine, mine, first])
   },
 )
+
+describe.skipIf(!hasBwrap)(`the home in a cage${skipped}`, () => {
+  test('hidden is what begins with a dot and what programs keep their logins in, but for shells, toolchains and what the user names', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const home = join(at.root, 'home')
+    const hidden =
+      '.ssh/id .newtool/auth.json .newtoolrc .config/newtool/token .config/pip/pip.conf .local/share/newtool/key .local/state/newtool/key .cache/newtool/session .cache/huggingface/token .cargo/credentials.toml .qwen/settings.json .viminfo'.split(
+        ' ',
+      )
+    const seen =
+      '.bashrc .nvm/nvm.sh .cargo/bin/cargo .config/git/ignore .local/bin/tool .local/share/pnpm/store/x .cache/pip/x .allowed/x .path/bin/program .path/lib/x notes.txt projects/.env'.split(
+        ' ',
+      )
+    for (const path of [...hidden, ...seen]) {
+      mkdirSync(dirname(join(home, path)), { recursive: true })
+      writeFileSync(join(home, path), path)
+    }
+    const server = createServer().listen(join(home, '.agent.sock'))
+    onTestFinished(() => void server.close())
+    const look = [...hidden, ...seen].map((path) => `[ -s ~/${path} ] && echo ${path} >> seen.txt`).join('; ')
+    const agent = `${look}; [ -S ~/.agent.sock ] && echo socket >> seen.txt; echo x > ~/.cache/new-builder; ${goodAgent}`
+    const env = {
+      PATH: `${join(home, '.path/bin')}:${at.env['PATH'] ?? ''}`,
+      SSH_AUTH_SOCK: join(home, '.agent.sock'),
+    }
+    const words = [
+      '--sandbox',
+      'workspace',
+      '--sandbox-allow',
+      join(home, '.allowed'),
+      '--agent-command',
+      agent,
+    ]
+    const end = await ralph(at, ['loop', 'demo', ...words], { env })
+    expect([end.code, at.read('seen.txt').trim().split('\n')]).toEqual([0, seen])
+    expect(existsSync(join(home, '.cache/new-builder'))).toBe(true)
+  })
+})
+
+test.skipIf(!hasBwrap)('files in the memory of a cage count for --max-memory', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const agent = `head -c 400M /dev/zero > /dev/shm/x; sleep 60; ${goodAgent}`
+  const words = [
+    '--max-retries',
+    '0',
+    '--max-memory',
+    '200M',
+    '--sandbox',
+    'workspace',
+    '--agent-command',
+    agent,
+  ]
+  const end = await ralph(at, ['loop', 'demo', ...words])
+  expect([end.code, at.state().iterations[0]?.reason]).toEqual([
+    3,
+    expect.stringContaining('--max-memory 200M'),
+  ])
+})
+
+test('a repository that holds the home has no cage: exit 2, and nothing is touched', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const words = ['loop', 'demo', '--sandbox', 'workspace', '--agent-command', goodAgent]
+  for (const home of [at.repo, join(at.repo, 'home')]) {
+    mkdirSync(home, { recursive: true })
+    const end = await ralph(at, words, { env: { HOME: home } })
+    expect([end.code, end.stderr]).toEqual([2, expect.stringContaining('your home lies in the work tree')])
+  }
+  expect(existsSync(join(at.repo, 'story-1.txt'))).toBe(false)
+})
+
+test('worktree_copy cannot name git’s own folder: exit 2', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.write('ralph.yaml', 'worktree_copy: [.git/config]\n')
+  at.git('add', '-A')
+  at.git('commit', '-qm', 'settings')
+  const end = await ralph(at, [
+    'loop',
+    'demo',
+    '--worktree',
+    join(at.root, 'tree'),
+    '--agent-command',
+    goodAgent,
+  ])
+  expect([end.code, end.stderr]).toEqual([2, expect.stringContaining('which is git')])
+})
 
 /** Also where its folder is not there yet. */
 async function appears(path: string): Promise<void> {

@@ -75,7 +75,7 @@ describe('ralph init', () => {
     async (name) => {
       const at = project()
       writeFileSync(join(at.repo, name), '{}')
-      const end = await ralph(at, ['init', '--yes', '--mcp'])
+      const end = await ralph(at, ['init', '--yes'])
       expect(end.code).toBe(2)
       expect(end.stderr).toContain(`${join(at.repo, name)} already exists.`)
       expect(at.read(name)).toBe('{}')
@@ -114,6 +114,20 @@ describe('ralph init', () => {
     expect(end.code).toBe(0)
     expect(end.stdout).toContain('claude mcp add --scope project ralph -- ralph mcp')
     expect(other.read('.mcp.json')).toBe('{ "mcpServers": {} }\n')
+  })
+
+  test('--mcp where there are settings adds that entry alone', async () => {
+    const at = project()
+    at.write('ralph.yaml', 'max_retries: 1\n')
+    const end = await ralph(at, ['init', '--mcp'])
+    expect([end.code, end.stdout]).toEqual([
+      0,
+      expect.stringContaining(`Written: ${join(at.repo, '.mcp.json')}`),
+    ])
+    expect([at.read('ralph.yaml'), at.read('.mcp.json')]).toEqual([
+      'max_retries: 1\n',
+      expect.stringContaining('ralph'),
+    ])
   })
 
   test('on a terminal it asks for the gates, then whether to write, then for Claude Code', async () => {

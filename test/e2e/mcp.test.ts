@@ -362,6 +362,32 @@ function deadPid(): number {
   return Number(execFileSync('sh', ['-c', 'echo $$'], { encoding: 'utf8' }))
 }
 
+test('MCP: where only wt-tools has run a loop its history needs no name', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const time = '2026-02-09T14:03:22+01:00'
+  const iteration = {
+    n: 1,
+    started: time,
+    ended: time,
+    done_check: false,
+    commits: ['abc1234'],
+    tokens_used: 12,
+  }
+  wtTree(at, 'repo-wt-old-one', {
+    change_id: 'old-one',
+    status: 'done',
+    current_iteration: 1,
+    max_iterations: 10,
+    started_at: time,
+    task: 'Do it',
+    iterations: [iteration],
+    iteration_timeout_min: 45,
+    total_tokens: 12,
+  })
+  const client = await connect(at)
+  expect((await client.call('get_loop_history')).data).toMatchObject({ iterations_total: 1 })
+})
+
 test('MCP: nonsense, a flood and a closed pipe hurt nobody: the answers come, the loop goes on, the server ends', async () => {
   const at = scratch({ tasks: tasksOf(1) })
   const loop = start(at, ['loop', 'demo', '--agent-command', waits(at)])

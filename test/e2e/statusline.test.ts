@@ -165,3 +165,13 @@ test('statusline: a loop of wt-tools has its line, too', async () => {
   )
   expect(await line(at)).toEqual({ code: 0, text: '▸ theirs #3 0m\n' })
 })
+
+test('statusline: a pipe or a device in place of the state file is not waited for', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  mkdirSync(join(at.repo, '.claude'))
+  const file = join(at.repo, '.claude/loop-state.json')
+  execFileSync('mkfifo', [file])
+  expect((await ralph(at, ['statusline'])).code).toBe(0)
+  execFileSync('ln', ['-sf', '/dev/zero', file])
+  expect((await ralph(at, ['statusline'])).code).toBe(0)
+})

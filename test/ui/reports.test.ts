@@ -432,6 +432,9 @@ describe('setup', () => {
         agents: expect.objectContaining({ claude: ['~/.claude'], codex: ['~/.codex'] }),
         caches: expect.arrayContaining(['~/.cache', '~/.npm']),
         hidden: expect.arrayContaining(['~/.ssh', '~/.gnupg', '~/.aws', '~/.netrc']),
+        closed: expect.arrayContaining([
+          { folder: '~/.config/*', but: expect.arrayContaining(['git']) as unknown },
+        ]) as unknown,
       },
     })
     expect(text + json).not.toContain('secret')

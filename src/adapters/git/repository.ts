@@ -21,6 +21,10 @@ export async function findRepository(cwd: string, settings: GitSettings): Promis
     })
   const places = ['--absolute-git-dir', '--git-common-dir', '--show-toplevel']
   const result = await ask(...places)
+  if (!existsSync(cwd))
+    throw new RalphError('not_a_repository', `There is no folder ${cwd}.`, {
+      hint: 'Go to your project, and type the command there.',
+    })
   if (result.spawnError !== undefined) {
     throw new RalphError('git_failed', `git could not be started in ${cwd}: ${result.spawnError.message}`, {
       hint: startHint(

@@ -14,7 +14,9 @@ import { basename, delimiter, dirname, isAbsolute, join } from 'node:path'
 import {
   agentHomes,
   caches,
+  closed,
   movedSecrets,
+  namedSockets,
   registrySettings,
   secrets,
   systemSecrets,
@@ -49,6 +51,7 @@ export function placesOf(
     made,
   )
   const cached = [...firstOf(caches.slice(0, 2), made), ...firstOf(caches, there)]
+  const allowed = writable.flatMap((path) => there(path) ?? [])
   const nothing = join(own, 'nothing')
   writeFileSync(nothing, '', { mode: 0o400 })
   const foreignLogins = foreign.flatMap((home) => home.logins)
@@ -59,11 +62,19 @@ export function placesOf(
       ...[...movedSecrets, ...foreignLogins].flatMap((place) => [place, { path: place.path }]),
     ]),
     ...(process.getuid?.() === 0 ? systemSecrets.flatMap((path) => there(path) ?? []) : []),
+    ...namedSockets(env).flatMap((path) => there(path) ?? []),
   ].flatMap((path) => [path, ...linkedFrom(path)])
+  const unnamed = homes
+    .flatMap((home) =>
+      closed.flatMap(({ folder, but }) => unnamedIn(placeIn(home, folder, env), but, folder.path === '')),
+    )
+    // Whoever may write a folder may see it; what holds a home is no secret of it.
+    .filter((path) => !allowed.some((folder) => isWithin(path, folder)))
+    .filter((path) => !hidden.includes(path) && !homes.some((home) => isWithin(home, path)))
   const commonTemps = ['/tmp', '/var/tmp', ...(process.platform === 'darwin' ? [tempBase(env)] : [])].flatMap(
     (path) => there(path) ?? [],
   )
-  const open = [...writable.flatMap((path) => there(path) ?? []), ...state, ...cached]
+  const open = [...allowed, ...state, ...cached]
   const sockets = there('/run') ?? []
   // All of /dev is the cage's own.
   const unseen = [...commonTemps, '/dev/shm'].concat(sockets)
@@ -84,12 +95,16 @@ export function placesOf(
     ...alwaysShown,
   ]
     .map((path) => ({ path, real: there(path) ?? '' }))
-    .filter(({ real }) => unseen.some((place) => real !== place && isWithin(real, place)))
+    .filter(
+      ({ real }) =>
+        unseen.some((place) => real !== place && isWithin(real, place)) ||
+        unnamed.some((place) => isWithin(real, place)),
+    )
     .filter(({ path }) => !isTheirs(path))
     .map(({ real }) => real)
   return {
-    hiddenFolders: hidden.filter(isFolder).concat(sockets),
-    hiddenFiles: hidden.filter((path) => !isFolder(path)),
+    hiddenFolders: [...hidden, ...unnamed].filter(isFolder).concat(sockets),
+    hiddenFiles: [...hidden, ...unnamed].filter((path) => !isFolder(path)),
     shown,
     writable: [...open, ...reports().flatMap((path) => there(path) ?? [])],
     readOnly: [
@@ -120,6 +135,17 @@ function depthIn(places: readonly string[], path: string): number {
 function foldersAbove(path: string): string[] {
   const above = dirname(path)
   return above === path ? [] : [above, ...foldersAbove(above)]
+}
+
+/** Of the home itself only what begins with a dot. An empty file hides nothing, and each mount costs. */
+function unnamedIn(folder: string, but: ReadonlySet<string>, isHome: boolean): string[] {
+  return namesIn(folder)
+    .filter((name) => !but.has(name) && (!isHome || name.startsWith('.')))
+    .flatMap((name) => there(join(folder, name)) ?? [])
+    .filter((path) => {
+      const stats = statSync(path, { throwIfNoEntry: false })
+      return stats !== undefined && (!stats.isFile() || stats.size > 0)
+    })
 }
 
 function copied(at: string, from: string): CagePlaces['instead'][number] {
@@ -162,8 +188,12 @@ function registeredHome(): string {
 }
 
 function foldersIn(folder: string): string[] {
+  return namesIn(folder).map((name) => join(folder, name))
+}
+
+function namesIn(folder: string): string[] {
   try {
-    return readdirSync(folder).map((name) => join(folder, name))
+    return readdirSync(folder)
   } catch {
     return []
   }

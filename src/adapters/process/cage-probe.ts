@@ -7,11 +7,15 @@ export type Probe = { readonly program: string } | { readonly why: string; reado
 
 export async function probeCage(
   env: NodeJS.ProcessEnv,
-  { isStrict = false, platform = process.platform }: { isStrict?: boolean; platform?: NodeJS.Platform } = {},
+  {
+    isStrict = false,
+    isLimited = false,
+    platform = process.platform,
+  }: { isStrict?: boolean; isLimited?: boolean; platform?: NodeJS.Platform } = {},
 ): Promise<Probe> {
   if (platform !== 'linux' && platform !== 'darwin')
     return { why: `there is none for ${platform}`, fix: 'Use Linux or macOS, or a container.' }
-  const kind = platform === 'linux' ? bubblewrap(isStrict) : seatbelt
+  const kind = platform === 'linux' ? bubblewrap(isStrict, isLimited) : seatbelt
   if (isStrict && kind === seatbelt)
     return { why: 'strict is not there on macOS yet', fix: 'Use --sandbox workspace, and a firewall.' }
   const program = onPath(kind.program, env)
@@ -21,7 +25,10 @@ export async function probeCage(
   const tried = await exec(program, words, { cwd: '/', env, timeoutMs: 10_000 })
   if (tried.exitCode === 0) return { program }
   const said = tried.stderr.trim().split('\n').at(-1) ?? ''
-  return { why: `${kind.name} cannot make one: ${said || 'it said nothing'}`, fix: kind.fix() }
+  return {
+    why: `${kind.name} cannot make one: ${said || 'it said nothing'}`,
+    fix: /--size/.test(said) ? 'It needs 0.7 or newer for --max-memory.' : kind.fix(),
+  }
 }
 
 interface Kind {
@@ -32,14 +39,17 @@ interface Kind {
   readonly fix: () => string
 }
 
-function bubblewrap(isStrict: boolean): Kind {
+function bubblewrap(isStrict: boolean, isLimited: boolean): Kind {
   return {
     program: 'bwrap',
     name: 'bubblewrap (bwrap)',
     words: [
       ...'--unshare-pid --unshare-ipc --cap-drop ALL'.split(' '),
       ...(isStrict ? ['--unshare-net'] : []),
-      ...'--ro-bind / / --dev /dev --proc /proc --tmpfs /tmp'.split(' '),
+      ...'--ro-bind / / --dev /dev --proc /proc --perms 0555'.split(' '),
+      // Since 0.7.
+      ...(isLimited ? ['--size', '65536'] : []),
+      ...'--tmpfs /tmp'.split(' '),
     ],
     howToInstall:
       'Install it: sudo apt install bubblewrap (Debian, Ubuntu), sudo dnf install bubblewrap (Fedora), sudo pacman -S bubblewrap (Arch).',

@@ -46,6 +46,8 @@ export interface Start {
   readonly args: readonly string[]
   readonly cwd: string
   readonly env: NodeJS.ProcessEnv
+  /** What its files in memory may take together with it. */
+  readonly memoryBytes?: number | undefined
 }
 
 export interface Cell extends Pick<Start, 'file' | 'args' | 'env'> {
@@ -128,7 +130,7 @@ export function cageFault(said: string): RalphError {
 function inWords(
   { mode, program }: CageOptions,
   places: CagePlaces,
-  { file, args, cwd }: Start,
+  { file, args, cwd, memoryBytes }: Start,
   before: readonly string[],
 ): Omit<Cell, 'env' | 'leave'> {
   return basename(program) === 'sandbox-exec'
@@ -138,7 +140,7 @@ function inWords(
         args: [
           '--json-status-fd',
           String(statusFd),
-          ...bwrapWords(mode, places, cwd),
+          ...bwrapWords(mode, places, cwd, memoryBytes),
           ...before,
           file,
           ...args,

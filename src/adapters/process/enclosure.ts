@@ -36,7 +36,7 @@ export function enclose(options: EnclosureOptions): Enclosure {
   const name = `ralph-${process.pid}-${(holds += 1)}`
   const hold = limits === undefined ? undefined : holdTo(limits, { isCaged: cage !== undefined, name })
   const [first = '', ...rest] = [...(hold?.inner ?? []), options.file, ...options.args]
-  const bare = { ...options, file: first, args: rest }
+  const bare = { ...options, file: first, args: rest, memoryBytes: limits?.memoryBytes }
   let cell: Cell | undefined
   try {
     cell = cage?.(bare)

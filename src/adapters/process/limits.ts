@@ -1,5 +1,5 @@
 // How much an agent or a gate may take of the machine: a control group where one can be made, the limits of its shell, and a look now and then for the rest.
-import { mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { sized, type Limits } from '../../core/resource-limits.ts'
 import { findAlive, type Quarry } from './reap.ts'
@@ -110,14 +110,27 @@ function threadsOfUser(): number {
 
 function useOf(quarry: Quarry): { memory: number; processes: number } {
   const used = { memory: 0, processes: 0 }
+  let [shared, inFiles] = [0, 0]
   for (const { pid, parent } of findAlive(quarry)) {
     // Those that hold a cage are not the agent's.
     if (quarry.isCaged === true && (pid === quarry.group || parent === quarry.group)) continue
     const status = readProc(pid, 'status') ?? ''
     used.processes += numberIn(status, 'Threads')
-    used.memory += (numberIn(status, 'RssAnon') + numberIn(status, 'RssShmem')) * 1024
+    used.memory += numberIn(status, 'RssAnon') * 1024
+    shared += numberIn(status, 'RssShmem') * 1024
+    inFiles ||= quarry.isCaged === true ? filesInMemory(pid) : 0
   }
-  return used
+  return { ...used, memory: used.memory + Math.max(shared, inFiles) }
+}
+
+/** Of a cage's own /dev/shm: they are nobody's memory while nobody maps them. */
+function filesInMemory(pid: number): number {
+  try {
+    const { blocks, bfree, bsize } = statfsSync(`/proc/${pid}/root/dev/shm`)
+    return (blocks - bfree) * bsize
+  } catch {
+    return 0
+  }
 }
 
 function numberIn(status: string, name: string): number {

@@ -20,11 +20,15 @@ export async function setUp(
   { yes, mcp, json }: InitOptions,
 ): Promise<Said> {
   const { io } = context
-  const found = await observe.setup()
+  const found = await observe.setup(mcp)
   const usable = found.gates.flatMap(({ command, problem }) => (problem === undefined ? [command] : []))
   const isAsked = !yes && !json && isTerminal(io.stdin) && isTerminal(io.stdout)
   const say = (...lines: readonly string[]): void => {
     if (!json) io.stdout.write(`${lines.map((line) => folded(line, io.stdout.columns)).join('\n')}\n`)
+  }
+  if (found.isThere) {
+    const said = await control.init({ agent: '', gates: [], otherGates: [], mcp })
+    return { ...said, message: [said.message, ...otherWays(found, true)].join('\n') }
   }
   say(...foundLines(found))
   const gates = isAsked && usable.length > 0 ? await askGates(context, usable) : usable
@@ -51,10 +55,13 @@ export async function setUp(
         false,
       )))
   const said = await control.init({ ...request, mcp: wantsMcp })
-  const ways = found.mcp
-    .filter(({ file }) => !wantsMcp || file === undefined)
+  return { ...said, message: [said.message, ...otherWays(found, wantsMcp)].join('\n') }
+}
+
+function otherWays({ mcp }: Setup, isWritten: boolean): readonly string[] {
+  return mcp
+    .filter(({ file }) => !isWritten || file === undefined)
     .map(({ agent, command }) => `For ${agent}, to look at the loops here (MCP): ${command}`)
-  return { ...said, message: [said.message, ...ways].join('\n') }
 }
 
 const nothing: Said = { message: 'Nothing was written.', data: { written: [] } }

@@ -209,8 +209,7 @@ function isCalled({ change_id: change, written_by: by, worktree }: LoopSeen, ask
 
 /** A loop that ralph has no record of. */
 async function otherLoop(observe: App['observe'], asked: string | undefined): Promise<LoopSeen | undefined> {
-  if (asked === undefined) return undefined
-  const named = (await observe.loops()).filter((loop) => isCalled(loop, asked))
+  const named = (await observe.loops()).filter((loop) => asked === undefined || isCalled(loop, asked))
   return named.every((loop) => loop.written_by === 'wt-tools') ? named[0] : undefined
 }
 

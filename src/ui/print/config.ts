@@ -1,7 +1,7 @@
 // Every setting with its value, its origin and what it is for, and the files that were looked for.
 import type { LoadedConfig, SettingEntry } from '../../config/load.ts'
 import { specOf } from '../../config/options.ts'
-import { agentHomes, caches, movedSecrets, secrets } from '../../core/cage-homes.ts'
+import { agentHomes, caches, closed, movedSecrets, secrets } from '../../core/cage-homes.ts'
 import type { Paint } from '../io.ts'
 import { entryLines } from './layout.ts'
 import { table } from './table.ts'
@@ -52,13 +52,15 @@ export function configText(
 function sandboxLines(entries: readonly SettingEntry[]): readonly string[] {
   const mode = entries.find(({ key }) => key === 'sandbox')?.value
   if (mode === undefined || mode === 'off') return []
-  const { agents, caches: cached, hidden } = sandboxPlaces()
+  const { agents, caches: cached, hidden, closed: shut } = sandboxPlaces()
   return [
     '',
     'The sandbox can write the work tree, its TMPDIR, sandbox_allow, and:',
     ...Object.entries(agents).map(([name, paths]) => `  ${name.padEnd(8)} ${paths.join(', ')}`),
     `  caches   ${cached.join(', ')}`,
-    `Hidden in it: ${hidden.join(', ')}`,
+    'Hidden in it, unless sandbox_allow or PATH names it:',
+    ...shut.map(({ folder, but }) => `  ${folder} but ${but.join(', ')}`),
+    `Always hidden: ${hidden.join(', ')}`,
   ]
 }
 
@@ -67,6 +69,7 @@ function sandboxPlaces(): {
   readonly agents: Readonly<Record<string, readonly string[]>>
   readonly caches: readonly string[]
   readonly hidden: readonly string[]
+  readonly closed: readonly { readonly folder: string; readonly but: readonly string[] }[]
 } {
   const named = (places: readonly { readonly path: string }[]): string[] => [
     ...new Set(places.map(({ path }) => `~/${path}`)),
@@ -76,6 +79,10 @@ function sandboxPlaces(): {
     agents: Object.fromEntries(states),
     caches: named(caches),
     hidden: named([...secrets, ...movedSecrets]),
+    closed: closed.map(({ folder, but }) => ({
+      folder: folder.path === '' ? '~/.*' : `~/${folder.path}/*`,
+      but: [...but],
+    })),
   }
 }
 
