@@ -118,7 +118,7 @@ describe('cleanup', () => {
     expect((await checkpoints.finish('cleanup')).message).toContain('nothing is left')
   })
 
-  it('G15: work that was squashed into the original branch is not said to be uncommitted; a branch that is gone is made again, and that is said', async () => {
+  it('G15: work that was squashed into the original branch is not said to be uncommitted; a branch that is gone is made again, and that is said; one that was renamed is not', async () => {
     const w = world()
     const checkpoints = await loop(w)
     w.git('switch', '-q', 'main')
@@ -129,6 +129,13 @@ describe('cleanup', () => {
     const other = world()
     const started = await loop(other)
     other.git('branch', '-q', '-m', 'main', 'trunk')
+    const refused = await started.finish('cleanup').catch((error: unknown) => error as RalphError)
+    expect(refused).toMatchObject({
+      code: 'finish_conflict',
+      hint: expect.stringContaining('branch -m trunk main'),
+    })
+    expect(branches(other)).toEqual(['ralph/demo', 'trunk'])
+    rmSync(join(other.dir, '.git/logs/refs/heads/trunk'))
     expect((await started.finish('cleanup')).message).toMatch(/main was gone .* made again at \w+/)
     expect(branches(other)).toEqual(['main', 'trunk'])
   })

@@ -5,7 +5,7 @@ import type { CleanupPlan, Head } from '../../../core/git-facts.ts'
 import type { GitMemory } from '../../../core/git-memory.ts'
 import type { FinishChoice, FinishReport } from '../../../ports.ts'
 import { isGone, performFinish } from './finish-perform.ts'
-import { lostStaging, notYet, ontoOf, planHere, planHome, squashBase } from './finish-plan.ts'
+import { lostStaging, newNameOf, notYet, ontoOf, planHere, planHome, squashBase } from './finish-plan.ts'
 import { carryInside, toldInside } from '../submodules/finish-submodules.ts'
 import { asSquash, besidesWork, renamedWords, theirsAmong } from './finish-words.ts'
 import { goneAtEnd } from '../attempt/lost-files.ts'
@@ -114,13 +114,14 @@ async function stay(store: Store, work: Work, isRename: boolean): Promise<Done> 
         ? 'you are on it'
         : `\`${git.typed} switch ${branch}\` takes you there`
   const remote = await remoteOf(git)
+  const isMadeAgain = home === undefined && (await newNameOf(git, origin, refs)) === undefined
   return {
     said: [
       ...(renamed === undefined ? [] : renamedWords(store, renamed)),
       `the work is on ${branch} (${where})`,
       ...(isGone(origin, refs)
         ? [
-            `the branch ${nameOf(origin)} is gone (renamed or deleted), and a cleanup ${home === undefined ? 'makes it again' : 'needs it'}`,
+            `the branch ${nameOf(origin)} is gone (renamed or deleted), and a cleanup ${isMadeAgain ? 'makes it again' : 'needs it'}`,
           ]
         : []),
       ...movedWords(origin, refs),

@@ -8,6 +8,7 @@ import { goTo, mergeTrees, refuseOverwrite } from '../landing/apply.ts'
 import { planCarry } from './carry.ts'
 import type { Git } from '../git.ts'
 import { copyIndex, realIndex, takeFrom } from '../formats/index-file.ts'
+import { reflog } from '../refs/their-commits.ts'
 import { missingObjects } from '../refs/pins.ts'
 import { originName, placeOf, readRef, readRefs, shortName, type Refs } from '../refs/refs.ts'
 import { placeOf as placeOfWork } from './squash.ts'
@@ -31,6 +32,8 @@ export async function planHere(
   const now = head.commit
   const isAtOrigin = refs.head.ref === origin.ref
   if (!isOnBranch && !isAtOrigin) throw elsewhere(store, origin)
+  const renamedTo = isOnBranch ? await newNameOf(git, origin, refs) : undefined
+  if (renamedTo !== undefined) throw renamed(store, origin, renamedTo)
   if (isOnBranch && origin.ref !== undefined) refuseTaken(git, origin.ref, notYet(store.change))
   const plan = { tip, time: timeName(store), head }
   if (isOnBranch && now === origin.commit) {
@@ -176,6 +179,14 @@ export function notYet(change: string): Parameters<typeof refuseTaken>[2] {
     safe: 'The cleanup has touched nothing.',
     next: `\`ralph finish ${change} --cleanup\` again; or \`ralph finish ${change} --keep\``,
   }
+}
+
+/** Of a branch that is gone: the one that its log says it was renamed to. */
+export async function newNameOf(git: Git, { ref }: Head, { all }: Refs): Promise<string | undefined> {
+  if (ref === undefined || all[ref] !== undefined) return undefined
+  for (const name of Object.keys(all).filter((each) => each.startsWith('refs/heads/')))
+    if ((await reflog(git, name)).some(({ why }) => why === `Branch: renamed ${ref} to ${name}`)) return name
+  return undefined
 }
 
 /** Not made by ralph: the user stands on another branch, and only they know whether that is the same one. */

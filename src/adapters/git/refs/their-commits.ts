@@ -84,7 +84,7 @@ interface Move {
   readonly atMs: number
 }
 
-async function reflog(git: Git, ref: string): Promise<Move[]> {
+export async function reflog(git: Git, ref: string): Promise<Move[]> {
   const text = (await readIfThere(join(git.gitCommonDir, 'logs', ref)))?.toString('latin1') ?? ''
   const lines = text.matchAll(/^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) .*> (\d+) [-+]\d{4}(?:\t(.*))?$/gm)
   return [...lines].map(([, from = '', to = '', seconds = '0', why = '']) => ({
