@@ -10,6 +10,7 @@ import { worktreeLock } from '../adapters/files/paths.ts'
 import { sweepOwn } from '../adapters/git/guard/stale-locks.ts'
 import { removeScratch } from '../adapters/process/temp.ts'
 import { mainFolder } from '../adapters/git/refs/branch-in-use.ts'
+import { readRef } from '../adapters/git/refs/refs.ts'
 import { loopTree } from '../adapters/git/start/worktrees.ts'
 import { withShell } from '../adapters/process/launcher.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
@@ -126,13 +127,17 @@ export async function siteOf(site: Site, run: KnownRun): Promise<Site> {
   const moved = await loopTree(site.git, run.change)
   if (moved !== undefined) return openSite(moved.worktree, site.env, options)
   const { cleaned } = run.state.git
-  const branch = cleaned === undefined ? `ralph/${run.change}` : `refs/ralph/${run.change}/archive/${cleaned}`
+  const own = `ralph/${run.change}`
+  const kept = `refs/ralph/${run.change}/${cleaned === undefined ? 'checkpoint' : `archive/${cleaned}`}`
+  const isBranch = cleaned === undefined && (await readRef(site.git, `refs/heads/${own}`)) !== undefined
+  const branch = isBranch ? own : kept
+  const how = cleaned !== undefined ? '--detach ' : isBranch ? '' : `-b ${own} `
   const isTaken = existsSync(worktree)
   const first = isTaken
     ? `Move that folder away (mv ${shellWord(worktree)} ${shellWord(`${worktree}.mine`)}), then`
     : 'If it was removed:'
   throw new RalphError('repository_state', treeProblem(run.change, worktree), {
-    hint: `Nothing was touched. If it was moved by hand, tell git: git worktree repair NEW-FOLDER, then type the command again. ${first} git worktree prune && git worktree add ${cleaned === undefined ? '' : '--detach '}${shellWord(worktree)} ${branch} creates it again, for ralph resume ${run.change} or ralph finish ${run.change} --cleanup. Its commits are on ${branch}: git merge --squash ${branch} brings them here. To start over: git worktree prune, then ralph loop ${run.change} --fresh`,
+    hint: `Nothing was touched. If it was moved by hand, tell git: git worktree repair NEW-FOLDER, then type the command again. ${first} git worktree prune && git worktree add ${how}${shellWord(worktree)} ${branch} creates it again, for ralph resume ${run.change} or ralph finish ${run.change} --cleanup. Its commits are on ${branch}: git merge --squash ${branch} brings them here. To start over: git worktree prune, then ralph loop ${run.change} --fresh`,
   })
 }
 

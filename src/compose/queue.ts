@@ -493,7 +493,7 @@ export async function queueReport(site: Site): Promise<QueueReport> {
   const lock = inspectLock(paths.lock, site.identity)
   const alive = lock.held === 'alive' || lock.held === 'elsewhere'
   const entries = await Promise.all(inOrder(state).map((entry) => entryReport(site, entry, alive)))
-  const held = landed === undefined || landed === own ? '' : heldWhere(site.git, state.target)
+  const held = landed === undefined || landed === own ? '' : await heldWhere(site.git, state.target)
   return {
     target: state.target,
     target_commit: own ?? '',

@@ -354,7 +354,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
           change,
           'failed',
           `its branch ralph/${change} is gone`,
-          `Bring it back, then: ralph queue retry ${change}`,
+          `Bring it back: git branch ralph/${change} refs/ralph/${change}/checkpoint; then: ralph queue retry ${change}`,
         ),
       )
     // Retried as it was refused: nobody has looked at it since.

@@ -207,3 +207,52 @@ it('Q2: the user edits, commits, deletes a branch and fetches while two changes 
   expect(landed).toMatch(/mine\.txt[^]*work\/a\.txt\nwork\/b\.txt/)
   expect(landed).not.toContain('new.txt')
 })
+
+it('Q24: a worktree and its branch that the user removes while its loop runs, or while its set-up does, park the change with what is gone; the printed commands work, and it lands', async () => {
+  const at = project({ a: `touch "$HOME/at-work"\n${until('[ -f "$HOME/go" ]')}`, b: '' }, 1)
+  const reached = async (file: string): Promise<void> => {
+    while (!existsSync(join(at.root, 'home', file))) await delay(20)
+  }
+  const running = start(at, ['up', 'a', ...at.args])
+  await reached('at-work')
+  at.git('worktree', 'remove', '--force', '../repo-ralph-a')
+  at.git('branch', '-qD', 'ralph/a')
+  at.write('../home/go', '')
+  expect((await running.ended).code).toBe(3)
+  const gone = await ralph(at, ['up', 'a', ...at.args])
+  const [, add = '', merge = ''] =
+    /git worktree prune && git (worktree add .*?) creates it again.*git (merge --squash \S+)/.exec(
+      gone.stdout,
+    ) ?? []
+  at.git('worktree', 'prune')
+  at.git(...merge.split(' '))
+  at.git(...add.split(' '))
+  const setUp = `touch "$HOME/set-up"; ${until('[ -f "$HOME/further" ]').trim()}`
+  const second = start(at, ['up', 'a', 'b', ...at.args, '--setup', setUp])
+  await reached('set-up')
+  rmSync(`${at.repo}-ralph-b`, { recursive: true })
+  at.write('../home/further', '')
+  const done = await second.ended
+  expect([done.code, done.stdout]).toEqual([3, expect.stringMatching(/There is no folder \S*repo-ralph-b/)])
+  expect(done.stdout).not.toContain('ENOENT')
+  expect(landedTree(at)).toContain('work/a.txt')
+  expect((await ralph(at, ['up', 'b', ...at.args])).code).toBe(0)
+  expect(landedTree(at)).toContain('work/b.txt')
+})
+
+it('Q2: beside a bare repository the folder is named that has the target checked out, and where nobody has, the target follows', async () => {
+  const at = project({ a: '', b: '' }, 1)
+  const bare = join(at.root, 'bare.git')
+  at.git('clone', '-q', '--bare', '.', bare)
+  at.git('-C', bare, 'worktree', 'add', '-q', join(at.root, 'wt'), 'main')
+  const there = { ...at, repo: join(at.root, 'wt') }
+  const first = await ralph(there, ['up', 'a', ...at.args])
+  expect([first.code, first.stdout]).toEqual([
+    0,
+    expect.stringContaining(`(it is checked out in ${there.repo})`),
+  ])
+  expect((await ralph(there, ['queue', 'pull'])).code).toBe(0)
+  at.git('-C', there.repo, 'checkout', '-qb', 'mine')
+  expect((await ralph(there, ['up', 'b', '--into', 'main', ...at.args])).code).toBe(0)
+  expect(at.git('-C', bare, 'ls-tree', '-r', '--name-only', 'main')).toContain('work/b.txt')
+})

@@ -7,6 +7,7 @@ import { RalphError } from '../../../core/error.ts'
 import { ifThereNow } from '../../files/whole.ts'
 import type { Author } from '../formats/author.ts'
 import { shown, type Git } from '../git.ts'
+import { mainFolder } from '../refs/branch-in-use.ts'
 import { moveRefs, readRef, refsUnder, shortName } from '../refs/refs.ts'
 import { findTree } from '../start/worktrees.ts'
 import { commitTree, isAncestor, joined, treeOf } from '../tree/tree.ts'
@@ -231,7 +232,7 @@ export async function openScratchTree(git: Git, commit: string): Promise<Git> {
 }
 
 function scratchDir({ gitCommonDir }: Git): string {
-  const main = dirname(gitCommonDir)
+  const main = mainFolder(gitCommonDir)
   // No change is called so: its own work tree has another name.
   return join(dirname(main), `${basename(main)}-ralph--landing`)
 }
@@ -409,7 +410,7 @@ export async function carryHome(git: Git, target: string, from?: string): Promis
   if (!(await isAncestor(git, own, landed)))
     return (await isAncestor(git, landed, own)) ? '' : `${target} has commits of its own`
   // A push does not know of a rebase that will move it at its end.
-  const held = heldWhere(git, target)
+  const held = await heldWhere(git, target)
   if (held !== '') return `${target} is ${held}`
   const receive = 'git -c receive.denyCurrentBranch=refuse -c core.hooksPath=/dev/null receive-pack'
   const { code, said } = await git.run(
@@ -436,7 +437,8 @@ export async function carryHome(git: Git, target: string, from?: string): Promis
 }
 
 /** Who stands on a branch: `git worktree list` does not know of one that is being rebased or bisected. Empty: nobody. */
-export function heldWhere({ gitCommonDir }: Git, target: string): string {
+export async function heldWhere(git: Git, target: string): Promise<string> {
+  const { gitCommonDir } = git
   const trees = join(gitCommonDir, 'worktrees')
   const names = ifThereNow(() => readdirSync(trees)) ?? []
   for (const dir of [gitCommonDir, ...names.map((name) => join(trees, name))]) {
@@ -452,7 +454,15 @@ export function heldWhere({ gitCommonDir }: Git, target: string): string {
           : read('BISECT_START') === target
             ? 'being bisected'
             : ''
+    // In a bare one nobody stands: its HEAD is for those who clone it.
+    if (word === 'checked out' && dir === gitCommonDir && (await isBare(git))) continue
     if (word !== '') return `${word} in ${dirname(dir === gitCommonDir ? dir : read('gitdir'))}`
   }
   return ''
+}
+
+/** Of the repository, whatever its work trees say of themselves. */
+async function isBare(git: Git): Promise<boolean> {
+  const [, kind] = await git.list(['worktree', 'list', '--porcelain', '-z'])
+  return kind === 'bare'
 }
