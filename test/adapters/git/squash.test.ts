@@ -131,6 +131,15 @@ describe('finish --squash', () => {
     },
   )
 
+  it('G25: work that was stashed before its commit is made is in the work tree as committed, not its reverse', async () => {
+    const w = world()
+    const checkpoints = await loop(w)
+    hook(w, 'pre-commit', 'env -u GIT_INDEX_FILE git stash -uq')
+    const { commit } = await checkpoints.finish('squash', message)
+    expect([w.git('rev-parse', 'HEAD').trim(), w.git('status', '--porcelain')]).toEqual([commit, ''])
+    expect([w.read('one.txt'), w.read('src/b.txt')]).toEqual(['1', 'loop\n'])
+  })
+
   it('F37: what the user had not committed is not committed now, and what was staged is staged', async () => {
     const w = world()
     w.write('a.txt', 'one\nmine\n')

@@ -169,6 +169,8 @@ async function found(
   const isChanged = new Set(changed)
   // What a hook has written otherwise is in it, what a hook has left out is not.
   const lacking = work.filter((path) => isOther.has(path) && !isChanged.has(path))
+  // Put away since an earlier try was killed (`git stash`): else the work tree would be the reverse of the commit.
+  await putBack(store, git, join(store.folder, 'squash-index'), { picture: made, onto })
   const done = await settled(git, plan, made)
   if (lacking.length === 0) return done
   return {
