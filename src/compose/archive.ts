@@ -52,7 +52,7 @@ export async function begunAnew(
   ]
   const last = left.beside.length > 0 ? state.git.checkpoint : state.git.initial
   return [
-    `the earlier run is archived: ralph attempts ${change} lists its attempts (refs/ralph/${change}/earlier/${archived}). This one begins where you stand, ${place === 'HEAD' ? '' : `${place} at `}${commit.out.trim()}${isOn ? ', with the work of the earlier run' : ''}${other}`,
+    `the earlier run is archived (ralph attempts ${change} --all). This one begins where you stand, ${place === 'HEAD' ? '' : `${place} at `}${commit.out.trim()}${isOn ? ', with the work of the earlier run' : ''}${other}`,
     ...named
       .slice(0, 10)
       .map(

@@ -113,7 +113,7 @@ export async function finishHeld(
   const ownTree = run.state.home !== undefined && kept === 'cleanup' && isDone
   const onward = isDone ? await nextSteps(site, run, choice, plan?.open ?? 0) : []
   return {
-    message: report.message,
+    message: report.message + (choice === 'squash' ? partWords(run) : ''),
     ...(onward.length > 0 && { next: onward.join('; ') }),
     // Not removed by ralph: ignored files in it are in no commit.
     ...(ownTree && {
@@ -123,7 +123,7 @@ export async function finishHeld(
       next: (await isPlanGone(site, run))
         ? `the change ${run.change} is not in openspec/changes any more; to continue it, bring its folder back, then ralph resume ${run.change}`
         : kept === 'cleanup' && run.state.settings?.checkpoint === 'branch' && run.state.home === undefined
-          ? `ralph resume ${run.change} runs what is left, with the same agent and gates`
+          ? `ralph resume ${run.change}   run what is left, with the same agent and gates`
           : `ralph resume ${run.change}`,
     }),
     ...(report.gone.length > 0 && { gone: report.gone }),
@@ -136,6 +136,13 @@ export async function finishHeld(
       ...(report.gone.length > 0 && { gone: report.gone }),
     },
   }
+}
+
+/** Nobody should take one commit for the whole change. */
+function partWords({ state: { stories, settings } }: OpenRun['run']): string {
+  const done = stories.filter(({ status }) => status === 'done').length
+  const isWhole = done === stories.length || settings?.done_criteria === 'manual'
+  return isWhole ? '' : `; it has ${done} of ${stories.length} stories`
 }
 
 /** Brought a second time it would conflict with itself, and with the archive of its plan. */
@@ -190,7 +197,7 @@ async function nextSteps(
   return [
     ...(remote === undefined ? [] : [push]),
     ...(choice === 'squash' && isThere && state.settings?.done_criteria === 'tasks'
-      ? [open === 0 ? `${openspecWords(env)} archive ${change}` : `ralph loop ${change} runs what is open`]
+      ? [open === 0 ? `${openspecWords(env)} archive ${change}` : `ralph loop ${change}   run what is open`]
       : []),
   ]
 }

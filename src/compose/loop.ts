@@ -296,9 +296,10 @@ async function runHeld(
         ...(mode === 'resume' && { spent: spentBy(stream.state, run.recall('gate.ended')) }),
         ...(undone.length > 0 && { undone }),
       },
+      earlier: anew.slice(0, 1),
       warnings: [
         recovered,
-        ...anew,
+        ...anew.slice(1),
         ...entered.notes,
         ...named,
         ...warnings,

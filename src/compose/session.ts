@@ -36,6 +36,8 @@ export interface Session {
     'type' | 'run_id' | 'pid' | 'worktree' | 'worktree_name'
   >
   readonly warnings: readonly string[]
+  /** What became of the run before. */
+  readonly earlier: readonly string[]
   readonly tell: LoopRequest['tell']
   readonly onRunning: LoopRequest['onRunning']
   /** Spent when the disk is full: from then on the loop goes to its end. */
@@ -106,9 +108,12 @@ export async function runSession(session: Session): Promise<number> {
       worktree_name: basename(worktree),
       ...session.started,
     })
-    const warned = [note, ...session.warnings]
-      .filter((message) => message !== '')
-      .map((message) => loop.tell({ type: 'warning', code: 'start', message }))
+    const warned = [
+      ...session.earlier.map((message) => ['earlier_run', message] as const),
+      ...[note, ...session.warnings].map((message) => ['start', message] as const),
+    ]
+      .filter(([, message]) => message !== '')
+      .map(([code, message]) => loop.tell({ type: 'warning', code, message }))
     // A journal that cannot take them: the loop has its own way to end.
     await Promise.allSettled([begun, ...warned])
     const state = await loop.run().catch((error: unknown) => endedAllTheSame(site, loop.state, error))

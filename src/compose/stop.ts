@@ -97,7 +97,7 @@ async function stopUnknown(run: KnownRun): Promise<Said> {
     ended.length === 0 ? '' : ` Its agent was still running and has been ended (${ended.join(', ')}).`
   return {
     message: `No loop of ${run.change} is running.${left} ${run.damage}`,
-    next: `ralph resume ${run.change} says how to get everything back; ralph loop ${run.change} --fresh starts over`,
+    next: `ralph resume ${run.change}   says how to get everything back; ralph loop ${run.change} --fresh   start over`,
     data: { stopped: false, change_id: run.change, ended_pids: [...ended], problem: run.damage },
   }
 }
@@ -111,7 +111,7 @@ async function noLoop(site: Site, run: KnownRun | undefined): Promise<Said> {
     ended.length === 0 ? '' : ` Its agent was still running and has been ended (${ended.join(', ')}).`
   return {
     message: `No loop is running: the one of ${run.change} had died.${left}`,
-    next: `ralph resume ${run.change} or ralph finish ${run.change} --cleanup`,
+    next: `ralph resume ${run.change}   continue; ralph finish ${run.change} --cleanup   take what is saved`,
     data,
   }
 }

@@ -124,7 +124,7 @@ function settings(written: Record<string, unknown>, path: string): ReadonlyMap<O
       const near = nearest(wanted, optionKeys)
       throw configError(
         `unknown setting ${JSON.stringify(name)} in ${path}`,
-        near === undefined ? 'see all of them with: ralph loop --help' : `did you mean ${near}?`,
+        near === undefined ? 'see all of them with: ralph loop --help' : `Did you mean ${near}?`,
       )
     }
     if (values.has(key)) throw configError(`${key} is given twice in ${path}`, 'remove one of the two lines')

@@ -129,6 +129,6 @@ function misspeltVariables(env: NodeJS.ProcessEnv): readonly string[] {
       return [`the variable ${name} is not used: ${fileOnly} is set in ralph.yaml only`]
     const near = nearest(name.slice(prefix.length), ends)
     if (near === undefined) return []
-    return [`unknown variable ${name}; did you mean ${prefix}${near}?`]
+    return [`unknown variable ${name}. Did you mean ${prefix}${near}?`]
   })
 }

@@ -123,10 +123,10 @@ function suggestion(key: OptionKey, raw: unknown): string | undefined {
     return 'squash when the loop has ended: ralph finish --squash'
   const near = wrong === undefined ? undefined : nearest(wrong, choices)
   // The message has the list already.
-  if (kind === 'choice') return near === undefined ? undefined : `did you mean ${near}?`
+  if (kind === 'choice') return near === undefined ? undefined : `Did you mean ${near}?`
   return near === undefined
     ? `it can be: ${choices.join(', ')}`
-    : `did you mean ${near}? It can be: ${choices.join(', ')}`
+    : `Did you mean ${near}? It can be: ${choices.join(', ')}`
 }
 
 function quote(raw: unknown): string {

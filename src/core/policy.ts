@@ -47,7 +47,7 @@ export function decide(state: StartedState, last?: LastIteration): Decision {
       outcome(
         'retries',
         `Story ${failedStory} failed ${failures(state, failedStory)}; last: ${last?.record.reason ?? 'see ralph history'}`,
-        `Its attempts are kept: ralph attempts ${state.changeId}. To try again: ${resume}`,
+        `To try again: ${resume}`,
         { storyId: failedStory },
       ),
     )

@@ -78,6 +78,7 @@ function phraseOf({ ending, unpaid }: AgentEnded, limits: Limits): string {
 }
 
 function minutes(count: number): string {
+  if (count < 1) return `${String(Math.round(count * 60))} s`
   return `${String(count)} ${count === 1 ? 'minute' : 'minutes'}`
 }
 

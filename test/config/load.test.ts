@@ -150,7 +150,7 @@ describe('files', () => {
     await projectFile('max_retires: 5')
     const error = await refusal()
     expect(error.message).toContain('unknown setting "max_retires"')
-    expect(error.hint).toBe('did you mean max_retries?')
+    expect(error.hint).toBe('Did you mean max_retries?')
   })
 
   it.each([
@@ -206,9 +206,9 @@ describe('values', () => {
   })
 
   it('a wrong word names the nearest choice: agent, also in a chain', async () => {
-    expect((await refusal({ agent: 'cluade' })).hint).toContain('did you mean claude?')
-    expect((await refusal({ agent: 'claude,codx' })).hint).toContain('did you mean codex?')
-    expect((await refusal({ checkpoint: 'branhc' })).hint).toContain('did you mean branch?')
+    expect((await refusal({ agent: 'cluade' })).hint).toContain('Did you mean claude?')
+    expect((await refusal({ agent: 'claude,codx' })).hint).toContain('Did you mean codex?')
+    expect((await refusal({ checkpoint: 'branhc' })).hint).toContain('Did you mean branch?')
   })
 
   it('a misspelt variable is warned about; one that resembles nothing is somebody else’s', async () => {
@@ -220,9 +220,9 @@ describe('values', () => {
       { RALPH_MAX_RETIRES: '1', RALPH_MAX_RETRYS: '2', RALPH_AGNET: 'claude', ...others },
     )
     expect(warnings).toEqual([
-      'unknown variable RALPH_MAX_RETIRES; did you mean RALPH_MAX_RETRIES?',
-      'unknown variable RALPH_MAX_RETRYS; did you mean RALPH_MAX_RETRIES?',
-      'unknown variable RALPH_AGNET; did you mean RALPH_AGENT?',
+      'unknown variable RALPH_MAX_RETIRES. Did you mean RALPH_MAX_RETRIES?',
+      'unknown variable RALPH_MAX_RETRYS. Did you mean RALPH_MAX_RETRIES?',
+      'unknown variable RALPH_AGNET. Did you mean RALPH_AGENT?',
     ])
     expect(config.max_retries).toBe(3)
   })

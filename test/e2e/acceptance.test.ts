@@ -53,7 +53,7 @@ describe('acceptance', () => {
       timed_out: true,
       verdict: 'timeout',
       // How long, by which option; which signal ralph sent then is nobody's question.
-      reason: 'the agent took longer than 0.02 minutes (--iteration-timeout); it said: working',
+      reason: 'the agent took longer than 1 s (--iteration-timeout); it said: working',
     })
     expect(at.state().iterations[1]).not.toHaveProperty('timed_out')
     expect(marked(at.root)).toEqual([])

@@ -62,7 +62,7 @@ describe('agents that do not do their work', () => {
       {
         verdict: 'idle',
         reason: expect.stringMatching(
-          /^the agent was silent and did nothing for 0.01 minutes \(--idle-timeout\)(?!.*SIG)/,
+          /^the agent was silent and did nothing for 1 s \(--idle-timeout\)(?!.*SIG)/,
         ),
       },
     ])

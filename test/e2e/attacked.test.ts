@@ -53,7 +53,7 @@ test('a misspelt variable is named by doctor too, and is no problem', async () =
     checks: { name: string; verdict: string; detail: string }[]
   }
   expect(checks.filter(({ name }) => name === 'settings')).toMatchObject([
-    { verdict: 'warning', detail: expect.stringContaining('did you mean RALPH_MAX_RETRIES?') as string },
+    { verdict: 'warning', detail: expect.stringContaining('Did you mean RALPH_MAX_RETRIES?') as string },
   ])
 })
 

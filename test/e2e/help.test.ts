@@ -32,7 +32,7 @@ describe('the pages of help', () => {
       const offered = await ralph(scratch({ commit: false }), ['complete', '--', name, '--ver'])
       expect(offered.stdout).toContain('--verify')
       const typo = await ralph(scratch({ commit: false }), [name, 'x', '--verfy', 'y'])
-      expect([typo.code, typo.stderr]).toEqual([2, expect.stringContaining('did you mean --verify?')])
+      expect([typo.code, typo.stderr]).toEqual([2, expect.stringContaining('Did you mean --verify?')])
     },
   )
 

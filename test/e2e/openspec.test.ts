@@ -346,7 +346,7 @@ describe('which change, and what is in it', () => {
     expect(several.stderr).toMatch(/2 open changes: demo, other/)
     const near = await ralph(at, ['show', 'dmeo'])
     expect(near.code).toBe(2)
-    expect(near.stderr).toContain('Did you mean "demo"?')
+    expect(near.stderr).toContain('Did you mean demo?')
     const old = await ralph(at, ['loop', 'old', '--agent-command', goodAgent])
     expect(old.code).toBe(2)
     expect(old.stderr).toContain('It is archived as 2026-01-01-old')

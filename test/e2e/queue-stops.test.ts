@@ -27,7 +27,7 @@ it('stop: one loop beside the queue is parked for who stopped it; stop --all end
   const all = await ralph(at, ['stop', '--all'])
   expect([all.code, all.stdout]).toEqual([
     0,
-    expect.stringMatching(/^Stopped: ralph up\.\nStopped: a[^]*next: ralph up$/m),
+    expect.stringMatching(/^Stopped: ralph up\.\nStopped: a[^]*next {3}ralph up$/m),
   ])
   expect((await running.ended).code).toBe(143)
   expect(await report(at)).toMatchObject({

@@ -257,7 +257,11 @@ describe('finish --squash', () => {
 test('F36: after a finish the next steps are there to copy: push, and the archive of OpenSpec', async () => {
   const at = await looped(1)
   const next = async (...args: string[]): Promise<string> =>
-    /^next: (.*)$/m.exec((await ralph(at, ['finish', 'demo', ...args])).stdout)?.[1] ?? ''
+    (await ralph(at, ['finish', 'demo', ...args])).stdout
+      .split('\n')
+      .filter((line) => /^ {2}next {3}| {9}\S/.test(line))
+      .map((line) => line.slice(9))
+      .join('; ')
   expect(await next('--keep')).toBe('')
   at.git('remote', 'add', 'upstream', '/nowhere')
   expect(await next('--keep', '--rename')).toBe('git push -u upstream ralph/demo')
@@ -265,7 +269,7 @@ test('F36: after a finish the next steps are there to copy: push, and the archiv
   expect(await next('--squash')).toBe('git push; npx @fission-ai/openspec archive demo')
   install(again, 'openspec', '#!/bin/sh\n')
   expect((await ralph(again, ['finish', 'demo', '--squash'])).stdout).toMatch(
-    /^next: openspec archive demo$/m,
+    /^ {2}next {3}openspec archive demo$/m,
   )
 })
 

@@ -27,7 +27,7 @@ describe('on a terminal', () => {
     await shell.until((raw) => raw.includes('later'))
     const stopped = await ralph(at, ['stop', 'demo'])
     expect(stopped.stdout).toContain('demo was done already')
-    expect(stopped.stdout).toContain('next: ralph finish demo --cleanup')
+    expect(stopped.stdout).toContain('  next   ralph finish demo --cleanup')
     expect(stopped.stdout).not.toContain('resume')
     await shell.exited
     expect(at.state()).toMatchObject({ status: 'done' })

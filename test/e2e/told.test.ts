@@ -132,10 +132,17 @@ describe('what is true of the change', () => {
       const why = (await ralph(at, ['why', 'demo'])).stdout
       expect(why).toContain('every story that it was asked for was complete; 1 story is open now')
       const squashed = (await ralph(at, ['finish', 'demo', '--squash'])).stdout
-      expect(squashed).toContain('next: ralph loop demo runs what is open')
+      expect(squashed).toContain('  next   ralph loop demo   run what is open')
       expect(squashed).not.toContain('archive demo')
     },
   )
+
+  test('F15: a squash of some of the stories says how many they are', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    expect((await loop(at, 'demo', half)).code).toBe(3)
+    const { stdout } = await ralph(at, ['finish', 'demo', '--squash'])
+    expect(stdout).toMatch(/one commit on main[^]*It has 1 of 2 stories\./)
+  })
 
   test('B6: in a work tree of its own: a box that is opened again there is open', async () => {
     const at = scratch({ tasks: tasksOf(1) })
@@ -159,7 +166,7 @@ describe('what is true of the change', () => {
     const at = scratch({ tasks: tasksOf(2) })
     expect((await loop(at, 'demo', half)).code).toBe(3)
     const { stdout } = await ralph(at, ['finish', 'demo', '--cleanup'])
-    expect(stdout).toContain('next: ralph resume demo runs what is left, with the same agent')
+    expect(stdout).toContain('  next   ralph resume demo   run what is left, with the same agent')
     at.git('add', '-A')
     at.git('commit', '-qm', 'half of it')
     const looked = (await ralph(at, ['status', 'demo'])).stdout

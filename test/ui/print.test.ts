@@ -14,9 +14,11 @@ function plain(
   events: readonly LoopEvent[],
   env: NodeJS.ProcessEnv = {},
   columns?: number,
+  /** As with 2>&1. */
+  isOne = false,
 ): { out: string; err: string } {
   const stdout = new Sink()
-  const stderr = new Sink()
+  const stderr = isOne ? stdout : new Sink()
   const screen = columns === undefined ? { ...env } : { ...env, NO_COLOR: '1' }
   if (columns !== undefined) {
     for (const sink of [stdout, stderr]) Object.assign(sink, { isTTY: true, columns })
@@ -333,7 +335,7 @@ describe('plain lines', () => {
   })
 
   it('U5: a loop that halts names the reason, where the work is and the command to go on with', () => {
-    const { out, err } = plain([
+    const events = [
       event(started),
       event({
         type: 'iteration.ended',
@@ -342,19 +344,24 @@ describe('plain lines', () => {
       event({
         type: 'error',
         code: 'retries',
-        message: 'story 1 failed 4 times',
-        hint: 'see ralph attempts',
+        message: 'Story 1 failed 4 times; last: no tests',
+        hint: 'To try again: ralph resume add-login',
       }),
       event({
         ...complete,
         status: 'stuck',
         exit_code: 3,
-        reason: 'story 1 used up its retries',
+        reason: 'Story 1 failed 4 times; last: no tests',
         stop_reason: 'retries',
       }),
-    ])
-    expect(err).toBe('error: story 1 failed 4 times (see ralph attempts)\n')
-    expect(out).toContain('✕ stuck: story 1 used up its retries\n')
+    ]
+    const { out, err } = plain(events)
+    expect(err).toBe('error: Story 1 failed 4 times. To try again: ralph resume add-login\n')
+    // F7: the reason with the attempt and on the card; the error, which names it no more, below both.
+    const both = plain(events, {}, undefined, true).out
+    expect(both.split('no tests')).toHaveLength(3)
+    expect(both.endsWith(err)).toBe(true)
+    expect(out).toContain('failed 4 times\n  no tests\n')
     expect(out).toContain('see         ralph diff 4 add-login')
     expect(out).toContain('try again   ralph resume add-login --feedback')
     expect(out).not.toContain('finish')

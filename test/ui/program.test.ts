@@ -59,28 +59,30 @@ const commandNames = (): string[] => {
 
 describe('wrong words', () => {
   it.each([
-    [['lop'], "unknown command 'lop'", 'did you mean loop?'],
-    [['lop', '--help'], "unknown command 'lop'", 'did you mean loop?'],
+    [['lop'], "unknown command 'lop'", 'Did you mean loop?'],
+    [['lop', '--help'], "unknown command 'lop'", 'Did you mean loop?'],
     [['web', '-h'], "unknown command 'web'", 'see: ralph --help'],
-    [['loop', '--max-retires', '5'], "unknown option '--max-retires'", 'did you mean --max-retries?'],
+    [['loop', '--max-retires', '5'], "unknown option '--max-retires'", 'Did you mean --max-retries?'],
     [['restore'], 'Which attempt? restore needs its number.', 'ralph attempts'],
     [['usage', '--since', 'gestern'], '--since cannot be "gestern". Type yesterday', 'ralph usage --help'],
     [['loop', '--max-retries', 'abc'], '--max-retries must be a whole number', 're-runs of a story'],
     [['loop', '--max-retries', '-1'], '--max-retries must be a whole number', 're-runs of a story'],
-    [['loop', '--agent', 'cluade'], '--agent: there is no agent "cluade"', 'did you mean claude?'],
-    [['loop', '--checkpoint', 'brunch'], '--checkpoint must be one of branch, stash', 'did you mean branch?'],
+    [['loop', '--agent', 'cluade'], '--agent: there is no agent "cluade"', 'Did you mean claude?'],
+    [['loop', '--checkpoint', 'brunch'], '--checkpoint must be one of branch, stash', 'Did you mean branch?'],
     [['loop', '--model', '--json'], '--model needs a value, and --json is a flag', '--model M'],
     [['loop', '--model'], "option '--model <M>' argument missing", 'ralph loop --help'],
     [['loop', 'a', 'b'], 'too many arguments', 'ralph loop --help'],
-    [['loop', '--gate', 'npm test'], "unknown option '--gate'", 'did you mean --verify?'],
-    [['list', '--jsn'], "unknown option '--jsn'", 'did you mean --json?'],
+    [['loop', '--gate', 'npm test'], "unknown option '--gate'", 'Did you mean --verify?'],
+    [['list', '--jsn'], "unknown option '--jsn'", 'Did you mean --json?'],
     [['diff', '0'], 'Type the number of an attempt', 'ralph attempts'],
     [['restore', 'x'], 'Type the number of an attempt', 'ralph restore --help'],
-    [['help', 'lop'], "unknown command 'lop'", 'did you mean loop?'],
+    [['help', 'lop'], "unknown command 'lop'", 'Did you mean loop?'],
     [['loop', '--on-complete', 'squash'], 'must be one of ask, cleanup, keep, not', 'ralph finish --squash'],
     [['completion'], 'bash, zsh and fish', 'ralph completion bash'],
-    [['completion', 'zhs'], 'Allowed choices are bash, zsh, fish', 'did you mean zsh?'],
-    [['usage', '--today', '--by', 'modle'], 'must be one of agent, model', 'did you mean model?'],
+    [['completion', 'zhs'], '"zhs" is none of bash, zsh, fish', 'Did you mean zsh?'],
+    [['queue', 'addd', 'x'], '"addd" is none of add, remove', 'Did you mean add?'],
+    [['land'], 'Which change? land needs its name.', 'ralph list'],
+    [['usage', '--today', '--by', 'modle'], 'must be one of agent, model', 'Did you mean model?'],
     [['finish'], '--cleanup, --squash or --keep', 'uncommitted'],
     [['finish', '--keep', '-m', 'x'], '-m is the message of --squash', 'add --squash'],
     [['finish', '--squash', '-m', ' '], '-m needs a text', 'leave it out'],
@@ -106,7 +108,7 @@ describe('wrong words', () => {
 
   it('with --json a report that fails is one object on stdout', async () => {
     const missing = new RalphError('change_not_found', 'no change add-lgin', {
-      hint: 'did you mean add-login?',
+      hint: 'Did you mean add-login?',
       exitCode: 2,
     })
     const ran = await ralph(['show', 'add-lgin', '--json'], {
@@ -116,7 +118,7 @@ describe('wrong words', () => {
       error: {
         code: 'change_not_found',
         message: 'no change add-lgin',
-        hint: 'did you mean add-login?',
+        hint: 'Did you mean add-login?',
         exit_code: 2,
       },
     })

@@ -137,7 +137,10 @@ describe('status', () => {
 
   it('none at all: says so, and what to type', async () => {
     const ran = await ralph(['status'], answering({ status: () => Promise.resolve([]) }))
-    expect(ran).toMatchObject({ code: 0, out: 'no loop has run in this repository yet\nnext: ralph list\n' })
+    expect(ran).toMatchObject({
+      code: 0,
+      out: 'No loop has run in this repository yet.\n  next   ralph doctor   what is here to run, and what is missing\n',
+    })
   })
 
   it('--watch ends when no loop is alive any more, and in a pipe writes only what is new', async () => {
@@ -444,7 +447,7 @@ describe('setup', () => {
     const said = { message: 'stopped pid 7', next: 'ralph resume x', data: { stopped: true } }
     const answers = answering({ stop: () => Promise.resolve(said), finish: () => Promise.resolve(said) })
     const ran = await ralph(['stop', 'x', '--force'], answers)
-    expect(ran.out).toBe('stopped pid 7\nnext: ralph resume x\n')
+    expect(ran.out).toBe('stopped pid 7\n  next   ralph resume x\n')
     expect(ran.calls).toEqual([{ name: 'stop', request: { change: 'x', force: true } }])
     expect(JSON.parse((await ralph(['stop', '--json'], answers)).out)).toEqual({
       message: 'stopped pid 7',

@@ -233,7 +233,7 @@ function locked(
       : 'Another ralph command is repairing a loop'
   return new RalphError(
     'locked',
-    `${who}${where}: change ${owner.change} in ${owner.worktree}, pid ${owner.pid}, since ${owner.since}.`,
+    `${who}${where}: change ${owner.change} in ${owner.worktree}, pid ${owner.pid}, since ${sinceWords(owner.since)}.`,
     {
       hint:
         state.held === 'elsewhere'
@@ -243,4 +243,10 @@ function locked(
             : 'Nothing was touched. Type the command again in a moment.',
     },
   )
+}
+
+/** As a person says it: of today the clock is enough. */
+function sinceWords(stamp: string): string {
+  const isToday = new Date(stamp).toDateString() === new Date().toDateString()
+  return isToday ? stamp.slice(11, 16) : stamp.slice(0, 16).replace('T', ' ')
 }

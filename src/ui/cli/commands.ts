@@ -685,7 +685,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           const { nearest } = await import('../../core/nearest.ts')
           const names = program.commands.map((command) => command.name())
           const near = nearest(name, names)
-          const hint = near === undefined ? 'see: ralph --help' : `did you mean ${near}?`
+          const hint = near === undefined ? 'see: ralph --help' : `Did you mean ${near}?`
           throw wrong(`unknown command '${name}'`, hint)
         },
       }),

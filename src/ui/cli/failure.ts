@@ -66,15 +66,23 @@ function usageError(error: CommanderError, command: string): RalphError {
       hint: 'The attempts and their numbers: ralph attempts; then, for example: ralph restore 2',
       cause: error,
     })
+  if (error.code === 'commander.missingArgument' && first.includes("'change'"))
+    return new RalphError('usage', `Which change? ${command} needs its name.`, {
+      hint: `The changes and their names: ralph list; then, for example: ralph ${command} add-login`,
+      cause: error,
+    })
   const known = error.code === 'commander.unknownCommand' || command.startsWith('-')
   return new RalphError('usage', plain(first), {
-    hint: near === undefined ? `see: ralph ${known ? '' : `${command} `}--help` : `did you mean ${near}?`,
+    hint: near === undefined ? `see: ralph ${known ? '' : `${command} `}--help` : `Did you mean ${near}?`,
     cause: error,
   })
 }
 
 /** In the words that settings are refused with. */
 function plain(message: string): string {
+  const [, word = '', known = ''] =
+    /^command-argument value '([^']*)' is invalid.* Allowed choices are (.+)\.$/.exec(message) ?? []
+  if (known !== '') return `"${word}" is none of ${known}`
   const [, flag = '', value = '', rest = ''] =
     /^option '(?:-\w, )?(--[\w-]+)[^']*' argument '([^']*)' is invalid\. (.*)$/s.exec(message) ?? []
   if (flag === '') return message

@@ -206,11 +206,13 @@ export async function runQueue(
     )
   }
   const said = what === 'pull' ? await control.pullLanded() : await control.askQueue(what, change)
-  const next = said.next === undefined ? '' : `\nnext: ${said.next}`
   await respond(
     context,
     isJson,
     () => ({ message: said.message, ...said.data }),
-    () => `${said.message}${next}`,
+    async (sheet) => {
+      const { onwardLines } = await import('../print/step-lines.ts')
+      return [said.message, ...(said.next === undefined ? [] : onwardLines(said.next, sheet))].join('\n')
+    },
   )
 }

@@ -131,10 +131,11 @@ export function act<Args extends unknown[], Options extends OptionValues>(
     ...question,
     json: ({ message, data }) => ({ message, ...data }),
     text: async ({ message, next, gone }, { paint, columns }) => {
-      const [{ clean, sentences }, { goneLines }, { folded }] = await Promise.all([
+      const [{ clean, sentences }, { goneLines }, { folded }, { onwardLines }] = await Promise.all([
         import('../print/text.ts'),
         import('../print/summary.ts'),
         import('../print/layout.ts'),
+        import('../print/step-lines.ts'),
       ])
       const said = clean(message)
         .split('\n')
@@ -142,7 +143,7 @@ export function act<Args extends unknown[], Options extends OptionValues>(
       const lines = [...said, ...(gone === undefined ? [] : goneLines(gone))].map((line) =>
         folded(line, columns),
       )
-      if (next !== undefined) lines.push(`next: ${paint.bold(clean(next))}`)
+      if (next !== undefined) lines.push(...onwardLines(clean(next), { paint, columns }))
       return lines.join('\n')
     },
   })

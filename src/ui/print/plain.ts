@@ -28,7 +28,7 @@ import type { Sheet } from './layout.ts'
 import type { Printer } from './printer.ts'
 import { placeLines, resultLines } from './summary.ts'
 import type { Ending } from './summary.ts'
-import { clip, clockTime, oneLine } from './text.ts'
+import { clip, clockTime, oneLine, withHint } from './text.ts'
 
 interface Line {
   readonly text: string
@@ -69,6 +69,8 @@ export function createLines(
   /** Nobody reads stdout any more: how it ends is for whoever sees stderr. */
   let isUnread = false
   let ending: Omit<Ending, 'complete' | 'board'> = { begun: false, lasting: [] }
+  /** Why it ended: for who reads stderr alone, and so below the last lines where both go to one place. */
+  let failure: readonly Line[] = []
 
   const stdoutLines = (event: LoopEvent, sheet: Sheet): readonly string[] => {
     const worktree = board.started?.worktree ?? ''
@@ -159,7 +161,15 @@ export function createLines(
     const to = isAlarm || isUnread ? 'stderr' : 'stdout'
     const sheet = { paint: paints[to], columns: columnsOf(io[to]) }
     const lines = isAlarm ? alarmLines(event, sheet, toScreen) : stdoutLines(event, sheet)
-    return lines.map((text) => ({ text: isAscii ? legible(text, io.env) : text, to }))
+    const told: readonly Line[] = lines.map((text) => ({
+      text: isAscii ? legible(text, io.env) : text,
+      to,
+    }))
+    // With an exit code it is ralph's own, and nobody knows whether more follows.
+    if (event.type !== 'error' || event.exit_code !== undefined)
+      return event.type === 'complete' ? [...told, ...failure] : told
+    failure = told
+    return []
   }
 }
 
@@ -173,11 +183,13 @@ function alarmLines(event: LoopEvent, sheet: Sheet, isSummarySeen: boolean): rea
   const { paint } = sheet
   if (event.type === 'warning') {
     if (event.code === 'human_needed' && isSummarySeen) return []
+    // Asked for, so nobody is warned.
+    if (event.code === 'earlier_run') return entryLines({ text: oneLine(event.message) }, sheet)
     return labelled('warning:', paint.yellow, oneLine(event.message), sheet)
   }
   if (event.type !== 'error' || isSummarySeen) return []
-  const hint = event.hint === '' ? '' : ` (${oneLine(event.hint)})`
-  return labelled('error:', paint.red, `${clip(oneLine(event.message), 2000)}${hint}`, sheet)
+  const [what = ''] = event.message.split('; last: ')
+  return labelled('error:', paint.red, withHint(clip(oneLine(what), 2000), oneLine(event.hint)), sheet)
 }
 
 function labelled(

@@ -45,7 +45,7 @@ export function queueRows({ target, entries }: QueueReport, nowMs: number): read
     const until = entry.waiting_until === undefined ? '' : `, until ${clockTime(entry.waiting_until)}`
     return {
       change: clean(entry.change),
-      state: state === 'landed' && landed !== '' ? `landed ${shortHash(landed)}` : state,
+      state: state === 'landed' && landed !== '' ? `landed ${shortHash(landed)}` : stateWord(state),
       meaning: isBusy && waiting !== undefined ? 'waiting' : meanings[state],
       story: total === 0 ? '' : `${String(Math.min(total, isBusy ? done + 1 : done))}/${String(total)}`,
       attempt: isBusy && entry.attempt > 0 ? String(entry.attempt) : '',
@@ -61,6 +61,10 @@ export function queueRows({ target, entries }: QueueReport, nowMs: number): read
       hint: clean(entry.hint ?? ''),
     }
   })
+}
+
+function stateWord(state: EntryState): string {
+  return state === 'gating' ? 'testing' : state
 }
 
 /** A clock that ticks in whole seconds is easier to read. */
@@ -95,7 +99,8 @@ export function queueCounts({ entries }: QueueReport): string {
   const parts = (
     [
       ['running', count('running')],
-      ['landing', count('merging', 'gating')],
+      ['merging', count('merging')],
+      ['testing', count('gating')],
       ['resolving', count('resolving')],
       ['done', count('done')],
       ['waiting', count('waiting')],

@@ -142,7 +142,8 @@ export function whenOf({ started, ended, wall_ms: wall }: RunReport): readonly F
   if (started === '') return []
   const [from, to] = [started, ended].map((stamp) => stamp.slice(0, 16).replace('T', ' '))
   const until = to?.slice(0, 10) === from?.slice(0, 10) ? to?.slice(11) : to
-  return [['when', `${from ?? ''} to ${until ?? ''}, ${duration(wall)} in all`]]
+  const span = from === to ? '' : ` to ${until ?? ''}`
+  return [['when', `${from ?? ''}${span}, ${duration(wall)} in all`]]
 }
 
 /** Every attempt with its story, as they happened. */

@@ -24,7 +24,8 @@ export interface StatusView {
 
 export function statusText(reports: readonly StatusReport[], view: StatusView): string {
   const [only, second] = reports
-  if (only === undefined) return 'no loop has run in this repository yet\nnext: ralph list'
+  if (only === undefined)
+    return 'No loop has run in this repository yet.\n  next   ralph doctor   what is here to run, and what is missing'
   return second === undefined ? oneStatus(only, view) : allStatuses(reports, view)
 }
 
@@ -276,13 +277,12 @@ function allStatuses(reports: readonly StatusReport[], { paint }: StatusView): s
   const rows = reports.map((report) => [
     oneLine(report.change_id),
     stateCell(report, paint),
-    report.alive ? 'yes' : 'no',
     `${String(report.stories.filter(({ status }) => status === 'done').length)}/${String(report.stories.length)}`,
     `${String(report.current_iteration)}/${String(report.max_iterations)}`,
     usedWord(report),
     oneLine(report.worktree_name),
   ])
-  const headings = ['change', 'status', 'alive', 'stories', 'attempts', 'tokens', 'work tree']
+  const headings = ['change', 'state', 'stories', 'attempts', 'tokens', 'work tree']
   return `${table(headings, rows, paint)}\n${plural(reports.length, 'loop')}; one of them: ralph status <change>`
 }
 

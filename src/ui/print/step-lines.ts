@@ -1,9 +1,20 @@
 // Commands to type, each with what it is for: in columns as far as they fit, and never broken, so that they can be copied.
-import { entryLines, widthFor } from './layout.ts'
+import { entryLines, folded, widthFor } from './layout.ts'
 import type { Sheet } from './layout.ts'
 import { widthOf } from './text.ts'
 
 export type Step = readonly [label: string, command: string, why: string]
+
+/** What a command that did something says is next; sentences stay sentences. */
+export function onwardLines(next: string, sheet: Sheet): readonly string[] {
+  const steps = next.split('; ').map((part): Step => {
+    const [command = '', why = ''] = part.split('   ')
+    return ['next', command, why]
+  })
+  return steps.every(([, command]) => /^(?:ralph|git|npx|openspec) /.test(command))
+    ? stepLines(steps, { indent: 2, column: 9 }, sheet)
+    : [folded(`next: ${next}`, sheet.columns)]
+}
 
 export function stepLines(
   steps: readonly Step[],

@@ -124,7 +124,7 @@ describe('resolveChange', () => {
     await expect(resolveChange(root, 'add-exprot', testEnv(root))).rejects.toMatchObject({
       code: 'change_not_found',
       exitCode: 2,
-      hint: expect.stringContaining('Did you mean "add-export"'),
+      hint: expect.stringContaining('Did you mean add-export'),
     })
   })
 

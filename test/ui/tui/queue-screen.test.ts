@@ -69,6 +69,13 @@ describe('the queue on its screen', () => {
     },
   )
 
+  test('F10: while the gates of a landing run, its state and the counts say testing', () => {
+    const entries = [row('add-login', { ...ran, state: 'gating' })]
+    const loaded = { what: 'queue', report: { ...report, entries } } as const
+    const text = new Player({ at: 'queue' }).hear({ type: 'loaded', loaded }).text()
+    expect([text.match(/testing/g)?.length, /gating|landing/.test(text)]).toEqual([2, false])
+  })
+
   test('it looks again by itself, every second', () => {
     const player = own()
     player.asked()
