@@ -45,6 +45,7 @@ import { gitSays, isKept, queueNow } from './queue-state.ts'
 import { findRootOf } from './root.ts'
 import { isDead, isRunning, isTree, knownRun, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
+import { refuseUnmeasured } from './settings.ts'
 import { stopLoop } from './stop.ts'
 
 /** Runs the queue until nothing is left to do, or `stop`: its loops go on then. */
@@ -80,6 +81,7 @@ export async function up(site: Site, request: UpRequest): Promise<number> {
   }
   const known = new Map(before.entries.filter(stays).map((entry) => [entry.change, entry.after]))
   const after = await dependencies(site, names, request.after, known, (change) => there.has(change))
+  if (names.length > 0) await refuseUnmeasured(request.agents, site.env)
   return await withQueue(site, request, async (queue, landing) => {
     queue.tell({
       type: 'queue.opened',

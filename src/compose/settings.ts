@@ -5,6 +5,7 @@ import type { StoryWishes } from '../config/option.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { Settings } from '../core/event.ts'
+import type { UpRequest } from '../ui/app.ts'
 
 export interface Resolved {
   readonly doneCriteria: 'tasks' | 'manual'
@@ -90,7 +91,7 @@ export function strangeStories(
 }
 
 /** Of the named ones those that can run, in their order; else the first that is installed. */
-function chooseAgents(config: Config, env: NodeJS.ProcessEnv): string[] {
+function chooseAgents(config: Pick<Config, 'agent' | 'agent_command'>, env: NodeJS.ProcessEnv): string[] {
   const named = config.agent
   if (config.agent_command !== undefined && named === undefined) return ['command']
   const installed: readonly string[] = installedAgents(env)
@@ -121,9 +122,17 @@ function chooseAgents(config: Config, env: NodeJS.ProcessEnv): string[] {
   return runnable
 }
 
+/** For many changes at once, before any of them begins: each of their loops would refuse it. */
+export async function refuseUnmeasured(config: UpRequest['agents'], env: NodeJS.ProcessEnv): Promise<void> {
+  if (config.max_cost === undefined) return
+  const models = Object.values(config.stories).flatMap(({ model }) => model ?? [])
+  const agents = chooseAgents(config, env)
+  for (const model of [config.model, ...models]) await refuseUnpriced(config, agents, model)
+}
+
 /** A cost limit that nobody can measure would be no limit at all. */
 async function refuseUnpriced(
-  config: Config,
+  config: Pick<Config, 'max_cost'>,
   agents: readonly string[],
   chosen: string | undefined,
 ): Promise<void> {

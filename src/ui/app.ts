@@ -153,6 +153,8 @@ export interface UpRequest {
   readonly lands: boolean
   readonly gates: readonly string[]
   readonly gateTimeoutMs: number
+  /** Whose costs a budget has to measure. */
+  readonly agents: Pick<Config, 'agent' | 'agent_command' | 'model' | 'stories' | 'max_cost'>
   /** What gates, set-up and the like are kept in, and how much they may take. */
   readonly kept: Pick<
     Config,

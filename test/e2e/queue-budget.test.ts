@@ -26,3 +26,13 @@ success('')
   expect([more.code, more.stderr]).toEqual([0, ''])
   expect(spawned(at)).toHaveLength(9)
 })
+
+it('Q17: --max-cost with an agent that has no price is refused with exit 2, as a loop refuses it, and nothing is touched; queue pull with a name is, too', async () => {
+  const at = project({ a: '', b: '' }, 1)
+  const before = at.git('for-each-ref')
+  const refused = await ralph(at, ['up', '--max-cost', '5', ...at.args])
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--max-cost cannot be kept')])
+  expect([(await report(at)).entries, at.git('for-each-ref')]).toEqual([[], before])
+  const pull = await ralph(at, ['queue', 'pull', 'a'])
+  expect([pull.code, pull.stderr]).toEqual([2, expect.stringContaining('ralph queue pull')])
+})

@@ -274,6 +274,8 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           if (what === undefined && options.watch) return watchQueue(context)
           if (what !== undefined && what !== 'pull' && change === undefined)
             throw wrong(`queue ${what} needs a change`, `for example: ralph queue ${what} add-login`)
+          if (what === 'pull' && change !== undefined)
+            throw wrong('queue pull takes no change', 'it takes all that landed: ralph queue pull')
           return runQueue(context, what, change ?? '', options.json === true)
         },
       }),

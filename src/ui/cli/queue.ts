@@ -76,6 +76,7 @@ export async function runUp(
     lands: own.land !== false,
     gates: config.verify,
     gateTimeoutMs: config.iteration_timeout * 60_000,
+    agents: config,
     kept: config,
     start: async (change, how, { slot, ...at }) => {
       const started = await client.start({
