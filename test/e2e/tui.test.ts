@@ -490,6 +490,7 @@ describe('the terminal', () => {
     await screen.until('working on 1')
     screen.type('\u001A')
     await screen.until('stopped with')
+    expect(screen.raw()).toContain('The loop goes on; fg brings the screens back.')
     expect(screen.changed()).toEqual([])
     expect(await aliveLoop(at)).toBe(true)
     screen.resize(80, 24)

@@ -57,7 +57,7 @@ describe('plain lines', () => {
       '  ✕ npm test (exit 1)   3.2 s',
       '      login',
       '      35 more lines: ralph logs add-login --gate 1',
-      '  ↺ undone, 2 files: mynote.md, src/a.ts   1m 01s   12.3k tokens   $0.25',
+      '  ↺ undone, 2 files: mynote.md, src/a.ts   1m 04s   12.3k tokens   $0.25',
       '    kept as #1: ralph diff 1 add-login',
       '  ‖ usage limit reached: claude is asked again at 15:00:00; Ctrl-C stops',
       '  ✓ saved 1a2b3c4   1m 01s   ~12.3k tokens',

@@ -120,7 +120,7 @@ describe('on a terminal', () => {
     expect(screen.lines().filter(spinning)).toEqual([])
     expect(screen.lines()).toContain('chose later')
     expect(screen.lines().join('\n')).toMatch(
-      /\n {2}↺ undone, 2 files: mynote\.md, src\/a\.ts +1m 01s .*\n {4}kept as #1: ralph diff 1 add-login\n/,
+      /\n {2}↺ undone, 2 files: mynote\.md, src\/a\.ts +1m 04s .*\n {4}kept as #1: ralph diff 1 add-login\n/,
     )
   })
 

@@ -32,6 +32,13 @@ export interface Board {
   readonly failedGate: string | undefined
   /** Complete, by an attempt that changed no file. */
   readonly unchanged: readonly string[]
+  /** By the number of the attempt. */
+  readonly gatesMs: ReadonlyMap<number, number>
+}
+
+/** How long an attempt took: its agent, and the gates after it. */
+export function attemptMs({ gatesMs }: Board, { n, duration_ms: agentMs }: IterationRecord): number {
+  return agentMs + (gatesMs.get(n) ?? 0)
 }
 
 interface Spent {
@@ -55,11 +62,17 @@ export const emptyBoard: Board = {
   sameGate: undefined,
   failedGate: undefined,
   unchanged: [],
+  gatesMs: new Map(),
 }
 
 export function applyBoard(board: Board, event: LoopEvent): Board {
   if (event.type === 'loop.started')
-    return { ...emptyBoard, started: event, spent: event.spent ?? emptyBoard.spent }
+    return {
+      ...emptyBoard,
+      started: event,
+      spent: event.spent ?? emptyBoard.spent,
+      gatesMs: event.resumed ? board.gatesMs : emptyBoard.gatesMs,
+    }
   if (event.type === 'plan.read') {
     const only = board.started?.settings.stories ?? []
     const stories =
@@ -75,6 +88,7 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
       ...board,
       failedGate: event.outcome === 'failed' ? event.command : board.failedGate,
       spent: { ...board.spent, duration_ms: board.spent.duration_ms + event.duration_ms },
+      gatesMs: new Map(board.gatesMs).set(event.n, (board.gatesMs.get(event.n) ?? 0) + event.duration_ms),
     }
   if (event.type === 'attempt.kept') return { ...board, hasChanged: event.changed }
   if (event.type === 'checkpoint.saved' && event.only_plan) return { ...board, hasChanged: false }

@@ -90,7 +90,7 @@ const mostCells = 26
 
 /** The files are named below the table. */
 export function fromWord({ origin, where }: SettingEntry): string {
-  if (origin === 'run') return 'this run'
+  if (origin === 'run') return 'from its start'
   return origin === 'flag' || origin === 'variable' ? oneLine(where) : origin
 }
 

@@ -6,7 +6,7 @@ import { lastingWarnings } from '../../core/outcome.ts'
 import type { Io, Output } from '../io.ts'
 import { isTerminal, paintFor } from '../io.ts'
 import { agentName, isUtf8, legible, mark } from '../vocabulary.ts'
-import { applyBoard, emptyBoard, storyRow } from './board.ts'
+import { applyBoard, attemptMs, emptyBoard, storyRow } from './board.ts'
 import {
   claimLines,
   gateLines,
@@ -116,7 +116,8 @@ export function createLines(
         // Of a claim only what came of it is told.
         return event.claim === undefined ? gateLines(event, sheet) : []
       case 'iteration.ended': {
-        const lines = turnoutLines(event.iteration, turnout, sheet)
+        const iteration = { ...event.iteration, duration_ms: attemptMs(board, event.iteration) }
+        const lines = turnoutLines(iteration, turnout, sheet)
         turnout = {}
         return lines
       }

@@ -130,11 +130,19 @@ function apply(draft: Draft, event: LoopEvent): void {
   if (event.type === 'attempt.kept') draft.turnout = { ...draft.turnout, hasChanged: event.changed }
   if (event.type === 'checkpoint.saved') draft.turnout = { ...draft.turnout, saved: event }
   if (event.type === 'checkpoint.reverted') draft.turnout = { ...draft.turnout, reverted: event }
-  if (event.type === 'iteration.ended') draft.record = event.iteration
-  const entry = entryOf(event, draft.turnout)
+  const told = event.type === 'iteration.ended' ? { ...event, iteration: withGates(event, draft) } : event
+  if (told.type === 'iteration.ended') draft.record = told.iteration
+  const entry = entryOf(told, draft.turnout)
   if (entry === undefined) return
   draft.entries.push(entry)
   draft.chars += charsOf(entry)
+}
+
+/** How long it took: the agent, and the gates after it. */
+function withGates({ iteration }: Of<'iteration.ended'>, { gates }: Pick<Attempt, 'gates'>): IterationRecord {
+  const ended = gates.flatMap((gate) => (gate.ended?.claim === undefined ? (gate.ended ?? []) : []))
+  const duration_ms = ended.reduce((sum, gate) => sum + gate.duration_ms, iteration.duration_ms)
+  return { ...iteration, duration_ms }
 }
 
 function entryOf(event: LoopEvent, turnout: Turnout): Entry | undefined {

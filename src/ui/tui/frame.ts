@@ -162,7 +162,10 @@ export function shownPart({ lines, pager, isLive, search = '' }: Reading, height
     below > 0
       ? line(`↓ ${plural(below, 'new line')}`, bold)
       : left > 0 || first > 0
-        ? line(`${String(Math.min(lines.length, first + height))} of ${plural(lines.length, 'line')}`, dim)
+        ? line(
+            `${String(first + 1)}–${String(Math.min(lines.length, first + height))} of ${String(lines.length)}`,
+            dim,
+          )
         : []
   return {
     lines: search === '' ? part : part.map((each) => marked(each, search)),

@@ -20,9 +20,16 @@ export interface LogEntry {
 }
 
 const mostEntries = 1_000
+const pauseEnd = 'the pause is over'
 
 export function logged(log: readonly LogEntry[], events: readonly LoopEvent[]): readonly LogEntry[] {
-  const more = events.flatMap((event) => entryOf(event) ?? [])
+  const more: LogEntry[] = []
+  for (const event of events) {
+    const entry = entryOf(event)
+    // A pause is a wait, too: its end is said once.
+    const isSaid = event.type === 'wait.ended' && (more.at(-1) ?? log.at(-1))?.what === pauseEnd
+    if (entry !== undefined && !isSaid) more.push(entry)
+  }
   return more.length === 0 ? log : [...log, ...more].slice(-mostEntries)
 }
 
@@ -100,7 +107,7 @@ function wordsOf(event: LoopEvent): readonly [Meaning, string, string?] | undefi
     case 'pause.requested':
       return ['waiting', 'a pause was asked for: after this attempt', '']
     case 'pause.lifted':
-      return ['working', 'the pause is over', '']
+      return ['working', pauseEnd, '']
     case 'stop.requested':
       return ['waiting', 'a stop was asked for: the agent is ended', '']
     case 'warning':

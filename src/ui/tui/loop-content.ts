@@ -1,7 +1,7 @@
 // What each tab of the loop screen holds, as lines, and how much of that fits.
 import type { TaskState } from '../../core/story.ts'
-import { gatelessWords, storyName } from '../print/describe.ts'
-import { clip, duration, oneLine, plural } from '../print/text.ts'
+import { gatelessWords, storyName, storyTitle } from '../print/describe.ts'
+import { clip, duration, oneLine, plural, widthOf } from '../print/text.ts'
 import { storyMeanings } from '../vocabulary.ts'
 import { attemptLines, entryLines } from './feed-lines.ts'
 import type { Attempt } from './feed.ts'
@@ -10,7 +10,16 @@ import type { Reading, Size } from './frame.ts'
 import type { World } from './inputs.ts'
 import { logLines } from './log-lines.ts'
 import { overLines } from './loop-head.ts'
-import { attemptsOf, gatedAttempt, isRunning, lookedAt, openAttempt, sinceMs, wide } from './loop-model.ts'
+import {
+  attemptsOf,
+  gatedAttempt,
+  isRunning,
+  lookedAt,
+  openAttempt,
+  sinceMs,
+  storiesOf,
+  wide,
+} from './loop-model.ts'
 import type { LoopScreen } from './loop-model.ts'
 import type { Extent } from './pager.ts'
 import { patchLines } from './patch-lines.ts'
@@ -27,7 +36,10 @@ export interface LoopPlaces {
 
 export function placesOf(screen: LoopScreen, size: Size): LoopPlaces {
   const { columns, rows } = size
-  const side = columns < wide ? 0 : Math.max(30, Math.min(46, Math.floor(columns * 0.28)))
+  // As wide as the titles want, while the pane beside it stays the larger one.
+  const names = storiesOf(screen).map(({ id, title }) => widthOf(`${id} ${storyTitle(id, title)}`))
+  const wanted = Math.min(Math.max(0, ...names) + 18, Math.floor(columns * 0.38))
+  const side = columns < wide ? 0 : Math.min(46, Math.max(30, Math.floor(columns * 0.28), wanted))
   // Of the head one line and how it ended, or what it does; one of keys, and below the width the line of stories; three for a note.
   const below = Math.max(1, overLines(screen, size).length)
   const height = rows - 1 - 2 - below - (side === 0 ? 1 : 0) - (screen.note === undefined ? 0 : 3)

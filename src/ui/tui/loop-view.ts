@@ -2,6 +2,7 @@
 import { keepsWork } from '../../core/report.ts'
 import type { StorySummary } from '../../core/event.ts'
 import { storyName, storyTitle } from '../print/describe.ts'
+import { attemptMs } from '../print/board.ts'
 import { clip, duration, oneLine } from '../print/text.ts'
 import { storyMeanings, verdictMeaning, verdictName } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
@@ -111,7 +112,7 @@ function storyLine(story: StorySummary, screen: LoopScreen, world: World, width:
   const isCurrent = current?.storyId === story.id && life === 'running'
   const past = (state?.iterations ?? []).filter(({ story_id: id }) => id === story.id)
   const ms =
-    past.reduce((sum, { duration_ms: each }) => sum + each, 0) +
+    past.reduce((sum, record) => sum + attemptMs(screen.board, record), 0) +
     (isCurrent ? Math.max(0, world.nowMs - sinceMs(current.started)) : 0)
   const whole = ms < 1000 ? ms : Math.floor(ms / 1000) * 1000
   const right = [

@@ -65,6 +65,6 @@ export function shifted(pager: Pager, gone: number): Pager {
 }
 
 /** How many have come since the end was left. */
-export function unseen({ top, seen }: Pager, { total, isLive }: Extent): number {
-  return top === undefined || !isLive ? 0 : Math.max(0, total - seen)
+export function unseen({ top, seen }: Pager, { total, height, isLive }: Extent): number {
+  return top === undefined || !isLive || total <= height ? 0 : Math.max(0, total - seen)
 }

@@ -141,10 +141,10 @@ function settingLines(screen: PreviewScreen, width: number): readonly Line[] {
 
 /** One column for the values of both lists, so that where they come from stands in one, too. */
 function valueRoom(width: number): number {
-  return Math.max(12, Math.min(44, width - 36))
+  return Math.max(12, Math.min(44, width - 38))
 }
 
-const placeCells = 14
+const placeCells = 16
 
 /** Half a sentence says nothing: whole, in its own column, or not at all. */
 function withHelp(row: Line, key: OptionKey, width: number): readonly Line[] {

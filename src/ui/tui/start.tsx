@@ -11,6 +11,7 @@ import { effectsOf } from './effects.ts'
 import type { Size } from './frame.ts'
 import type { Act, Input } from './inputs.ts'
 import { keysOf } from './keys.ts'
+import { isRunning } from './loop-model.ts'
 import { enterBytes, leaveBytes } from '../print/modes.ts'
 import { opened, update, view, type Entry, type Model } from './view-model.ts'
 import { memo, type ReactElement } from 'react'
@@ -148,6 +149,8 @@ export async function startTui(client: Client, entry: Entry, terminal: Terminal)
     if (!isIn) return
     shown.clear()
     leave()
+    if (model.at === 'loop' && model.loop !== undefined && isRunning(model.loop))
+      stdout.write('The loop goes on; fg brings the screens back.\n')
     terminal.suspend()
   }
   const perform = (act: Act): void => {

@@ -4,7 +4,9 @@ import type { StorySummary } from '../../../src/core/event.ts'
 import { initialState } from '../../../src/core/state.ts'
 import { editorLine, editorOf } from '../../../src/ui/tui/editor.ts'
 import { forecastOf, forecastWords } from '../../../src/ui/tui/forecast.ts'
+import { shownPart } from '../../../src/ui/tui/frame.ts'
 import { keysOf } from '../../../src/ui/tui/keys.ts'
+import { logged } from '../../../src/ui/tui/log-lines.ts'
 import { markdownLines } from '../../../src/ui/tui/markdown.ts'
 import { filesOf } from '../../../src/ui/tui/patch-lines.ts'
 import {
@@ -18,7 +20,31 @@ import {
   textOf,
 } from '../../../src/ui/tui/spans.ts'
 import { wrapSpans } from '../../../src/ui/tui/wrap.ts'
-import { iteration } from '../events.ts'
+import { event, iteration } from '../events.ts'
+
+describe('where one reads', () => {
+  const lines = Array.from({ length: 44 }, (_, at) => line(String(at)))
+
+  test('F17: of a long text, which part of it', () => {
+    const { note } = shownPart({ lines, pager: { top: 0, seen: 0 }, isLive: false }, 18)
+    expect(textOf(note)).toBe('1–18 of 44')
+  })
+
+  test('B16: where all fits nothing is new below', () => {
+    const reading = { lines, pager: { top: 0, seen: 43 }, isLive: true }
+    expect(textOf(shownPart(reading, 50).note)).toBe('')
+    expect(textOf(shownPart(reading, 18).note)).toBe('↓ 1 new line')
+  })
+
+  test('B16: the end of a pause is said once, that of a wait as before', () => {
+    const lifted = event({ type: 'pause.lifted' })
+    const over = event({ type: 'wait.ended' })
+    const words = (log: ReturnType<typeof logged>): readonly string[] => log.map(({ what }) => what)
+    expect(words(logged([], [lifted, over]))).toEqual(['the pause is over'])
+    expect(words(logged(logged([], [lifted]), [over]))).toEqual(['the pause is over'])
+    expect(words(logged([], [over]))).toEqual(['the wait is over'])
+  })
+})
 
 describe('keys', () => {
   test.each([
