@@ -9,6 +9,7 @@ import { isTerminal, paintFor } from '../io.ts'
 import type { Io } from '../io.ts'
 import type { Sheet } from '../print/layout.ts'
 import { queueBoard, queueLine, queueNext, queueText, upSummary } from '../print/queue.ts'
+import { typedRows } from '../print/typed.ts'
 import { legible } from '../vocabulary.ts'
 import { clientOf } from './client.ts'
 import type { Context } from './context.ts'
@@ -52,7 +53,8 @@ export async function runUp(
   const isScreen = !config.json && !config.no_tui && mayOpenTui(io)
   const guard = isScreen ? standGuard(io.env) : undefined
   const isTable = !isScreen && isTerminal(io.stdout) && io.env['TERM'] !== 'dumb' && !config.json
-  const board = isTable ? queueBoard(io.stdout, paint, () => app.observe.queue(), Date.now) : undefined
+  const typed = typedRows(io.stdin)
+  const board = isTable ? queueBoard(io.stdout, paint, () => app.observe.queue(), Date.now, typed) : undefined
   const over = new AbortController()
   let screens: Promise<void> | undefined
   /** When there is something to see: what is refused before is said on the plain screen. */
@@ -171,7 +173,7 @@ export async function watchQueue({ io, app, readerGone }: Context): Promise<void
     return
   }
   const look = async (): Promise<QueueReport> => (report = await observe.queue())
-  const board = queueBoard(io.stdout, paint, look, Date.now)
+  const board = queueBoard(io.stdout, paint, look, Date.now, typedRows(io.stdin))
   try {
     while (report.alive && !stop.signal.aborted && !readerGone.aborted)
       await delay(250, undefined, { signal: stop.signal }).catch(() => undefined)

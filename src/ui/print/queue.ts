@@ -193,19 +193,23 @@ export function queueBoard(
   paint: Paint,
   look: () => Promise<QueueReport>,
   now: () => number,
+  /** How many rows the cursor was moved down by what was typed, since the last time. */
+  typed: () => number,
 ): Board {
   const closed = new AbortController()
   let height = 0
   let last = ''
+  const erased = (rows: number): string => (height === 0 ? '' : `\r\u001b[${height + rows}A\u001b[J`)
   const draw = async (): Promise<void> => {
     const columns = out.columns ?? Number.POSITIVE_INFINITY
     const rows = boardRows(await look(), paint, columns, now())
     const text = `${rows.join('\n')}\n`
-    if (text === last) return
+    const below = typed()
+    if (text === last && below === 0) return
     last = text
     // What does not fit would be drawn again above itself.
     const shown = rows.slice(0, Math.max(1, (out.rows ?? rows.length + 1) - 1))
-    out.write(`${height === 0 ? '' : `\u001b[${height}A\u001b[J`}${shown.join('\n')}\n`)
+    out.write(`${erased(below)}${shown.join('\n')}\n`)
     height = out.isTTY === true ? shown.length : 0
   }
   const drawing = (async () => {
@@ -213,7 +217,7 @@ export function queueBoard(
       await draw()
       await delay(1000, undefined, { signal: closed.signal }).catch(() => undefined)
     }
-    if (height > 0) out.write(`\u001b[${height}A\u001b[J`)
+    if (height > 0) out.write(erased(typed()))
   })()
   return {
     close: () => {

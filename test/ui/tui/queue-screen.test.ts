@@ -1,6 +1,9 @@
 // The merge queue's screen as data: its table at two sizes, the way to a loop and back, and how it ends.
 import { describe, expect, test } from 'vitest'
 import type { QueueReport } from '../../../src/ui/app.ts'
+import { plain } from '../../../src/ui/io.ts'
+import { queueBoard } from '../../../src/ui/print/queue.ts'
+import { Sink } from '../fake-app.ts'
 import { Player } from './played.ts'
 
 type Row = QueueReport['entries'][number]
@@ -140,4 +143,18 @@ describe('the queue on its screen', () => {
     })
     expect(player.text()).toMatch(/! Line 3 cannot be read\..*mv it/)
   })
+})
+
+test('B16: Enter pressed below the live table leaves no line of it behind', async () => {
+  const out = Object.assign(new Sink(), { isTTY: true, columns: 80, rows: 24 })
+  const board = queueBoard(
+    out,
+    plain,
+    () => Promise.resolve(report),
+    () => 0,
+    () => (out.text === '' ? 0 : 2),
+  )
+  await board.close()
+  const rows = out.text.split('\n').length - 1
+  expect(out.text.endsWith(`\n\r\u001B[${String(rows + 2)}A\u001B[J`)).toBe(true)
 })
