@@ -5,7 +5,8 @@ import { queuePaths, readQueueJournal } from '../adapters/files/queue-files.ts'
 import { shown, type Git } from '../adapters/git/git.ts'
 import { isIn, landedByGit, landedRef, notLandedOn } from '../adapters/git/landing/landing.ts'
 import { evolveQueue, replayQueue } from '../core/queue.ts'
-import type { QueueBody, QueueState } from '../core/queue.ts'
+import type { QueueBody } from '../core/queue-event.ts'
+import type { QueueState } from '../core/queue.ts'
 import { takenBack } from '../engine/queue.ts'
 
 /** For those who look: nothing is written. */

@@ -1,15 +1,9 @@
 // Drives the merge queue: asks what is due, starts loops as processes of their own, lands what is done, one after the other.
-import {
-  dueNow,
-  evolveQueue,
-  inOrder,
-  isOwnLanding,
-  mostSpawns,
-  parked,
-  queueExit,
-  targetOf,
-} from '../core/queue.ts'
-import type { Conflict, Entry, LoopFacts, Money, QueueBody, QueueEvent, QueueState } from '../core/queue.ts'
+import { dueNow, inOrder, mostSpawns, parked, queueExit } from '../core/queue-due.ts'
+import { evolveQueue, isOwnLanding, targetOf } from '../core/queue.ts'
+import type { Conflict, Entry, QueueState } from '../core/queue.ts'
+import type { LoopFacts, Money } from '../core/queue-due.ts'
+import type { QueueBody, QueueEvent } from '../core/queue-event.ts'
 import { RalphError } from '../core/error.ts'
 import type { GateResult } from '../ports.ts'
 

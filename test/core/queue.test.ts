@@ -1,16 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  dueNow,
-  emptyQueue,
-  evolveQueue,
-  findCycle,
-  freeUsd,
-  queueExit,
-  replayQueue,
-  seenEntry,
-} from '../../src/core/queue.ts'
-import type { LoopFacts, QueueBody, QueueFacts, QueueState } from '../../src/core/queue.ts'
+import { dueNow, findCycle, freeUsd, queueExit, seenEntry } from '../../src/core/queue-due.ts'
+import { emptyQueue, evolveQueue, replayQueue } from '../../src/core/queue.ts'
+import type { LoopFacts, QueueFacts } from '../../src/core/queue-due.ts'
+import type { QueueBody } from '../../src/core/queue-event.ts'
+import type { QueueState } from '../../src/core/queue.ts'
 
 const hash = (digit: string): string => digit.repeat(40)
 const opened: QueueBody = { type: 'queue.opened', target: 'main', jobs: 2, land: 'squash', lands: true }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { QueueEvent } from '../../src/core/queue.ts'
+import type { QueueEvent } from '../../src/core/queue-event.ts'
 import type { QueueReport } from '../../src/ui/app.ts'
 import { ralph, scratch, tasksOf } from './harness.ts'
 import type { Finished, Scratch } from './harness.ts'

@@ -14,8 +14,8 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { readJson } from '../../core/json.ts'
-import { queueEventSchema } from '../../core/queue.ts'
-import type { QueueBody, QueueEvent } from '../../core/queue.ts'
+import { queueEventSchema } from '../../core/queue-event.ts'
+import type { QueueBody, QueueEvent } from '../../core/queue-event.ts'
 import { ifThereNow, writeNow } from './whole.ts'
 
 export interface QueuePaths {

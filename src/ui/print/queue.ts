@@ -1,6 +1,7 @@
 // The merge queue for people: a line for each event in a pipe, a table on a terminal, and where everything stands at the end.
 import { setTimeout as delay } from 'node:timers/promises'
-import type { EntryState, QueueEvent } from '../../core/queue.ts'
+import type { EntryState } from '../../core/queue.ts'
+import type { QueueEvent } from '../../core/queue-event.ts'
 import type { QueueReport } from '../app.ts'
 import type { Output, Paint } from '../io.ts'
 import { inColourOf, mark } from '../vocabulary.ts'
