@@ -74,7 +74,7 @@ export async function openRun<T>(
       // Whoever only records a death touches nothing else.
       if (wish.purpose === 'record') return
       await sweepOwn(there.git, change)
-      await removeScratch(run.state.runId)
+      await removeScratch()
     }
     const held: OpenRun = {
       get run() {

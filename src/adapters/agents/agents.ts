@@ -11,7 +11,7 @@ import { startGroup, type Group, type GroupEnd, type GroupOptions } from '../pro
 import { hiddenSince, strangersIn } from '../process/strays.ts'
 import { processIdentity } from '../process/table.ts'
 import { boundedTail } from '../process/tail.ts'
-import { makeTemp, releaseTemp } from '../process/temp.ts'
+import { makeTemp, removeTemp } from '../process/temp.ts'
 import { openTranscript } from '../process/transcript.ts'
 import { openClaims, type ClaimServer } from './claim-server.ts'
 import { isClaimTool } from './claim-tools.ts'
@@ -60,7 +60,7 @@ export function createAgents(options: AgentsOptions): Agent {
       try {
         return await runTurn({ kind, task, stop, tell, options, tempDir })
       } finally {
-        if (!(await releaseTemp(tempDir)))
+        if (!(await removeTemp(tempDir)))
           tell({ type: 'warning', message: `The agent's temp folder could not be removed: ${tempDir}` })
       }
     },

@@ -7,7 +7,7 @@ import type { PromiseFound } from '../../core/promise.ts'
 import type { AgentSignal, ClaimDesk } from '../../ports.ts'
 import { faultMessage } from '../process/fault.ts'
 import { lineSplitter } from '../process/lines.ts'
-import { makeTemp, releaseTemp } from '../process/temp.ts'
+import { makeTemp, removeTemp } from '../process/temp.ts'
 import { claimTools } from './claim-tools.ts'
 
 /** How an agent's MCP client starts what connects it to ralph. */
@@ -95,7 +95,7 @@ export async function openClaims(of: ClaimsOf): Promise<ClaimServer> {
     if (of.hasFile) writeFileSync(client.configFile, JSON.stringify(config), { mode: 0o600 })
     await listening(server, at)
   } catch (error) {
-    await releaseTemp(folder)
+    await removeTemp(folder)
     throw error
   }
   // Nothing waits for a server that nobody talks to.
@@ -104,7 +104,7 @@ export async function openClaims(of: ClaimsOf): Promise<ClaimServer> {
     server.close()
     for (const socket of sockets) socket.destroy()
     while (working.size > 0) await Promise.allSettled(working)
-    await releaseTemp(folder)
+    await removeTemp(folder)
   }
   let closing: Promise<void> | undefined
   return {

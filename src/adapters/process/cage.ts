@@ -8,7 +8,7 @@ import { RalphError } from '../../core/error.ts'
 import { openOutlet } from './cage-net.ts'
 import { homesOf, hostsOf, ownHomes, placeIn, placesOf } from './cage-places.ts'
 import { onPath } from './on-path.ts'
-import { makeTemp, releaseTemp } from './temp.ts'
+import { makeTemp, removeTemp } from './temp.ts'
 
 export interface CageOptions {
   readonly mode: CageMode
@@ -112,7 +112,7 @@ function entered(options: CageOptions, start: Start, inmate: Inmate): Cell {
 async function cleared(own: string): Promise<void> {
   const temp = join(own, 'tmp')
   if (existsSync(temp) && readdirSync(temp).length === 0) rmdirSync(temp)
-  await releaseTemp(own)
+  await removeTemp(own)
 }
 
 /** What was to run in it has not run: never goes on without. */

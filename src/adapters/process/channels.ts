@@ -6,7 +6,7 @@ import { connect, createServer, Socket, type ConnectOpts, type SocketConstructor
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { launch } from './launcher.ts'
-import { makeTemp, releaseTemp } from './temp.ts'
+import { makeTemp, removeTemp } from './temp.ts'
 
 export interface ChannelsOptions {
   /** Names the folder that is there while the channels are made. */
@@ -90,7 +90,7 @@ async function ownChannels({ runId, input, stdout }: ChannelsOptions): Promise<C
     discard()
     return undefined
   } finally {
-    if (dir !== undefined) await releaseTemp(dir)
+    if (dir !== undefined) await removeTemp(dir)
   }
 }
 

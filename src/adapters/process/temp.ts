@@ -18,34 +18,7 @@ import { once } from '../../core/once.ts'
 import { processIdentity } from './table.ts'
 
 export function makeTemp(runId: string, env: NodeJS.ProcessEnv): string {
-  const begin = join(tempBase(env), prefixOf(runId))
-  for (;;) {
-    const at = folders.findIndex((folder) => folder.startsWith(begin))
-    if (at === -1) return mkdtempSync(begin)
-    const [spare = ''] = folders.splice(at, 1)
-    if (isAsMade(spare)) return spare
-    void removeTemp(spare)
-  }
-}
-
-/**
- * Of a turn that is over. Whether nothing of it is left: while a loop goes on the folder itself serves the next one, for to make and
- * remove one takes as long as five files. Never rejects.
- */
-export async function releaseTemp(folder: string): Promise<boolean> {
-  if (!isKept || !emptiedNow(folder) || !isAsMade(folder)) return await removeTemp(folder)
-  folders.push(folder)
-  return true
-}
-
-/** Empty, and nobody else's: an agent may have changed it. */
-function isAsMade(folder: string): boolean {
-  try {
-    const stats = lstatSync(folder)
-    return stats.isDirectory() && (stats.mode & 0o777) === 0o700 && readdirSync(folder).length === 0
-  } catch {
-    return false
-  }
+  return mkdtempSync(join(tempBase(env), prefixOf(runId)))
 }
 
 /** Whether it is gone. Never rejects: what an agent left there decides nothing. */
@@ -96,21 +69,17 @@ export async function inScratchFile<T>(work: (file: string) => Promise<T>): Prom
 export async function keepScratch(isWanted: boolean): Promise<void> {
   isKept = isWanted
   if (isWanted) return
-  for (const folder of [...spares.splice(0).map(dirname), ...folders.splice(0)]) await removeTemp(folder)
+  for (const file of spares.splice(0)) await removeTemp(dirname(file))
 }
 
 let isKept = false
 const spares: string[] = []
-/** Empty ones, of turns that are over. */
-const folders: string[] = []
 
-/** What processes that were killed have left; of the run that is in hand also empty folders that waited for its next agent. */
-export async function removeScratch(runId?: string): Promise<void> {
+/** What processes that were killed have left. */
+export async function removeScratch(): Promise<void> {
   const base = tempBase(process.env)
   const names = await readdir(base).catch(() => [])
   for (const name of names) {
-    if (runId !== undefined && name.startsWith(prefixOf(runId)) && isAsMade(join(base, name)))
-      removedNow(join(base, name))
     const [, pid, started] = name.startsWith(scratch().here) ? (/-(\d+)-(\w+)-\w+$/.exec(name) ?? []) : []
     if (pid !== undefined && started !== startOf(Number(pid))) await removeTemp(join(base, name))
   }

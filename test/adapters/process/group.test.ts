@@ -161,9 +161,9 @@ describe('its streams', () => {
     },
   )
 
-  it('leave nothing on disk while it runs but an empty folder for the next ones', async () => {
+  it('leave nothing on disk while it runs', async () => {
     vi.stubEnv('TMPDIR', dir)
-    const group = await start('ls -A ralph-*', { cwd: dir, input: 'the prompt' })
+    const group = await start('ls -A', { cwd: dir, input: 'the prompt' })
     await group.ended
     expect(output).toBe('')
   })
@@ -183,7 +183,7 @@ describe('its streams', () => {
       })
       expect(await group.ended).toMatchObject({ exitCode: 3 })
       expect(output).toBe('the prompt\n')
-      expect(readdirSync(deep).flatMap((name) => readdirSync(join(deep, name)))).toEqual([])
+      expect(readdirSync(deep)).toEqual([])
       vi.unstubAllEnvs()
     }
   })

@@ -17,16 +17,9 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { bundle } from '../../bundle.ts'
-import {
-  keepScratch,
-  makeTemp,
-  releaseTemp,
-  removeScratch,
-  removeTemp,
-  removeTemps,
-} from '../../../src/adapters/process/temp.ts'
+import { makeTemp, removeTemp, removeTemps } from '../../../src/adapters/process/temp.ts'
 
 /** Root may remove everything: as root the tests go on as somebody else. Nothing is started so: a shell would take root back. */
 const nobody = 65_534
@@ -76,38 +69,6 @@ it('R17: a link that an agent put in the place of its folder takes no file with 
   symlinkSync(outside, folder)
   await removeTemp(folder)
   expect(readFileSync(join(outside, 'notes.txt'), 'utf8')).toBe("the user's")
-})
-
-it('while a loop goes on an emptied folder serves again, unless somebody changed it; at its end none is left', async () => {
-  const env = { TMPDIR: root }
-  await keepScratch(true)
-  const folder = makeTemp('run', env)
-  writeFileSync(join(folder, 'cache'), '')
-  expect(await releaseTemp(folder)).toBe(true)
-  expect(makeTemp('other', env)).not.toBe(folder)
-  expect(makeTemp('run', env)).toBe(folder)
-  expect(readdirSync(folder)).toEqual([])
-  chmodSync(folder, 0o777)
-  await releaseTemp(folder)
-  expect(existsSync(folder)).toBe(false)
-  const second = makeTemp('run', env)
-  await releaseTemp(second)
-  writeFileSync(join(second, 'late'), '')
-  const third = makeTemp('run', env)
-  expect(third).not.toBe(second)
-  await releaseTemp(third)
-  await keepScratch(false)
-  expect(existsSync(third)).toBe(false)
-})
-
-it('R17: an empty folder that waited for the next agent of a run that was killed is removed with the next scratch, one in use is not', async () => {
-  const at = { TMPDIR: root }
-  const [waiting, used, others] = [makeTemp('run', at), makeTemp('run', at), makeTemp('other', at)]
-  writeFileSync(join(used, 'file'), '')
-  vi.stubEnv('TMPDIR', root)
-  await removeScratch('run')
-  vi.unstubAllEnvs()
-  expect([waiting, used, others].map((folder) => existsSync(folder))).toEqual([false, true, true])
 })
 
 it('R17: one that cannot be removed stops neither the others nor a recovery', async () => {

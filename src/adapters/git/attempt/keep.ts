@@ -443,7 +443,10 @@ async function addForced(
 ): Promise<string[]> {
   const before = join(folder, snapshot.own_index ?? snapshot.index)
   if (isSameIndex(realIndex(git), before)) return []
-  const tracked = await git.list(['ls-files', '-z', '--cached', '--ignored', '--exclude-standard'])
+  // An agent may have broken it: then it names nothing.
+  const tracked = await git.list(['ls-files', '-z', '--cached', '--ignored', '--exclude-standard'], {
+    accept: [128],
+  })
   const forced = tracked.filter((path) => !isExempt(path) && lstatNow(git.worktree, path)?.isFile() === true)
   if (forced.length > 0)
     await git.run(['update-index', '--add', '-z', '--stdin'], { index, input: joined(forced) })
