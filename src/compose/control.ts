@@ -24,10 +24,7 @@ export async function sayDone(
   return withRun(site, change, async (held) => {
     const { change: name, state } = held.run
     const parked = isJudged ? undefined : await parkedHere(site, held.run)
-    if (parked !== undefined)
-      throw new RalphError('usage', `${name} is parked in the merge queue: ${parked.why}.`, {
-        hint: `Nothing was touched. ${parked.hint}`,
-      })
+    if (parked !== undefined) throw (await import('./queue-entry.ts')).parkedError(name, parked)
     if (state.settings?.done_criteria !== 'manual') {
       throw new RalphError(
         'usage',

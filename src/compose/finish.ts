@@ -18,7 +18,7 @@ import { isPlanGone, planNow } from './plan-now.ts'
 import { withEngine } from './run-engine.ts'
 import { isSettled, isTree, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
-import { landedHere, whereabouts } from './whereabouts.ts'
+import { landedHere, refuseConflictHere, whereabouts } from './whereabouts.ts'
 
 /** The choice, the user's word on what agents changed of config files and git's settings, or both. */
 export async function finishOrAccept(
@@ -61,6 +61,7 @@ export async function finishHeld(
   const kept = isCompleted || choice === 'squash' ? 'cleanup' : choice === 'rename' ? 'keep' : choice
   const landed = isCompleted || needsRepair(held.run) ? undefined : await landedHere(site, held.run)
   if (landed !== undefined) return await landedSaid(site, held.run, landed, choice)
+  if (kept === 'cleanup' && !isCompleted) await refuseConflictHere(site, held.run)
   const already = await finishedAlready(site, held.run)
   if (already !== '') {
     const { change, state } = held.run

@@ -49,6 +49,7 @@ import { agentsTree, type Caging } from './cage.ts'
 import { squashText } from './finish.ts'
 import { setUp } from './set-up.ts'
 import type { SetUp } from './set-up.ts'
+import { isAsLeft } from './queue-entry.ts'
 import { isRunning, knownRun, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
@@ -252,9 +253,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       return { ...(await judgeResolution(git, conflict, tip)), tip }
     },
     async isLeft(change, marked) {
-      const tip = await readRef(git, `refs/heads/ralph/${change}`)
-      if (tip === undefined || !(await isIn(git, marked, `refs/heads/ralph/${change}`))) return false
-      return tip === marked || tip === (await knownRun(site, change)).state.git.lastCheckpoint
+      return await isAsLeft(git, await knownRun(site, change), marked)
     },
     gates: gatesOf,
     async gate(change, command, commit, stop, isFresh) {

@@ -1,10 +1,15 @@
 // What the merge queue knows of one change, for those who only ask about that change.
 import { queuePaths, readQueueJournal } from '../adapters/files/queue-files.ts'
+import { isIn } from '../adapters/git/landing/landing.ts'
+import type { Git } from '../adapters/git/git.ts'
+import { readRef } from '../adapters/git/refs/refs.ts'
+import { shellWord } from '../adapters/process/shell-word.ts'
 import { RalphError } from '../core/error.ts'
+import { byHand } from '../core/queue-due.ts'
 import { replayQueue } from '../core/queue.ts'
 import type { Entry } from '../core/queue.ts'
 import type { ParkedWork } from '../ui/app.ts'
-import { isRunning } from './site.ts'
+import { isRunning, isTree } from './site.ts'
 import type { KnownRun } from './site.ts'
 
 /** A queue that cannot be read hides no run: its own commands say what is wrong. */
@@ -24,13 +29,49 @@ export function pathsInConflict(gitCommonDir: string, change: string): readonly 
 }
 
 /** Why the queue does not land it: what its run says of itself is not the whole truth then. */
-export function parkedWork(gitCommonDir: string, run: KnownRun): ParkedWork | undefined {
+export async function parkedWork(git: Git, run: KnownRun): Promise<ParkedWork | undefined> {
   const { choice, status } = run.state
   if (isRunning(run) || choice === 'cleanup') return undefined
-  const { state, why, hint, unresolved } = entryNow(gitCommonDir, run.change) ?? {}
+  const { state, why, hint, unresolved } = entryNow(git.gitCommonDir, run.change) ?? {}
   // A loop that ended by its own fault tells that better.
   if (state === 'parked' && (unresolved !== undefined || status === 'done'))
     return { why: why ?? '', hint: hint ?? '' }
-  if (unresolved === undefined || state === 'removed') return undefined
-  return { why: `conflict in ${unresolved.paths.join(', ')}`, hint: 'To go on: ralph up' }
+  if (unresolved === undefined) return undefined
+  const what = `conflict in ${unresolved.paths.join(', ')}`
+  if (state !== 'removed') return { why: what, hint: 'To go on: ralph up' }
+  // What was refused is not right because nobody waits for it any more.
+  if (!(await isAsLeft(git, run, unresolved.marked))) return undefined
+  const again = `ralph up ${run.change}`
+  return {
+    why: `${what}: no merge of both sides was accepted`,
+    hint: byHand(run.change, unresolved.paths, folderOf(run).folder, again),
+  }
+}
+
+/** Whether its branch stands on the markers of a conflict as a loop has left it: no commit of anybody's is on them. */
+export async function isAsLeft(git: Git, { change, state }: KnownRun, marked: string): Promise<boolean> {
+  const ref = `refs/heads/ralph/${change}`
+  const tip = await readRef(git, ref)
+  if (tip === undefined || !(await isIn(git, marked, ref))) return false
+  return tip === marked || tip === state.git.lastCheckpoint
+}
+
+/** Git would bring such a branch without a conflict, and with it what was refused. */
+export async function refuseConflict(git: Git, run: KnownRun): Promise<void> {
+  const { unresolved } = entryNow(git.gitCommonDir, run.change) ?? {}
+  if (unresolved === undefined || !(await isAsLeft(git, run, unresolved.marked))) return
+  const parked = await parkedWork(git, run)
+  if (parked !== undefined) throw parkedError(run.change, parked)
+}
+
+export function parkedError(change: string, { why, hint }: ParkedWork): RalphError {
+  return new RalphError('usage', `${change} is parked in the merge queue: ${why}.`, {
+    hint: `Nothing was touched. ${hint}`,
+  })
+}
+
+/** Of a run in a work tree of its own. */
+export function folderOf({ state }: KnownRun): { readonly folder?: string } {
+  const isOwn = state.phase !== 'idle' && state.home !== undefined && isTree(state.worktree)
+  return isOwn ? { folder: shellWord(state.worktree) } : {}
 }

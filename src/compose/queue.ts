@@ -22,6 +22,9 @@ import {
   targetRefs,
   wasIn,
 } from '../adapters/git/landing/landing.ts'
+import { followLanded } from '../adapters/git/landing/follow.ts'
+import { shown } from '../adapters/git/git.ts'
+import { shellWord } from '../adapters/process/shell-word.ts'
 import { readRef, readRefs, shortName } from '../adapters/git/refs/refs.ts'
 import { isAncestor } from '../adapters/git/tree/tree.ts'
 import { changeDirOf, listChanges } from '../adapters/openspec/changes.ts'
@@ -45,6 +48,7 @@ import { landedWork } from './landed.ts'
 import { cagingOf } from './cage.ts'
 import { landingOf } from './landing.ts'
 import { gitSays, isKept, queueNow } from './queue-state.ts'
+import { folderOf, refuseConflict } from './queue-entry.ts'
 import { findRootOf } from './root.ts'
 import { isDead, isRunning, isTree, knownRun, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -117,6 +121,7 @@ export async function up(site: Site, request: UpRequest): Promise<number> {
 export async function landNow(site: Site, change: string, request: UpRequest): Promise<number> {
   const run = await knownRun(site, change)
   if (run.state.phase === 'idle') throw await notRun(site, change)
+  await refuseConflict(site.git, run)
   if (run.state.status !== 'done' || isRunning(run) || run.damage !== undefined)
     throw new RalphError('nothing_to_resume', `${change} is not done, so there is nothing to land.`, {
       hint: `Nothing was touched. \`ralph status ${change}\` shows where it stands.`,
@@ -211,7 +216,7 @@ async function withQueue<T>(
           stamp: () => site.clock.stamp(),
           wishes: (take) => takeWishes(paths, take),
           loops: {
-            facts: (change) => loopFacts(site, change),
+            facts: (change, marked) => loopFacts(site, change, marked),
             start: async (change, how, at) => {
               const isAnew = how === 'loop' && (await isPlannedAgain(site, change))
               return await request.start(change, isAnew ? 'anew' : how, at)
@@ -346,7 +351,7 @@ async function resolveTask(
   ].join('\n')
 }
 
-async function loopFacts(site: Site, change: string): Promise<LoopFacts> {
+async function loopFacts(site: Site, change: string, marked?: string): Promise<LoopFacts> {
   const run = await knownRun(site, change)
   const { state } = run
   const tip = await readRef(site.git, `refs/heads/ralph/${change}`)
@@ -356,6 +361,8 @@ async function loopFacts(site: Site, change: string): Promise<LoopFacts> {
     ...(state.phase !== 'idle' && { run: state.runId }),
     ...(state.phase !== 'idle' && state.setUp !== undefined && { setUp: state.setUp }),
     ...(tip !== undefined && { tip }),
+    ...folderOf(run),
+    ...(marked !== undefined && { isMerge: await isIn(site.git, marked, `refs/heads/ralph/${change}`) }),
   }
   if (isRunning(run)) return { ...common, loop: 'running' }
   if (run.damage !== undefined) return { ...common, loop: 'ended', exitCode: 1, reason: run.damage }
@@ -640,6 +647,7 @@ export async function pullLanded(site: Site): Promise<Said> {
         hint: `Nothing was touched. To bring them back: ${site.git.typed} merge ${landedRef(target)}. If not: ${site.git.typed} update-ref ${landedRef(target)} refs/heads/${target}`,
       },
     )
+  const replaced: string[] = []
   if (head.ref !== `refs/heads/${target}`) {
     const why = await carryHome(site.git, target)
     if (why !== '')
@@ -647,18 +655,25 @@ export async function pullLanded(site: Site): Promise<Said> {
         hint: 'Nothing was touched. Type the command there, or when that is over.',
       })
   } else {
-    const { code, said } = await site.git.run(
-      ['merge', '--ff-only', '--no-autostash', '--quiet', '--no-overwrite-ignore', landed],
-      { accept: [1, 128] },
-    )
-    if (code !== 0)
-      throw new RalphError('finish_conflict', `Uncommitted work is in the way: ${said.trim()}`, {
-        hint: 'Nothing was touched. Commit or stash what is named, then type the command again.',
-      })
+    const { inTheWay, said, plans } = await followLanded(site.git, landed)
+    if (inTheWay.length > 0 || said !== '')
+      throw new RalphError(
+        'finish_conflict',
+        inTheWay.length === 0
+          ? said.replace(/^(error|fatal): /, '')
+          : `Uncommitted work of yours is in the way: ${inTheWay.map(shown).join(', ')}`,
+        {
+          hint: `Nothing was touched. Put it aside: ${site.git.typed} stash push -u${inTheWay.length === 0 ? '' : ` -- ${inTheWay.map(shellWord).join(' ')}`}; then type the command again, and ${site.git.typed} stash pop brings it back.`,
+        },
+      )
+    for (const { path, at } of plans)
+      replaced.push(
+        `${path} was uncommitted, as its loop began with it: it is what landed now (as it was: ${site.git.typed} show ${at.slice(0, 12)}:${path}).`,
+      )
   }
   await tellQueue(site, { type: 'target.followed', target, commit: landed })
   return {
-    message: `${target} is at ${landed.slice(0, 7)}: all that landed is there.`,
+    message: [`${target} is at ${landed.slice(0, 7)}: all that landed is there.`, ...replaced].join('\n'),
     data: { pulled: true, commit: landed },
   }
 }

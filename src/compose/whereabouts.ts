@@ -117,9 +117,12 @@ export async function landedHere(site: Site, run: KnownRun): Promise<LandedWork 
 }
 
 export async function parkedHere(site: Site, run: KnownRun): Promise<ParkedWork | undefined> {
-  return hasQueue(site)
-    ? (await import('./queue-entry.ts')).parkedWork(site.git.gitCommonDir, run)
-    : undefined
+  return hasQueue(site) ? await (await import('./queue-entry.ts')).parkedWork(site.git, run) : undefined
+}
+
+/** What an agent made of a conflict and the queue refused is brought nowhere. */
+export async function refuseConflictHere(site: Site, run: KnownRun): Promise<void> {
+  if (hasQueue(site)) await (await import('./queue-entry.ts')).refuseConflict(site.git, run)
 }
 
 function hasQueue({ git }: Site): boolean {

@@ -24,6 +24,10 @@ export interface LoopFacts {
   readonly costUsd: number
   /** Of its branch. */
   readonly tip?: string
+  /** Of its work tree, as it is typed in a shell. */
+  readonly folder?: string
+  /** Its branch holds what was asked for: both sides of a conflict. */
+  readonly isMerge?: boolean
 }
 
 export interface QueueFacts {
@@ -127,7 +131,7 @@ function isStop(exitCode: number): boolean {
 }
 
 function endWords({ exitCode = 0, reason = 'its loop failed' }: LoopFacts): string {
-  return isStop(exitCode) ? 'its loop was stopped' : reason
+  return isStop(exitCode) ? 'its loop was stopped' : reason.replace(/\.$/, '')
 }
 
 /** Tries of one conflict, then a person looks at it. */
@@ -141,7 +145,7 @@ function resolveSteps(state: QueueState, entry: Entry, all: QueueFacts): readonl
   if (!conflict.isBegun || (facts !== undefined && isUnbegun(entry, facts))) {
     if (tries > mostTries) {
       const why = conflict.problems.join('; ') || `${mostTries} tries used`
-      return [{ do: 'tell', event: conflictParked(change, paths, why) }]
+      return [{ do: 'tell', event: conflictParked(change, conflict.paths, why, facts) }]
     }
     const taken = new Set(
       state.entries.filter((each) => each !== entry && isBusy(each)).map(({ slot }) => slot),
@@ -167,18 +171,34 @@ function resolveSteps(state: QueueState, entry: Entry, all: QueueFacts): readonl
     change,
     facts.loop === 'ended' ? forOf(facts.exitCode) : 'failed',
     `conflict in ${paths}: ${facts.loop === 'ended' ? endWords(facts) : 'its loop was killed'}`,
-    `To let an agent try again: ralph queue retry ${change}. To do it yourself, merge by hand on ralph/${change} and commit there before that`,
+    `To let an agent try again: ralph queue retry ${change}. To do it yourself: ${byHand(change, conflict.paths, facts.folder)}`,
   )
   return [{ do: 'tell', event: { ...event, cost_usd: facts.costUsd } }]
 }
 
-function conflictParked(change: string, paths: string, why: string): QueueBody {
+function conflictParked(
+  change: string,
+  paths: readonly string[],
+  why: string,
+  facts: LoopFacts | undefined,
+): QueueBody {
   return parked(
     change,
     'failed',
-    `conflict in ${paths}: ${why}`,
-    `Merge by hand on ralph/${change} and commit there (if it is right as it is, an empty commit is enough), then: ralph queue retry ${change}`,
+    `conflict in ${paths.join(', ')}: ${why}`,
+    byHand(change, paths, facts?.folder),
   )
+}
+
+/** Git has both sides in one commit already: there is nothing to merge any more, only files to put right. */
+export function byHand(
+  change: string,
+  paths: readonly string[],
+  folder: string | undefined,
+  again = `ralph queue retry ${change}`,
+): string {
+  const files = `${paths.join(', ') || 'what is wrong'} in ${folder ?? `a checkout of ralph/${change}`}`
+  return `Edit ${files} so that both changes are in ${paths.length > 1 ? 'them' : 'it'} (or leave it, if it is right as it is), then:\ngit ${folder === undefined ? '' : `-C ${folder} `}commit --allow-empty -am "Both sides" && ${again}`
 }
 
 function isDone({ loop, exitCode }: LoopFacts): boolean {
@@ -263,6 +283,8 @@ function asFound(change: string, facts: LoopFacts): QueueBody | undefined {
   if (facts.left === 'nothing')
     return { type: 'entry.removed', change, why: 'its work is in your checkout, and no story of it is open' }
   if (!facts.isApart) return ownRun(change, facts)
+  // Whatever its loop said of it: it lands as somebody has left it, or is refused.
+  if (facts.isMerge === true && facts.loop !== 'running') return endedWith(change, facts)
   if (isDone(facts)) return endedWith(change, facts)
   return facts.loop === 'running' ? { type: 'loop.spawned', change, slot: 1 } : undefined
 }

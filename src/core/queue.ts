@@ -73,8 +73,6 @@ export interface Entry {
   readonly conflict?: Conflict
   /** Files to be made anew whenever it is built: both sides changed them. */
   readonly generated: readonly string[]
-  /** Parked because nobody could. */
-  readonly hadConflict?: true
   /** The last one that no accepted resolution has ended: a branch that stands on its markers never lands. */
   readonly unresolved?: Conflict
   /** Of its branch, as it was when what an agent had made of a conflict was refused. */
@@ -295,7 +293,7 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
       return {
         ...quiet,
         // After a conflict the branch is tried again as somebody has left it.
-        state: entry.hadConflict === true ? 'done' : 'waiting',
+        state: entry.unresolved === undefined ? 'waiting' : 'done',
         spawns: 0,
         moves: 0,
         tries: 0,
@@ -310,7 +308,6 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
         ...plain,
         costUsd: costAfter(entry, event.cost_usd),
         state: 'parked',
-        ...(conflict !== undefined && { hadConflict: true as const }),
         parkedFor: event.for,
         why: event.why,
         hint: event.hint,

@@ -1,5 +1,5 @@
 // Drives the merge queue: asks what is due, starts loops as processes of their own, lands what is done, one after the other.
-import { dueNow, inOrder, mostSpawns, parked, queueExit } from '../core/queue-due.ts'
+import { byHand, dueNow, inOrder, mostSpawns, parked, queueExit } from '../core/queue-due.ts'
 import { evolveQueue, isOwnLanding, targetOf } from '../core/queue.ts'
 import type { Conflict, Entry, QueueState } from '../core/queue.ts'
 import type { LoopFacts, Money } from '../core/queue-due.ts'
@@ -15,7 +15,8 @@ export interface QueuePorts {
   /** What other processes have asked for since. */
   wishes(take: (body: QueueBody) => void): void
   readonly loops: {
-    facts(change: string): Promise<LoopFacts>
+    /** `marked`: both sides of its conflict, where it has one. */
+    facts(change: string, marked?: string): Promise<LoopFacts>
     /** Resolves when it has begun, or with what it said when it refused. It outlives this process. */
     start(
       change: string,
@@ -358,7 +359,7 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
           change,
           'failed',
           'the merge that an agent made was refused, and its branch is as it was then',
-          `Look: git diff ${base.commit.slice(0, 12)}...ralph/${change}. Commit on ralph/${change} what is right (if it is right as it is, an empty commit is enough), then: ralph queue retry ${change}`,
+          byHand(change, before.unresolved?.paths ?? [], (await ports.loops.facts(change)).folder),
         ),
       )
     // Git's own merge of both is no conflict any more, and nobody has said that it is right.
@@ -440,10 +441,10 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
 
   const landed = async (change: string, commit: string): Promise<void> => {
     const target = targetOf(state, change)
-    const wasParked = entry(change)?.hadConflict === true
+    const isByHand = entry(change)?.unresolved !== undefined
     tell({ type: 'landed', change, commit })
     // Put together by hand: the loop that was to do it waits for a word that nobody needs any more.
-    if (wasParked)
+    if (isByHand)
       await ports.loops.accept(change).catch((error: unknown) => {
         if (!(error instanceof RalphError)) throw error
       })
@@ -552,9 +553,9 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
       while (!stop.aborted && failure === undefined) {
         ports.wishes(tell)
         const loops = new Map<string, LoopFacts>()
-        for (const { change, state: now } of inOrder(mine()))
+        for (const { change, state: now, unresolved } of inOrder(mine()))
           if (now === 'running' || now === 'waiting' || now === 'resolving')
-            loops.set(change, await ports.loops.facts(change))
+            loops.set(change, await ports.loops.facts(change, unresolved?.marked))
         const due = dueNow(mine(), { loops, likelyUsd: likelyUsd(state), hold: await ports.loops.hold() })
         for (const step of due) {
           if (step.do === 'tell') tell(step.event)

@@ -105,3 +105,63 @@ echo "of d" > shared.txt\n`,
   ])
   expect(at.git('show', 'refs/ralph-landed/main:shared.txt')).toBe('of main\nof d')
 })
+
+it('I1: a merge that was refused is brought by no other way: finish, done and land refuse it, also out of the queue, ralph up asks no agent again; the advice is typed as it stands, and it lands', async () => {
+  const at = project(
+    {
+      d: `case "$prompt" in *"Put two changes together"*)
+  echo x >> "$HOME/asked"; echo "of d" > shared.txt; echo '<promise>COMPLETE</promise>'; exit;; esac
+echo "of d" > shared.txt\n`,
+    },
+    1,
+  )
+  const up = ['up', 'd', '--json', ...at.args]
+  expect((await ralph(at, [...up, '--no-land'])).code).toBe(0)
+  at.write('shared.txt', 'of main\n')
+  at.git('commit', '-qam', 'main too')
+  expect((await ralph(at, up)).code).toBe(3)
+  const [asked, refs] = [at.read('../home/asked'), at.git('for-each-ref')]
+  const tree = `${at.repo}-ralph-d`
+  const typed = `git -C ${tree} commit --allow-empty -am "Both sides" && `
+  const refused = async (again: string): Promise<void> => {
+    for (const words of [
+      ['finish', 'd', '--cleanup'],
+      ['finish', 'd', '--squash'],
+      ['done', 'd'],
+      ['land', 'd'],
+    ]) {
+      const { code, stderr } = await ralph(at, words)
+      expect([words, code, stderr.split('\n')]).toEqual([
+        words,
+        2,
+        expect.arrayContaining([expect.stringContaining(`${typed}${again}`)]),
+      ])
+      expect(stderr).toContain(`Edit shared.txt in ${tree} so that both changes are in it`)
+      expect(stderr).not.toContain('..')
+    }
+    const status = (await ralph(at, ['status', 'd'])).stdout
+    expect(status).toMatch(/! parked/)
+    expect(status).toContain(`${typed}${again}`)
+    expect(status).not.toMatch(/ralph (done|finish|status) d/)
+  }
+  await refused('ralph queue retry d')
+  expect((await ralph(at, ['queue'])).stdout.split('\n')).toContain(`    ${typed}ralph queue retry d`)
+
+  expect((await ralph(at, ['queue', 'remove', 'd'])).code).toBe(0)
+  await refused('ralph up d')
+  const again = await ralph(at, up)
+  expect([again.code, events(again).at(-1)]).toMatchObject([
+    3,
+    { type: 'entry.parked', hint: expect.stringContaining(`${typed}ralph queue retry d`) as string },
+  ])
+  expect([at.read('../home/asked'), at.git('for-each-ref')]).toEqual([asked, refs])
+  expect(at.git('show', 'main:shared.txt')).toBe('of main')
+
+  at.write('../repo-ralph-d/shared.txt', 'of main\nof d\n')
+  at.git('-C', tree, 'commit', '--allow-empty', '-qam', 'Both sides')
+  expect((await ralph(at, ['queue', 'retry', 'd'])).code).toBe(0)
+  const landed = await ralph(at, ['up', ...at.args])
+  expect([landed.code, landed.stderr]).toEqual([0, ''])
+  expect(at.git('show', 'refs/ralph-landed/main:shared.txt')).toBe('of main\nof d')
+  expect((await ralph(at, ['status', 'd'])).stdout).toMatch(/✓ done[^]*landed on main as/)
+})

@@ -95,3 +95,35 @@ it('I4: a new plan with the name of a change that has landed runs and lands agai
   const third = await ralph(at, ['up', '--json', 'a', ...at.args])
   expect(events(third).filter(({ type }) => type === 'loop.spawned')).toEqual([])
 })
+
+it('I6: pull replaces an uncommitted plan that is as its loop began with it, and says where it is; one that was edited since is refused with its name and a command that works', async () => {
+  const at = project({ a: '' }, 1)
+  at.git('rm', '-rq', '--cached', 'openspec/changes/a')
+  at.git('commit', '-qm', 'the plan is in no commit')
+  const plan = 'openspec/changes/a/tasks.md'
+  const written = at.read(plan)
+  expect((await ralph(at, ['up', ...at.args])).code).toBe(0)
+
+  at.write(plan, `${written}\nof the user\n`)
+  const before = picture(at)
+  const refused = await ralph(at, ['queue', 'pull'])
+  expect([refused.code, refused.stderr]).toEqual([
+    1,
+    expect.stringContaining(`in the way: openspec/changes/a/proposal.md, ${plan}\n`) as string,
+  ])
+  expect(refused.stderr).not.toMatch(/error:[^]*error:|overwritten by merge/)
+  expect(picture(at)).toBe(before)
+  const [, stash = ''] = /Put it aside: git (stash push -u -- [^;]*);/.exec(refused.stderr) ?? []
+  at.git(...stash.split(' '))
+  at.git('stash', 'show', '--include-untracked', 'stash@{0}')
+  at.write(plan, written)
+  at.write('openspec/changes/a/proposal.md', '# The change a\n')
+
+  const pulled = await ralph(at, ['queue', 'pull'])
+  expect([pulled.code, pulled.stderr]).toEqual([0, ''])
+  const [, place = ''] = /tasks\.md was uncommitted[^]*git show (\S+tasks\.md)\)/.exec(pulled.stdout) ?? []
+  expect(`${at.git('show', place)}\n`).toBe(written)
+  expect(at.read(plan)).not.toContain('[ ]')
+  expect(at.git('status', '--porcelain')).toBe('')
+  expect((await ralph(at, ['up', ...at.args])).code).toBe(0)
+})

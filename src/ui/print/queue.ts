@@ -288,6 +288,11 @@ export function queueText(report: QueueReport, sheet: Sheet, now: number, isPull
   const isBeside = width - left >= leastRoom
   const indented = (text: string, style = (each: string) => each): readonly string[] =>
     text === '' ? [] : wrapWords(text, width - 4).map((line) => `    ${style(line)}`)
+  // What is to be typed after the first line is copied whole.
+  const hinted = (text: string): readonly string[] => {
+    const [first = '', ...typed] = text.split('\n')
+    return [...indented(first, paint.dim), ...typed.map((line) => `    ${line}`)]
+  }
   const lines = rows.flatMap((row) => {
     const [first = '', ...more] = isBeside ? wrapWords(row.why, width - left) : []
     const cells = `${mark(row.meaning, paint)} ${cellsOf(row, widths)}  ${first}`.trimEnd()
@@ -295,7 +300,7 @@ export function queueText(report: QueueReport, sheet: Sheet, now: number, isPull
       cells,
       ...more.map((line) => `${' '.repeat(left)}${line}`),
       ...(isBeside ? [] : indented(row.why)),
-      ...indented(row.hint, paint.dim),
+      ...hinted(row.hint),
     ]
   })
   const halted =

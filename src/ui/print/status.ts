@@ -197,7 +197,8 @@ export function isResolving({ parked, done_criteria: done }: StatusReport): bool
 export function parkedRows({ why, hint }: ParkedWork): readonly (readonly [string, string])[] {
   return [
     ['parked', oneLine(why)],
-    ['next', oneLine(hint)],
+    // What is to be typed has a line of its own.
+    ...hint.split('\n').map((line, at) => [at === 0 ? 'next' : '', oneLine(line)] as const),
   ]
 }
 

@@ -149,7 +149,7 @@ function aboutLines(screen: QueueScreen, { size, nowMs }: World): readonly Line[
   return [
     ...halted,
     ...wrapped(own, line('   ')),
-    ...wrapped(row?.hint ?? '', line('   ')),
+    ...(row?.hint ?? '').split('\n').flatMap((text) => wrapped(text, line('   '))),
     ...(report.alive || !isBehind
       ? []
       : wrapped(`ralph queue pull: ${report.target} is updated to what has landed`, line('   '))),
