@@ -6,6 +6,7 @@ import { bringBack, writeAttempt } from '../adapters/git/attempt/bring-back.ts'
 import { named } from '../adapters/git/git.ts'
 import { RalphError } from '../core/error.ts'
 import type { IterationRecord } from '../core/event.ts'
+import { startMessage } from '../core/git-facts.ts'
 import { keepsWork } from '../core/report.ts'
 import type { AttemptDiff, AttemptList, Control, DiffRequest, Said } from '../ui/app.ts'
 import { hiddenPaths } from './checkpoints.ts'
@@ -72,8 +73,10 @@ export async function diffOf(site: Site, request: DiffRequest): Promise<AttemptD
   if (request.other !== undefined) throw await noNumber(site, run, request.other)
   const shared = { change_id: run.change, pager: await pagerOf(site) }
   if (request.isAll === true) {
-    const [base, tip] = await wholeOf(run)
-    const patch = (await diffCommits(site.git, base, tip, form)).toString('utf8')
+    const patches = await Promise.all(
+      wholeOf(run).map(([base, tip]) => diffCommits(site.git, base, tip, form)),
+    )
+    const patch = Buffer.concat(patches).toString('utf8')
     return { ...shared, what: 'everything that the run has saved since its start', patch }
   }
   if (request.run !== undefined) return { ...shared, ...(await diffEarlier(site, run, request)) }
@@ -139,13 +142,20 @@ async function diffEarlier(
   return { n: found.n, what, patch }
 }
 
-/** From the tree that the run began with to its last checkpoint. */
-async function wholeOf({ change, recall, state }: KnownRun): Promise<readonly [base: string, tip: string]> {
-  const [first] = recall('checkpoint.saved')
+/** From each tree that the run began with to its last checkpoint: what was committed between a cleanup and a resume is the user's. */
+function wholeOf({ change, recall, state }: KnownRun): readonly (readonly [base: string, tip: string])[] {
+  const saved = recall('checkpoint.saved')
   const { lastCheckpoint } = state.git
-  if (first !== undefined && lastCheckpoint !== undefined) return [first.commit, lastCheckpoint]
-  throw new RalphError('attempt_not_found', `The run of ${change} has saved nothing yet.`, {
-    hint: `Where it stands: ralph status ${change}`,
+  if (saved.length === 0 || lastCheckpoint === undefined)
+    throw new RalphError('attempt_not_found', `The run of ${change} has saved nothing yet.`, {
+      hint: `Where it stands: ralph status ${change}`,
+    })
+  const starts = saved.flatMap(({ n, message, commit }, at) =>
+    at === 0 || (n === undefined && message === startMessage) ? [{ at, commit }] : [],
+  )
+  return starts.map(({ commit }, index) => {
+    const next = starts[index + 1]
+    return [commit, (next && saved[next.at - 1]?.commit) ?? lastCheckpoint]
   })
 }
 

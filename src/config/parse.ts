@@ -17,7 +17,7 @@ export function parseSetting(key: OptionKey, raw: unknown, name: string): unknow
     unknown === undefined
       ? `${name} must be ${wantsOf(spec)}, not ${quote(raw)}`
       : `${name}: there is no agent ${quote(unknown)}`
-  throw new RalphError('config', message, { hint: suggestion(key, raw) ?? `what it is for: ${spec.help}` })
+  throw new RalphError('config', message, { hint: suggestion(key, raw) ?? example(spec, name) })
 }
 
 function unknownAgent(raw: unknown): string | undefined {
@@ -127,6 +127,15 @@ function suggestion(key: OptionKey, raw: unknown): string | undefined {
   return near === undefined
     ? `it can be: ${choices.join(', ')}`
     : `Did you mean ${near}? It can be: ${choices.join(', ')}`
+}
+
+/** In a file the line as it should be, where it can be said. */
+function example(spec: OptionSpec, name: string): string {
+  const [, value] = /such as (\{.*\}|\S+)/.exec(wantsOf(spec)) ?? []
+  const [, key, file = ''] = /^(\w+) in (?:.*[\\/])?(.*)$/s.exec(name) ?? []
+  return value === undefined || key === undefined
+    ? `what it is for: ${spec.help}`
+    : `in ${file}: ${key}: ${value}`
 }
 
 function quote(raw: unknown): string {

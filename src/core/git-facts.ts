@@ -43,6 +43,9 @@ export interface SquashPlan {
   readonly plan?: readonly string[]
 }
 
+/** The checkpoint that a run begins with, or begins again with after a cleanup. */
+export const startMessage = 'initial state'
+
 /** A multi-step change of the repository, with what is needed to complete or to undo it. */
 export type Operation =
   /** `previous`: the tip of an earlier run's branch. With stashes there is no `time` either. */

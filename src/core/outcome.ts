@@ -14,9 +14,7 @@ export const stopExits = { ...signalExits, unread: signalExits.SIGHUP }
 export function stoppedBy(signal: keyof typeof stopExits): string {
   if (signal === 'SIGINT') return 'stopped by you'
   if (signal === 'unread') return 'stopped by a closed pipe: the program that read its output has ended'
-  return signal === 'SIGHUP'
-    ? 'stopped by a closed terminal (SIGHUP)'
-    : 'stopped by ralph stop, or by SIGTERM'
+  return signal === 'SIGHUP' ? 'stopped by a closed terminal (SIGHUP)' : 'stopped by ralph stop'
 }
 
 const exits: Record<StopReason, readonly [status: Outcome['status'], exitCode: number]> = {

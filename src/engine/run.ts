@@ -1,5 +1,6 @@
 // Drives one loop: performs the reducer's commands through the ports and feeds what came of them back as events.
 import type { EventBody } from '../core/event.ts'
+import { startMessage } from '../core/git-facts.ts'
 import type { Command } from '../core/loop.ts'
 import { next } from '../core/loop.ts'
 import type { LoopState } from '../core/state.ts'
@@ -112,8 +113,11 @@ export function createLoop(ports: Ports, stream: Stream, readers: readonly Reade
     },
     begun: () => begun,
     async begin() {
+      const { initial } = stream.state.git
       const { commit } = await ports.checkpoints.start(ports.mode)
-      if (!begun) await tell({ type: 'checkpoint.saved', message: 'initial state', commit, changed: true })
+      // A run that is resumed after its cleanup begins where the user's branch is now.
+      if (!begun || stream.state.git.initial !== initial)
+        await tell({ type: 'checkpoint.saved', message: startMessage, commit, changed: true })
       begun = true
     },
     state: () => {

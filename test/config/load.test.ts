@@ -173,6 +173,11 @@ describe('files', () => {
     expect(said).not.toMatch(/:$/)
   })
 
+  it('a wrong number comes with the line as it should be', async () => {
+    await projectFile('max_retries: x')
+    expect((await refusal()).hint).toBe('in ralph.yaml: max_retries: 3')
+  })
+
   it('a file that cannot be read is an error, never taken for no file', async () => {
     await mkdir(join(project, 'ralph.yaml'))
     expect((await refusal()).message).toContain('cannot read')

@@ -390,6 +390,14 @@ describe('--dry-run', () => {
     expect(named.stdout).toMatch(/agent +true\n.*gates +true\n/s)
   })
 
+  test('F6: of a change that is done it says that nothing would run, and names no command that does nothing', async () => {
+    const at = scratch({ tasks: '## 1. A\n\n- [x] 1.1 done\n' })
+    const { stdout, code } = await ralph(at, ['loop', 'demo', '--dry-run', '--agent-command', 'true'])
+    expect(code).toBe(0)
+    expect(stdout).toContain('nothing would run')
+    expect(stdout).not.toMatch(/limits|ralph loop/)
+  })
+
   test('B3: says that a start would be refused, and why: no agent, an unfinished run, a story that is not there', async () => {
     const at = scratch()
     const none = await ralph(at, ['loop', 'demo', '--dry-run'])

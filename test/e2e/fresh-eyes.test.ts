@@ -336,7 +336,7 @@ test.each([
     const typed = at.script('typed.sh', `#!/bin/sh\ncd "${at.repo}"\n${move}\n`)
     const agent = `env -i PATH="$PATH" HOME="$HOME" GIT_COMMITTER_NAME=u GIT_COMMITTER_EMAIL=u@x GIT_AUTHOR_NAME=u GIT_AUTHOR_EMAIL=u@x sh -e "${typed}"; ${complete}`
     const end = await ralph(at, loop(agent))
-    expect([end.code, end.stdout]).toEqual([0, expect.stringContaining('ralph has not changed main.')])
+    expect([end.code, end.stdout]).toEqual([0, expect.stringContaining('This loop has not changed main.')])
     expect(end.stdout).not.toContain('main is not changed')
     expect(at.git('rev-parse', 'main')).not.toBe(at.git('rev-list', '--max-parents=0', 'ralph/demo'))
   },

@@ -55,7 +55,7 @@ describe('finish --squash', () => {
     await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
     const { stdout } = await ralph(at, ['finish', 'demo', '--squash'])
     expect(stdout).toContain('. Also in it, added or changed by a hook of yours: mine.txt.')
-    expect(stdout).not.toContain('still is not')
+    expect(stdout).not.toContain('other uncommitted files')
     expect(at.git('show', 'HEAD:mine.txt')).toBe('mine')
   })
 
@@ -186,7 +186,7 @@ describe('finish --squash', () => {
     const end = await ralph(at, ['finish', 'demo', '--squash'])
     expect([end.code, end.stderr]).toEqual([0, ''])
     expect(end.stdout).toMatch(/Also in it, since it is the plan .*openspec\/changes\/demo\/tasks\.md/)
-    expect(end.stdout).toContain('What else you had not committed before the loop still is not')
+    expect(end.stdout).toContain('Your other uncommitted files are as they were')
     expect(at.git('show', '--name-only', '--format=').split('\n')).toEqual([
       'openspec/changes/demo/proposal.md',
       'openspec/changes/demo/tasks.md',

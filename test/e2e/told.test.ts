@@ -384,7 +384,7 @@ describe('what happened', () => {
       expect((await ralph(at, ['logs', ...words])).stdout).toContain('not ok 1')
     expect((await ralph(at, ['why', '--trace'])).stdout).toMatch(/^demo\n[^]*^ +rule:/m)
     await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
-    expect((await ralph(at, ['why'])).stdout).toContain('every story that it was asked for is complete')
+    expect((await ralph(at, ['why'])).stdout).toContain('all stories are complete')
   })
 
   test('B7: after a resume a story that failed before has not failed "once"', async () => {
@@ -435,6 +435,23 @@ describe('what happened', () => {
       stdout: '',
       stderr: '#1 of demo changed no file.\n',
     })
+  })
+
+  test('F32: what its user has committed between a cleanup and a resume is not the work of the run', async () => {
+    const at = await stuck()
+    await ralph(at, ['finish', 'demo', '--cleanup'])
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'taken')
+    at.write('other.txt', 'mine\n')
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'mine')
+    const resumed = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect([resumed.code, resumed.stderr]).toEqual([0, ''])
+    const all = (await ralph(at, ['diff', 'demo', '--all', '--stat'])).stdout
+    expect(all).toContain(' story-1.txt ')
+    expect(all).toContain(' story-2.txt ')
+    expect(all).not.toContain('other.txt')
+    expect((await ralph(at, ['report', 'demo'])).stdout).not.toContain('other.txt')
   })
 
   test('B16: without a name every report says of which change it is', async () => {

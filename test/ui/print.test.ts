@@ -88,6 +88,18 @@ describe('plain lines', () => {
     expect(out).toContain('  < undone, 2 files')
   })
 
+  it('F37: a run that was cleaned up later is not offered to be finished again', () => {
+    const message = 'Everything is on main, uncommitted'
+    const { out } = plain([
+      event(started),
+      event({ type: 'checkpoint.saved', message: 'initial state', commit: '1a2b3c4', changed: true }),
+      event({ type: 'loop.finished', choice: 'cleanup', ok: true, message }),
+      event(complete),
+    ])
+    expect(out).toContain(message)
+    expect(out).not.toContain('ralph finish')
+  })
+
   it('F16: what an agent says to ralph alone is not shown', () => {
     const said = (text: string): string => plain([event({ type: 'agent.message', n: 1, text })]).out
     expect(said('All done.\n\n<promise>COMPLETE</promise>\n')).toBe('    All done.\n')
@@ -281,7 +293,7 @@ describe('plain lines', () => {
     )
     const rows = out.split('\n').filter((line) => / {2}(?:npm test|ralph) /.test(line))
     const columns = rows.map((row) => row.search(/(?<= {3})\S[^ ]*(?: \S+)*$/))
-    expect(rows[0]).toMatch(/see +npm test {3,}passes without it\?/)
+    expect(rows[0]).toMatch(/see +npm test {3,}passes on its own\?/)
     expect(new Set(columns).size).toBe(1)
     expect(rows.length).toBeGreaterThan(3)
     // A label is said once.

@@ -26,6 +26,16 @@ describe('why', () => {
       { alive: false, status: 'stuck', where: cleaned, iterations: [] },
       /^ +safe .*done; nothing was kept; main is as you left it$/m,
     ],
+    [
+      'crashed',
+      {
+        alive: false,
+        status: 'stuck',
+        stop_reason: 'retries',
+        iterations: [iteration({ verdict: 'crash', reason: 'it crashed (exit 1)' })],
+      },
+      /^ +next +ralph resume add-login {3,}try again, when that is fixed$/m,
+    ],
     ['lost its branch', { alive: false, status: 'stuck', where: gone }, /; the work was on ralph\/add-login/],
   ])('of a loop that %s is a sentence', async (_name, more, words) => {
     const decisions = { change_id: 'add-login', decisions: [], earlier_runs: [] }

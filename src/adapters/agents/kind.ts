@@ -8,8 +8,8 @@ import type { ClaimClient } from './claim-server.ts'
 export type AgentFact =
   | { readonly type: 'session'; readonly id: string }
   | { readonly type: 'model'; readonly model: string }
-  /** The assistant's own words, never a tool's, a sub-agent's or the prompt's. A partial one goes on in the next. */
-  | { readonly type: 'text'; readonly text: string; readonly isPartial?: true }
+  /** The assistant's own words, never a tool's, a sub-agent's or the prompt's. A partial one goes on in the next. `missed`: lines before it that nobody decoded. */
+  | { readonly type: 'text'; readonly text: string; readonly isPartial?: true; readonly missed?: number }
   | { readonly type: 'tool'; readonly name: string; readonly input: string }
   /** Of the whole run so far, or of one step, to be added up. `isRough`: to be shown while it works, and no more. */
   | {

@@ -7,6 +7,7 @@ import { lineSplitter } from '../process/lines.ts'
 import { echoFilter } from './echo.ts'
 import type { AgentFact, AgentKind, Listener } from './kind.ts'
 import { quoteMarker } from './quote.ts'
+import { lineEnds } from './talk.ts'
 import type { Turn } from './turn.ts'
 
 interface OutputParser {
@@ -52,8 +53,13 @@ export function textParser(prompt: string, turn: Turn): OutputParser {
   let unheard: Buffer | undefined
   let timer: NodeJS.Timeout | undefined
 
+  /** Lines of floods that were not decoded since the last words. */
+  let missed = 0
+
   const hear = (text: string): void => {
-    if (text !== '') turn.hear({ type: 'text', text: marker.feed(text), isPartial: true })
+    if (text === '') return
+    turn.hear({ type: 'text', text: marker.feed(text), isPartial: true, missed })
+    missed = 0
   }
   const hearBytes = (bytes: Buffer): void => hear(filter.feed(decoder.write(bytes)))
   const catchUp = (): void => {
@@ -64,9 +70,10 @@ export function textParser(prompt: string, turn: Turn): OutputParser {
     if (bytes !== undefined) hearBytes(bytes)
   }
   /** Of the chunk, which is lent; into the same memory each time, for a flood comes in thousands of them. */
-  const remember = (chunk: Buffer, from: number): void => {
+  const remember = (chunk: Buffer, begin: number, from: number): void => {
     const rest = chunk.length - from
     marker.skip()
+    missed += lineEnds(chunk.subarray(begin, from)) + (unheard === undefined ? 0 : lineEnds(unheard))
     unheard =
       rest > memoryBytes ? Buffer.from(chunk.subarray(from)) : memory.subarray(0, chunk.copy(memory, 0, from))
   }
@@ -83,7 +90,7 @@ export function textParser(prompt: string, turn: Turn): OutputParser {
       if (isFlood && unheard !== undefined) {
         const cutLine = [unheard.subarray(unheard.lastIndexOf(lf) + 1), chunk.subarray(0, begin)]
         if (isIdle(Buffer.concat(cutLine))) {
-          remember(chunk, kept)
+          remember(chunk, 0, kept)
           return
         }
       }
@@ -91,7 +98,7 @@ export function textParser(prompt: string, turn: Turn): OutputParser {
       if (!isFlood) return hearBytes(chunk)
       hearBytes(chunk.subarray(0, begin))
       if (turn.isPromising || filter.isHolding) return hearBytes(chunk.subarray(begin))
-      remember(chunk, kept)
+      remember(chunk, begin, kept)
       timer = setTimeout(catchUp, catchUpMs)
     },
     end() {

@@ -1,8 +1,8 @@
 // Hands the assistant's words on in pieces that a reader can keep up with: 200 MB of output must flood neither events nor memory.
 
 export interface Talk {
-  /** Words without a border of their own; gathered. */
-  add(text: string): void
+  /** Words without a border of their own; gathered. `missed`: lines before them that nobody has heard. */
+  add(text: string, missed?: number): void
   /** A whole message: told at once, until there are too many. */
   say(text: string): void
   flush(): void
@@ -42,7 +42,8 @@ export function talk(tell: (text: string) => void): Talk {
     else timer ??= setTimeout(flush, leftMs)
   }
   return {
-    add(text) {
+    add(text, missed = 0) {
+      lines += missed
       gather(text)
       tellSoon()
     },
@@ -68,7 +69,7 @@ function withoutGap(text: string, said: number): string {
   return `… ${String(left)} ${left === 1 ? 'line' : 'lines'} left out\n${rest}`
 }
 
-function lineEnds(text: string): number {
+export function lineEnds(text: string | Buffer): number {
   let ends = 0
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) ends++
   return ends

@@ -45,12 +45,12 @@ export function startTurn(
     isMidMessage = false
   }
 
-  const hearText = (text: string, isPartial: boolean): void => {
+  const hearText = (text: string, isPartial: boolean, missed: number): void => {
     if (!isPartial) endMessage()
     if (!isMidMessage) lastWords.clear()
     lastWords.add(text)
     scanner.feed(text)
-    if (isPartial) words.add(text)
+    if (isPartial) words.add(text, missed)
     else {
       scanner.endMessage()
       words.say(text)
@@ -94,7 +94,7 @@ export function startTurn(
       if (fact.type === 'warning') tell({ type: 'warning', message: fact.message })
       const isLateError = isOver && mayFail && fact.type === 'failed'
       if ((isOver && !isLateError) || wasEnded()) return
-      if (fact.type === 'text') hearText(fact.text, fact.isPartial === true)
+      if (fact.type === 'text') hearText(fact.text, fact.isPartial === true, fact.missed ?? 0)
       if (fact.type === 'promised') {
         endMessage()
         scanner.told(fact.promise)

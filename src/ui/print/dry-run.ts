@@ -19,16 +19,21 @@ export function dryRunText(
   const { paint, columns } = sheet
   const page = { paint, width: 10, columns }
   const change = oneLine(plan.change_id)
+  const isNothing = plan.stories.length === 0
   const facts: Fact[] = [
     ['stories', storyWords(plan)],
     ['where', whereWords(plan)],
     ['agent', agentWords(plan)],
     ['gates', gateWords(plan)],
-    [
-      'limits',
-      `${plural(1 + plan.max_retries, 'attempt')} for each story, ${String(plan.max_iterations)} in all`,
-    ],
-    ['at the end', endings[plan.on_complete]],
+    ...(isNothing
+      ? []
+      : ([
+          [
+            'limits',
+            `${plural(1 + plan.max_retries, 'attempt')} for each story, ${String(plan.max_iterations)} in all`,
+          ],
+          ['at the end', endings[plan.on_complete]],
+        ] as const)),
   ]
   const { refused } = plan
   const said = (label: string, style: (text: string) => string, text: string): readonly string[] => {
@@ -42,12 +47,14 @@ export function dryRunText(
     ...plan.warnings.flatMap((warning) => said('warning:', paint.yellow, warning)),
     ...(refused === undefined
       ? stepLines(
-          [
-            ['next', `ralph loop ${change}${typed}`, ''],
-            ...(withPrompts || plan.stories.length === 0
-              ? []
-              : [['prompts', `ralph loop ${change} --dry-run --prompts${typed}`, ''] as const]),
-          ],
+          isNothing
+            ? [['next', `ralph status ${change}`, 'where it stands']]
+            : [
+                ['next', `ralph loop ${change}${typed}`, ''],
+                ...(withPrompts
+                  ? []
+                  : [['prompts', `ralph loop ${change} --dry-run --prompts${typed}`, ''] as const]),
+              ],
           { indent: 2, column: 13 },
           sheet,
         )

@@ -212,12 +212,15 @@ export function remembered(
     return { ...ending, begun: true, isUnborn: isUnborn(headOf(event.data['origin'])) }
   if (event.type === 'git.step' && event.op === 'start' && event.step === 'undone')
     return { ...ending, begun: false }
-  if (event.type === 'loop.started')
+  if (event.type === 'loop.started') {
+    // What became of an earlier choice is no matter of this loop.
+    const { finished: _earlier, ...anew } = ending
     return {
-      ...ending,
+      ...anew,
       begun: ending.begun || event.resumed,
       lasting: [...ending.lasting, ...(event.undone ?? [])],
     }
+  }
   if (event.type === 'checkpoint.saved') return { ...ending, begun: true }
   if (event.type === 'warning' && lastingWarnings.has(event.code))
     return {

@@ -23,6 +23,7 @@ export function nextSteps(report: StatusReport): readonly Step[] {
       ['or', `ralph loop ${change} --fresh`, 'start over'],
     ]
   const finish = `ralph finish ${change} --cleanup`
+  const squash = `ralph finish ${change} --squash`
   if (report.died_at !== undefined && report.status !== 'done') {
     const goOn: readonly Step[] = [
       ['next', resume, 'repair it and continue'],
@@ -52,8 +53,11 @@ export function nextSteps(report: StatusReport): readonly Step[] {
       ]
     if (cleaned !== undefined && report.done_criteria === 'tasks')
       return sorted([...afterCleanup(report), ...tickedNext(report), ...openNext(report)], 'then')
+    const isCrash = report.iterations.at(-1)?.verdict === 'crash'
     const first: Step = mayUseWords(report)
-      ? ['next', `${resume} --feedback "…"`, 'try again, and tell the agent more']
+      ? isCrash
+        ? ['next', resume, 'try again, when that is fixed']
+        : ['next', `${resume} --feedback "…"`, 'try again, and tell the agent more']
       : (tickedNext(report)[0] ?? ['next', resume, 'continue'])
     return isBrought || !branch ? [first] : [first, ['or', finish, finishWords(report)]]
   }
@@ -62,7 +66,10 @@ export function nextSteps(report: StatusReport): readonly Step[] {
   if (branch === '') return rest
   if (report.where?.is_merged && report.where.is_gone) return rest
   if (report.finish_refused !== undefined)
-    return sorted([...rest, ['next', finish, 'after what "refused" says']], 'then')
+    return sorted(
+      [...rest, ['next', report.squash_refused ? squash : finish, 'after what "refused" says']],
+      'then',
+    )
   // A loop that was killed at its very end has still to be put in order.
   if (!isBrought || report.died_at !== undefined) {
     const why = report.where?.is_merged ? 'it is merged: only its branch is deleted' : finishWords(report)

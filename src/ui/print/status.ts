@@ -40,14 +40,7 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
     ['attempts', `${String(report.current_iteration)}, at most ${String(report.max_iterations)}`],
     ['tokens', usedWord(report).replace('?', 'unknown') + costPart(report)],
     ['work', workWords(report)],
-    ...(report.finish_refused === undefined
-      ? []
-      : [
-          [
-            'refused',
-            `the last ${report.squash_refused ? 'squash' : 'cleanup'}: ${oneLine(report.finish_refused)}`,
-          ] as const,
-        ]),
+    ...refusedRows(report),
     ...lastFacts(report),
     ...deathFacts(report, nowMs),
   ]
@@ -182,7 +175,7 @@ function lastFacts(report: StatusReport): readonly (readonly [string, string])[]
   if (report.parked !== undefined) return parkedRows(report.parked)
   const isStopped = last?.verdict === 'interrupted' && report.stop_reason === 'signal'
   if (last !== undefined && last.reason !== '' && !isStopped)
-    facts.push(['last reason', excerpt(last.reason, 100)])
+    facts.push(['last try', excerpt(last.reason, 100)])
   const stop = stopOf(report)
   if (report.status !== 'done' && stop !== undefined) facts.push([...stop])
   for (const row of yoursRows(report)) facts.push([...row])
@@ -200,6 +193,12 @@ export function parkedRows({ why, hint }: ParkedWork): readonly (readonly [strin
     // What is to be typed has a line of its own.
     ...hint.split('\n').map((line, at) => [at === 0 ? 'next' : '', oneLine(line)] as const),
   ]
+}
+
+export function refusedRows(report: StatusReport): readonly (readonly [string, string])[] {
+  if (report.finish_refused === undefined) return []
+  const what = report.squash_refused ? 'squash' : 'cleanup'
+  return [['refused', `the last ${what}: ${oneLine(report.finish_refused)}`]]
 }
 
 /** What waits for the user, and where they say that it is done. */

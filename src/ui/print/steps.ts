@@ -72,7 +72,7 @@ function lookSteps({ last, hasLastChanged, sameGate }: Board, change: string): r
   const n = String(last.n)
   // The attempts are undone: what fails now is older than they are.
   const without: readonly Step[] =
-    sameGate === undefined ? [] : [['see', oneLine(sameGate), 'passes without it?']]
+    sameGate === undefined ? [] : [['see', oneLine(sameGate), 'passes on its own?']]
   const gate: readonly Step[] =
     last.verdict === 'gate_failed' ? [['see', `ralph logs ${change} --gate ${n}`, 'all it printed']] : []
   const said: readonly Step[] = speechless.has(last.verdict)
@@ -143,7 +143,7 @@ function resumeReason(complete: Complete): string {
 }
 
 export function isCleanedUp(complete: Complete, finished: Ending['finished']): boolean {
-  return complete.choice === 'cleanup' && finished?.ok !== false
+  return (finished?.choice ?? complete.choice) === 'cleanup' && finished?.ok !== false
 }
 
 export function isNothingKept({ totals }: Complete): boolean {

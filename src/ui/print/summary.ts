@@ -22,6 +22,8 @@ export interface Ending {
   /** What became of the choice; a cleanup that failed has moved nothing. */
   readonly finished?: {
     readonly ok: boolean
+    /** Made later than the loop's own, where it is another. */
+    readonly choice?: Complete['choice']
     readonly message: string
     readonly remote?: string | undefined
     readonly user_paths?: readonly string[] | undefined
@@ -178,6 +180,8 @@ function whereWords({ complete, board, finished, begun, isUnborn, isSetAside }: 
     ? finishedWords(finished.message)
     : [`The work is on ${oneLine(started.branch)}.`]
   const isGone = where.some((line) => / is gone \(renamed or deleted\)/.test(line))
+  // By `ralph queue pull`, perhaps.
+  const isMoved = where.some((line) => line.includes(' has moved since the loop began'))
   const isUnchanged = complete.choice !== 'cleanup' && !isGone
   return [
     ...where.slice(0, 1).map((line) => {
@@ -185,7 +189,10 @@ function whereWords({ complete, board, finished, begun, isUnborn, isSetAside }: 
         ? line.replace('The work is on', 'Nothing is saved so far on')
         : line
       // What others have done to it meanwhile nobody knows here.
-      const state = isUnborn === true ? `${original} has no commit yet` : `ralph has not changed ${original}`
+      const state =
+        isUnborn === true
+          ? `${original} has no commit yet`
+          : `${isMoved ? 'This loop' : 'ralph'} has not changed ${original}`
       return isUnchanged ? `${said} ${state}.` : said
     }),
     ...where.slice(1),

@@ -145,7 +145,7 @@ export function sentences(text: string): string {
   return parts.join('').trimEnd()
 }
 
-const openers = "(?:the|back|everything|nothing|what|not|no|among|as|its?|also|git's)"
+const openers = "(?:the|back|everything|nothing|what|not|no|among|as|its?|also|your|git's)"
 const opener = new RegExp(String.raw`^${openers}\b`)
 const joint = new RegExp(String.raw`; (?=${openers} |\`ralph )`)
 

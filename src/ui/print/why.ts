@@ -14,6 +14,7 @@ import {
   isAside,
   isResolving,
   parkedRows,
+  refusedRows,
   stopOf,
   waits,
   workWords,
@@ -40,7 +41,7 @@ export function whyText(
   const isParked = report.parked !== undefined && !report.alive
   const facts: Fact[] = isParked
     ? parkedRows(report.parked).toSpliced(1, 0, ['safe', safeWords(report)])
-    : [...causeRows(report, gate), ['safe', safeWords(report)]]
+    : [...causeRows(report, gate), ['safe', safeWords(report)], ...refusedRows(report)]
   const steps = [...lookSteps(report, gate), ...nextSteps(report)]
   return [
     `${paint.bold(change)}  ${headWord(report, paint)}${when}`,
@@ -68,9 +69,9 @@ function causeRows(report: StatusReport, gate: FailedGate | undefined): readonly
   if (report.died_at !== undefined) return [['what', 'ralph was killed in the middle of the work']]
   if (report.status === 'done') {
     const { open } = planOf(report)
-    const now =
-      open === 0 ? 'is complete' : `was complete; ${plural(open, 'story is', 'stories are')} open now`
-    return [['what', `every story that it was asked for ${now}`]]
+    if (open === 0) return [['what', 'all stories are complete']]
+    const now = plural(open, 'story is', 'stories are')
+    return [['what', `every story that it was asked for was complete; ${now} open now`]]
   }
   if (last === undefined) return [['what', stopped(report)], ...yoursRows(report)]
   const failures = failuresInARow(iterations)

@@ -2,6 +2,7 @@
 import type { FinishChoice } from '../../ports.ts'
 import type { RunReport } from '../../core/report.ts'
 import { branchName } from '../print/describe.ts'
+import { isCleanedUp } from '../print/steps.ts'
 import { oneLine, plural } from '../print/text.ts'
 import { edited, editorOf, typedText } from './editor.ts'
 import type { Editor } from './editor.ts'
@@ -57,6 +58,7 @@ export function endingScreen(loop: LoopScreen): Step<EndingScreen> {
   const { change } = loop
   const isAsked =
     loop.complete !== undefined &&
+    !isCleanedUp(loop.complete, loop.ending.finished) &&
     loop.complete.choice !== 'cleanup' &&
     loop.state?.settings?.on_complete === 'ask' &&
     loop.ending.begun &&

@@ -65,12 +65,12 @@ function rangeOf(past: readonly number[], open: number, spent: number): readonly
 /** "about 9–14 min, $1.10–1.60 left". */
 export function forecastWords({ ms, usd: cost }: Forecast): string {
   const money = cost === undefined || cost[1] === 0 ? '' : `, ${moneyRange(cost)}`
-  return `about ${timeRange(ms)}${money} left`
+  return ms[1] < minute ? `less than a minute${money} left` : `about ${timeRange(ms)}${money} left`
 }
 
+const minute = 60_000
+
 function timeRange([low, high]: readonly [number, number]): string {
-  const minute = 60_000
-  if (high < minute) return 'a minute'
   const isHours = high >= 120 * minute
   const unit = isHours ? 60 * minute : minute
   const round = (value: number): number => (isHours ? Math.round((value / unit) * 2) / 2 : value / unit)

@@ -145,6 +145,22 @@ describe('P2: the prompt with other white space', () => {
   )
 })
 
+describe('P5: lines that are left out', () => {
+  it.each([[[]], [[400]], [[400, 4000]], [[10, 4000, 8000]]])(
+    'are counted, each once, whoever leaves them out (cut after lines %j)',
+    (cuts: readonly number[]) => {
+      const lines = Array.from({ length: 20_000 }, (_, at) => `line ${String(at + 1).padStart(5, '0')}\n`)
+      const bytes = cuts.map((line) => lines.slice(0, line).join('').length)
+      const { said } = listen(Buffer.from(lines.join('')), bytes)
+      const told = said.join('').split('\n')
+      const gaps = told.map((line) => Number(/^… (\d+) lines? left out$/.exec(line)?.[1] ?? 0))
+      const shown = told.filter((line) => line.startsWith('line '))
+      expect(shown.at(-1)).toBe('line 20000')
+      expect(shown.length + gaps.reduce((sum, gap) => sum + gap, 0)).toBe(20_000)
+    },
+  )
+})
+
 function listen(
   bytes: Buffer,
   cuts: readonly number[],

@@ -156,7 +156,7 @@ describe('finish --squash', () => {
     ])
     expect(picture(w).status).toBe(before.status)
     expect(w.read('a.txt')).toBe('one\nmine\n')
-    expect(report.message).toContain('what you had not committed before the loop still is not')
+    expect(report.message).toContain('your other uncommitted files are as they were')
   })
 
   it('F37: where the loop went on with lines that were not committed, nothing is touched and the way out is named', async () => {

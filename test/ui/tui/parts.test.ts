@@ -200,6 +200,10 @@ describe('what is left', () => {
     expect(words(state([took(1, 2), took(2, 8)], 2))).toBe('about 4–16 min left')
   })
 
+  test('of a few seconds is no minute', () => {
+    expect(forecastWords({ ms: [1000, 5000] })).toBe('less than a minute left')
+  })
+
   test('is said in hours where it is long', () => {
     expect(words(state([took(1, 40), took(2, 50)], 6))).toBe('about 4–5 h left')
   })

@@ -21,7 +21,7 @@ export async function adoptedWords(
     ...(replaced.length === 0 ? [] : [`commits were taken off the branch (${replaced.join(', ')})`]),
     ...(paths.length === 0 ? [] : [`files were changed (${shortList(paths.map(named))})`]),
   ]
-  return `since the last checkpoint ${what.join(' and ') || 'the work tree was changed'}; that is part of it now (before story ${storyId})`
+  return `before story ${storyId} ${what.join(' and ') || 'the work tree was changed'}, not by the loop, which keeps that with its work now`
 }
 
 /** Hash and subject of each, the newest first. */

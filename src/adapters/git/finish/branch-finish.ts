@@ -131,12 +131,12 @@ async function stay(store: Store, work: Work, isRename: boolean): Promise<Done> 
   }
 }
 
-/** The user, a fetch, or an agent that hid from ralph: whoever reads it knows. */
+/** By the user, a fetch, `ralph queue pull`, or an agent that hid from ralph: whoever reads it knows. */
 function movedWords({ ref, commit }: Head, { all }: Refs): string[] {
   const now = ref === undefined ? undefined : all[ref]
   if (ref === undefined || now === undefined || now === commit) return []
-  const from = commit === undefined ? '' : `, from ${commit.slice(0, 12)} to ${now.slice(0, 12)}`
-  return [`${nameOf({ ref })} moved since the loop began${from}, and ralph does not know by whom`]
+  const from = commit === undefined ? '' : ` (${commit.slice(0, 12)} → ${now.slice(0, 12)})`
+  return [`${nameOf({ ref })} has moved since the loop began${from}`]
 }
 
 async function cleanUp(store: Store, work: Work, squashing: { message: string } | undefined): Promise<Done> {

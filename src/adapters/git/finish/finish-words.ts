@@ -34,9 +34,7 @@ export async function besidesWork(
       ? []
       : [`; also in it, since you changed it between two attempts: ${listed(between)}`]),
     ...(hooked.length === 0 ? [] : [`; also in it, added or changed by a hook of yours: ${listed(hooked)}`]),
-    ...(isLeft
-      ? [`; what ${plan.length === 0 ? '' : 'else '}you had not committed before the loop still is not`]
-      : []),
+    ...(isLeft ? ['; your other uncommitted files are as they were'] : []),
   ].join('')
 }
 

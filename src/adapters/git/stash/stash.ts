@@ -3,6 +3,7 @@ import { mkdir } from '../../files/now.ts'
 import { join } from 'node:path'
 import { refuseLockFiles } from '../guard/stale-locks.ts'
 import { RalphError } from '../../../core/error.ts'
+import { startMessage } from '../../../core/git-facts.ts'
 import type { Pending } from '../../../core/git-memory.ts'
 import type { Checkpoints, FinishChoice, FinishReport, PreflightReport } from '../../../ports.ts'
 import { adoptedWords } from '../attempt/adopted.ts'
@@ -71,7 +72,7 @@ async function start(store: Store, mode: StartMode): Promise<{ commit: string }>
     if (mode !== 'resume') {
       await moveRefs(store.git, 'archive', await attemptMoves(store.git, store.change, timeName(store)))
     }
-    return { commit: await recordNow(store, 'start', 'initial state') }
+    return { commit: await recordNow(store, 'start', startMessage) }
   })
 }
 
