@@ -11,7 +11,7 @@ import { startGroup, type Group, type GroupEnd, type GroupOptions } from '../pro
 import { hiddenSince, strangersIn } from '../process/strays.ts'
 import { processIdentity } from '../process/table.ts'
 import { boundedTail } from '../process/tail.ts'
-import { makeTemp, removeTemp } from '../process/temp.ts'
+import { makeTemp, movedInto, removeTemp } from '../process/temp.ts'
 import { openTranscript } from '../process/transcript.ts'
 import { openClaims, type ClaimServer } from './claim-server.ts'
 import { isClaimTool } from './claim-tools.ts'
@@ -60,8 +60,14 @@ export function createAgents(options: AgentsOptions): Agent {
       try {
         return await runTurn({ kind, task, stop, tell, options, tempDir })
       } finally {
-        if (!(await removeTemp(tempDir)))
-          tell({ type: 'warning', message: `The agent's temp folder could not be removed: ${tempDir}` })
+        if (!(await removeTemp(tempDir))) {
+          const moved = movedInto(tempDir)
+          const message =
+            moved.length > 0
+              ? `The agent moved files that are not its own to its temp folder; they stay there until you move them back: ${moved.slice(0, 5).join(', ')}`
+              : `The agent's temp folder could not be removed: ${tempDir}`
+          tell({ type: 'warning', message })
+        }
       }
     },
   }

@@ -21,13 +21,41 @@ export function makeTemp(runId: string, env: NodeJS.ProcessEnv): string {
   return mkdtempSync(join(tempBase(env), prefixOf(runId)))
 }
 
-/** Whether it is gone. Never rejects: what an agent left there decides nothing. */
+/** Whether it is gone. Never rejects: what an agent left there decides nothing. What is older than the folder was moved there, and is not ralph's to delete. */
 export async function removeTemp(folder: string): Promise<boolean> {
+  if (movedInto(folder).length > 0) return false
   if (await removed(folder)) return true
   // Caches of package managers are read-only down to their folders.
   await open(folder)
   return removed(folder)
 }
+
+/** What lies in a temp folder and was there before it, by the time of its birth: a move within a disk keeps that. The outermost, of the first thousands. */
+export function movedInto(folder: string): readonly string[] {
+  const found: string[] = []
+  let looks = 0
+  const look = (inside: string, sinceNs: bigint): void => {
+    for (const entry of readdirSync(inside, { withFileTypes: true })) {
+      looks += 1
+      if (looks > mostLooks) return
+      const path = join(inside, entry.name)
+      const { birthtimeNs, nlink } = lstatSync(path, { bigint: true })
+      // A file that has another name, as in the cache of a package manager, is not lost with this one.
+      const isOnly = entry.isDirectory() || nlink === 1n
+      if (birthtimeNs !== 0n && birthtimeNs < sinceNs && isOnly) found.push(path)
+      else if (entry.isDirectory()) look(path, sinceNs)
+    }
+  }
+  try {
+    const stats = lstatSync(folder, { bigint: true })
+    if (stats.isDirectory()) look(folder, stats.birthtimeNs)
+  } catch {
+    // Closed to ralph, or gone meanwhile: whoever removes it sees that, too.
+  }
+  return found
+}
+
+const mostLooks = 5_000
 
 /** Whatever is left of the run's, now that nothing of it is alive. */
 export async function removeTemps(runId: string, env: NodeJS.ProcessEnv): Promise<void> {

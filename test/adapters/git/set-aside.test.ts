@@ -102,6 +102,39 @@ describe.each<Strategy>(['branch', 'stash'])('ignored data that was moved (%s)',
     expect(sh(w, 'ls -A theirs; ls -d theirs.old 2>&1 || true')).toMatch(/^\.git\nv\nls: .*theirs\.old/)
   })
 
+  it('G16: a private file that the attempt moved over a tracked one is back, and so is the tracked one', async () => {
+    const w = worldOfTest()
+    ignoredData(w)
+    w.write('.env', 'SECRET\n')
+    const before = w.read('a.txt')
+    const checkpoints = await begun(w, strategy)
+    sh(w, 'mv .env a.txt')
+    expect((await checkpoints.keep(1, true)).refused).toContain('.env is a file that git ignores')
+    await checkpoints.restore()
+    expect([w.read('.env'), w.read('a.txt')]).toEqual(['SECRET\n', before])
+  })
+
+  it('G16: a private file that is moved into a new repository fails the attempt, too', async () => {
+    const w = worldOfTest()
+    ignoredData(w)
+    w.write('.env', 'SECRET\n')
+    const checkpoints = await begun(w, strategy)
+    sh(w, 'git init -q nested; mv .env nested/e')
+    expect((await checkpoints.keep(1, true)).refused).toContain('.env is a file that git ignores')
+    await checkpoints.restore()
+    expect(w.read('.env')).toBe('SECRET\n')
+  })
+
+  it('G16: a link in the place of ignored data does not hide that it is gone', async () => {
+    const w = worldOfTest()
+    ignoredData(w)
+    w.write('.env', 'SECRET\n')
+    const checkpoints = await begun(w, strategy)
+    sh(w, 'rm .env; ln -s nowhere .env')
+    await checkpoints.keep(1)
+    expect(told(w, 'set_aside').join()).toContain('gone since the attempt began: .env')
+  })
+
   it('G16: ignored files that an attempt deletes are named; what builds make again is not', async () => {
     const w = worldOfTest()
     ignoredData(w)
@@ -112,7 +145,7 @@ describe.each<Strategy>(['branch', 'stash'])('ignored data that was moved (%s)',
     sh(w, 'rm -r .env ign/* dist')
     await checkpoints.keep(1)
     expect(told(w, 'set_aside')).toEqual([
-      'gone since the attempt began: .env, ign/. Git ignores it, so ralph has no copy',
+      'gone since the attempt began: .env, ign/. It is in no checkpoint, for git does not look there',
     ])
   })
 

@@ -9,6 +9,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmdirSync,
   rmSync,
   statSync,
@@ -19,7 +20,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { bundle } from '../../bundle.ts'
-import { makeTemp, removeTemp, removeTemps } from '../../../src/adapters/process/temp.ts'
+import { makeTemp, movedInto, removeTemp, removeTemps } from '../../../src/adapters/process/temp.ts'
 
 /** Root may remove everything: as root the tests go on as somebody else. Nothing is started so: a shell would take root back. */
 const nobody = 65_534
@@ -69,6 +70,22 @@ it('R17: a link that an agent put in the place of its folder takes no file with 
   symlinkSync(outside, folder)
   await removeTemp(folder)
   expect(readFileSync(join(outside, 'notes.txt'), 'utf8')).toBe("the user's")
+})
+
+it('R17: what was moved into the folder is not deleted with it, and is named', async () => {
+  mkdirSync(join(root, 'data'))
+  writeFileSync(join(root, 'data', 'db'), "the user's")
+  const bornAt = (path: string): bigint => statSync(path, { bigint: true }).birthtimeNs
+  let folder = makeTemp('run', { TMPDIR: root })
+  // The clock of the disk ticks every few milliseconds.
+  while (bornAt(folder) <= bornAt(join(root, 'data'))) folder = makeTemp('run', { TMPDIR: root })
+  writeFileSync(join(folder, 'cache'), '')
+  mkdirSync(join(folder, 'deep'))
+  renameSync(join(root, 'data'), join(folder, 'deep', 'data'))
+  expect(movedInto(folder)).toEqual([join(folder, 'deep', 'data')])
+  expect(await removeTemp(folder)).toBe(false)
+  await removeTemps('run', { TMPDIR: root })
+  expect(readFileSync(join(folder, 'deep', 'data', 'db'), 'utf8')).toBe("the user's")
 })
 
 it('R17: one that cannot be removed stops neither the others nor a recovery', async () => {

@@ -153,7 +153,7 @@ function sweptRefs(store: Store, n: number): string {
 /** No checkpoint has ignored files, so all that can be done is to name them. What a build makes again is not worth a line. */
 export async function tellLostIgnored(
   store: Store,
-  { ignored, inside = {} }: Snapshot,
+  { ignored, inside = {}, places = {}, repositories = [] }: Snapshot,
   moved: readonly MovedFile[],
 ): Promise<void> {
   const { worktree } = store.git
@@ -161,13 +161,15 @@ export async function tellLostIgnored(
   const isLost = (path: string): boolean => {
     const bare = path.replace(/\/$/, '')
     if (isMoved.has(bare) || isCache(path) || isInstalled(path) || isMade(path)) return false
-    if (lstatNow(worktree, bare) === undefined) return true
+    const stats = lstatNow(worktree, bare)
+    // A link in the place of a file has none of its bytes.
+    if (stats === undefined || (stats.isSymbolicLink() && places[bare] !== undefined)) return true
     const files = inside[path] ?? []
     return files.length > 0 && files.every((file) => lstatNow(worktree, file) === undefined)
   }
-  const lost = ignored.filter(isLost)
+  const lost = [...ignored, ...repositories].filter(isLost)
   if (lost.length === 0) return
-  const message = `gone since the attempt began: ${listed(lost)}. Git ignores it, so ralph has no copy`
+  const message = `gone since the attempt began: ${listed(lost)}. It is in no checkpoint, for git does not look there`
   await outermost(store).note({ type: 'warning', code: 'set_aside', message })
 }
 

@@ -143,7 +143,7 @@ export async function revertTree(
 async function putBackAll(
   store: Store,
   snapshot: Snapshot,
-  scan: Pick<Scan, 'untracked' | 'ignored'>,
+  scan: Pick<Scan, 'changed' | 'untracked' | 'ignored'>,
   superfluous: readonly string[],
   stays: (path: string) => boolean,
   /** For what stands in the place and does not go by itself. In a repair that may be the user's, and stays. */
@@ -151,10 +151,11 @@ async function putBackAll(
 ): Promise<{ back: MovedFile[]; waiting: MovedFile[] }> {
   const back: MovedFile[] = []
   const waiting: MovedFile[] = []
-  for (const moved of findMoved(store, snapshot, [...scan.untracked, ...scan.ignored])) {
+  for (const moved of findMoved(store, snapshot, [...scan.changed, ...scan.untracked, ...scan.ignored])) {
     const isThere = within([moved.now])
     const isHolder = superfluous.some((path) => path.endsWith('/') && within([path.slice(0, -1)])(moved.now))
-    const goes = isHolder || superfluous.some((path) => isThere(path))
+    // In the place of a tracked file, which is about to come back.
+    const goes = isHolder || [...superfluous, ...scan.changed].some((path) => isThere(path))
     if (stays(moved.now) || !(goes || moved.isFolder || leaf(moved.now) === leaf(moved.was))) continue
     const put = (): Promise<boolean> => putBackMoved(store, moved)
     const isClear = async (): Promise<boolean> =>

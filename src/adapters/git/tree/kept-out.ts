@@ -94,7 +94,9 @@ export function lookAtKeptOut(
   const bared = moved.find(
     ({ was, now, isFolder }) =>
       wasIgnored(isFolder ? `${was}/` : was) &&
-      seen.some((path) => path === now || path.startsWith(`${now}/`)),
+      seen.some(
+        (path) => path === now || path.startsWith(`${now}/`) || (path.endsWith('/') && now.startsWith(path)),
+      ),
   )
   return {
     refused:
