@@ -103,7 +103,10 @@ export function spentBy(
 }
 
 /** The demo's word is all that it has. */
-export async function gateFound(site: Site, { gates, agents }: Settings): Promise<{ gate_found?: string }> {
+export async function gateFound(
+  site: Site,
+  { gates, agents }: Pick<Settings, 'gates' | 'agents'>,
+): Promise<{ gate_found?: string }> {
   if (gates.length > 0 || agents.every((agent) => agent === 'demo')) return {}
   return { gate_found: await gateToOffer(site.git.worktree) }
 }

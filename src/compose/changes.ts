@@ -15,6 +15,7 @@ import type { ChangeDetail } from '../core/change.ts'
 import type { ChangeList, Observe } from '../ui/app.ts'
 import { must } from './choose.ts'
 import { damagedStatus } from './damage.ts'
+import { storiesNow } from './plan-now.ts'
 import { findRootOf } from './root.ts'
 import { hasDied, isDead, isRunning, knownRun, pathsOf } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -70,7 +71,7 @@ async function statusOf(
     }
     const seen = run.state.phase === 'idle' ? ('' as const) : run.state.status
     // Only looking: the truth about a dead loop without putting it in order.
-    const done = run.state.stories.filter((story) => story.status === 'done').length
+    const { done } = await storiesNow(site, run)
     const branch = seen === '' ? undefined : await branchElsewhere(site, run)
     const landed = branch === undefined ? undefined : await landedHere(site, run)
     const parked = await parkedHere(site, run)

@@ -25,6 +25,17 @@ export async function planNow(site: Site, change: string, root?: string): Promis
   }
 }
 
+/** A run that was to put two changes together has taken the place of the change's own: then the plan in its tree counts. */
+export async function storiesNow(
+  site: Site,
+  { change, state }: KnownRun,
+): Promise<Pick<PlanNow, 'done' | 'total'>> {
+  const { settings, home, root, stories } = state
+  const isApart = settings?.done_criteria === 'manual' && home !== undefined
+  const plan = isApart && root !== undefined ? await planNow(site, change, root) : undefined
+  return plan ?? { done: stories.filter(({ status }) => status === 'done').length, total: stories.length }
+}
+
 /** Archived, renamed or deleted since: a resume would not find it. */
 export async function isPlanGone(site: Site, { change, state }: KnownRun): Promise<boolean> {
   if (state.root === undefined || existsSync(changeDirOf(state.root, change))) return false

@@ -43,12 +43,14 @@ import { waitingFields } from '../core/state-snapshot.ts'
 import { createQueue } from '../engine/queue.ts'
 import type { Queue, QueueReader } from '../engine/queue.ts'
 import type { QueueReport, QueueWish, Said, UpRequest } from '../ui/app.ts'
+import { gateFound } from './beforehand.ts'
 import { sayDone } from './control.ts'
 import { landedWork } from './landed.ts'
 import { cagingOf } from './cage.ts'
 import { landingOf } from './landing.ts'
 import { gitSays, isKept, queueNow } from './queue-state.ts'
 import { folderOf, refuseConflict } from './queue-entry.ts'
+import { storiesNow } from './plan-now.ts'
 import { findRootOf } from './root.ts'
 import { isDead, isRunning, isTree, knownRun, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -97,6 +99,11 @@ export async function up(site: Site, request: UpRequest): Promise<number> {
       land: request.land,
       lands: request.lands,
       ...(request.maxCostUsd !== undefined && { max_cost_usd: request.maxCostUsd }),
+      ...(names.length > 0 &&
+        (await gateFound(site, {
+          gates: [...request.gates],
+          agents: [...(request.agents.agent ?? ['command'])],
+        }))),
     })
     for (const name of names) {
       const entry = queue.state.entries.find(({ change }) => change === name)
@@ -311,6 +318,7 @@ async function resolveTask(
   const { git } = site
   if (said !== undefined)
     return [
+      `Bring the plan up to date with what landed (${paths.join(', ')})`,
       `Bring the plan of ${change} up to date with the specs. Other changes have landed on ${target} since it was written, and \`openspec archive\` refuses it now: ${said}`,
       `Edit only ${paths.join(', ')}: take over what openspec/specs has by now and this change is not about, and keep what the change is for (openspec/changes/${change}/proposal.md). You may edit these files although they are part of the plan. Try it with \`openspec validate ${change} --strict\`; do not archive. Do not work on anything else.`,
     ].join('\n')
@@ -343,6 +351,8 @@ async function resolveTask(
         /\/(proposal|tasks)\.md$/.test(path) && [...named].some((name) => name !== '' && path.includes(name)),
     )
   return [
+    // The first line is the title of its story, wherever that is shown.
+    `Merge with what landed (${paths.join(', ')})`,
     `Put two changes together. This work tree is a merge of ${target} into ralph/${change}, with git's conflict markers in: ${paths.join(', ')}.`,
     `Read what this change is for (openspec/changes/${change}/proposal.md and tasks.md), and what landed on ${target} meanwhile:`,
     ...landed,
@@ -526,14 +536,15 @@ async function entryReport(
   const run = await knownRun(site, entry.change)
   const { state } = run
   const seen = seenEntry(entry, await loopFacts(site, entry.change), isAlive)
+  const stories = await storiesNow(site, run)
   const { waiting_for: waits, waiting_until: until } = isRunning(run) ? waitingFields(state) : {}
   return {
     change: entry.change,
     state: seen.state,
     why: seen.why,
     after: entry.after,
-    stories_done: state.stories.filter(({ status }) => status === 'done').length,
-    stories_total: state.stories.length,
+    stories_done: stories.done,
+    stories_total: stories.total,
     cost_usd: entry.earlierUsd + (totalCostUsd(state) ?? 0),
     branch: `ralph/${entry.change}`,
     candidate: entry.candidate?.commit ?? '',
@@ -556,15 +567,13 @@ export async function askQueue(site: Site, what: QueueWish, change: string): Pro
   if (what === 'add') {
     const open = await openChanges(site)
     if (!open.includes(change)) throw unknownChange(change, open)
-    if ((await hasLanded(site, change)) && !(await isPlannedAgain(site, change)))
-      throw new RalphError('usage', `${change} has landed.`, {
-        hint: `Nothing was touched. \`ralph status ${change}\` shows where.`,
-      })
+    if ((await hasLanded(site, change)) && !(await isPlannedAgain(site, change))) throw hasLandedError(change)
     if (known !== undefined && !isOver(known))
       throw new RalphError('usage', `${change} is in the queue: it is ${known.state}.`, {
         hint: 'Nothing was touched. `ralph queue` shows all entries.',
       })
   } else if (known === undefined) throw notQueued(change, state, await openChanges(site))
+  if (what === 'first' && known?.state === 'landed') throw hasLandedError(change)
   if (what === 'retry' && known?.state !== 'parked')
     throw new RalphError('usage', `${change} is not parked: it is ${known?.state ?? 'not there'}.`, {
       hint: 'Nothing was touched. `ralph queue` shows all entries.',
@@ -587,6 +596,12 @@ export async function askQueue(site: Site, what: QueueWish, change: string): Pro
     ...(where === 'here' && what !== 'remove' && { next: 'ralph up' }),
     data: { change, asked: what },
   }
+}
+
+function hasLandedError(change: string): RalphError {
+  return new RalphError('usage', `${change} has landed.`, {
+    hint: `Nothing was touched. \`ralph status ${change}\` shows where.`,
+  })
 }
 
 const eventOf = { remove: 'entry.removed', retry: 'entry.retried', first: 'entry.first' } as const

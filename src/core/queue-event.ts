@@ -18,6 +18,8 @@ const bodies = () =>
       land: z.enum(['squash', 'merge']),
       lands: z.boolean(),
       max_cost_usd: z.number().positive().optional(),
+      /** Of a queue without gates: a command that would make one; empty where there is none. */
+      gate_found: z.string().optional(),
     }),
     z.object({
       type: z.literal('entry.added'),

@@ -115,9 +115,17 @@ export function planRead(
   }: { readonly settings?: PlanSettings | undefined; readonly stories: readonly StorySummary[] },
 ): Extract<EventBody, { type: 'plan.read' }> {
   const manual = settings?.done_criteria === 'manual'
-  // A manual loop has one story: the user's words, open until a human says otherwise.
+  // A manual loop has one story: the user's words, of which the first line is its name, open until a human says otherwise.
   const stories = manual
-    ? [{ id: 'manual', title: settings.task, status: 'open' as const, tasks_done: 0, tasks_total: 0 }]
+    ? [
+        {
+          id: 'manual',
+          title: settings.task.split('\n')[0] ?? '',
+          status: 'open' as const,
+          tasks_done: 0,
+          tasks_total: 0,
+        },
+      ]
     : plan.stories.map(summarize)
   const human = plan.stories.flatMap((story) => story.tasks.filter((task) => task.state === 'human'))
   return {

@@ -120,6 +120,12 @@ echo "of d" > shared.txt\n`,
   at.write('shared.txt', 'of main\n')
   at.git('commit', '-qam', 'main too')
   expect((await ralph(at, up)).code).toBe(3)
+  expect(JSON.parse((await ralph(at, ['status', 'd', '--json'])).stdout)).toMatchObject({
+    stories: [{ title: 'Merge with what landed (shared.txt)' }],
+  })
+  // The merge has not taken back what the change has done.
+  expect((await report(at)).entries).toMatchObject([{ state: 'parked', stories_done: 1, stories_total: 1 }])
+  expect((await ralph(at, ['list'])).stdout).toMatch(/\bd\b.*1\/1/)
   const [asked, refs] = [at.read('../home/asked'), at.git('for-each-ref')]
   const tree = `${at.repo}-ralph-d`
   const typed = `git -C ${tree} commit --allow-empty -am "Both sides" && `

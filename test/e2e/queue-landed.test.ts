@@ -30,10 +30,16 @@ it('I4 I6: what has landed says so in status, list and bare ralph; finish, up an
     const finished = await ralph(at, ['finish', 'a', choice])
     expect([finished.code, finished.stdout]).toEqual([
       0,
-      expect.stringMatching(/has landed on main as [^]*ralph queue pull; git worktree remove/),
+      expect.stringMatching(/has landed on main as [^]*ralph queue pull\n +git worktree remove/),
     ])
   }
-  expect((await ralph(at, ['land', 'a'])).code).toBe(0)
+  const second = await ralph(at, ['land', 'a'])
+  expect([second.code, second.stdout]).toEqual([
+    0,
+    `a has landed already, on main as ${landed.slice(0, 7)}.\n`,
+  ])
+  const early = await ralph(at, ['queue', 'first', 'a'])
+  expect([early.code, early.stderr]).toEqual([2, expect.stringContaining('a has landed.') as string])
   expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(0)
   expect((await ralph(at, ['queue', 'add', 'a'])).code).toBe(2)
   expect([at.git('for-each-ref'), picture(at), existsSync(tree)]).toEqual([refs, before, true])

@@ -94,3 +94,12 @@ case $PWD in *--landing) [ -f work/a.txt ] && git update-ref refs/heads/main HEA
   expect([at.git('rev-parse', 'main'), at.git('status', '--porcelain')]).toEqual(before)
   expect(at.git('for-each-ref', 'refs/heads/also', 'refs/ralph-landed')).toBe('')
 })
+
+it('ralph up without gates says that the agent’s word counts, with the command that would make one; with a gate it does not', async () => {
+  const at = project({ a: '', b: '' }, 1)
+  at.write('package.json', '{"scripts":{"test":"node --test"}}\n')
+  const [flag = '', command = ''] = at.args
+  const bare = await ralph(at, ['up', 'a', flag, command])
+  expect(bare.stdout).toMatch(/queue → main, 2 at once; no gates: the agent's word counts \(found npm test: /)
+  expect((await ralph(at, ['up', 'b', ...at.args])).stdout).not.toContain('no gates')
+})

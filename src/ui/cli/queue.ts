@@ -57,6 +57,8 @@ export async function runUp(
   const board = isTable ? queueBoard(io.stdout, paint, () => app.observe.queue(), Date.now, typed) : undefined
   const over = new AbortController()
   let screens: Promise<void> | undefined
+  let gateFound: string | undefined
+  let isTold = false
   /** When there is something to see: what is refused before is said on the plain screen. */
   const openScreens = async (by: Guard): Promise<void> => {
     const isSilent = config.notify === false
@@ -92,6 +94,9 @@ export async function runUp(
       return 'refused' in started ? { refused: reasonIn(started.refused), exitCode: started.exitCode } : {}
     },
     tell: (event) => {
+      isTold = true
+      // A table shows no lines.
+      if (event.type === 'queue.opened' && (isScreen || isTable)) gateFound = event.gate_found
       if (guard !== undefined) screens ??= openScreens(guard)
       else if (config.json) io.stdout.write(`${JSON.stringify(event)}\n`)
       else if (board === undefined) io.stdout.write(legible(queueLine(event), io.env))
@@ -105,8 +110,14 @@ export async function runUp(
     await screens
     await board?.close()
     const report = await app.observe.queue()
+    const known = report.entries.find(({ change }) => change === landing)
+    if (known !== undefined && !isTold) {
+      const as = `${known.change} has landed already, on ${known.target} as ${known.landed.slice(0, 7)}.`
+      if (!config.json) io.stdout.write(`${as}\n`)
+      return context.exitWith(exit)
+    }
     const isPulled = own.pull === true && exit === 0
-    const end = { now: Date.now(), isStopped: code !== undefined, isPulled }
+    const end = { now: Date.now(), isStopped: code !== undefined, isPulled, gateFound }
     if (!config.json) io.stdout.write(legible(upSummary(report, sheetOf(io), end), io.env))
     if (isPulled) {
       const { message } = await app.control.pullLanded()

@@ -6,7 +6,7 @@ import type { QueueReport } from '../app.ts'
 import type { Output, Paint } from '../io.ts'
 import { inColourOf, mark } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
-import { setUpWords } from './describe.ts'
+import { gatelessWords, setUpWords } from './describe.ts'
 import { folded, wrapWords } from './layout.ts'
 import type { Sheet } from './layout.ts'
 import { stepLines } from './step-lines.ts'
@@ -127,7 +127,7 @@ export function queueLine(event: QueueEvent): string {
 function wordsOf(event: QueueEvent): string {
   switch (event.type) {
     case 'queue.opened':
-      return `queue → ${event.target}, ${event.jobs} at once`
+      return `queue → ${event.target}, ${event.jobs} at once${event.gate_found === undefined ? '' : `; ${gatelessWords(event.gate_found)}`}`
     case 'queue.halted':
       return `! halted: ${event.why}`
     case 'entry.added':
@@ -361,17 +361,21 @@ export function upSummary(
     now,
     isStopped,
     isPulled,
+    gateFound,
   }: {
     readonly now: number
     readonly isStopped: boolean
     /** The checkout follows at once. */
     readonly isPulled: boolean
+    /** Where no gate has proven what landed, and that was not said before. */
+    readonly gateFound?: string | undefined
   },
 ): string {
   const running = report.entries.filter(({ state }) => state === 'running' || state === 'resolving')
   const names = running.map(({ change }) => clean(change)).join(', ')
   const where = report.held === undefined ? '' : ` (it is ${clean(report.held)})`
   const sentences = [
+    ...(gateFound === undefined ? [] : [`! ${gatelessWords(gateFound)}`]),
     ...(isBehind(report) && !isPulled
       ? [
           `What landed is on refs/ralph-landed/${report.target}; your ${report.target} is not changed${where}.${report.halted === undefined ? ' Take it: ralph queue pull' : ''}`,
