@@ -77,6 +77,7 @@ describe('signals', () => {
     running.child.kill('SIGINT')
     const end = await running.ended
     expect([130, 143]).toContain(end.code)
+    expect(end.stderr).toContain('Repair it and continue: ralph resume demo')
     const status = await ralph(at, ['status', '--json'])
     expect(status.code).toBe(0)
     expect(at.state()).toMatchObject({ status: 'stopped' })

@@ -192,7 +192,13 @@ async function perform(
       confirm: (what) =>
         isAttended ? agreesElsewhere(what) : agreesAt({ ...context, isQuiet: settings.config.json }, what),
       ...(isAttended && { isAttended }),
-      onRunning: (loop) => driveBySignals(loop, context.readerGone),
+      onRunning: (loop) =>
+        driveBySignals(loop, context.readerGone, () => {
+          if (change === undefined || isAttended) return
+          printer.pause()
+          const said = `Killed; what the agent left is still here. Repair it and continue: ralph resume ${oneLine(change)}`
+          context.io.stderr.write(`${folded(said, context.io.stderr.columns)}\n`)
+        }),
       // Plain lines are few: they wait for a pager in memory.
       ...(settings.config.json && { room: roomIn(context.io.stdout) }),
       tell: (event) => {

@@ -11,7 +11,11 @@ const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type Signal = (typeof signals)[number]
 
 /** The first signal stops the loop in order, the next one at once. Returns a function that takes the handlers away again. */
-export function driveBySignals(loop: LoopHandle, readerGone: AbortSignal): () => void {
+export function driveBySignals(
+  loop: LoopHandle,
+  readerGone: AbortSignal,
+  tellKilled: () => void,
+): () => void {
   let first: Signal | undefined
   const onSignal = (signal: Signal): void => {
     if (first === undefined || loop.isAsking) {
@@ -23,6 +27,7 @@ export function driveBySignals(loop: LoopHandle, readerGone: AbortSignal): () =>
     if (signal === 'SIGHUP' && first === 'SIGHUP') return
     try {
       loop.kill()
+      tellKilled()
     } finally {
       // Whatever could not be written: a second signal ends it.
       process.exit(signalExits[signal])

@@ -189,8 +189,14 @@ export function secondLines(screen: PreviewScreen, columns: number): readonly Li
   const problem = told === '' ? refused && withHint(refused.message, refused.hint) : told
   if (problem === undefined || screen.isStarting)
     return [clipLine(line(` ${harmless(planWords(screen))}`, dim), columns)]
-  const words = line(oneLine(harmless(problem)), styleFor('human'))
-  return wrapSpans(words, columns - 1, [span(' '), ...sign('human'), span(' ')], '   ').slice(0, mostProblem)
+  return problem
+    .split('\n')
+    .flatMap((each, at) => {
+      const words = line(oneLine(harmless(each)), styleFor('human'))
+      const head = at === 0 ? [span(' '), ...sign('human'), span(' ')] : line('   ')
+      return wrapSpans(words, columns - 1, head, '   ')
+    })
+    .slice(0, mostProblem)
 }
 
 /** Where it would run, with whom, and how it is checked: in one line. */

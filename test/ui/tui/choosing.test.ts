@@ -342,12 +342,15 @@ describe('before a run', () => {
   test('why a start would be refused is there before', async () => {
     const player = await previewing()
     const settings = await loadConfig({ flags: {}, env: { XDG_CONFIG_HOME: '/nonexistent' } })
-    const refused = { message: 'No agent is installed.', hint: 'Install one.', exit_code: 6 }
+    const hint = 'Install one.\nOr name another: ralph config'
+    const refused = { message: 'No agent is installed.', hint, exit_code: 6 }
     player.hear({
       type: 'loaded',
       loaded: { what: 'plan', change: 'add-login', settings, plan: { ...plan, refused } },
     })
-    expect(player.text()).toContain('! No agent is installed. Install one.')
+    expect(player.text()).toMatch(
+      /! No agent is installed\. Install one\. *\n *Or name another: ralph config/,
+    )
   })
 
   test('a wide screen has what each setting is for, whole; an own agent is from where its command is', async () => {
