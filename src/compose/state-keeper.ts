@@ -10,13 +10,13 @@ const heartbeatMs = 30_000
 /** What is no news need not cost a write of its own. */
 const patienceMs = 2_000
 
-/** Of what is mostly followed by news: a story is over, the next one begins, and its agent runs. */
+/** Of what is mostly followed by news: a story is over, and the next one begins. */
 const soonMs = 150
-const soon: ReadonlySet<string> = new Set(['iteration.ended', 'iteration.started'])
 
-/** What others wait for. Of a story that is one: its agent runs. That it begins or is over comes with that, or soon. */
+/** What others wait for. Of a story that is two: it begins, and its agent runs; that it is over comes with the next one, or soon. */
 const news: ReadonlySet<string> = new Set([
   'loop.started',
+  'iteration.started',
   'agent.started',
   'waiting',
   'wait.ended',
@@ -90,7 +90,7 @@ export function keepStateFile(
     read(event, state) {
       latest = state
       if (news.has(event.type)) return write()
-      const isSoon = soon.has(event.type)
+      const isSoon = event.type === 'iteration.ended'
       if (isSoon) clearTimeout(patience)
       if (isSoon || patience === undefined) patience = setTimeout(write, isSoon ? soonMs : patienceMs)
     },

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { ralph, scratch, tasksOf } from './harness.ts'
 
 /** Fewer is welcome: then the new number goes here. `forks`: of ralph itself, which is large. */
-const most = { git: 2, others: 0, forks: 1, made: 23, syncs: 34 }
+const most = { git: 2, others: 0, forks: 1, made: 26, syncs: 36 }
 
 /** What was started, by lines, in a loop over three stories: an agent tells of itself. */
 async function recorded(script: string): Promise<readonly string[]> {

@@ -77,8 +77,9 @@ test('O8: a fresh start that was cut off before it had said a word: the next one
   expect([killed.signal, killed.stdout.includes('earlier/')]).toEqual(['SIGKILL', false])
   const end = await ralph(at, fresh)
   expect(end.code).toBe(0)
-  const [ref = ''] = /refs\/ralph\/demo\/earlier\/[\w+-]+/.exec(end.stdout + end.stderr) ?? []
-  expect(at.git('show', `${ref}/attempts/1:x.txt`)).toBe('x')
+  expect(end.stdout + end.stderr).toContain('the earlier run is archived (ralph attempts demo --all)')
+  const ref = at.git('for-each-ref', '--format=%(refname)', 'refs/ralph/demo/earlier/**/attempts/1')
+  expect(at.git('show', `${ref}:x.txt`)).toBe('x')
   // Said once: it has begun.
   const again = await ralph(at, ['resume', 'demo'])
   expect(again.stdout + again.stderr).not.toContain('the earlier run is archived')
