@@ -52,7 +52,7 @@ export async function stopLoop(
   const left = await orphansEnded(site, after)
   if (after.state.status === 'done' && !needsRepair(after)) return stoppedAtQuestion(run.change, pid)
   return {
-    message: `Stopped: ${run.change} (pid ${pid})${left.length === 0 ? '' : `; its agent was still running and has been ended (${left.join(', ')})`}.${putAside(run, after)}`,
+    message: `Stopped: ${run.change} (pid ${pid})${left.length === 0 ? '' : `; its agent was still running and has been ended (${left.join(', ')})`}.${needsRepair(after) ? '\nIt was killed: what its attempt left is not cleaned up yet.' : putAside(run, after)}`,
     next: `ralph resume ${run.change}`,
     data: { stopped: true, change_id: run.change, pid },
   }

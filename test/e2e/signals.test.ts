@@ -164,6 +164,7 @@ describe('signals', () => {
     await running.seen(isWorking)
     const stop = await ralph(at, ['stop', '--force'])
     expect(stop.code).toBe(0)
+    expect(stop.stdout).toContain('It was killed: what its attempt left is not cleaned up yet.')
     await running.ended
     expect(at.state().status).toBe('stopped')
     expect(alive(at)).toEqual([])
